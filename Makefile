@@ -1,0 +1,56 @@
+# make demo   the whole story on built-in data (sets everything up first)
+# make test   the fast tests                   (sets everything up first)
+# make dev    an editable install for working on linnet
+# make lint   ruff, mypy --strict, cython-lint
+# make test-all  the slow tests too: data sets, long property tests
+# make bench  linnet beside scikit-learn, fastText and Vowpal Wabbit; rewrites the tables of the README
+# make docs   check the documentation's examples
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.csv' -o -name meson.build) meson.build pyproject.toml
+
+export LINNET_DATA ?= $(abspath ../shared/data)
+
+.PHONY: demo test test-all dev lint bench docs clean
+
+demo: $(VENV)/.installed
+	$(BIN)/linnet demo
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -q -m "not slow" tests
+
+test-all: $(VENV)/.installed
+	$(BIN)/python -m pytest -q tests
+
+lint: $(VENV)/.tools
+	$(BIN)/ruff check src tests benchmarks tools
+	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/mypy
+	$(BIN)/cython-lint src/linnet/_kernels
+
+bench: $(VENV)/.installed
+	$(PIP) install -c constraints.txt -r benchmarks/requirements.txt
+	$(BIN)/python benchmarks/peers.py --json benchmarks/results/peers.json
+	$(BIN)/python benchmarks/accuracy.py --json benchmarks/results/accuracy.json
+	$(BIN)/python benchmarks/render.py
+
+docs: $(VENV)/.installed
+	$(BIN)/python -m pytest -q tests/test_docs.py
+
+# What the tests need, and linnet itself as a user would get it: built and installed, not linked.
+$(VENV)/.tools: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install -c constraints.txt $$($(BIN)/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; print(*('\"%s\"' % d for d in p['dependencies'] + p['optional-dependencies']['dev']))" | tr -d '"')
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.tools $(SOURCES)
+	PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --no-build-isolation --no-deps --force-reinstall .
+	touch $@
+
+dev: $(VENV)/.tools
+	PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --no-build-isolation --no-deps -e .
+
+clean:
+	rm -rf build $(VENV)
