@@ -1,0 +1,122 @@
+"""Bytes to scores in one pass: tokenise, hash, look up, add; no sparse matrix in between.
+
+score_c = b_c + sum over blocks of (1 / norm) * sum_j tf_j W_jc,  norm^2 = sum_j (tf_j n_j)^2 where rows are normalised
+
+The vocabulary is laid out by vocab.place: the slot of a fingerprint is its top bits, or one soon after. rows[slot] =
+[n, W_1 .. W_K] as 32-bit floats, so both addresses are known from the fingerprint alone and are prefetched together.
+In hash mode there are no slots and the row is the top bits. Sums are kept in double, in the order of the text.
+Cost: the walk over the bytes plus one or two cache lines per distinct feature.
+"""
+from libc.math cimport log, sqrt
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+from linnet._kernels.text cimport *
+
+cdef enum:
+    LOOKAHEAD = 16
+
+cdef enum:
+    TF_PRESENCE = 0
+
+
+cdef inline int64_t distinct(uint64_t* fps, int32_t* counts, int64_t n, uint32_t* table, uint64_t mask,
+                             int shift) noexcept nogil:
+    """Keep the first of each fingerprint, in place, and count the others into it."""
+    cdef int64_t i, m = 0
+    cdef uint64_t slot
+    memset(table, 0, <size_t>(mask + 1) * sizeof(uint32_t))
+    for i in range(n):
+        slot = fps[i] >> shift
+        while table[slot] != 0 and fps[table[slot] - 1] != fps[i]:
+            slot = (slot + 1) & mask
+        if table[slot] == 0:
+            table[slot] = <uint32_t>(m + 1)
+            fps[m] = fps[i]
+            counts[m] = 1
+            m += 1
+        else:
+            counts[table[slot] - 1] += 1
+    return m
+
+
+def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last,
+                    const int64_t[:, ::1] blocks, int tf, bint normalise, const uint64_t[::1] slots, int shift,
+                    const float[:, ::1] rows, const double[::1] b, uint64_t[::1] hashes, int32_t[:, ::1] tokens,
+                    uint32_t[::1] codes, int32_t[:, ::1] chars, uint64_t[::1] fps, int32_t[::1] starts,
+                    int32_t[::1] lengths, uint32_t[::1] table, double[::1] total, double[:, ::1] out) -> int:
+    """Score documents first..last-1 into out; returns the document at which the scratch was too small, or last.
+
+    total is scratch, (n_outputs,). When it stops early, state 'need' is what emit_room says for that document.
+    """
+    cdef Scratch s
+    cdef int64_t n_blocks = blocks.shape[0], n_outputs = rows.shape[1] - 1, d, block_number, m, i, c, room = fps.shape[0]
+    cdef const int64_t* base = &blocks[0, 0]
+    cdef const int64_t* block
+    cdef const uint8_t* text = &data[0] if data.shape[0] else NULL
+    cdef bint keep = needs_chars(base, n_blocks), hashing = slots.shape[0] == 0
+    cdef uint64_t slot, size
+    cdef int bits
+    cdef double norm, t
+    cdef const float* row
+    s.token_hash = &hashes[0]
+    s.token_start = &tokens[0, 0]
+    s.token_end = &tokens[1, 0]
+    s.token_char = &tokens[2, 0]
+    s.char_code = &codes[0]
+    s.char_start = &chars[0, 0]
+    s.char_end = &chars[1, 0]
+    with nogil:
+        for d in range(first, last):
+            for c in range(n_outputs):
+                out[d, c] = b[c]
+            for block_number in range(n_blocks):
+                block = base + block_number * B_WIDTH
+                if block_number == 0 or not same_tokens(block, block - B_WIDTH):
+                    cut(&s, text + offsets[d], offsets[d + 1] - offsets[d], <int>block[B_TOKENS],
+                        <int>block[B_CASE], keep)
+                if emit_bound(&s, block) > room:
+                    with gil:
+                        return d
+                m = emit(&s, block, &fps[0], &starts[0], &lengths[0])
+                size = 16
+                bits = 4
+                while <int64_t>size < 2 * m:
+                    size <<= 1
+                    bits += 1
+                m = distinct(&fps[0], &starts[0], m, &table[0], size - 1, 64 - bits)
+                for c in range(n_outputs):
+                    total[c] = 0.0
+                norm = 0.0
+                for i in range(m if m < LOOKAHEAD else LOOKAHEAD):
+                    slot = fps[i] >> shift
+                    if not hashing:
+                        ln_prefetch(&slots[slot])
+                    ln_prefetch(&rows[slot, 0])
+                for i in range(m):
+                    if i + LOOKAHEAD < m:
+                        slot = fps[i + LOOKAHEAD] >> shift
+                        if not hashing:
+                            ln_prefetch(&slots[slot])
+                        ln_prefetch(&rows[slot, 0])
+                    slot = fps[i] >> shift
+                    if not hashing:
+                        while slots[slot] < fps[i] and slots[slot] != 0:
+                            slot += 1
+                        if slots[slot] != fps[i]:
+                            continue
+                    row = &rows[slot, 0]
+                    if tf == TF_PRESENCE:
+                        norm += <double>row[0] * row[0]
+                        for c in range(n_outputs):
+                            total[c] += row[1 + c]
+                    else:
+                        t = starts[i]
+                        if tf == 2:
+                            t = 1.0 + log(t)
+                        norm += t * t * row[0] * row[0]
+                        for c in range(n_outputs):
+                            total[c] += t * row[1 + c]
+                t = 1.0 / sqrt(norm) if normalise and norm > 0.0 else 1.0
+                for c in range(n_outputs):
+                    out[d, c] += total[c] * t
+    return last

@@ -1,0 +1,428 @@
+"""Text to tokens to fingerprints, for one document: the inner loops that vocab, score and featurize share.
+
+What it does: walks UTF-8 bytes once, cuts tokens, folds case, hashes each token to 64 bits and combines the hashes into
+n-grams. What it does not do: allocate, touch Python, validate UTF-8 (broken bytes are read as U+FFFD, one byte each).
+The plain-Python twin is twins.py; the tests hold the two together on any bytes.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+cdef extern from "unicode_tables.h" nogil:
+    const char* LN_UNICODE_VERSION
+    const uint8_t ln_class_index[]
+    const uint8_t ln_class_block[]
+    const uint8_t ln_fold_index[]
+    const int32_t ln_fold_block[]
+    const uint8_t ln_lower_index[]
+    const int32_t ln_lower_block[]
+    const int32_t ln_expand[]
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define ln_prefetch(p) __builtin_prefetch((p), 0, 1)
+    #define ln_likely(x) __builtin_expect(!!(x), 1)
+    #else
+    #define ln_prefetch(p) ((void)(p))
+    #define ln_likely(x) (x)
+    #endif
+    """
+    void ln_prefetch(const void* p) noexcept nogil
+    bint ln_likely(bint x) noexcept nogil
+
+cdef enum:
+    WORD = 1
+    MARK = 2
+    SPACE = 4
+    ALONE = 8
+    IGNORE = 16
+    PYSPACE = 32
+
+cdef enum:  # how tokens are cut
+    TOKENS_WORDS = 0        # Unicode words, inner apostrophes kept, punctuation as tokens
+    TOKENS_PATTERN = 1      # runs of two or more \w, as in scikit-learn's default pattern
+    TOKENS_WHITESPACE = 2   # what str.split() gives
+
+cdef enum:  # how letters are folded
+    CASE_KEEP = 0
+    CASE_FOLD = 1
+    CASE_LOWER = 2
+
+cdef enum:  # what a block makes of the tokens
+    KIND_WORDS = 0
+    KIND_CHARS = 1
+
+cdef enum:  # columns of the (n_blocks, 6) int64 table that describes the blocks
+    B_KIND = 0
+    B_TOKENS = 1
+    B_CASE = 2
+    B_LOW = 3
+    B_HIGH = 4
+    B_SEED = 5
+    B_WIDTH = 6
+
+cdef enum:  # a character n-gram may begin or end at the edge of its word
+    EDGE_LEFT = 1 << 30
+    EDGE_RIGHT = 1 << 29
+    LENGTH_MASK = (1 << 29) - 1
+
+# Scratch of one thread; tokens and characters of the document at hand. 24 bytes a token, 12 a character.
+cdef struct Scratch:
+    uint64_t* token_hash     # (n_tokens,)
+    int32_t* token_start     # (n_tokens,) byte offsets into the document
+    int32_t* token_end
+    int32_t* token_char      # (n_tokens + 1,) where the token's characters begin
+    uint32_t* char_code      # (n_chars,) folded characters
+    int32_t* char_start      # (n_chars,) byte offsets into the document
+    int32_t* char_end
+    int64_t n_tokens
+    int64_t n_chars
+
+
+cdef inline uint64_t mix(uint64_t h) noexcept nogil:
+    """Finish a hash: every input bit reaches every output bit (splitmix64)."""
+    h ^= h >> 30
+    h *= <uint64_t>0xBF58476D1CE4E5B9
+    h ^= h >> 27
+    h *= <uint64_t>0x94D049BB133111EB
+    return h ^ (h >> 31)
+
+
+cdef inline uint64_t step(uint64_t h, uint64_t c) noexcept nogil:
+    """Add one character to a running hash."""
+    return (h ^ c) * <uint64_t>0x9E3779B97F4A7C15
+
+
+cdef inline uint64_t join(uint64_t h, uint64_t token) noexcept nogil:
+    """Add one finished token hash to an n-gram."""
+    h = (h ^ token) * <uint64_t>0xD6E8FEB86659FD93
+    return h ^ (h >> 32)
+
+
+cdef inline uint8_t char_class(uint32_t c) noexcept nogil:
+    return ln_class_block[(<int64_t>ln_class_index[c >> 7] << 7) + (c & 127)]
+
+
+cdef inline uint32_t decode(const uint8_t* p, int64_t left, int* length) noexcept nogil:
+    """Read one character of a non-ASCII sequence; anything malformed is U+FFFD, one byte long."""
+    cdef uint32_t a = p[0], c
+    length[0] = 1
+    if a < 0x80:
+        return a
+    if a < 0xC2 or a > 0xF4:
+        return 0xFFFD
+    if a < 0xE0:
+        if left < 2 or (p[1] & 0xC0) != 0x80:
+            return 0xFFFD
+        length[0] = 2
+        return ((a & 0x1F) << 6) | (p[1] & 0x3F)
+    if a < 0xF0:
+        if left < 3 or (p[1] & 0xC0) != 0x80 or (p[2] & 0xC0) != 0x80:
+            return 0xFFFD
+        c = ((a & 0x0F) << 12) | (<uint32_t>(p[1] & 0x3F) << 6) | (p[2] & 0x3F)
+        if c < 0x800 or 0xD800 <= c < 0xE000:
+            return 0xFFFD
+        length[0] = 3
+        return c
+    if left < 4 or (p[1] & 0xC0) != 0x80 or (p[2] & 0xC0) != 0x80 or (p[3] & 0xC0) != 0x80:
+        return 0xFFFD
+    c = ((a & 0x07) << 18) | (<uint32_t>(p[1] & 0x3F) << 12) | (<uint32_t>(p[2] & 0x3F) << 6) | (p[3] & 0x3F)
+    if c < 0x10000 or c > 0x10FFFF:
+        return 0xFFFD
+    length[0] = 4
+    return c
+
+
+cdef inline uint64_t add_char(Scratch* s, uint64_t h, uint32_t c, int64_t start, int64_t end, int case_mode,
+                              bint keep) noexcept nogil:
+    """Fold one character, add it to the token's hash and, where characters are needed, to the list of them."""
+    cdef int32_t other = 0
+    cdef const int32_t* row
+    cdef int k
+    if case_mode == CASE_FOLD:
+        other = ln_fold_block[(<int64_t>ln_fold_index[c >> 7] << 7) + (c & 127)]
+    elif case_mode == CASE_LOWER:
+        other = ln_lower_block[(<int64_t>ln_lower_index[c >> 7] << 7) + (c & 127)]
+    if other >= 0:
+        if other:
+            c = <uint32_t>other
+        if keep:
+            s.char_code[s.n_chars] = c
+            s.char_start[s.n_chars] = <int32_t>start
+            s.char_end[s.n_chars] = <int32_t>end
+            s.n_chars += 1
+        return step(h, c)
+    row = &ln_expand[3 * (-1 - other)]
+    for k in range(3):
+        if row[k] == 0:
+            break
+        if keep:
+            s.char_code[s.n_chars] = <uint32_t>row[k]
+            s.char_start[s.n_chars] = <int32_t>start
+            s.char_end[s.n_chars] = <int32_t>end
+            s.n_chars += 1
+        h = step(h, <uint64_t>row[k])
+    return h
+
+
+cdef inline uint64_t add_ascii(Scratch* s, uint64_t h, uint32_t c, int64_t start, int case_mode, bint keep) noexcept nogil:
+    """The same for a character below 128, which is nearly all of them."""
+    if case_mode and 0x41 <= c <= 0x5A:
+        c |= 0x20
+    if keep:
+        s.char_code[s.n_chars] = c
+        s.char_start[s.n_chars] = <int32_t>start
+        s.char_end[s.n_chars] = <int32_t>(start + 1)
+        s.n_chars += 1
+    return step(h, c)
+
+
+cdef inline void close_token(Scratch* s, uint64_t h, int64_t start, int64_t end) noexcept nogil:
+    s.token_hash[s.n_tokens] = mix(h)
+    s.token_start[s.n_tokens] = <int32_t>start
+    s.token_end[s.n_tokens] = <int32_t>end
+    s.n_tokens += 1
+    s.token_char[s.n_tokens] = <int32_t>s.n_chars
+
+
+cdef inline bint is_apostrophe(uint32_t c) noexcept nogil:
+    return c == 0x27 or c == 0x2019 or c == 0xFF07
+
+
+cdef inline uint32_t plain(uint32_t c) noexcept nogil:
+    """Write every apostrophe in one way."""
+    return 0x27 if is_apostrophe(c) else c
+
+
+cdef inline int64_t take_word(Scratch* s, const uint8_t* p, int64_t n, int64_t start, int case_mode,
+                              bint keep) noexcept nogil:
+    """Cut the word that begins at start: letters, digits, marks, and apostrophes between two of them."""
+    cdef int64_t i = start, end = start, peek
+    cdef uint64_t h = 0
+    cdef uint32_t c
+    cdef int length, next_length
+    cdef uint8_t kind
+    while i < n:
+        c = p[i]
+        if ln_likely(c < 0x80):
+            kind = ln_class_block[c]
+            if ln_likely(kind & WORD):
+                h = add_ascii(s, h, c, i, case_mode, keep)
+                i += 1
+                end = i
+                continue
+            length = 1
+        else:
+            c = decode(p + i, n - i, &length)
+            kind = char_class(c)
+        if kind & IGNORE:
+            i += length
+            continue
+        if (kind & (WORD | MARK)) and not (kind & ALONE):
+            h = add_char(s, h, c, i, i + length, case_mode, keep)
+            i += length
+            end = i
+            continue
+        if is_apostrophe(c):
+            peek = i + length
+            if peek < n:
+                c = decode(p + peek, n - peek, &next_length)
+                kind = char_class(c)
+                if (kind & WORD) and not (kind & ALONE):
+                    h = add_char(s, h, 0x27, i, i + length, CASE_KEEP, keep)
+                    i = peek
+                    continue
+        break
+    close_token(s, h, start, end)
+    return i
+
+
+cdef inline int64_t take_symbol(Scratch* s, const uint8_t* p, int64_t n, int64_t start, uint32_t first, int length,
+                                bint run, int case_mode, bint keep) noexcept nogil:
+    """Cut a sign or a character that stands alone, with its marks; a run of the same sign is one token ("...", "!!")."""
+    cdef int64_t i = start + length
+    cdef uint64_t h = add_char(s, 0, plain(first), start, i, case_mode, keep)
+    cdef uint32_t c = 0, last
+    cdef uint8_t kind
+    while i < n:
+        last = c
+        c = decode(p + i, n - i, &length)
+        kind = char_class(c)
+        # a joiner binds the next sign (one emoji made of several), never a letter or a space
+        if not ((run and c == first) or (kind & MARK) or (last == 0x200D and not kind & (WORD | SPACE | IGNORE))):
+            break
+        h = add_char(s, h, plain(c), i, i + length, case_mode, keep)
+        i += length
+    close_token(s, h, start, i)
+    return i
+
+
+cdef inline void cut_words(Scratch* s, const uint8_t* p, int64_t n, int case_mode, bint keep) noexcept nogil:
+    cdef int64_t i = 0
+    cdef uint32_t c
+    cdef int length
+    cdef uint8_t kind
+    while i < n:
+        c = p[i]
+        if ln_likely(c < 0x80):
+            length = 1
+            kind = ln_class_block[c]
+        else:
+            c = decode(p + i, n - i, &length)
+            kind = char_class(c)
+        if kind & (SPACE | IGNORE):
+            i += length
+        elif kind & ALONE:
+            i = take_symbol(s, p, n, i, c, length, False, case_mode, keep)
+        elif kind & (WORD | MARK):
+            i = take_word(s, p, n, i, case_mode, keep)
+        else:
+            i = take_symbol(s, p, n, i, c, length, True, case_mode, keep)
+
+
+cdef inline void cut_runs(Scratch* s, const uint8_t* p, int64_t n, int tokens, int case_mode, bint keep) noexcept nogil:
+    """Cut runs of one class of characters: str.split(), or scikit-learn's pattern of two or more \\w."""
+    cdef int64_t i = 0, start, count, first_char, fewest = 2 if tokens == TOKENS_PATTERN else 1
+    cdef uint64_t h
+    cdef uint32_t c
+    cdef int length
+    cdef uint8_t bit = WORD if tokens == TOKENS_PATTERN else PYSPACE, ends = 0 if tokens == TOKENS_PATTERN else PYSPACE
+    while i < n:
+        start = i
+        count = 0
+        h = 0
+        first_char = s.n_chars
+        while i < n:
+            c = p[i]
+            if ln_likely(c < 0x80):
+                length = 1
+                if (ln_class_block[c] & bit) == ends:
+                    break
+                h = add_ascii(s, h, c, i, case_mode, keep)
+            else:
+                c = decode(p + i, n - i, &length)
+                if (char_class(c) & bit) == ends:
+                    break
+                h = add_char(s, h, c, i, i + length, case_mode, keep)
+            i += length
+            count += 1
+        if count >= fewest:
+            close_token(s, h, start, i)
+        else:
+            s.n_chars = first_char
+        if i < n:   # the character that ended the run
+            i += length
+
+
+cdef inline void cut(Scratch* s, const uint8_t* p, int64_t n, int tokens, int case_mode, bint keep) noexcept nogil:
+    """Cut a document into tokens; with keep, also list their characters."""
+    s.n_tokens = 0
+    s.n_chars = 0
+    s.token_char[0] = 0
+    if tokens == TOKENS_WORDS:
+        cut_words(s, p, n, case_mode, keep)
+    else:
+        cut_runs(s, p, n, tokens, case_mode, keep)
+
+
+cdef inline void list_chars(Scratch* s, const uint8_t* p, int64_t n, int tokens, int case_mode) noexcept nogil:
+    """List the folded characters of a piece of one token, as cut would have listed them inside the whole token."""
+    cdef int64_t i = 0
+    cdef uint32_t c
+    cdef int length
+    s.n_chars = 0
+    while i < n:
+        c = decode(p + i, n - i, &length)
+        if tokens == TOKENS_WORDS:
+            c = plain(c)
+        if tokens != TOKENS_WORDS or not char_class(c) & IGNORE:
+            add_char(s, 0, c, i, i + length, case_mode, True)
+        i += length
+
+
+cdef inline uint64_t finish(uint64_t h) noexcept nogil:
+    """Zero marks an empty slot, so no fingerprint is zero."""
+    return h if h else 1
+
+
+cdef inline int64_t emit_words(const Scratch* s, int64_t low, int64_t high, uint64_t seed, uint64_t* out,
+                               int32_t* start, int32_t* length) noexcept nogil:
+    """Write the fingerprints of the word n-grams, low <= n <= high."""
+    cdef int64_t i, k, n = s.n_tokens, top, m = 0
+    cdef uint64_t h
+    for i in range(n):
+        h = seed
+        top = high if i + high <= n else n - i
+        for k in range(top):
+            h = join(h, s.token_hash[i + k])
+            if k + 1 >= low:
+                out[m] = finish(h)
+                start[m] = s.token_start[i]
+                length[m] = s.token_end[i + k] - s.token_start[i]
+                m += 1
+    return m
+
+
+cdef inline int32_t char_span(const Scratch* s, int64_t a, int64_t size, int64_t first, int64_t last,
+                              int32_t* start) noexcept nogil:
+    """Say where characters first..last of a padded word stand in the text; 0 and size - 1 are the blanks."""
+    cdef int64_t left = first - 1 if first > 0 else 0, right = last - 1 if last < size - 1 else size - 3
+    cdef int32_t edges = (EDGE_LEFT if first == 0 else 0) | (EDGE_RIGHT if last == size - 1 else 0)
+    if right < left:   # a blank alone: no bytes, at the edge of the word
+        start[0] = s.char_start[a] if first == 0 else s.char_end[a + size - 3]
+        return edges
+    start[0] = s.char_start[a + left]
+    return edges | (s.char_end[a + right] - start[0])
+
+
+cdef inline int64_t emit_chars(const Scratch* s, int64_t low, int64_t high, uint64_t seed, uint64_t* out,
+                               int32_t* start, int32_t* length) noexcept nogil:
+    """Write the fingerprints of the character n-grams inside words, each word padded by one blank on either side.
+
+    A padded word shorter than low counts once, whole.
+    """
+    cdef int64_t t, i, k, a, size, first, top, m = 0
+    cdef uint64_t h
+    cdef uint32_t c
+    for t in range(s.n_tokens):
+        a = s.token_char[t]
+        size = s.token_char[t + 1] - a + 2
+        first = low if low < size else size
+        for i in range(size - first + 1):
+            h = seed
+            top = high if i + high <= size else size - i
+            for k in range(top):
+                c = 32 if i + k == 0 or i + k == size - 1 else s.char_code[a + i + k - 1]
+                h = join(h, c)
+                if k + 1 >= first:
+                    out[m] = finish(mix(h))
+                    length[m] = char_span(s, a, size, i, i + k, &start[m])
+                    m += 1
+    return m
+
+
+cdef inline int64_t emit_bound(const Scratch* s, const int64_t* block) noexcept nogil:
+    """How many fingerprints a block can write for the tokens at hand, at most."""
+    cdef int64_t spread = block[B_HIGH] - block[B_LOW] + 1
+    if block[B_KIND] == KIND_WORDS:
+        return s.n_tokens * spread
+    return (s.n_chars + 2 * s.n_tokens) * spread
+
+
+cdef inline int64_t emit(const Scratch* s, const int64_t* block, uint64_t* out, int32_t* start,
+                         int32_t* length) noexcept nogil:
+    """Write the fingerprints of one block and their spans; return how many."""
+    if block[B_KIND] == KIND_WORDS:
+        return emit_words(s, block[B_LOW], block[B_HIGH], <uint64_t>block[B_SEED], out, start, length)
+    return emit_chars(s, block[B_LOW], block[B_HIGH], <uint64_t>block[B_SEED], out, start, length)
+
+
+cdef inline bint same_tokens(const int64_t* a, const int64_t* b) noexcept nogil:
+    return a[B_TOKENS] == b[B_TOKENS] and a[B_CASE] == b[B_CASE]
+
+
+cdef inline bint needs_chars(const int64_t* blocks, int64_t n_blocks) noexcept nogil:
+    cdef int64_t b
+    for b in range(n_blocks):
+        if blocks[b * B_WIDTH + B_KIND] == KIND_CHARS:
+            return True
+    return False
