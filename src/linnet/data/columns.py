@@ -1,0 +1,203 @@
+"""Which column is the text and which the label: as given, else by name, else by what the columns hold.
+
+The choice is never silent: it comes with a sentence that says what was chosen and why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from linnet.data.arrays import take
+from linnet.errors import DataError, nearest
+
+__all__ = ["LABEL_NAMES", "TEXT_NAMES", "Choice", "by_content", "by_name", "normalise"]
+
+#: Names that people give to texts and labels, the clearest first.
+_TEXT = (
+    "text texts review reviews comment comments message messages msg body content contents sentence sentences document "
+    "documents doc tweet utterance question query post description abstract article email mail sms snippet phrase "
+    "paragraph passage summary transcript ticket input data title headline subject"
+)
+_LABEL = (
+    "label labels class classes category categories target targets sentiment polarity stars star rating ratings score "
+    "y tag tags topic topics intent emotion emotions gold annotation newsgroup spam toxic language lang genre type "
+    "group output"
+)
+TEXT_NAMES, LABEL_NAMES = tuple(_TEXT.split()), tuple(_LABEL.split())
+_SAMPLE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen columns; None where names alone do not decide. `why_*` say how each was found."""
+
+    text: str | None
+    label: str | None
+    why_text: str = ""
+    why_label: str = ""
+
+    @property
+    def how(self) -> str:
+        """The choice in one sentence."""
+        label = f"label column '{self.label}' ({self.why_label})" if self.label else "no label column"
+        return f"text column '{self.text}' ({self.why_text}), {label}"
+
+
+def normalise(name: str) -> str:
+    """A column name in one spelling.
+
+    >>> normalise(" Review Text"), normalise("reviewText"), normalise("LABEL")
+    ('review_text', 'review_text', 'label')
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[\W_]+", "_", spaced).strip("_").lower()
+
+
+def by_name(
+    names: Sequence[str],
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    source: str = "the data",
+    not_text: frozenset[str] = frozenset(),
+) -> Choice:
+    """Choose columns as given, or by their names.
+
+    >>> by_name(["id", "Review", "Stars"]).how
+    "text column 'Review' (by name), label column 'Stars' (by name)"
+    >>> by_name(["a", "b"], text="B")
+    Choice(text='b', label=None, why_text='as given', why_label='')
+    >>> by_name(["text", "label"], label="lable")
+    Traceback (most recent call last):
+    linnet.errors.DataError: the data: unknown column 'lable'; choose one of: text, label (did you mean 'label'?)
+    """
+    given_text, given_label = (_given(name, names, source) for name in (text, label))
+    if given_text is not None and given_text == given_label:
+        raise DataError(f"{source}: column '{given_text}' cannot be both the text and the label; name two columns")
+    found_text, why_text = given_text, "as given"
+    if found_text is None:
+        rest = [name for name in names if name != given_label and name not in not_text]
+        found_text, why_text = _match(rest, TEXT_NAMES, LABEL_NAMES)
+    found_label, why_label = given_label, "as given"
+    if found_label is None:
+        found_label, why_label = _match([name for name in names if name != found_text], LABEL_NAMES, TEXT_NAMES)
+    return Choice(found_text, found_label, why_text, why_label)
+
+
+def _given(wanted: str | None, names: Sequence[str], source: str) -> str | None:
+    if wanted is None or wanted in names:
+        return wanted
+    alike = [name for name in names if name.strip().casefold() == wanted.strip().casefold()]
+    if len(alike) == 1:
+        return alike[0]
+    raise DataError(f"{source}: {nearest('column', wanted, names)}")
+
+
+def _match(names: Sequence[str], known: Sequence[str], other: Sequence[str]) -> tuple[str | None, str]:
+    """The first name that is a known one; else the first whose last word is ('review_text', 'sentiment label')."""
+    spelled = {name: normalise(name) for name in names}
+    for word in known:
+        hits = [name for name in names if spelled[name] == word]
+        if hits:
+            also = [name for name in names if name not in hits and spelled[name] in known]
+            return hits[0], "by name" + (f"; '{also[0]}' is another" if also else "")
+    for word in known:
+        for name in names:
+            words = spelled[name].split("_")
+            if spelled[name] not in other and words[-1] == word and len(words) < 5:
+                return name, "by name"
+    return None, ""
+
+
+def by_content(
+    columns: Mapping[str, pa.ChunkedArray],
+    choice: Choice,
+    *,
+    labelled: bool | None,
+    source: str = "the data",
+    not_text: frozenset[str] = frozenset(),
+) -> Choice:
+    """Fill what names left open, from string columns: the longest texts, and the fewest distinct values.
+
+    >>> from linnet.data.arrays import strings
+    >>> rows = {"a": ["1", "2", "1", "2"], "b": ["a good film", "a bad film", "so good", "so bad"]}
+    >>> columns = {name: pa.chunked_array([strings(values)]) for name, values in rows.items()}
+    >>> by_content(columns, by_name(["a", "b"]), labelled=None).how
+    "text column 'b' (longest texts, 8 characters on average), label column 'a' (2 distinct values)"
+    """
+    text, why_text, label, why_label = choice.text, choice.why_text, choice.label, choice.why_label
+    if text is None:
+        text, why_text = _longest({name: column for name, column in columns.items() if name != label}, not_text)
+        why_text = "the only other column" if why_text == "the only column" and label else why_text
+    if text is None:
+        raise DataError(f"{source}: none of the columns ({_listed(columns)}) holds texts; {_FLAGS}")
+    if label is None and labelled is not False:
+        others = {name: column for name, column in columns.items() if name != text}
+        label, why_label = _fewest(others)
+        if label is None and labelled and len(others) == 1:
+            label, why_label = next(iter(others)), "the only other column"
+    if label is None and labelled:
+        raise DataError(_no_label(source, columns, text))
+    return Choice(text, label, why_text, why_label)
+
+
+_FLAGS = "name them: --text COL --label COL (text=..., label=... in Python)"
+
+
+def _no_label(source: str, columns: Mapping[str, pa.ChunkedArray], text: str) -> str:
+    if len(columns) == 1:
+        return f"{source} has one column only ('{text}'), and labels are needed; if it has more, name its format"
+    return f"{source}: no column looks like labels beside the text column '{text}' ({_listed(columns)}); {_FLAGS}"
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:20]) + (f" and {len(listed) - 20} more" if len(listed) > 20 else "")
+
+
+def _longest(columns: Mapping[str, pa.ChunkedArray], not_text: frozenset[str]) -> tuple[str | None, str]:
+    """The column with the longest, most varied values; addresses, identifiers and dates yield to prose."""
+    if len(columns) == 1:
+        return next(iter(columns)), "the only column"
+    best: tuple[tuple[bool, float], str, float] | None = None
+    for name, column in columns.items():
+        step = max(1, len(column) // _SAMPLE)
+        sample = [value for value in take(column, np.arange(0, len(column), step)).to_pylist() if value]
+        if not sample or name in not_text or sum(map(_is_number, sample)) > 0.9 * len(sample):
+            continue
+        mean = sum(map(len, sample)) / len(sample)
+        prose = sum(" " in value.strip() or not value.isascii() for value in sample) >= len(sample) / 4
+        rank = (prose, mean * len(set(sample)) / len(sample))
+        if best is None or rank > best[0]:
+            best = rank, name, mean
+    if best is None:
+        return None, ""
+    return best[1], f"longest texts, {best[2]:.0f} characters on average"
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _fewest(columns: Mapping[str, pa.ChunkedArray]) -> tuple[str | None, str]:
+    """The column with the fewest distinct values, between 2 and 1,000, each twice on average."""
+    counted = {}
+    for name, column in columns.items():
+        values = column.unique().to_pylist() if len(column) else []
+        distinct = len({value.strip() for value in values if value} - {""})
+        if 2 <= distinct <= min(1000, len(column) / 2):
+            counted[name] = distinct
+    if not counted:
+        return None, ""
+    ranked = sorted(counted, key=lambda name: counted[name])
+    also = f"; '{ranked[1]}' has {counted[ranked[1]]}" if len(ranked) > 1 else ""
+    return ranked[0], f"{counted[ranked[0]]} distinct values{also}"

@@ -1,0 +1,157 @@
+"""Dataset: texts, labels, and an account of where they came from and what was left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from linnet.data.arrays import strings, take
+from linnet.data.clean import missing
+from linnet.data.splitting import split_indices
+from linnet.data.unusable import Unusable
+from linnet.errors import DataError
+
+__all__ = ["Dataset"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Usable rows: a text each, and a label each where there are labels.
+
+    `text` and `label` are Arrow columns (`label` is None without labels), `how` says which columns were chosen and why,
+    `unusable` holds the rows that were left out, `notes` what was repaired.
+
+    >>> data = Dataset.from_lists(["good film", "bad film", " ", "so good"], ["pos", "neg", "pos", "pos"])
+    >>> data
+    <Dataset: 3 texts, labels neg, pos, from 4 Python texts>
+    >>> data.unusable.rows[0].row, data.unusable.rows[0].reason
+    (3, 'empty text')
+    """
+
+    text: pa.ChunkedArray
+    label: pa.ChunkedArray | None
+    source: str
+    text_column: str = "text"
+    label_column: str | None = None
+    how: str = ""
+    unusable: Unusable = field(default_factory=Unusable)
+    notes: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+
+    @staticmethod
+    def from_lists(texts: Any, labels: Any = None) -> Dataset:
+        """Texts and labels that are in memory: lists, numpy arrays, Arrow, pandas or polars columns.
+
+        Labels may be strings, numbers or booleans; None (or NaN) is a missing label. Rows with an empty text or a
+        missing label are set aside as unusable, as they are in a file.
+
+        >>> Dataset.from_lists(["a", "b"], [1, 2]).label.to_pylist()
+        ['1', '2']
+        """
+        from linnet.data.objects import from_lists
+
+        return from_lists(texts, labels)
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def __repr__(self) -> str:
+        names = [] if self.label is None else self.labels
+        labels = "no labels" if self.label is None else f"labels {', '.join(names[:5])}"
+        more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+        return f"<Dataset: {len(self):,} texts, {labels}{more}, from {self.source}>"
+
+    @property
+    def labels(self) -> list[str]:
+        """The distinct labels, sorted as strings; empty without labels.
+
+        >>> Dataset.from_lists(["a", "b", "c"], ["y", "x", "y"]).labels
+        ['x', 'y']
+        """
+        return sorted(self.counts)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each label occurs, by label.
+
+        >>> Dataset.from_lists(["a", "b", "c"], ["y", "x", "y"]).counts
+        {'x': 1, 'y': 2}
+        """
+        if self.label is None:
+            return {}
+        found = {pair["values"]: pair["counts"] for pair in self.label.value_counts().to_pylist()}
+        found.pop(None, None)
+        return dict(sorted(found.items()))
+
+    def take(self, indices: Sequence[int] | np.ndarray) -> Dataset:
+        """The rows at the given positions (from 0), in that order, as often as they are named.
+
+        >>> Dataset.from_lists(["a", "b", "c"]).take([2, 0]).text.to_pylist()
+        ['c', 'a']
+        """
+        where = np.asarray(indices)
+        if where.size == 0:
+            where = where.astype(np.int64)
+        if where.ndim != 1 or where.dtype.kind not in "iu":
+            raise DataError(f"take needs row numbers, a list of integers; got {where.dtype} of shape {where.shape}")
+        if where.size and (where.min() < 0 or where.max() >= len(self)):
+            wrong = int(where.min()) if where.min() < 0 else int(where.max())
+            raise DataError(f"row {wrong} is not in the data, which has rows 0 to {len(self) - 1}")
+        label = None if self.label is None else take(self.label, where)
+        return replace(self, text=take(self.text, where), label=label, unusable=Unusable(), notes=())
+
+    def split(self, seed: int = 0, fractions: Sequence[float] = (0.8, 0.1, 0.1)) -> tuple[Dataset, ...]:
+        """Divide the rows into parts, by default train, dev and test, each with every class in its share.
+
+        The same rows in the same order with the same seed give the same parts, on any machine; rows in another order
+        are shuffled differently. Every class that has a row for each part is in each part; a class with fewer rows
+        goes to the largest part. Rows keep their order within a part. Without labels the split is at random.
+
+        >>> data = Dataset.from_lists([f"text {i}" for i in range(50)], ["a", "b"] * 25)
+        >>> [part.counts for part in data.split(seed=0)]
+        [{'a': 20, 'b': 20}, {'a': 3, 'b': 2}, {'a': 2, 'b': 3}]
+        """
+        return tuple(self.take(rows) for rows in split_indices(self._codes(), seed, fractions))
+
+    def _codes(self) -> np.ndarray:
+        """The class of each row as a number, in the order of the sorted labels; rows without a label come last."""
+        codes = np.zeros(len(self), dtype=np.int64)
+        if self.label is None or not len(self):
+            return codes
+        import pyarrow.compute as pc
+
+        found = pc.index_in(self.label, value_set=strings(self.labels))
+        at = 0
+        for chunk in found.chunks:
+            raw = np.frombuffer(chunk.buffers()[1], dtype=np.int32)[chunk.offset : chunk.offset + len(chunk)]
+            codes[at : at + len(chunk)] = np.where(missing(chunk), len(self.labels), raw)
+            at += len(chunk)
+        return codes
+
+    def write_unusable(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows that were left out as CSV: row, line, reason, detail, label, text. Whole or not at all."""
+        self.unusable.write(path)
+
+    def describe(self) -> str:
+        """What was read, in a few lines.
+
+        >>> print(Dataset.from_lists(["good", "bad", ""], ["pos", "neg", "neg"]).describe())
+        3 Python texts: 2 usable rows
+        columns: texts and labels as given
+        labels: 2 (neg 1, pos 1)
+        1 unusable row: 1 empty text (first: row 3)
+        """
+        parts = [f"{self.source}: {len(self):,} usable row{'s' if len(self) != 1 else ''}", f"columns: {self.how}"]
+        if self.label is not None:
+            ranked = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
+            listed = ", ".join(f"{name} {count:,}" for name, count in ranked[:10])
+            more = f", and {len(ranked) - 10:,} more" if len(ranked) > 10 else ""
+            parts.append(f"labels: {len(ranked):,} ({listed}{more})")
+        if len(self.unusable):
+            parts.append(str(self.unusable))
+        return "\n".join([*parts, *self.notes])

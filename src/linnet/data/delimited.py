@@ -1,0 +1,226 @@
+"""CSV and TSV: pyarrow's parser, with what it leaves out.
+
+Added to it: the delimiter and a missing header row are found, every byte sequence is accepted, rows with the wrong
+number of fields keep their place and their raw text, and a field may be larger than a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from linnet.data.arrays import binaries, integers
+from linnet.data.blocks import Block, Malformed, Rows, Wanted
+from linnet.data.clean import printable
+from linnet.data.header import column_names, has_header, is_name_row
+from linnet.data.records import Dialect, pieces, quote_positions, records, unclosed_quote, unquote, whole_records
+from linnet.data.source import Source
+
+__all__ = ["open_csv", "open_tsv", "sniff_csv", "sniff_tsv"]
+
+_HEAD = 1 << 18
+_SAMPLE = 1000
+_DELIMITERS = ",\t;|"
+_THREAD_BLOCK = 1 << 20
+
+
+def open_csv(source: Source, wanted: Wanted) -> Rows:
+    """Comma-separated values; a semicolon, a tab or a bar in place of the comma is noticed."""
+    return _open(source, wanted, Dialect(_delimiter(_head(source, Dialect()))))
+
+
+def open_tsv(source: Source, wanted: Wanted) -> Rows:
+    r"""Tab-separated values. Quotes are taken as quotes only if all of them are: many TSV files just contain them."""
+    head = _head(source, Dialect("\t"))
+    return _open(source, wanted, Dialect("\t", _well_quoted(head, Dialect("\t"))))
+
+
+def sniff_csv(head: bytes) -> bool:
+    """At least two rows, all of the same width, and names or quotes that prose would not have."""
+    rows = _sample(head, Dialect(_delimiter(head)))
+    even = len(rows) > 1 and len(rows[0]) > 1 and all(len(row) == len(rows[0]) for row in rows)
+    return even and (is_name_row(rows[0]) or b',"' in head or head.startswith(b'"'))
+
+
+def sniff_tsv(head: bytes) -> bool:
+    """At least one tab a line, the same number in all lines."""
+    rows = _sample(head, Dialect("\t", quoting=False))
+    return bool(rows) and len(rows[0]) > 1 and all(len(row) == len(rows[0]) for row in rows)
+
+
+def _head(source: Source, dialect: Dialect) -> bytes:
+    """The first bytes, as many as one whole record takes."""
+    size = _HEAD
+    while len(head := source.peek(size)) == size and not whole_records(head, dialect):
+        size *= 4
+    return head
+
+
+def _sample(head: bytes, dialect: Dialect, limit: int = 100) -> list[list[str]]:
+    """The first records as strings; the last one only if nothing can be missing from it."""
+    complete = len(head) < _HEAD
+    rows: list[list[str]] = []
+    for fields, _, stop in islice(records(head, dialect), limit):
+        if stop or complete or not rows:
+            rows.append([printable(unquote(field) if dialect.quoting else field) or "" for field in fields])
+    return rows
+
+
+def _delimiter(head: bytes) -> str:
+    r"""The delimiter that splits the first row, and then most rows the same way.
+
+    >>> _delimiter(b"text;label\ngood, really;1\n"), _delimiter(b"text\nwell, yes\n")
+    (';', ',')
+    """
+    able = [mark for mark in _DELIMITERS if any(len(row) > 1 for row in _sample(head, Dialect(mark), 1))]
+    if len(able) < 2:
+        return able[0] if able else ","
+    return max(able, key=lambda mark: _evenness(_sample(head, Dialect(mark))))
+
+
+def _evenness(rows: list[list[str]]) -> float:
+    return sum(len(row) == len(rows[0]) for row in rows) / len(rows)
+
+
+def _well_quoted(head: bytes, dialect: Dialect) -> bool:
+    r"""Whether quotes open at the start of a field, close at its end, and nowhere else.
+
+    >>> _well_quoted(b'a\t"x\ty"\n', Dialect("\t")), _well_quoted(b'a\t"Yes" he said\n', Dialect("\t"))
+    (True, False)
+    """
+    quotes = quote_positions(head, dialect)
+    if quotes is None:
+        return False
+    raw = np.frombuffer(head + b"\n", dtype=np.uint8)
+    after = raw[quotes[1::2] + 1]
+    allowed = (after == ord(dialect.delimiter)) | (after == 10) | (after == 13) | (after == 34)
+    return bool(allowed.all()) and (len(quotes) % 2 == 0 or len(head) >= _HEAD)
+
+
+def _open(source: Source, wanted: Wanted, dialect: Dialect) -> Rows:
+    head = _head(source, dialect)
+    sample = _sample(head, dialect, 1)
+    if not sample:
+        return Rows([], lambda names: iter(()))
+    given = [name for name in (wanted.text, wanted.label) if name is not None]
+    if is_name_row(sample[0]) or has_header(_sample(head, dialect, _SAMPLE), given):
+        _, end, _ = next(records(head, dialect))
+        source.read(end)
+        rows = Rows(column_names(sample[0]), lambda names: iter(()))
+    else:
+        names = [f"column_{number}" for number in range(1, len(sample[0]) + 1)]
+        listed = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+        rows = Rows(names, lambda names: iter(()), how=f"no header row (columns are called {listed})")
+    rows.blocks = partial(_blocks, source, wanted, dialect, rows)
+    return rows
+
+
+def _blocks(
+    source: Source, wanted: Wanted, dialect: Dialect, opened: Rows, names: Sequence[str] | None
+) -> Iterator[Block]:
+    keep = [index for index, name in enumerate(opened.names) if names is None or name in names]
+    for data in pieces(source.read, partial(whole_records, dialect=dialect), wanted.block_bytes, source.name):
+        columns, bad, n_rows = _parse(data, dialect, len(opened.names), keep, threads=not wanted.streaming)
+        at = unclosed_quote(data, dialect)
+        if at is not None:
+            lines = data.count(b"\n", at) + (not data.endswith(b"\n"))
+            opened.notes.append(f"a quote in the last row is never closed: the last {lines:,} lines became one field")
+        if n_rows:
+            yield Block({opened.names[index]: column for index, column in zip(keep, columns, strict=True)}, n_rows, bad)
+
+
+Parsed = tuple[list[pa.ChunkedArray], dict[int, Malformed], int]
+
+
+def _parse(data: bytes, dialect: Dialect, width: int, keep: list[int], *, threads: bool) -> Parsed:
+    """Whole records to columns: fast, else in one go with bad rows noted, else by the lexer."""
+    if not data[:1].strip() and not data.strip(b"\r\n"):
+        return [], {}, 0
+    columns, bad = _arrow_csv(data, dialect, width, keep, block=_THREAD_BLOCK if threads else len(data) + 1)
+    if columns is None and _is_utf8(data):  # pyarrow cannot hand over a bad row that is not
+        columns, bad = _arrow_csv(data, dialect, width, keep, block=len(data) + 1, note_bad=True)
+    if columns is None:
+        return _lexed(data, dialect, width, keep)
+    if not bad:
+        return columns, {}, len(columns[0])
+    malformed = {number - 1: _wrong_width(actual, width, raw) for number, actual, raw in bad}
+    return [_spread(column, sorted(malformed)) for column in columns], malformed, len(columns[0]) + len(malformed)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        binaries([data]).cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _arrow_csv(
+    data: bytes, dialect: Dialect, width: int, keep: list[int], block: int, note_bad: bool = False
+) -> tuple[list[pa.ChunkedArray] | None, list[tuple[int, int, str]]]:
+    """What pyarrow's parser finds; None where it gives up (a field over a block long, a row of the wrong width)."""
+    import pyarrow.csv as pacsv
+
+    bad: list[tuple[int, int, str]] = []
+
+    def note(row: Any) -> str:
+        bad.append((row.number, row.actual_columns, row.text))
+        return "skip"
+
+    names = [str(index) for index in range(width)]
+    try:
+        table = pacsv.read_csv(
+            pa.BufferReader(data),
+            pacsv.ReadOptions(use_threads=block == _THREAD_BLOCK, block_size=min(block, 2**31 - 1), column_names=names),
+            pacsv.ParseOptions(
+                delimiter=dialect.delimiter,
+                quote_char='"' if dialect.quoting else False,
+                newlines_in_values=dialect.quoting,
+                invalid_row_handler=note if note_bad else None,
+            ),
+            pacsv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.binary()),
+                include_columns=[names[index] for index in keep],
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None, []
+    return table.columns, bad
+
+
+def _lexed(data: bytes, dialect: Dialect, width: int, keep: list[int]) -> Parsed:
+    """The same result record by record, for what pyarrow refuses."""
+    values: list[list[bytes | None]] = [[] for _ in keep]
+    malformed: dict[int, Malformed] = {}
+    start = row = 0
+    for row, (fields, end, stop) in enumerate(records(data, dialect), 1):
+        if len(fields) == width:
+            for column, index in zip(values, keep, strict=True):
+                column.append(unquote(fields[index]) if dialect.quoting else fields[index])
+        else:
+            raw = printable(data[start : end - len(stop)].lstrip(b"\r\n")) or ""
+            malformed[row - 1] = _wrong_width(len(fields), width, raw)
+            for column in values:
+                column.append(None)
+        start = end
+    return [pa.chunked_array([binaries(column)]) for column in values], malformed, row
+
+
+def _wrong_width(actual: int, width: int, raw: str) -> Malformed:
+    return Malformed("wrong number of fields", f"{actual} instead of {width}", raw)
+
+
+def _spread(column: pa.ChunkedArray, gaps: list[int]) -> pa.ChunkedArray:
+    """The column with a null at each of the given places."""
+    filled = pa.chunked_array([*column.chunks, pa.nulls(1, column.type)])
+    order = np.full(len(column) + len(gaps), len(column), dtype=np.int64)
+    present = np.ones(len(order), dtype=bool)
+    present[gaps] = False
+    order[present] = np.arange(len(column))
+    return filled.take(integers(order))

@@ -1,0 +1,160 @@
+"""JSON lines, and one JSON array of objects.
+
+pyarrow parses the usual block; a block that it refuses (a broken line, a column that changes its type) is parsed line
+by line in Python, so one bad line costs one row, not the file.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from linnet.data.arrays import strings
+from linnet.data.blocks import Block, Malformed, Rows, Wanted
+from linnet.data.clean import printable
+from linnet.data.records import pieces, whole_lines
+from linnet.data.source import Source
+from linnet.errors import DataError
+
+__all__ = ["columns_of", "open_json", "open_jsonl", "sniff_json", "sniff_jsonl"]
+
+_EXACT = 2**53
+
+
+def sniff_jsonl(head: bytes) -> bool:
+    """The first line is an object."""
+    return head.lstrip().startswith(b"{")
+
+
+def sniff_json(head: bytes) -> bool:
+    """One array of objects."""
+    start = head.lstrip()
+    return start.startswith(b"[") and start[1:].lstrip().startswith(b"{")
+
+
+def open_jsonl(source: Source, wanted: Wanted) -> Rows:
+    """One JSON object a line. Blank lines are skipped; they are not rows."""
+    if sniff_json(source.peek()):
+        return open_json(source, wanted)
+    found = _parsed(source, wanted)
+    first = next(found, None)
+    if first is None:
+        return Rows([], lambda names: iter(()))
+    if not first.columns:
+        line, wrong = (first.lines or [1])[0], first.malformed.get(0)
+        detail = f"; line {line}: {wrong.detail}" if wrong else ""
+        raise DataError(f"{source.name}: no line is a JSON object with values{detail}")
+    numbers = [name for name, column in first.columns.items() if _is_numeric(column.type)]
+    return Rows(list(first.columns), lambda names: itertools.chain([first], found), not_text=frozenset(numbers))
+
+
+def _is_numeric(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def open_json(source: Source, wanted: Wanted) -> Rows:
+    """One array of objects; read whole, because JSON has no place to cut it."""
+    if not sniff_json(source.peek()):
+        return open_jsonl(source, wanted)
+    whole = b"".join(iter(lambda: source.read(1 << 24), b""))
+    try:
+        found = json.loads(printable(whole) or "")
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{source.name} is not a JSON array of objects: {error}") from None
+    for row, value in enumerate(found, 1):
+        if not isinstance(value, dict):
+            raise DataError(f"{source.name}: element {row:,} is not an object but {_kind(value)}")
+    block = Block(columns_of(found), len(found))
+    return Rows(list(block.columns), lambda names: iter([block]))
+
+
+def _parsed(source: Source, wanted: Wanted) -> Iterator[Block]:
+    line = 1
+    for data in pieces(source.read, whole_lines, wanted.block_bytes, source.name):
+        n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        block = _arrow_json(data, line, n_lines) or _python_json(data, line)
+        if block.rows:
+            yield block
+        line += n_lines
+
+
+def _arrow_json(data: bytes, line: int, n_lines: int) -> Block | None:
+    """What pyarrow's parser finds; None where it refuses, or where its rows are not the lines."""
+    table = _read_json(data)
+    if table is None or table.num_rows != n_lines:
+        return None
+    # Strings that look like dates are turned into dates: ask for those columns as strings.
+    dates = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
+    if dates:
+        table = _read_json(data, pa.schema([(name, pa.string()) for name in dates]))
+        if table is None:
+            return None
+    if any(_inexact(column) for column in table.columns):
+        return None
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    return Block(columns, n_lines, lines=range(line, line + n_lines))
+
+
+def _read_json(data: bytes, schema: Any = None) -> Any:
+    import pyarrow.json as pajson
+
+    parse = pajson.ParseOptions(explicit_schema=schema)
+    for block in (1 << 20, len(data) + 1):  # in parallel, unless a line is longer than a block
+        try:
+            options = pajson.ReadOptions(use_threads=True, block_size=min(block, 2**31 - 1))
+            return pajson.read_json(pa.BufferReader(data), options, parse)
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error):
+                return None
+    return None
+
+
+def _inexact(column: pa.ChunkedArray) -> bool:
+    """Whether integers may have been rounded: pyarrow reads those beyond 64 bits as floats."""
+    if not pa.types.is_floating(column.type):
+        return False
+    import pyarrow.compute as pc
+
+    largest = pc.max(pc.abs(column)).as_py()
+    return largest is not None and largest >= _EXACT
+
+
+def _python_json(data: bytes, line: int) -> Block:
+    """The same, line by line."""
+    found: list[dict[str, Any]] = []
+    lines: list[int] = []
+    malformed: dict[int, Malformed] = {}
+    for number, raw in enumerate(data.split(b"\n"), line):
+        if not raw.strip():
+            continue
+        text = printable(raw) or ""
+        try:
+            value = json.loads(text, strict=False)
+            wrong = None if isinstance(value, dict) else f"not an object but {_kind(value)}"
+        except (ValueError, RecursionError) as error:
+            value, wrong = {}, str(error)
+        if wrong is not None:
+            malformed[len(found)] = Malformed("not a JSON object", wrong, text.rstrip("\r"))
+            value = {}
+        found.append(value)
+        lines.append(number)
+    return Block(columns_of(found), len(found), malformed, lines)
+
+
+def columns_of(found: Sequence[dict[str, Any]]) -> dict[str, pa.ChunkedArray]:
+    """Objects to string columns, in the order in which their keys appear.
+
+    >>> {name: column.to_pylist() for name, column in columns_of([{"a": 1}, {"b": [2, 3], "a": "x"}]).items()}
+    {'a': ['1', 'x'], 'b': [None, '2|3']}
+    """
+    names = dict.fromkeys(key for value in found for key in value)
+    return {str(name): pa.chunked_array([strings(printable(value.get(name)) for value in found)]) for name in names}
+
+
+def _kind(value: Any) -> str:
+    names = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "a boolean"}
+    return names.get(type(value), "null" if value is None else type(value).__name__)

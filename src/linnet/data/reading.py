@@ -1,0 +1,168 @@
+"""`read`: any source to a Dataset."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from linnet.data.arrays import booleans
+from linnet.data.blocks import Block, Rows, Wanted, join
+from linnet.data.clean import as_labels, blank, clean, missing, repair_counts, repair_notes
+from linnet.data.columns import Choice, by_content, by_name
+from linnet.data.dataset import Dataset
+from linnet.data.formats import open_file
+from linnet.data.objects import open_object
+from linnet.data.unusable import MAX_KEPT, Unusable, UnusableRow
+from linnet.errors import DataError
+
+__all__ = ["account", "finish", "opened", "read"]
+
+
+def read(
+    source: Any,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    format: str | None = None,
+    labelled: bool | None = None,
+) -> Dataset:
+    """Read texts, and labels where there are some, from anything that holds them.
+
+    `source` is a path, "-" for standard input, a list of texts, of (text, label) pairs or of dicts, a pandas or polars
+    frame, an Arrow table, or whatever speaks the Arrow C stream. Files may be CSV, TSV, JSON lines, Parquet, Arrow,
+    Feather, fastText lines, plain text (a document a line) or a folder of class folders, plain or as gz or zst. The
+    format is told by the name, else by the content; `format` settles it.
+
+    `text` and `label` name the columns; without them they are found by name, else by content, and `Dataset.how` says
+    so. `labelled=True` requires labels. `labelled=False` takes a label column that is called like one, and keeps rows
+    without a label (their label is null). By default a label column is used if there is one. Where labels are used,
+    a row without one is unusable, as is a row with an empty text or one that cannot be taken apart: such rows are
+    counted and kept in `Dataset.unusable`.
+
+    >>> import linnet.data
+    >>> data = linnet.data.read([{"Review": "good film", "stars": 5}, {"Review": "bad film", "stars": 1}])
+    >>> data.how
+    "text column 'Review' (by name), label column 'stars' (by name)"
+    >>> data.label.to_pylist()
+    ['5', '1']
+    """
+    if isinstance(source, Dataset):
+        if labelled and source.label is None:
+            raise DataError(f"{source.source} has no labels, and labels are needed")
+        return source
+    wanted = Wanted(text, label)
+    with opened(source, format, wanted) as (rows, name, encoding):
+        _require_columns(rows, name)
+        choice = by_name(rows.names, text=text, label=label, source=name, not_text=rows.not_text)
+        decided = choice.text is not None and (choice.label is not None or labelled is False)
+        names = [column for column in (choice.text, choice.label) if column] if decided else None
+        blocks = [clean(block, names or rows.names) for block in rows.blocks(names)]
+        whole = join(blocks, names or rows.names)
+        if not whole.rows:
+            what = (
+                "is empty: it holds no rows" if rows.how else f"has columns ({', '.join(rows.names[:10])}) but no rows"
+            )
+            raise DataError(f"{name} {what}")
+        if not decided:
+            choice = by_content(whole.columns, choice, labelled=labelled, source=name, not_text=rows.not_text)
+    how = "; ".join(part for part in (rows.how, choice.how) if part)
+    return finish(whole, _chosen(choice), choice.label, name, how, labelled, encoding, rows.notes)
+
+
+@contextlib.contextmanager
+def opened(source: Any, format: str | None, wanted: Wanted) -> Iterator[tuple[Rows, str, str]]:
+    """A path or an object as rows, with its name and its encoding."""
+    if isinstance(source, str | os.PathLike):
+        place = source if source == "-" else Path(source)
+        with open_file(place, format, wanted) as found:
+            yield found
+    else:
+        yield (*open_object(source, wanted), "utf-8")
+
+
+def _require_columns(rows: Rows, name: str) -> None:
+    if not rows.names:
+        raise DataError(f"{name} is empty: it holds no rows")
+
+
+def _chosen(choice: Choice) -> str:
+    if choice.text is None:
+        raise DataError("no text column; name it: --text COL (text=... in Python)")
+    return choice.text
+
+
+def finish(
+    block: Block,
+    text_column: str,
+    label_column: str | None,
+    source: str,
+    how: str,
+    labelled: bool | None = None,
+    encoding: str = "utf-8",
+    notes: Sequence[str] = (),
+) -> Dataset:
+    """Set the unusable rows of a clean block aside and make the rest a Dataset."""
+    names = [name for name in (text_column, label_column) if name]
+    text = block.columns[text_column]
+    label = as_labels(block.columns[label_column]) if label_column else None
+    unlabelled = missing(label) if label is not None else np.zeros(block.rows, dtype=bool)
+    notes = list(notes)
+    if label is not None and not labelled and unlabelled.all():
+        notes.append(f"label column '{label_column}' holds nothing: read without labels")
+        label, label_column = None, None
+    empty = blank(text)
+    bad = empty | unlabelled if label is not None and labelled is not False else empty.copy()
+    bad[list(block.malformed)] = True
+    unusable = account(block, np.flatnonzero(bad), empty, text, label)
+    if len(unusable):
+        if bad.all():
+            raise DataError(f"no usable rows in {source}: {unusable}")
+        keep = booleans(~bad)
+        text, label = text.filter(keep), None if label is None else label.filter(keep)
+    elif not block.rows:
+        raise DataError(f"{source}: there are no rows")
+    repairs = repair_counts(block, names)
+    encoding = "windows-1252" if "windows_1252" in repairs else encoding
+    notes = (*_encoding_note(encoding), *repair_notes(repairs), *notes)
+    return Dataset(text, label, source, text_column, label_column, how, unusable, notes, encoding)
+
+
+def _encoding_note(encoding: str) -> list[str]:
+    return [] if encoding in ("utf-8", "windows-1252") else [f"decoded as {encoding.upper()}"]
+
+
+def account(
+    block: Block,
+    bad: np.ndarray,
+    empty: np.ndarray,
+    text: pa.ChunkedArray,
+    label: pa.ChunkedArray | None,
+    first_row: int = 1,
+) -> Unusable:
+    """The rows `bad` of a block, each with its reason and with what is known of it."""
+    broken = np.array(sorted(block.malformed), dtype=np.int64)
+    whole = np.setdiff1d(bad, broken, assume_unique=True)
+    counts = Counter(block.malformed[row].reason for row in np.intersect1d(bad, broken).tolist())
+    n_empty = int(np.count_nonzero(empty[whole]))
+    counts.update({"empty text": n_empty, "no label": len(whole) - n_empty})
+    rows = []
+    for row in bad[:MAX_KEPT].tolist():
+        wrong = block.malformed.get(row)
+        rows.append(
+            UnusableRow(
+                row=first_row + row,
+                reason=wrong.reason if wrong else "empty text" if empty[row] else "no label",
+                text=wrong.raw if wrong else text[row].as_py() or "",
+                label="" if label is None else label[row].as_py() or "",
+                line=None if block.lines is None else int(block.lines[row]),
+                detail=wrong.detail if wrong else block.files[row] if block.files else "",
+            )
+        )
+    return Unusable({reason: count for reason, count in counts.items() if count}, tuple(rows))

@@ -1,0 +1,95 @@
+"""What could not be used: how many rows, why, and which ones, so that nothing disappears silently."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from linnet.errors import DataError
+
+__all__ = ["Unusable", "UnusableRow"]
+
+#: Rows kept one by one; beyond that only the counts grow.
+MAX_KEPT = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableRow:
+    """One row that was left out.
+
+    `row` counts data rows of the source from 1 (a header is not a data row), `line` is the line of the file where the
+    format has one row a line, `detail` says more than `reason` does, and `text` is the raw line where a row could not
+    be taken apart.
+    """
+
+    row: int
+    reason: str
+    text: str = ""
+    label: str = ""
+    line: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Counts per reason, and the rows themselves (the first 100,000).
+
+    >>> bad = Unusable.of([UnusableRow(3, "empty text", label="pos"), UnusableRow(9, "empty text"),
+    ...                    UnusableRow(12, "wrong number of fields", "neg,bad,film", detail="3 instead of 2")])
+    >>> len(bad), str(bad)
+    (3, '3 unusable rows: 2 empty text (first: row 3), 1 wrong number of fields (first: row 12)')
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    rows: tuple[UnusableRow, ...] = ()
+
+    @classmethod
+    def of(cls, rows: Iterable[UnusableRow]) -> Unusable:
+        """Count rows by reason, in the order in which the reasons appear."""
+        found = list(rows)
+        return cls(dict(Counter(row.reason for row in found)), tuple(found[:MAX_KEPT]))
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def __add__(self, other: Unusable) -> Unusable:
+        return Unusable(dict(Counter(self.counts) + Counter(other.counts)), (self.rows + other.rows)[:MAX_KEPT])
+
+    def __str__(self) -> str:
+        if not self.counts:
+            return "no unusable rows"
+        first: dict[str, int] = {}
+        for row in self.rows:
+            first.setdefault(row.reason, row.row)
+        seen = {why: f" (first: row {row:,})" for why, row in first.items()}
+        parts = [f"{count:,} {why}{seen.get(why, '')}" for why, count in self.counts.items()]
+        return f"{len(self):,} unusable row{'s' if len(self) != 1 else ''}: {', '.join(parts)}"
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows as CSV (row, line, reason, detail, label, text), whole or not at all."""
+        with replacing(Path(path)) as file:
+            rows = csv.writer(file)
+            rows.writerow(["row", "line", "reason", "detail", "label", "text"])
+            for row in self.rows:
+                line = "" if row.line is None else row.line
+                rows.writerow([row.row, line, row.reason, row.detail, row.label, row.text])
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[TextIO]:
+    """Open a text file that appears under its name only when the block has ended without an error."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        part.replace(path)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
