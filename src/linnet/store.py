@@ -1,0 +1,433 @@
+"""The model file: named arrays and a card in one `.linnet` file.
+
+The file is a safetensors file (8 bytes of header length, a JSON header, raw little-endian arrays), so any safetensors
+reader opens it and nothing in it can run code. On top of that format linnet promises:
+
+* the same input gives the same bytes: arrays in name order, keys in a fixed order, no time stamp;
+* every array starts at a multiple of 64 bytes, one cache line. The format allows no holes, so small arrays of zeros
+  named `_align.1`, `_align.2` ... fill them; `read` hides these;
+* `checksum`, the first metadata value, is the SHA-256 of the whole file with 64 zeros in the checksum's own place. It
+  detects accidents, not attacks: whoever alters a file on purpose can write a new checksum;
+* a file is complete or not there: it is written under another name and renamed at the end.
+
+The metadata holds `checksum`, `format` ("linnet"), `format_version` ("1"), `written_by` ("linnet 0.1.0") and `card`, a
+JSON text. What the arrays mean is for the caller to say, in the card.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import errno
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import ModelFileError
+
+__all__ = ["FORMAT_VERSION", "StoredModel", "read", "write"]
+
+FORMAT_VERSION = 1
+ALIGNMENT = 64  # bytes
+MAX_HEADER = 100_000_000  # bytes, the bound of the safetensors library
+VERIFY_BELOW = 64 << 20  # bytes: smaller files are checked unasked, larger ones on request
+
+DTYPES = {
+    name: np.dtype(code)
+    for name, code in {
+        "U64": "<u8", "I64": "<i8", "U32": "<u4", "I32": "<i4", "U16": "<u2", "U8": "u1", "F64": "<f8", "F32": "<f4",
+        "F16": "<f2",
+    }.items()
+}  # fmt: skip
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+_PADDING = "_align."
+_OPENING = b'{"__metadata__":{"checksum":"sha256:'  # then 64 hexadecimal digits
+_DIGEST = slice(8 + len(_OPENING), 8 + len(_OPENING) + 64)  # where the checksum stands in every file
+_NO_DIGEST = "0" * 64
+_REMEDY = "copy or download it again, or train it again"
+
+# How files begin that are handed in by mistake. None of these can begin a file written here: the first byte of ours is
+# the low byte of a header length that leaves 56 when divided by 64, that is 8, x, 0xb8 or 0xf8.
+_FOREIGN = {
+    b"\x89PNG": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"%PDF": "a PDF document",
+    b"PK\x03\x04": "a zip archive (as .npz, .docx and PyTorch files are)",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+    b"\x93NUMPY": "a NumPy .npy file",
+    b"\x89HDF": "an HDF5 file",
+    b"SQLite format 3": "an SQLite database",
+    b"\xba\x16\x4f\x2f": "a fastText model",
+    **{bytes([0x80, protocol]): "a pickle, which linnet never loads" for protocol in range(2, 6)},
+}
+
+Bytes = npt.NDArray[np.uint8]
+Tensor = npt.NDArray[Any]
+Fail = Callable[[str], NoReturn]
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a model file holds; the arrays are read-only views of one memory map, so loading copies nothing."""
+
+    tensors: Mapping[str, Tensor]
+    card: dict[str, Any]
+    path: Path | None  # None when read from bytes
+    nbytes: int
+
+
+def write(path: str | os.PathLike[str], tensors: Mapping[str, Tensor], card: Mapping[str, object]) -> None:
+    """Write a model file: all of it, or nothing.
+
+    The arrays may have any shape and the types U64, I64, U32, I32, U16, U8, F64, F32 and F16; the card may hold what
+    JSON can (numbers of NumPy and tuples too), but no nan and no infinity. An existing file is replaced at once, also
+    while a model read from it is in use.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(folder + "/m.linnet", {"b": np.array([0.5, -0.5])}, {"classes": ["neg", "pos"]})
+    ...     model = read(folder + "/m.linnet")
+    >>> model.card["classes"], model.tensors["b"].tolist()
+    (['neg', 'pos'], [0.5, -0.5])
+    """
+    target = Path(os.path.realpath(path))  # through a symbolic link, as open() would
+    blocks = list(_blocks(tensors))
+    header = _header(blocks, _plain(card, "card"))
+    digest = hashlib.sha256(header)
+    for _, block in blocks:
+        digest.update(_raw(block))
+    header[_DIGEST] = digest.hexdigest().encode()
+    try:
+        _check(target)
+        _replace(target, [header, *(_raw(block) for _, block in blocks)])
+    except OSError as error:
+        raise ModelFileError(f"cannot write the model to {str(path)!r}: {_reason(error, target)}") from error
+
+
+def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, verify: bool | None = None) -> StoredModel:
+    """Read a model file, or the bytes of one.
+
+    The header is checked in full before any array is handed out. The checksum is checked when the file is smaller than
+    64 MiB, always with `verify=True`, never with `verify=False`. Whatever is wrong is a ModelFileError of one line.
+
+    >>> read(b"not a model, just text")
+    Traceback (most recent call last):
+      ...
+    linnet.errors.ModelFileError: cannot load the given bytes: text, not a linnet model; are model and data swapped?
+    """
+    if isinstance(source, bytes | bytearray | memoryview):
+        path, data = None, np.frombuffer(bytes(source), np.uint8)  # read-only; no copy of bytes
+    else:
+        path, data = Path(source), _mapped(source)
+
+    def fail(problem: str) -> NoReturn:
+        raise ModelFileError(f"cannot load {repr(str(path)) if path else 'the given bytes'}: {problem[:500]}")
+
+    metadata, entries, start = _parse(data, fail)
+    if verify or (verify is None and data.size < VERIFY_BELOW):
+        _verify(data, start, fail)
+    try:
+        card = json.loads(metadata["card"], parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        card = None
+    if not isinstance(card, dict):
+        fail(f"altered: its card cannot be read; {_REMEDY}")
+    tensors = {
+        name: data[start + begin : start + end].view(dtype).reshape(shape)
+        for name, (dtype, shape, begin, end) in entries.items()
+        if not name.startswith(_PADDING)
+    }
+    return StoredModel(MappingProxyType(tensors), card, path, data.size)
+
+
+# ---- writing
+
+
+def _blocks(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    """The arrays in name order, little-endian and contiguous, with padding between them."""
+    for name in tensors:
+        if not _usable(name):
+            raise ModelFileError(f"an array cannot be stored as {name!r}: empty, reserved or not valid Unicode")
+    offset = 0
+    for number, name in enumerate(sorted(tensors)):
+        if offset % ALIGNMENT:
+            padding = np.zeros(-offset % ALIGNMENT, np.uint8)
+            offset += padding.size
+            yield f"{_PADDING}{number}", padding
+        array = np.asarray(tensors[name])
+        dtype = array.dtype.newbyteorder("<")
+        if dtype not in NAMES:
+            raise ModelFileError(f"array {name!r} is of type {array.dtype}; store one of: {', '.join(DTYPES)}")
+        block = np.asarray(array, dtype=dtype, order="C")
+        offset += block.nbytes
+        yield name, block
+
+
+def _header(blocks: list[tuple[str, Tensor]], card: object) -> bytearray:
+    """Length and JSON header with an empty checksum, filled up with spaces to a multiple of 64 bytes."""
+    metadata = {
+        "checksum": f"sha256:{_NO_DIGEST}",
+        "format": "linnet",
+        "format_version": str(FORMAT_VERSION),
+        "written_by": _writer(),
+        "card": json.dumps(card, sort_keys=True, separators=(",", ":"), allow_nan=False),
+    }
+    entries: dict[str, object] = {"__metadata__": metadata}
+    offset = 0
+    for name, block in blocks:
+        offsets = [offset, offset + block.nbytes]
+        entries[name] = {"dtype": NAMES[block.dtype], "shape": list(block.shape), "data_offsets": offsets}
+        offset += block.nbytes
+    text = json.dumps(entries, separators=(",", ":")).encode("ascii")
+    text += b" " * (-(8 + len(text)) % ALIGNMENT)
+    if len(text) > MAX_HEADER:
+        raise ModelFileError(f"the header would take {len(text):,} bytes, at most {MAX_HEADER:,} fit; shorten the card")
+    return bytearray(len(text).to_bytes(8, "little") + text)
+
+
+def _plain(value: object, where: str) -> object:
+    """The value as plain JSON types; names the place of what JSON cannot hold."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise ModelFileError(f"{where} has the key {key!r} of type {type(key).__name__}; keys must be text")
+        return {str(key): _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{where}[{number}]") for number, item in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ModelFileError(f"{where} is {value}; a model card holds finite numbers only (use None for a missing one)")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise ModelFileError(f"{where} is of type {type(value).__name__}; a model card holds what JSON can")
+
+
+def _check(target: Path) -> None:
+    """Refuse what a rename would overwrite, but opening for writing would not."""
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder; add a file name, as model.linnet")
+    if target.exists() and not target.is_file():  # /dev/null
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "the file is read-only")
+
+
+def _replace(target: Path, parts: list[Any]) -> None:
+    """Write a new file beside the target, flush it to the disk, rename it; on any failure leave nothing behind."""
+    temporary = target.with_name(f".linnet-{secrets.token_hex(8)}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        with os.fdopen(descriptor, "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(OSError):  # an existing file keeps its permissions
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        temporary.replace(target)
+    except BaseException:  # KeyboardInterrupt too
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    with contextlib.suppress(OSError):  # the rename itself; not every system can flush a folder
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _reason(error: OSError, target: Path) -> str:
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"no permission ({error.strerror})"
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return f"there is no folder {str(target.parent)!r}; create it first"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return f"no space left in {str(target.parent)!r} ({error.strerror}); nothing was changed"
+    return f"{error.strerror or error}"
+
+
+def _writer() -> str:
+    from importlib import metadata
+
+    try:
+        return f"linnet {metadata.version('linnet')}"
+    except metadata.PackageNotFoundError:  # run from the source tree
+        return "linnet, not installed"
+
+
+def _raw(block: Tensor) -> memoryview:
+    return block.reshape(-1).view(np.uint8).data
+
+
+def _usable(name: object) -> bool:
+    reserved = not isinstance(name, str) or name in ("", "__metadata__") or name.startswith(_PADDING)
+    if reserved:
+        return False
+    try:
+        str(name).encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return True
+
+
+# ---- reading
+
+
+def _mapped(path: str | os.PathLike[str]) -> Bytes:
+    path = Path(path)
+    name = str(path)
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise ModelFileError(f"cannot load {name!r}: a folder; give the model file in it{_closest(path, '')}")
+        if not stat.S_ISREG(mode):
+            raise ModelFileError(f"cannot load {name!r}: not a regular file, so it cannot be memory-mapped")
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                raise ModelFileError(f"cannot load {name!r}: empty (0 bytes); {_REMEDY}")
+            return np.asarray(np.memmap(file, np.uint8, "r"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise ModelFileError(f"there is no model file {name!r}{_closest(path.parent, path.name)}") from None
+    except ModelFileError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ModelFileError(f"cannot load {name!r}: {reason}") from error
+
+
+def _closest(folder: Path, name: str) -> str:
+    """The file in the folder that was probably meant: one with a similar name, or the only model there is."""
+    try:
+        names = sorted(entry.name for entry in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return f"; there is no folder {str(folder)!r} either"
+    except OSError:  # it may not be listed
+        return ""
+    models = [found for found in names if found.endswith(".linnet")]
+    close = difflib.get_close_matches(name, names, n=1) or (models if len(models) == 1 else [])
+    return f" (did you mean {str(folder / close[0])!r}?)" if close else ""
+
+
+def _parse(data: Bytes, fail: Fail) -> tuple[dict[str, str], dict[str, tuple[Any, tuple[int, ...], int, int]], int]:
+    """Metadata, {name: (dtype, shape, begin, end)} and where the arrays start; everything checked."""
+    start = _header_end(data, fail)
+    try:
+        header = json.loads(data[8:start].tobytes(), object_pairs_hook=_unique, parse_constant=_refuse)
+        metadata = header.pop("__metadata__", {})
+        kind = metadata.get("format")
+    except (ValueError, AttributeError, RecursionError):
+        fail(f"altered: its header cannot be read; {_REMEDY}")
+    if kind != "linnet":
+        fail("a safetensors file, but not a linnet model (its metadata do not say format: linnet)")
+    version = metadata.get("format_version")
+    if not isinstance(version, str) or not re.fullmatch("[1-9][0-9]{0,8}", version):
+        fail(f"altered: its format version reads {version!r}; {_REMEDY}")
+    if int(version) > FORMAT_VERSION:
+        writer = " ".join(str(metadata.get("written_by", "a newer linnet")).split())
+        fail(
+            f"model format {version}, written by {writer}; this linnet reads up to format {FORMAT_VERSION}: "
+            "upgrade it with pip install --upgrade linnet"
+        )
+    if not all(isinstance(metadata.get(key), str) for key in ("checksum", "card")):
+        fail(f"altered: its metadata lack the checksum or the card; {_REMEDY}")
+    entries = {name: _entry(name, entry, fail) for name, entry in header.items()}
+    expected = 0
+    for name, (dtype, _, begin, end) in sorted(entries.items(), key=lambda item: item[1][2:]):
+        if begin != expected or (start + begin) % dtype.itemsize:
+            fail(f"altered: array {name!r} starts at byte {begin}, not {expected} or not aligned; {_REMEDY}")
+        expected = end
+    total = start + expected
+    if data.size < total:
+        fail(f"truncated: {data.size:,} of {total:,} bytes; {_REMEDY}")
+    if data.size > total:
+        fail(f"altered: {data.size - total:,} bytes follow its end; {_REMEDY}")
+    return metadata, entries, start
+
+
+def _header_end(data: Bytes, fail: Fail) -> int:
+    """Where the header ends, from the first bytes alone; sorts out foreign and truncated files."""
+    first = data[:4096].tobytes()
+    if not first:
+        fail(f"empty (0 bytes); {_REMEDY}")
+    for magic, what in _FOREIGN.items():
+        if first.startswith(magic):
+            fail(f"{what}, not a linnet model")
+    own = first[8 : 8 + len(_OPENING)] == _OPENING[: max(0, len(first) - 8)]
+    end = 8 + int.from_bytes(first[:8], "little")
+    if len(first) < 9:
+        fail(f"truncated: only {data.size} bytes; {_REMEDY}")
+    if own and data.size < end <= 8 + MAX_HEADER:
+        fail(f"truncated: {data.size:,} bytes, and its header alone takes {end:,}; {_REMEDY}")
+    if not own and (first[8:9] != b"{" or not 10 <= end <= min(data.size, 8 + MAX_HEADER)):
+        text = b"\0" not in first and _is_text(first)
+        fail("text, not a linnet model; are model and data swapped?" if text else "not a linnet model")
+    if not 10 <= end <= 8 + MAX_HEADER:
+        fail(f"altered: a header of {end - 8:,} bytes; {_REMEDY}")
+    return end
+
+
+def _entry(name: str, entry: object, fail: Fail) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
+    """One array's row of the header, checked on its own."""
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        fail(f"altered: the header's row for array {name!r} is malformed; {_REMEDY}")
+    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        fail(f"altered: array {name!r} is of the unknown type {dtype!r}; {_REMEDY}")
+    if not (_counts(shape) and _counts(offsets) and len(offsets) == 2 and offsets[0] <= offsets[1]):
+        fail(f"altered: array {name!r} has the shape {shape!r} and the place {offsets!r}; {_REMEDY}")
+    itemsize = DTYPES[dtype].itemsize
+    addressable = len(shape) <= 64 and math.prod(max(size, 1) for size in shape) * itemsize < 2**63
+    if not addressable or math.prod(shape) * itemsize != offsets[1] - offsets[0]:
+        fail(f"altered: array {name!r} of shape {shape!r} has {offsets[1] - offsets[0]} bytes; {_REMEDY}")
+    return DTYPES[dtype], tuple(shape), offsets[0], offsets[1]
+
+
+def _verify(data: Bytes, start: int, fail: Fail) -> None:
+    header = bytearray(data[:start])
+    if header[8 : _DIGEST.start] != _OPENING:
+        fail("altered: another program has rewritten it, so its checksum cannot be checked; use the original file")
+    stored, header[_DIGEST] = bytes(header[_DIGEST]), _NO_DIGEST.encode()
+    digest = hashlib.sha256(header)
+    digest.update(data[start:].data)
+    if digest.hexdigest().encode() != stored:
+        fail(f"altered: its checksum does not match; {_REMEDY}")
+
+
+def _counts(values: object) -> bool:
+    return isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _is_text(first: bytes) -> bool:
+    try:
+        first[: max(0, len(first) - 3)].decode()  # the cut may fall within a character
+    except UnicodeDecodeError as error:
+        return error.start > len(first) - 8
+    return True
