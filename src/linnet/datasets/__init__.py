@@ -1,0 +1,32 @@
+"""Data that comes with linnet: short book reviews, written for it, with fixed parts.
+
+>>> train, dev, test = load("reviews")
+>>> len(train), len(dev), len(test), train.labels
+(552, 68, 70, ['negative', 'positive'])
+"""
+
+from __future__ import annotations
+
+import csv
+from importlib.resources import files
+
+from linnet.data import Dataset
+from linnet.errors import DataError, nearest
+
+__all__ = ["NAMES", "load"]
+
+NAMES = {"reviews": "690 short book reviews, positive or negative, written for linnet (BSD-3-Clause)"}
+
+
+def load(name: str) -> tuple[Dataset, Dataset, Dataset]:
+    """Return the train, dev and test parts of a built-in data set."""
+    if name not in NAMES:
+        raise DataError(nearest("data set", name, NAMES))
+    with (files(__name__) / f"{name}.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+
+    def part(split: str) -> Dataset:
+        mine = [r for r in rows if r["split"] == split]
+        return Dataset.from_lists([r["text"] for r in mine], [r["label"] for r in mine])
+
+    return part("train"), part("dev"), part("test")
