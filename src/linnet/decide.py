@@ -82,12 +82,18 @@ class Calibration:
         sample_weight: npt.ArrayLike | None = None,
         *,
         prior: float = 1.0,
+        shifted: bool = True,
     ) -> Calibration:
-        """Fit on held-out rows: scores of shape (n,), (n, 1) or (n, n_classes), class numbers 0 ... n_classes - 1."""
+        """Fit on held-out rows: scores of shape (n,), (n, 1) or (n, n_classes), class numbers 0 ... n_classes - 1.
+
+        With shifted=False only the scale is fitted (temperature scaling): no decision changes.
+        """
         S, y, w = _checked(scores, y_index, n_classes, sample_weight)
         if not prior >= 0:
             raise ValueError(f"prior must be 0 or more, got {prior!r}")
         objective, spread = _objective(S, y, w, n_classes, prior)
+        if not shifted:
+            objective.free[1:] = False
         theta = _newton(objective)
         shift = theta[2:] if S.shape[1] == 1 else theta[1:]
         return cls(float(theta[0] / spread), shift)

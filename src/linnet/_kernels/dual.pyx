@@ -18,37 +18,46 @@ cdef fused real:
     double
 
 
-def svm_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
-             const int32_t[::1] order, real[:, ::1] pair, double[::1] bias, double bias_scale, double[::1] alpha,
-             const double[::1] diag, const double[::1] upper, double[::1] q, const double[::1] weight,
-             bint squared, double[::1] bounds, double[::1] stats, int32_t[::1] keep) -> int:
+def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] indices, const real[::1] values,
+             const real[::1] scale, const int8_t[::1] y, const int32_t[::1] order, real[:, ::1] pair, double[::1] bias,
+             double bias_scale, double[::1] alpha, const double[::1] diag, const double[::1] upper, double[::1] q,
+             const double[::1] weight, bint squared, double[::1] bounds, double[::1] stats, int32_t[::1] keep) -> int:
     """Visit the rows in order once; write the rows still active to keep and return how many there are.
 
-    bounds = [largest, smallest] projected gradient of the last pass (for shrinking); stats receives [largest,
+    A row is n_blocks segments; v_ij is its value, 1 where values is empty, times the scale of its segment, 1 where scale
+    is empty. bounds = [largest, smallest] projected gradient of the last pass (for shrinking); stats receives [largest,
     smallest, loss]: the loss is summed as the rows are met, so it lags the weights by up to one pass. q, the squared
     norms with the constant feature of the intercept, is filled in as rows are first met: start it at -1.
     """
-    cdef int64_t t, i, k, n_keep = 0, n = order.shape[0], following
-    cdef double qi, score, G, PG, old, new, d, loss = 0.0, slack, top = -1e300, low = 1e300, b = bias[0]
+    cdef int64_t t, i, k, s, n_keep = 0, n = order.shape[0], following
+    cdef double score, part, norm, G, PG, old, new, d, step, loss = 0.0, slack, top = -1e300, low = 1e300, b = bias[0]
     cdef real* p
+    cdef bint ones = values.shape[0] == 0, even = scale.shape[0] == 0
     with nogil:
         for t in range(n):
             i = order[t]
             if t + 1 < n:
-                following = indptr[order[t + 1]]
+                following = indptr[order[t + 1] * n_blocks]
                 ln_prefetch(&indices[following])
-                ln_prefetch(&values[following])
+                if not ones:
+                    ln_prefetch(&values[following])
             score = b * bias_scale
             if q[i] < 0.0:
-                qi = bias_scale * bias_scale
-                for k in range(indptr[i], indptr[i + 1]):
-                    p = &pair[indices[k], 0]
-                    score += <double>values[k] * p[0]
-                    qi += <double>values[k] * values[k] * p[1]
-                q[i] = qi
-            else:
-                for k in range(indptr[i], indptr[i + 1]):
-                    score += <double>values[k] * pair[indices[k], 0]
+                q[i] = bias_scale * bias_scale
+                for s in range(i * n_blocks, (i + 1) * n_blocks):
+                    norm = 0.0
+                    for k in range(indptr[s], indptr[s + 1]):
+                        norm += (1.0 if ones else <double>values[k] * values[k]) * pair[indices[k], 1]
+                    q[i] += norm if even else norm * scale[s] * scale[s]
+            for s in range(i * n_blocks, (i + 1) * n_blocks):
+                part = 0.0
+                if ones:
+                    for k in range(indptr[s], indptr[s + 1]):
+                        part += pair[indices[k], 0]
+                else:
+                    for k in range(indptr[s], indptr[s + 1]):
+                        part += <double>values[k] * pair[indices[k], 0]
+                score += part if even else part * scale[s]
             slack = 1.0 - y[i] * score
             if slack > 0.0:
                 loss += weight[i] * (slack * slack if squared else slack)
@@ -80,9 +89,16 @@ def svm_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[:
                 alpha[i] = new
                 d = (new - old) * y[i]
                 b += d * bias_scale
-                for k in range(indptr[i], indptr[i + 1]):
-                    p = &pair[indices[k], 0]
-                    p[0] += <real>(d * values[k] * p[1])
+                for s in range(i * n_blocks, (i + 1) * n_blocks):
+                    step = d if even else d * scale[s]
+                    if ones:
+                        for k in range(indptr[s], indptr[s + 1]):
+                            p = &pair[indices[k], 0]
+                            p[0] += <real>(step * p[1])
+                    else:
+                        for k in range(indptr[s], indptr[s + 1]):
+                            p = &pair[indices[k], 0]
+                            p[0] += <real>(step * values[k] * p[1])
         bias[0] = b
         stats[0] = top
         stats[1] = low

@@ -111,8 +111,9 @@ cdef inline int64_t put_utf8(uint8_t* out, uint32_t c) noexcept nogil:
     return 4
 
 
-cdef inline void trim(Scratch* s, int32_t flags, uint64_t seed, uint64_t wanted, int64_t* first, int64_t* last) noexcept nogil:
-    """Find the n-gram inside the letters that a character was folded to ("ss" for one letter): the one that was meant."""
+cdef inline void trim(Scratch* s, int32_t flags, uint64_t seed, uint64_t wanted, int64_t* first,
+                      int64_t* last) noexcept nogil:
+    """Find which of the letters that one character was folded to ("ss" for one letter) belong to the n-gram."""
     cdef int64_t skip, drop, k
     cdef uint64_t h
     for skip in range(3):
@@ -124,7 +125,7 @@ cdef inline void trim(Scratch* s, int32_t flags, uint64_t seed, uint64_t wanted,
                 h = join(h, s.char_code[k])
             if flags & EDGE_RIGHT:
                 h = join(h, 32)
-            if finish(mix(h)) == wanted:
+            if finish(h) == wanted:
                 first[0] = skip
                 last[0] = s.n_chars - drop
                 return

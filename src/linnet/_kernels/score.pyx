@@ -1,9 +1,10 @@
 """Bytes to scores in one pass: tokenise, hash, look up, add; no sparse matrix in between.
 
-score_c = b_c + sum over blocks of (1 / norm) * sum_j tf_j W_jc,  norm^2 = sum_j (tf_j n_j)^2 where rows are normalised
+score_c = b_c + sum over blocks of (share / norm) * sum_j tf_j W_jc,  norm^2 = sum_j (tf_j n_j)^2 where rows are normalised
 
 The vocabulary is laid out by vocab.place: the slot of a fingerprint is its top bits, or one soon after. rows[slot] =
-[n, W_1 .. W_K] as 32-bit floats, so both addresses are known from the fingerprint alone and are prefetched together.
+[n, W_1 .. W_K] as 32-bit floats; with few classes the fingerprint and its row are one record in one cache line. The
+address is known from the fingerprint alone and is prefetched. The rows of a slot must be contiguous.
 In hash mode there are no slots and the row is the top bits. Sums are kept in double, in the order of the text.
 Cost: the walk over the bytes plus one or two cache lines per distinct feature.
 """
@@ -39,9 +40,18 @@ cdef inline int64_t distinct(uint64_t* fps, int32_t* counts, int64_t n, uint32_t
     return m
 
 
+cdef inline void touch(const char* slot_base, int64_t slot_step, const char* row_base, int64_t row_step, uint64_t slot,
+                       bint hashing, bint apart) noexcept nogil:
+    """Ask for the cache lines of a slot ahead of time."""
+    if not hashing:
+        ln_prefetch(slot_base + slot * slot_step)
+    if hashing or apart:
+        ln_prefetch(row_base + slot * row_step)
+
+
 def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last,
-                    const int64_t[:, ::1] blocks, int tf, bint normalise, const uint64_t[::1] slots, int shift,
-                    const float[:, ::1] rows, const double[::1] b, uint64_t[::1] hashes, int32_t[:, ::1] tokens,
+                    const int64_t[:, ::1] blocks, const double[::1] shares, int tf, bint normalise, const uint64_t[:] slots, int shift,
+                    const float[:, :] rows, const double[::1] b, uint64_t[::1] hashes, int32_t[:, ::1] tokens,
                     uint32_t[::1] codes, int32_t[:, ::1] chars, uint64_t[::1] fps, int32_t[::1] starts,
                     int32_t[::1] lengths, uint32_t[::1] table, double[::1] total, double[:, ::1] out) -> int:
     """Score documents first..last-1 into out; returns the document at which the scratch was too small, or last.
@@ -54,10 +64,15 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
     cdef const int64_t* block
     cdef const uint8_t* text = &data[0] if data.shape[0] else NULL
     cdef bint keep = needs_chars(base, n_blocks), hashing = slots.shape[0] == 0
-    cdef uint64_t slot, size
+    cdef uint64_t slot, size, found
     cdef int bits
     cdef double norm, t
     cdef const float* row
+    # plain pointers and strides: the arrays may be columns of one table of records
+    cdef const char* slot_base = <const char*>&slots[0] if slots.shape[0] else NULL
+    cdef const char* row_base = <const char*>&rows[0, 0]
+    cdef int64_t slot_step = slots.strides[0], row_step = rows.strides[0]
+    cdef bint apart = not hashing and slot_step == sizeof(uint64_t)
     s.token_hash = &hashes[0]
     s.token_start = &tokens[0, 0]
     s.token_end = &tokens[1, 0]
@@ -77,7 +92,7 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
                 if emit_bound(&s, block) > room:
                     with gil:
                         return d
-                m = emit(&s, block, &fps[0], &starts[0], &lengths[0])
+                m = emit(&s, block, &fps[0], NULL, NULL)
                 size = 16
                 bits = 4
                 while <int64_t>size < 2 * m:
@@ -88,23 +103,19 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
                     total[c] = 0.0
                 norm = 0.0
                 for i in range(m if m < LOOKAHEAD else LOOKAHEAD):
-                    slot = fps[i] >> shift
-                    if not hashing:
-                        ln_prefetch(&slots[slot])
-                    ln_prefetch(&rows[slot, 0])
+                    touch(slot_base, slot_step, row_base, row_step, fps[i] >> shift, hashing, apart)
                 for i in range(m):
                     if i + LOOKAHEAD < m:
-                        slot = fps[i + LOOKAHEAD] >> shift
-                        if not hashing:
-                            ln_prefetch(&slots[slot])
-                        ln_prefetch(&rows[slot, 0])
+                        touch(slot_base, slot_step, row_base, row_step, fps[i + LOOKAHEAD] >> shift, hashing, apart)
                     slot = fps[i] >> shift
                     if not hashing:
-                        while slots[slot] < fps[i] and slots[slot] != 0:
+                        found = (<const uint64_t*>(slot_base + slot * slot_step))[0]
+                        while found < fps[i] and found != 0:
                             slot += 1
-                        if slots[slot] != fps[i]:
+                            found = (<const uint64_t*>(slot_base + slot * slot_step))[0]
+                        if found != fps[i]:
                             continue
-                    row = &rows[slot, 0]
+                    row = <const float*>(row_base + slot * row_step)
                     if tf == TF_PRESENCE:
                         norm += <double>row[0] * row[0]
                         for c in range(n_outputs):
@@ -116,7 +127,7 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
                         norm += t * t * row[0] * row[0]
                         for c in range(n_outputs):
                             total[c] += t * row[1 + c]
-                t = 1.0 / sqrt(norm) if normalise and norm > 0.0 else 1.0
+                t = shares[block_number] / sqrt(norm) if normalise and norm > 0.0 else shares[block_number]
                 for c in range(n_outputs):
                     out[d, c] += total[c] * t
     return last

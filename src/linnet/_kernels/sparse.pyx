@@ -85,24 +85,32 @@ cdef inline uint64_t mix(uint64_t h) noexcept nogil:
     return h ^ (h >> 31)
 
 
-def row_keys(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, int64_t first, int64_t last,
-             uint64_t[::1] out):
+def row_keys(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] indices, const real[::1] values,
+             const real[::1] scale, int64_t first, int64_t last, uint64_t[::1] out):
     """Write a 64-bit key of the content of rows first..last-1: a sum over entries, so their order does not matter.
 
-    key = sum_k mix(mix(column + 1) + bits of the value as a double), entries of value zero left out; 32-bit and
+    A row is n_blocks segments; its entries are 1 where values is empty, times the scale of the segment where there is
+    one. key = sum_k mix((column + 1) * odd + bits of the value as a double), entries of value zero left out: 32-bit and
     64-bit values that are equal have the same key.
     """
-    cdef int64_t i, k
+    cdef int64_t i, s, k
     cdef uint64_t key, bits
+    cdef real factor
     cdef double v
+    cdef bint ones = values.shape[0] == 0, even = scale.shape[0] == 0
     with nogil:
         for i in range(first, last):
             key = 0
-            for k in range(indptr[i], indptr[i + 1]):
-                v = values[k]
-                if v != 0.0:
-                    memcpy(&bits, &v, sizeof(double))
-                    key += mix(mix(<uint64_t>indices[k] + 1) + bits)
+            for s in range(i * n_blocks, (i + 1) * n_blocks):
+                factor = <real>1.0 if even else scale[s]
+                v = factor
+                memcpy(&bits, &v, sizeof(double))
+                for k in range(indptr[s], indptr[s + 1]):
+                    if not ones:
+                        v = <real>(values[k] * factor)
+                        memcpy(&bits, &v, sizeof(double))
+                    if v != 0.0:
+                        key += mix((<uint64_t>indices[k] + 1) * <uint64_t>0x9E3779B97F4A7C15 + bits)
             out[i] = key
 
 
@@ -125,7 +133,7 @@ def class_sums(const int64_t[::1] indptr, const int32_t[::1] indices, const real
 
 
 def scale_segments(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, int tf,
-                   const float[::1] norm_weight, bint normalise, bint multiply, float[::1] values):
+                   const real[::1] norm_weight, bint normalise, bint multiply, real[::1] values):
     """Write the weighted value of each entry: tf, divided by the norm of its segment (a block of a document).
 
     tf is 1, the count, or 1 + ln count; the norm is that of tf * norm_weight. With multiply the value is also
@@ -142,11 +150,24 @@ def scale_segments(const int64_t[::1] indptr, const int32_t[::1] indices, const 
                     t = counts[k]
                 elif tf == TF_SUBLINEAR:
                     t = 1.0 + log(<double>counts[k])
-                values[k] = <float>t
+                values[k] = <real>t
                 t *= norm_weight[indices[k]]
                 total += t * t
             total = 1.0 / sqrt(total) if normalise and total > 0.0 else 1.0
             for k in range(indptr[s], indptr[s + 1]):
-                values[k] = <float>(values[k] * total)
+                values[k] = <real>(values[k] * total)
                 if multiply:
                     values[k] *= norm_weight[indices[k]]
+
+
+def segment_scale(const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] norm_weight,
+                  float[::1] scale):
+    """Write one over the norm of each segment of present features (1 where it is empty)."""
+    cdef int64_t s, k
+    cdef double total
+    with nogil:
+        for s in range(indptr.shape[0] - 1):
+            total = 0.0
+            for k in range(indptr[s], indptr[s + 1]):
+                total += <double>norm_weight[indices[k]] * norm_weight[indices[k]]
+            scale[s] = <float>(1.0 / sqrt(total)) if total > 0.0 else 1.0

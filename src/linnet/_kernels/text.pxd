@@ -25,9 +25,30 @@ cdef extern from *:
     #define ln_prefetch(p) ((void)(p))
     #define ln_likely(x) (x)
     #endif
+    #define LN_TOP_BITS UINT64_C(0x8080808080808080)
+    #define LN_ONES UINT64_C(0x0101010101010101)
+    #include <string.h>
+    static inline uint64_t ln_load(const uint8_t* p) {
+        uint64_t x; memcpy(&x, p, 8);
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        x = __builtin_bswap64(x);
+    #endif
+        return x;
+    }
+    static inline int ln_low_byte(uint64_t x) {   /* the number of the lowest byte that is not zero; x is not zero */
+    #if defined(__GNUC__) || defined(__clang__)
+        return __builtin_ctzll(x) >> 3;
+    #else
+        int n = 0; while (!(x & 0xFF)) { x >>= 8; n++; } return n;
+    #endif
+    }
     """
     void ln_prefetch(const void* p) noexcept nogil
     bint ln_likely(bint x) noexcept nogil
+    uint64_t ln_load(const uint8_t* p) noexcept nogil
+    int ln_low_byte(uint64_t x) noexcept nogil
+    const uint64_t TOP_BITS "LN_TOP_BITS"
+    const uint64_t ONES "LN_ONES"
 
 cdef enum:
     WORD = 1
@@ -87,9 +108,72 @@ cdef inline uint64_t mix(uint64_t h) noexcept nogil:
     return h ^ (h >> 31)
 
 
-cdef inline uint64_t step(uint64_t h, uint64_t c) noexcept nogil:
-    """Add one character to a running hash."""
-    return (h ^ c) * <uint64_t>0x9E3779B97F4A7C15
+# A token's hash is that of its folded UTF-8 bytes, eight at a time, and their number: so that plain ASCII words can be
+# read eight bytes at a time too.
+cdef struct Roll:
+    uint64_t h
+    uint64_t tail      # bytes not yet absorbed, first byte lowest
+    uint32_t n_tail
+    uint32_t n_bytes
+
+
+cdef inline uint64_t absorb(uint64_t h, uint64_t chunk) noexcept nogil:
+    """Add eight bytes to a running hash."""
+    h = (h ^ chunk) * <uint64_t>0x9E3779B97F4A7C15
+    return h ^ (h >> 32)
+
+
+cdef inline void roll_byte(Roll* r, uint64_t c) noexcept nogil:
+    r.tail |= c << (8 * r.n_tail)
+    r.n_tail += 1
+    r.n_bytes += 1
+    if r.n_tail == 8:
+        r.h = absorb(r.h, r.tail)
+        r.tail = 0
+        r.n_tail = 0
+
+
+cdef inline void roll_char(Roll* r, uint32_t c) noexcept nogil:
+    """Add one character as UTF-8."""
+    if c < 0x80:
+        roll_byte(r, c)
+    elif c < 0x800:
+        roll_byte(r, 0xC0 | (c >> 6))
+        roll_byte(r, 0x80 | (c & 0x3F))
+    elif c < 0x10000:
+        roll_byte(r, 0xE0 | (c >> 12))
+        roll_byte(r, 0x80 | ((c >> 6) & 0x3F))
+        roll_byte(r, 0x80 | (c & 0x3F))
+    else:
+        roll_byte(r, 0xF0 | (c >> 18))
+        roll_byte(r, 0x80 | ((c >> 12) & 0x3F))
+        roll_byte(r, 0x80 | ((c >> 6) & 0x3F))
+        roll_byte(r, 0x80 | (c & 0x3F))
+
+
+cdef inline uint64_t roll_end(Roll* r) noexcept nogil:
+    if r.n_tail:
+        r.h = absorb(r.h, r.tail)
+    return mix(r.h ^ r.n_bytes)
+
+
+cdef inline uint64_t at_least(uint64_t x, uint64_t low) noexcept nogil:
+    """Set the top bit of every byte of x (all below 0x80) that is at least low."""
+    return ((x | TOP_BITS) - low * ONES) & TOP_BITS
+
+
+cdef inline uint64_t word_bytes(uint64_t x) noexcept nogil:
+    """Set the top bit of every byte of x that is an ASCII letter, digit or underscore."""
+    cdef uint64_t plain = x & ~TOP_BITS, lower = plain | (0x20 * ONES), found
+    found = at_least(lower, 0x61) & ~at_least(lower, 0x7B)
+    found |= at_least(plain, 0x30) & ~at_least(plain, 0x3A)
+    found |= ~((plain ^ (0x5F * ONES) | TOP_BITS) - ONES) & TOP_BITS
+    return found & ~x
+
+
+cdef inline uint64_t lower_bytes(uint64_t x) noexcept nogil:
+    """Lower-case the ASCII letters among eight bytes below 0x80."""
+    return x | ((at_least(x, 0x41) & ~at_least(x, 0x5B)) >> 2)
 
 
 cdef inline uint64_t join(uint64_t h, uint64_t token) noexcept nogil:
@@ -132,8 +216,15 @@ cdef inline uint32_t decode(const uint8_t* p, int64_t left, int* length) noexcep
     return c
 
 
-cdef inline uint64_t add_char(Scratch* s, uint64_t h, uint32_t c, int64_t start, int64_t end, int case_mode,
-                              bint keep) noexcept nogil:
+cdef inline void keep_char(Scratch* s, uint32_t c, int64_t start, int64_t end) noexcept nogil:
+    s.char_code[s.n_chars] = c
+    s.char_start[s.n_chars] = <int32_t>start
+    s.char_end[s.n_chars] = <int32_t>end
+    s.n_chars += 1
+
+
+cdef inline void add_char(Scratch* s, Roll* r, uint32_t c, int64_t start, int64_t end, int case_mode,
+                          bint keep) noexcept nogil:
     """Fold one character, add it to the token's hash and, where characters are needed, to the list of them."""
     cdef int32_t other = 0
     cdef const int32_t* row
@@ -146,38 +237,27 @@ cdef inline uint64_t add_char(Scratch* s, uint64_t h, uint32_t c, int64_t start,
         if other:
             c = <uint32_t>other
         if keep:
-            s.char_code[s.n_chars] = c
-            s.char_start[s.n_chars] = <int32_t>start
-            s.char_end[s.n_chars] = <int32_t>end
-            s.n_chars += 1
-        return step(h, c)
+            keep_char(s, c, start, end)
+        roll_char(r, c)
+        return
     row = &ln_expand[3 * (-1 - other)]
     for k in range(3):
         if row[k] == 0:
             break
         if keep:
-            s.char_code[s.n_chars] = <uint32_t>row[k]
-            s.char_start[s.n_chars] = <int32_t>start
-            s.char_end[s.n_chars] = <int32_t>end
-            s.n_chars += 1
-        h = step(h, <uint64_t>row[k])
-    return h
+            keep_char(s, <uint32_t>row[k], start, end)
+        roll_char(r, <uint32_t>row[k])
 
 
-cdef inline uint64_t add_ascii(Scratch* s, uint64_t h, uint32_t c, int64_t start, int case_mode, bint keep) noexcept nogil:
-    """The same for a character below 128, which is nearly all of them."""
-    if case_mode and 0x41 <= c <= 0x5A:
-        c |= 0x20
-    if keep:
-        s.char_code[s.n_chars] = c
-        s.char_start[s.n_chars] = <int32_t>start
-        s.char_end[s.n_chars] = <int32_t>(start + 1)
-        s.n_chars += 1
-    return step(h, c)
+cdef inline void start_token(Roll* r) noexcept nogil:
+    r.h = 0
+    r.tail = 0
+    r.n_tail = 0
+    r.n_bytes = 0
 
 
-cdef inline void close_token(Scratch* s, uint64_t h, int64_t start, int64_t end) noexcept nogil:
-    s.token_hash[s.n_tokens] = mix(h)
+cdef inline void close_token(Scratch* s, Roll* r, int64_t start, int64_t end) noexcept nogil:
+    s.token_hash[s.n_tokens] = roll_end(r)
     s.token_start[s.n_tokens] = <int32_t>start
     s.token_end[s.n_tokens] = <int32_t>end
     s.n_tokens += 1
@@ -193,24 +273,49 @@ cdef inline uint32_t plain(uint32_t c) noexcept nogil:
     return 0x27 if is_apostrophe(c) else c
 
 
+cdef inline int64_t take_ascii(Scratch* s, Roll* r, const uint8_t* p, int64_t n, int64_t i, bint lower,
+                               bint keep) noexcept nogil:
+    """Read the ASCII letters, digits and underscores at i, eight bytes at a time; returns where they end."""
+    cdef uint64_t x, other
+    cdef int count, k
+    while i + 8 <= n:
+        x = ln_load(p + i)
+        other = ~word_bytes(x) & TOP_BITS
+        count = ln_low_byte(other) if other else 8
+        if lower:
+            x = lower_bytes(x & ~TOP_BITS)
+        if keep:
+            for k in range(count):
+                keep_char(s, <uint32_t>((x >> (8 * k)) & 0xFF), i + k, i + k + 1)
+        i += count
+        r.n_bytes += count
+        if count < 8:
+            if count:
+                r.tail = x & ((<uint64_t>1 << (8 * count)) - 1)
+            r.n_tail = count
+            break
+        r.h = absorb(r.h, x)
+    return i
+
+
 cdef inline int64_t take_word(Scratch* s, const uint8_t* p, int64_t n, int64_t start, int case_mode,
                               bint keep) noexcept nogil:
     """Cut the word that begins at start: letters, digits, marks, and apostrophes between two of them."""
-    cdef int64_t i = start, end = start, peek
-    cdef uint64_t h = 0
+    cdef int64_t i, end, peek
+    cdef Roll r
     cdef uint32_t c
     cdef int length, next_length
     cdef uint8_t kind
+    start_token(&r)
+    i = take_ascii(s, &r, p, n, start, case_mode != CASE_KEEP, keep)
+    end = i
     while i < n:
         c = p[i]
+        length = 1
         if ln_likely(c < 0x80):
             kind = ln_class_block[c]
-            if ln_likely(kind & WORD):
-                h = add_ascii(s, h, c, i, case_mode, keep)
-                i += 1
-                end = i
-                continue
-            length = 1
+            if ln_likely(not (kind & WORD) and c != 0x27):
+                break
         else:
             c = decode(p + i, n - i, &length)
             kind = char_class(c)
@@ -218,7 +323,7 @@ cdef inline int64_t take_word(Scratch* s, const uint8_t* p, int64_t n, int64_t s
             i += length
             continue
         if (kind & (WORD | MARK)) and not (kind & ALONE):
-            h = add_char(s, h, c, i, i + length, case_mode, keep)
+            add_char(s, &r, c, i, i + length, case_mode, keep)
             i += length
             end = i
             continue
@@ -228,31 +333,35 @@ cdef inline int64_t take_word(Scratch* s, const uint8_t* p, int64_t n, int64_t s
                 c = decode(p + peek, n - peek, &next_length)
                 kind = char_class(c)
                 if (kind & WORD) and not (kind & ALONE):
-                    h = add_char(s, h, 0x27, i, i + length, CASE_KEEP, keep)
+                    add_char(s, &r, 0x27, i, i + length, CASE_KEEP, keep)
                     i = peek
                     continue
         break
-    close_token(s, h, start, end)
+    close_token(s, &r, start, end)
     return i
 
 
 cdef inline int64_t take_symbol(Scratch* s, const uint8_t* p, int64_t n, int64_t start, uint32_t first, int length,
                                 bint run, int case_mode, bint keep) noexcept nogil:
-    """Cut a sign or a character that stands alone, with its marks; a run of the same sign is one token ("...", "!!")."""
+    """Cut a sign or a character that stands alone, with its marks; a run of the same sign is one token ("...").
+
+    A joiner binds the next sign (an emoji made of several), never a letter or a space.
+    """
     cdef int64_t i = start + length
-    cdef uint64_t h = add_char(s, 0, plain(first), start, i, case_mode, keep)
+    cdef Roll r
     cdef uint32_t c = 0, last
     cdef uint8_t kind
+    start_token(&r)
+    add_char(s, &r, plain(first), start, i, case_mode, keep)
     while i < n:
         last = c
         c = decode(p + i, n - i, &length)
         kind = char_class(c)
-        # a joiner binds the next sign (one emoji made of several), never a letter or a space
         if not ((run and c == first) or (kind & MARK) or (last == 0x200D and not kind & (WORD | SPACE | IGNORE))):
             break
-        h = add_char(s, h, plain(c), i, i + length, case_mode, keep)
+        add_char(s, &r, plain(c), i, i + length, case_mode, keep)
         i += length
-    close_token(s, h, start, i)
+    close_token(s, &r, start, i)
     return i
 
 
@@ -282,31 +391,31 @@ cdef inline void cut_words(Scratch* s, const uint8_t* p, int64_t n, int case_mod
 cdef inline void cut_runs(Scratch* s, const uint8_t* p, int64_t n, int tokens, int case_mode, bint keep) noexcept nogil:
     """Cut runs of one class of characters: str.split(), or scikit-learn's pattern of two or more \\w."""
     cdef int64_t i = 0, start, count, first_char, fewest = 2 if tokens == TOKENS_PATTERN else 1
-    cdef uint64_t h
+    cdef Roll r
     cdef uint32_t c
-    cdef int length
+    cdef int length = 1
     cdef uint8_t bit = WORD if tokens == TOKENS_PATTERN else PYSPACE, ends = 0 if tokens == TOKENS_PATTERN else PYSPACE
     while i < n:
         start = i
-        count = 0
-        h = 0
         first_char = s.n_chars
+        start_token(&r)
+        i = take_ascii(s, &r, p, n, i, case_mode != CASE_KEEP, keep)
+        count = i - start
         while i < n:
             c = p[i]
             if ln_likely(c < 0x80):
                 length = 1
                 if (ln_class_block[c] & bit) == ends:
                     break
-                h = add_ascii(s, h, c, i, case_mode, keep)
             else:
                 c = decode(p + i, n - i, &length)
                 if (char_class(c) & bit) == ends:
                     break
-                h = add_char(s, h, c, i, i + length, case_mode, keep)
+            add_char(s, &r, c, i, i + length, case_mode, keep)
             i += length
             count += 1
         if count >= fewest:
-            close_token(s, h, start, i)
+            close_token(s, &r, start, i)
         else:
             s.n_chars = first_char
         if i < n:   # the character that ended the run
@@ -329,13 +438,15 @@ cdef inline void list_chars(Scratch* s, const uint8_t* p, int64_t n, int tokens,
     cdef int64_t i = 0
     cdef uint32_t c
     cdef int length
+    cdef Roll r
+    start_token(&r)
     s.n_chars = 0
     while i < n:
         c = decode(p + i, n - i, &length)
         if tokens == TOKENS_WORDS:
             c = plain(c)
         if tokens != TOKENS_WORDS or not char_class(c) & IGNORE:
-            add_char(s, 0, c, i, i + length, case_mode, True)
+            add_char(s, &r, c, i, i + length, case_mode, True)
         i += length
 
 
@@ -346,7 +457,7 @@ cdef inline uint64_t finish(uint64_t h) noexcept nogil:
 
 cdef inline int64_t emit_words(const Scratch* s, int64_t low, int64_t high, uint64_t seed, uint64_t* out,
                                int32_t* start, int32_t* length) noexcept nogil:
-    """Write the fingerprints of the word n-grams, low <= n <= high."""
+    """Write the fingerprints of the word n-grams, low <= n <= high, and, where start is given, their places."""
     cdef int64_t i, k, n = s.n_tokens, top, m = 0
     cdef uint64_t h
     for i in range(n):
@@ -356,8 +467,9 @@ cdef inline int64_t emit_words(const Scratch* s, int64_t low, int64_t high, uint
             h = join(h, s.token_hash[i + k])
             if k + 1 >= low:
                 out[m] = finish(h)
-                start[m] = s.token_start[i]
-                length[m] = s.token_end[i + k] - s.token_start[i]
+                if start != NULL:
+                    start[m] = s.token_start[i]
+                    length[m] = s.token_end[i + k] - s.token_start[i]
                 m += 1
     return m
 
@@ -394,8 +506,9 @@ cdef inline int64_t emit_chars(const Scratch* s, int64_t low, int64_t high, uint
                 c = 32 if i + k == 0 or i + k == size - 1 else s.char_code[a + i + k - 1]
                 h = join(h, c)
                 if k + 1 >= first:
-                    out[m] = finish(mix(h))
-                    length[m] = char_span(s, a, size, i, i + k, &start[m])
+                    out[m] = finish(h)
+                    if start != NULL:
+                        length[m] = char_span(s, a, size, i, i + k, &start[m])
                     m += 1
     return m
 

@@ -21,10 +21,11 @@ def index_chunk(const uint64_t[::1] fps, const int32_t[::1] starts, const int32_
     """Number the fingerprints of segments first_segment.. of a chunk; new ones get the next column.
 
     state = [columns so far, entries so far, segments so far]. counts may be empty (presence). Stops, and returns the
-    segment to go on with, when the table is 5/8 full or an output array has no room for the next segment.
+    segment to go on with, when the table is 3/4 full or an output array has no room for the next segment.
     """
-    cdef int64_t n_columns = state[0], pos = state[1], segment = state[2], k, i, begin, end, ahead, segment_start, before
-    cdef int64_t capacity = table.shape[0] // 2, limit = capacity * 5 // 8
+    cdef int64_t n_columns = state[0], pos = state[1], segment = state[2], k, i, begin, end, ahead
+    cdef int64_t segment_start, before
+    cdef int64_t capacity = table.shape[0] // 2, limit = capacity * 3 // 4
     cdef uint64_t mask = <uint64_t>(capacity - 1), fp, slot, word
     cdef bint counting = counts.shape[0] > 0
     cdef int64_t last_fp = ends[n_segments - 1] if n_segments else 0
@@ -113,20 +114,32 @@ def merge(const uint64_t[::1] shard, uint64_t[::1] table, int shift, int64_t n_c
     return n_columns
 
 
-def place(const uint64_t[::1] sorted_fps, uint64_t[::1] slots, int shift, int64_t[::1] slot_of):
-    """Lay sorted fingerprints out for lookup: home slot = top bits, the next free slot after it, in sorted order.
+def place(const uint64_t[::1] fps, uint64_t[:] slots, int shift) -> bool:
+    """Lay distinct fingerprints out for lookup: home slot = top bits, clusters in ascending order.
 
-    The layout depends on the set alone. slots has spare room behind the last home slot, so nothing wraps round.
+    Ordered linear probing (Amble and Knuth, 1974): the layout depends on the set alone, not on the order of insertion,
+    and a search ends at the first larger value. slots has spare room behind the last home slot, so nothing wraps round;
+    returns False where that room was too small. The last slot stays empty.
     """
-    cdef int64_t i, free = 0, home
+    cdef int64_t i
+    cdef uint64_t slot, fp, other, last = <uint64_t>(slots.shape[0] - 1)
     with nogil:
-        for i in range(sorted_fps.shape[0]):
-            home = <int64_t>(sorted_fps[i] >> shift)
-            if home < free:
-                home = free
-            slots[home] = sorted_fps[i]
-            slot_of[i] = home
-            free = home + 1
+        for i in range(fps.shape[0]):
+            if i + AHEAD < fps.shape[0]:
+                ln_prefetch(&slots[fps[i + AHEAD] >> shift])
+            fp = fps[i]
+            slot = fp >> shift
+            while fp != 0:
+                while slots[slot] != 0 and slots[slot] < fp:
+                    slot += 1
+                if slot >= last:
+                    with gil:
+                        return False
+                other = slots[slot]
+                slots[slot] = fp
+                fp = other
+                slot += 1
+    return True
 
 
 def lookup_chunk(const uint64_t[::1] fps, const int64_t[::1] ends, int64_t n_segments, const uint64_t[::1] slots,
@@ -179,7 +192,7 @@ def lookup_chunk(const uint64_t[::1] fps, const int64_t[::1] ends, int64_t n_seg
         state[1] = segment
 
 
-def find(const uint64_t[::1] fps, const uint64_t[::1] slots, int shift, int64_t[::1] out):
+def find(const uint64_t[::1] fps, const uint64_t[:] slots, int shift, int64_t[::1] out):
     """Write the slot of each fingerprint, or -1; with no slots, the top bits (hash mode)."""
     cdef int64_t i
     cdef uint64_t slot
@@ -187,6 +200,8 @@ def find(const uint64_t[::1] fps, const uint64_t[::1] slots, int shift, int64_t[
         for i in range(fps.shape[0]):
             slot = fps[i] >> shift
             if slots.shape[0]:
+                if i + AHEAD < fps.shape[0]:
+                    ln_prefetch(&slots[fps[i + AHEAD] >> shift])
                 while slots[slot] < fps[i] and slots[slot] != 0:
                     slot += 1
                 if slots[slot] != fps[i]:
@@ -239,3 +254,70 @@ def class_frequency(const int64_t[::1] indptr, const int32_t[::1] indices, const
             c = y[i]
             for k in range(indptr[i], indptr[i + 1]):
                 out[indices[k], c] += 1
+
+
+cdef fused number:
+    int32_t
+    int64_t
+    float
+    double
+
+
+cdef inline uint64_t* sort_keys(uint64_t* keys, uint64_t* spare, int64_t n, int n_bytes) noexcept nogil:
+    """Sort keys by their upper half, column by byte from the lowest; returns where the sorted keys lie."""
+    cdef int64_t count[256]
+    cdef int64_t i, k, total, here
+    cdef int shift, b
+    cdef uint64_t key
+    if n <= 48:   # insertion: for few keys quicker than counting bytes
+        for i in range(1, n):
+            key = keys[i]
+            k = i - 1
+            while k >= 0 and keys[k] > key:
+                keys[k + 1] = keys[k]
+                k -= 1
+            keys[k + 1] = key
+        return keys
+    for b in range(n_bytes):
+        shift = 32 + 8 * b
+        for k in range(256):
+            count[k] = 0
+        for i in range(n):
+            count[(keys[i] >> shift) & 255] += 1
+        total = 0
+        for k in range(256):
+            here = count[k]
+            count[k] = total
+            total += here
+        for i in range(n):
+            k = (keys[i] >> shift) & 255
+            spare[count[k]] = keys[i]
+            count[k] += 1
+        keys, spare = spare, keys
+    return keys
+
+
+def sort_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const number[::1] values, int64_t n_columns,
+              uint64_t[:, ::1] scratch, int32_t[::1] out_indices, number[::1] out_values):
+    """Write each row with its columns in order; equal columns keep their order. scratch is (2, longest row).
+
+    Radix sort in the cache: a pass for each byte of the largest column, so the cost is linear in the entries.
+    """
+    cdef int64_t i, k, n, begin
+    cdef int n_bytes = 1
+    cdef uint64_t* keys
+    while n_bytes < 4 and n_columns > (<int64_t>1 << (8 * n_bytes)):
+        n_bytes += 1
+    if scratch.shape[1] == 0:
+        return
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            begin = indptr[i]
+            n = indptr[i + 1] - begin
+            keys = &scratch[0, 0]
+            for k in range(n):
+                keys[k] = (<uint64_t>indices[begin + k] << 32) | <uint64_t>k
+            keys = sort_keys(keys, &scratch[1, 0], n, n_bytes)
+            for k in range(n):
+                out_indices[begin + k] = <int32_t>(keys[k] >> 32)
+                out_values[begin + k] = values[begin + <int64_t>(keys[k] & <uint64_t>0xFFFFFFFF)]

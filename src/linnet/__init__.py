@@ -1,0 +1,44 @@
+"""linnet: labelled text to a small, fast, explainable classifier that says honestly how good it is.
+
+>>> import linnet
+>>> clf = linnet.TextClassifier("nb", features="words:1")
+>>> clf = clf.fit(["good", "so good", "bad", "very bad"], ["pos", "pos", "neg", "neg"])
+>>> clf.predict(["good good"]).tolist()
+['pos']
+
+Everything is loaded when it is first used, so that ``import linnet`` and ``linnet --version`` stay quick.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier, load
+    from linnet.data import Dataset, read, stream
+    from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError
+
+__all__ = [
+    "DataError", "Dataset", "LinnetError", "MissingExtraError", "ModelFileError", "TextClassifier", "__version__", "load",
+    "read", "stream",
+]  # fmt: skip
+
+_HOME = {
+    "TextClassifier": "linnet.classifier", "load": "linnet.classifier", "Dataset": "linnet.data", "read": "linnet.data",
+    "stream": "linnet.data", "DataError": "linnet.errors", "LinnetError": "linnet.errors",
+    "MissingExtraError": "linnet.errors", "ModelFileError": "linnet.errors",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'linnet' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""Run the command line as ``python -m linnet``."""
+
+from linnet.cli import main
+
+main()

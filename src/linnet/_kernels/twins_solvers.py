@@ -1,0 +1,237 @@
+"""The kernels of sparse, dual and online in plain Python: slow, short, and what the tests hold them to.
+
+A row is a list of (column, value) pairs. Weights are dense lists, kept as they are written in the papers: no running
+scale, no lazy average, no pairs of numbers in one cache line.
+
+>>> dot([[(0, 2.0), (2, 1.0)], []], [[1.0], [5.0], [10.0]])
+[[12.0], [0.0]]
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "Average", "Margins", "class_sums", "dot", "online_pass", "row_key", "rows_of", "scale_segment", "svm_pass",
+    "transpose", "transposed_dot",
+]  # fmt: skip
+
+Row = list[tuple[int, float]]
+Table = list[list[float]]
+
+WORD = (1 << 64) - 1
+
+
+def rows_of(indptr: Sequence[int], indices: Sequence[int], values: Sequence[float]) -> list[Row]:
+    """Read compressed rows.
+
+    >>> rows_of([0, 2, 2], [3, 1], [5.0, 6.0])
+    [[(3, 5.0), (1, 6.0)], []]
+    """
+    return [
+        [(int(indices[k]), float(values[k])) for k in range(indptr[i], indptr[i + 1])] for i in range(len(indptr) - 1)
+    ]
+
+
+# ---- sparse
+
+
+def dot(rows: list[Row], W: Sequence[Sequence[float]]) -> Table:
+    """Return X W."""
+    return [[sum((v * W[j][c] for j, v in row), 0.0) for c in range(len(W[0]))] for row in rows]
+
+
+def transposed_dot(rows: list[Row], R: Sequence[Sequence[float]], n_features: int) -> Table:
+    """Return X^T R."""
+    out = [[0.0] * len(R[0]) for _ in range(n_features)]
+    for row, r in zip(rows, R, strict=True):
+        for j, v in row:
+            for c, value in enumerate(r):
+                out[j][c] += v * value
+    return out
+
+
+def transpose(rows: list[Row], n_features: int) -> list[Row]:
+    """Return the columns as rows.
+
+    >>> transpose([[(1, 5.0)], [(0, 6.0), (1, 7.0)]], 2)
+    [[(1, 6.0)], [(0, 5.0), (1, 7.0)]]
+    """
+    out: list[Row] = [[] for _ in range(n_features)]
+    for i, row in enumerate(rows):
+        for j, v in row:
+            out[j].append((i, v))
+    return out
+
+
+def row_key(row: Row) -> int:
+    """Return the 64-bit key of a row's content; the order of its entries and its zeros do not matter.
+
+    >>> row_key([(0, 1.0), (3, 2.0)]) == row_key([(3, 2.0), (1, 0.0), (0, 1.0)])
+    True
+    """
+    total = 0
+    for j, v in row:
+        if v != 0.0:
+            bits = int.from_bytes(struct.pack("<d", v), "little")
+            total += _mix(((j + 1) * 0x9E3779B97F4A7C15 + bits) & WORD)
+    return total & WORD
+
+
+def _mix(h: int) -> int:
+    h = ((h ^ (h >> 30)) * 0xBF58476D1CE4E5B9) & WORD
+    h = ((h ^ (h >> 27)) * 0x94D049BB133111EB) & WORD
+    return h ^ (h >> 31)
+
+
+def class_sums(rows: list[Row], y: Sequence[int], weight: Sequence[float], n_features: int, n_classes: int) -> Table:
+    """Return weighted feature totals by class; a negative class is left out."""
+    out = [[0.0] * n_classes for _ in range(n_features)]
+    for row, c, w in zip(rows, y, weight, strict=True):
+        for j, v in row:
+            if c >= 0:
+                out[j][c] += w * v
+    return out
+
+
+def scale_segment(counts: Row, tf: str, norm_weight: Sequence[float], normalise: bool, multiply: bool) -> list[float]:
+    """Return the weighted values of one segment of counts.
+
+    >>> scale_segment([(0, 1), (1, 1)], "count", [3.0, 4.0], True, False)
+    [0.2, 0.2]
+    """
+    values = [{"presence": 1.0, "count": float(n), "sublinear": 1.0 + math.log(n)}[tf] for _, n in counts]
+    norm = math.sqrt(sum((v * norm_weight[j]) ** 2 for v, (j, _) in zip(values, counts, strict=True)))
+    factor = 1.0 / norm if normalise and norm > 0.0 else 1.0
+    return [v * factor * (norm_weight[j] if multiply else 1.0) for v, (j, _) in zip(values, counts, strict=True)]
+
+
+# ---- dual coordinate descent
+
+
+@dataclass
+class Margins:
+    """One binary SVM: folded weights u = g w, g^2, the intercept's weight, and a dual variable a row."""
+
+    u: list[float]
+    squares: list[float]
+    bias: float
+    alpha: list[float]
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a pass says: rows still active, the largest and smallest projected gradient, the loss."""
+
+    keep: list[int]
+    top: float
+    low: float
+    loss: float
+
+
+def svm_pass(
+    rows: list[Row],
+    signs: Sequence[int],
+    order: Sequence[int],
+    m: Margins,
+    C: Sequence[float],
+    *,
+    squared: bool = True,
+    bias_scale: float = 1.0,
+    bounds: tuple[float, float] = (math.inf, -math.inf),
+) -> Visit:
+    """Visit rows once, each time solving for one dual variable; changes m in place."""
+    keep: list[int] = []
+    top, low, loss = -1e300, 1e300, 0.0
+    for i in order:
+        t, old = signs[i], m.alpha[i]
+        diagonal, upper = (0.5 / C[i], math.inf) if squared else (0.0, C[i])
+        score = m.bias * bias_scale + sum(v * m.u[j] for j, v in rows[i])
+        slack = 1.0 - t * score
+        loss += C[i] * max(slack, 0.0) ** (2 if squared else 1)
+        gradient = diagonal * old - slack
+        if (old == 0.0 and gradient > bounds[0]) or (old == upper and gradient < bounds[1]):
+            continue  # shrunk
+        outward = (old == 0.0 and gradient > 0.0) or (old == upper and gradient < 0.0)
+        projected = 0.0 if outward else gradient
+        keep.append(i)
+        top, low = max(top, projected), min(low, projected)
+        if abs(projected) > 1e-14:
+            q = bias_scale**2 + sum(v * v * m.squares[j] for j, v in rows[i]) + diagonal
+            m.alpha[i] = min(max(old - gradient / q, 0.0), upper)
+            d = (m.alpha[i] - old) * t
+            m.bias += d * bias_scale
+            for j, v in rows[i]:
+                m.u[j] += d * v * m.squares[j]
+    return Visit(keep, top, low, loss)
+
+
+# ---- stochastic steps
+
+
+@dataclass
+class Average:
+    """The sum of the weights after each step, and how many steps."""
+
+    W: Any = 0.0
+    b: Any = 0.0
+    steps: int = 0
+
+
+@dataclass
+class Theta:
+    """W, (n_features, n_classes), b, and the average over steps."""
+
+    W: Table
+    b: list[float]
+    sums: Average = field(default_factory=Average)
+
+
+def online_pass(
+    rows: list[Row],
+    y: Sequence[int],
+    order: Sequence[int],
+    rates: Sequence[float],
+    weight: Sequence[float],
+    theta: Theta,
+    *,
+    loss: str,
+    cost: Sequence[Sequence[float]],
+    decay: float = 0.0,
+    bias_rate: float = 1.0,
+) -> tuple[int, float]:
+    """Take one step a row; returns how many rows changed the weights, and the loss met on the way."""
+    import numpy as np
+
+    changed, total = 0, 0.0
+    for i, rate in zip(order, rates, strict=True):
+        W, b, right = theta.W, theta.b, y[i]
+        scores = [s + b[c] for c, s in enumerate(dot([rows[i]], W)[0])]
+        if decay > 0.0:
+            theta.W = W = [[(1.0 - rate * decay) * w for w in row] for row in W]
+        if loss == "softmax":
+            top = max(scores)
+            norm = sum(math.exp(s - top) for s in scores)
+            direction = [-math.exp(s - top) / norm for s in scores]
+            total += weight[i] * (math.log(norm) + top - scores[right])
+        else:
+            augmented = [s + (cost[right][c] if loss == "hinge" else 0.0) for c, s in enumerate(scores)]
+            best = augmented.index(max(augmented))
+            direction = [0.0] * len(b)
+            direction[best] = -1.0
+            total += weight[i] * (augmented[best] - scores[right])
+        direction[right] += 1.0
+        changed += any(direction)
+        for c, a in enumerate(direction):
+            step = rate * weight[i] * a
+            b[c] += bias_rate * step
+            for j, v in rows[i]:
+                W[j][c] += step * v
+        theta.sums.W = theta.sums.W + np.array(W)
+        theta.sums.b = theta.sums.b + np.array(b)
+        theta.sums.steps += 1
+    return changed, total

@@ -1,0 +1,214 @@
+"""The artefact: what every linear text model ends as, and all that prediction needs.
+
+Classes, blocks, a vocabulary laid out for lookup (or the number of hash bits), ``rows`` (feature-major: the norm weight
+and one weight a class), ``b``, names of the weightiest features, and a card. Calibration is folded into the weights:
+scores are log-odds, their softmax is the probability, the largest one is the answer. It scores bytes in one fused pass,
+in threads, and imports neither scipy nor scikit-learn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet import store
+from linnet._kernels import score
+from linnet.errors import ModelFileError
+from linnet.features.blocks import Blocks, from_dict, table
+from linnet.features.buffers import Piece, Scratch, pieces_of, shards
+from linnet.features.counting import thread_count
+from linnet.features.rows import TF
+from linnet.solvers.numerics import sigmoid, softmax
+
+__all__ = ["Artefact"]
+
+SMALL_JOB = 1 << 16  # bytes: below this a second thread costs more than it saves
+ONE_RECORD = 6  # outputs: up to here a fingerprint and its row share one record
+
+
+@dataclass(frozen=True)
+class Table:
+    """Slots and their rows. With few outputs both are columns of one array of records, a cache line or less each."""
+
+    slots: npt.NDArray[np.uint64]  # (n_slots,), empty in hash mode
+    rows: npt.NDArray[np.float32]  # (n_slots, 1 + n_outputs): norm weight, then a weight an output
+    records: npt.NDArray[np.uint32] | None = None  # (n_slots, words) where the two are one
+
+    @classmethod
+    def of_records(cls, records: npt.NDArray[np.uint32], n_outputs: int) -> Table:
+        """View records as slots and rows."""
+        slots = np.ndarray((len(records),), np.uint64, records, 0, (records.strides[0],))
+        rows = np.ndarray((len(records), 1 + n_outputs), np.float32, records, 8, (records.strides[0], 4))
+        return cls(slots, rows, records)
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what the model file holds."""
+        return {"records": self.records} if self.records is not None else {"slots": self.slots, "rows": self.rows}
+
+
+def empty_table(size: int, n_outputs: int) -> Table:
+    """Return a zeroed table."""
+    if n_outputs > ONE_RECORD:
+        return Table(np.zeros(size, np.uint64), np.zeros((size, 1 + n_outputs), np.float32))
+    return Table.of_records(np.zeros((size, (3 + n_outputs + 1) // 2 * 2), np.uint32), n_outputs)
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A linear model over text. ``scores`` has one column for two classes (above zero means the second), else one each."""
+
+    classes: tuple[Any, ...]
+    blocks: Blocks
+    tf: str
+    normalise: bool
+    table: Table
+    shift: int
+    b: npt.NDArray[np.float64]  # (n_outputs,)
+    name_bytes: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    name_offsets: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    name_slots: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    calibrated: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def slots(self) -> npt.NDArray[np.uint64]:
+        """Fingerprints by slot; empty in hash mode."""
+        return self.table.slots
+
+    @property
+    def rows(self) -> npt.NDArray[np.float32]:
+        """The norm weight and one weight an output, by slot, (n_slots, 1 + n_outputs)."""
+        return self.table.rows
+
+    @property
+    def n_outputs(self) -> int:
+        """1 for two classes, else the number of classes."""
+        return self.table.rows.shape[1] - 1
+
+    @property
+    def n_features(self) -> int:
+        """How many features the model knows."""
+        return int(np.count_nonzero(self.slots)) if len(self.slots) else len(self.rows)
+
+    @cached_property
+    def _kinds(self) -> npt.NDArray[np.int64]:
+        return table(self.blocks)
+
+    @cached_property
+    def _shares(self) -> npt.NDArray[np.float64]:
+        return np.array([b.weight for b in self.blocks], dtype=np.float64)
+
+    def scores(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Return the score of every text, (n_texts, n_outputs)."""
+        pieces = pieces_of(texts)
+        size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
+        parts = [np.empty((len(p), self.n_outputs)) for p in pieces]
+        runs = shards(pieces, 1 if size < SMALL_JOB else thread_count(threads))
+        if len(runs) == 1:
+            self._run(pieces, runs[0], parts)
+        else:
+            with ThreadPoolExecutor(len(runs)) as pool:
+                list(pool.map(lambda run: self._run(pieces, run, parts), runs))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _run(self, pieces: list[Piece], run: list[tuple[int, int, int]], parts: list[npt.NDArray[np.float64]]) -> None:
+        scratch = Scratch(max(pieces[k].longest() for k, _, _ in run))
+        total = np.empty(self.n_outputs)
+        for k, first, last in run:
+            while True:
+                first = score.score_documents(
+                    pieces[k].data, pieces[k].offsets, first, last, self._kinds, self._shares, TF[self.tf], self.normalise, self.slots,
+                    self.shift, self.rows, self.b, *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths,
+                    scratch.table, total, parts[k],
+                )  # fmt: skip
+                if first == last:
+                    break
+                scratch.make_room(2 * scratch.room)
+
+    def proba(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Turn scores into probabilities, (n_texts, n_classes)."""
+        if self.n_outputs == 1:
+            p = sigmoid(scores[:, 0])
+            return np.stack([1.0 - p, p], axis=1)
+        return np.asarray(softmax(scores))
+
+    def best(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """Return the class number with the highest score; ties go to the first class."""
+        if self.n_outputs == 1:
+            return (scores[:, 0] > 0).astype(np.int64)
+        return scores.argmax(axis=1)
+
+    def names(self) -> dict[int, str]:
+        """Return the names that were kept, by slot."""
+        data = self.name_bytes.tobytes()
+        at = self.name_offsets.tolist()
+        return {
+            int(slot): data[a:b].decode("utf-8", "replace")
+            for slot, a, b in zip(self.name_slots.tolist(), at[:-1], at[1:], strict=True)
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: whole or not at all."""
+        tensors = {
+            **self.table.tensors(),
+            "b": self.b,
+            "names": self.name_bytes,
+            "name_offsets": self.name_offsets,
+            "name_slots": self.name_slots,
+        }
+        card = {
+            **self.card,
+            "model": {
+                "classes": list(self.classes),
+                "blocks": [b.to_dict() for b in self.blocks],
+                "tf": self.tf,
+                "normalise": self.normalise,
+                "shift": self.shift,
+                "calibrated": self.calibrated,
+            },
+        }
+        store.write(path, tensors, card)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str] | bytes, *, verify: bool | None = None) -> Artefact:
+        """Map a model file; a file that is not whole or not ours is refused with one clear line."""
+        stored = store.read(path, verify=verify)
+        try:
+            card = dict(stored.card)
+            about = card.pop("model")
+            t = stored.tensors
+            n_outputs = 1 if len(about["classes"]) == 2 else len(about["classes"])
+            table = Table.of_records(t["records"], n_outputs) if "records" in t else Table(t["slots"], t["rows"])
+            model = cls(
+                tuple(about["classes"]), tuple(from_dict(b) for b in about["blocks"]), about["tf"], about["normalise"],
+                table, int(about["shift"]), t["b"],
+                t["names"], t["name_offsets"], t["name_slots"], bool(about["calibrated"]), card,
+            )  # fmt: skip
+            model._check()
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise ModelFileError(f"{path}: the model file does not hold a linnet text model ({error}); train it again") from error
+        return model
+
+    def _check(self) -> None:
+        """Refuse tables that a kernel could run out of: lookups end at an empty slot, and every slot has its row."""
+        n_slots = len(self.slots) if len(self.slots) else 1 << (64 - self.shift)
+        fits = (
+            self.rows.ndim == 2
+            and 0 < self.shift < 64
+            and len(self.rows) == n_slots
+            and n_slots >= 1 << (64 - self.shift)
+            and self.n_outputs == (1 if len(self.classes) == 2 else len(self.classes))
+            and self.b.shape == (self.n_outputs,)
+            and (len(self.slots) == 0 or int(self.slots[-1]) == 0)
+            and self.tf in TF
+            and len(self.name_offsets) == len(self.name_slots) + 1
+        )
+        if not fits:
+            raise ValueError("its tables do not fit together")

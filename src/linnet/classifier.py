@@ -1,0 +1,298 @@
+"""The front door: text in, label out.
+
+``TextClassifier`` counts features once, chooses settings on held-out rows, fits the model on everything, calibrates, and
+ends as one :class:`~linnet.artefact.Artefact` that predicts, explains and saves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.artefact import Artefact
+from linnet.errors import DataError, LinnetError, nearest
+
+if TYPE_CHECKING:
+    from linnet.explain import Explanation
+    from linnet.features.recipe import Recipe
+
+__all__ = ["Event", "TextClassifier", "load"]
+
+NAMED_FEATURES = 50_000
+
+
+@dataclass(frozen=True)
+class Event:
+    """News from training: a stage begins, a candidate was judged, a pass was made."""
+
+    kind: str  # "stage", "candidate", "pass", "chosen"
+    text: str
+    done: int = 0
+    total: int = 0
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+class TextClassifier:
+    """Learn labels from texts.
+
+    Parameters: ``model`` is a name ("svm", "logistic", "nb") or a model object; ``features`` text such as
+    ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or sublinear;
+    ``idf``; ``normalise`` rows per block; ``ratio`` the power p of the supervised |log-count ratio|^p, one value or
+    several to choose from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``class_weight`` None, "balanced"
+    or a dict; ``params`` fixed or listed settings of the model (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``); ``refit`` on
+    train and dev once the settings are chosen; ``calibrate``; ``seed``; ``threads`` (None: all cores; never changes
+    the result).
+
+    >>> clf = TextClassifier("nb", features="words:1")
+    >>> texts = ["loved it", "great fun", "loved the cast", "dull", "a dull bore", "awful"]
+    >>> clf = clf.fit(texts, ["pos", "pos", "pos", "neg", "neg", "neg"])
+    >>> clf.predict(["loved the fun", "dull and awful"]).tolist()
+    ['pos', 'neg']
+    """
+
+    def __init__(
+        self,
+        model: Any = "svm",
+        *,
+        features: Any = None,
+        tf: str | None = None,
+        idf: bool | None = None,
+        normalise: bool | None = None,
+        ratio: float | Iterable[float] | None = None,
+        min_df: int | None = None,
+        max_df: float | None = None,
+        max_features: int | None = None,
+        hash_bits: int | None = None,
+        class_weight: Any = None,
+        params: dict[str, Any] | None = None,
+        refit: bool = True,
+        calibrate: bool = True,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.model = model
+        self.features = features
+        self.tf = tf
+        self.idf = idf
+        self.normalise = normalise
+        self.ratio = ratio
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.hash_bits = hash_bits
+        self.class_weight = class_weight
+        self.params = params
+        self.refit = refit
+        self.calibrate = calibrate
+        self.seed = seed
+        self.threads = threads
+
+    # ---- fitting
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        dev: Any = None,
+        sample_weight: npt.ArrayLike | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> TextClassifier:
+        """Learn from a Dataset, or from texts and labels.
+
+        dev, a Dataset or (texts, labels), is what settings are chosen on; without it, folds of the training rows
+        are. Ctrl-C while settings are tried keeps the best so far; in the last fit it keeps the weights so far.
+        """
+        from linnet.training import train
+
+        self.model_, self.history_ = train(self, X, y, dev, sample_weight, on_event)
+        return self
+
+    def recipe(self) -> tuple[Any, Recipe, dict[str, Any]]:
+        """Return the model's class, its recipe with the user's settings, and the model settings that are fixed."""
+        from linnet.features.blocks import as_blocks
+        from linnet.models import MODELS
+
+        if isinstance(self.model, str):
+            if self.model not in MODELS:
+                raise LinnetError(nearest("model", self.model, MODELS))
+            cls: Any = MODELS[self.model]
+            fixed: dict[str, Any] = dict(cls.recipe.fixed)
+        else:
+            cls = type(self.model)
+            if not hasattr(cls, "fit_matrix") or not hasattr(cls, "recipe"):
+                raise LinnetError(f"model must be one of {', '.join(MODELS)} or a model of linnet.models, got {self.model!r}")
+            fixed = dict(self.model.get_params())
+        base: Recipe = cls.recipe
+        grid = dict(base.grid)
+        grid = {name: values for name, values in grid.items() if name not in fixed}
+        for name, value in (self.params or {}).items():
+            if name not in cls().get_params():
+                raise LinnetError(nearest("setting", name, cls().get_params()))
+            grid.pop(name, None)
+            if isinstance(value, list | tuple):
+                grid[name] = tuple(value)
+            else:
+                fixed[name] = value
+        ratio = self.ratio
+        powers = None if ratio is None else (float(ratio),) if isinstance(ratio, int | float) else tuple(map(float, ratio))
+        recipe = base.with_settings(
+            features=None if self.features is None else as_blocks(self.features),
+            tf=self.tf, idf=self.idf, normalise=self.normalise, ratio=powers, min_df=self.min_df, max_df=self.max_df,
+            max_features=self.max_features, hash_bits=self.hash_bits, grid=tuple(grid.items()),
+        )  # fmt: skip
+        return cls, recipe, fixed
+
+    # ---- using
+
+    @property
+    def artefact(self) -> Artefact:
+        """The fitted model."""
+        if not hasattr(self, "model_"):
+            raise LinnetError("this TextClassifier is not fitted yet; call fit, or load a model with linnet.load")
+        return self.model_
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The labels, in the order of the columns of predict_proba."""
+        return _labels(self.artefact.classes)
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """What the model is: data, settings, choice, scores, versions."""
+        return dict(self.artefact.card)
+
+    def decision_function(self, texts: Any) -> npt.NDArray[np.float64]:
+        """Return log-odds: (n_texts,) for two classes, else (n_texts, n_classes)."""
+        scores = self.artefact.scores(texts, self.threads)
+        return scores[:, 0] if self.artefact.n_outputs == 1 else scores
+
+    def predict_proba(self, texts: Any) -> npt.NDArray[np.float64]:
+        """Return the probability of each class, (n_texts, n_classes)."""
+        return self.artefact.proba(self.artefact.scores(texts, self.threads))
+
+    def predict(self, texts: Any, labels: Iterable[Any] | None = None) -> npt.NDArray[Any]:
+        """Return the best label of each text, of all labels or of the given ones."""
+        scores = self.artefact.scores(texts, self.threads)
+        if labels is None:
+            return self.classes_[self.artefact.best(scores)]
+        allowed = self._columns(labels)
+        if self.artefact.n_outputs == 1:
+            scores = np.stack([-scores[:, 0], scores[:, 0]], axis=1)
+        return self.classes_[allowed[scores[:, allowed].argmax(axis=1)]]
+
+    def evaluate(self, text: str, label: Any) -> float:
+        """Return the score of one label for one text (the notes' evaluate(text, label))."""
+        column = int(self._columns([label])[0])
+        score = self.artefact.scores([text])[0]
+        if self.artefact.n_outputs == 1:
+            return float(score[0]) if column == 1 else -float(score[0])
+        return float(score[column])
+
+    def classify(self, text: str, labels: Iterable[Any] | None = None) -> Any:
+        """Return the best of some labels for one text (the notes' classify(text, labels))."""
+        found = self.predict([text], labels)[0]
+        return found.item() if isinstance(found, np.generic) else found
+
+    def _columns(self, labels: Iterable[Any]) -> npt.NDArray[np.int64]:
+        known = {c: k for k, c in enumerate(self.artefact.classes)}
+        wanted = list(labels)
+        for label in wanted:
+            if label not in known:
+                raise LinnetError(nearest("label", str(label), map(str, known)))
+        if not wanted:
+            raise LinnetError("labels is empty; name at least one label")
+        return np.sort(np.array([known[label] for label in wanted], dtype=np.int64))
+
+    def score(self, texts: Any, y: Any) -> float:
+        """Return the accuracy on labelled texts."""
+        return float(np.mean(self.predict(texts) == np.asarray(y)))
+
+    def explain(self, text: str, label: Any = None) -> Explanation:
+        """Return what each feature of a text adds to the score of a label (default: the predicted one)."""
+        from linnet.explain import explain
+
+        return explain(self.artefact, text, label)
+
+    def top_features(self, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
+        """Return the named features that speak most for a label, with their weights."""
+        from linnet.explain import top_features
+
+        return top_features(self.artefact, label, n)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, whole or not at all."""
+        self.artefact.save(path)
+
+    # ---- scikit-learn's and notebooks' expectations
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings given to the constructor."""
+        import inspect
+
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> TextClassifier:
+        """Change settings given to the constructor."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise LinnetError(nearest("setting", name, self.get_params()))
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(string=True, two_d_array=False),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+    def __repr__(self) -> str:
+        changed = {k: v for k, v in self.get_params().items() if v is not None and k != "model"}
+        defaults = {"refit": True, "calibrate": True, "seed": 0}
+        shown = ", ".join(f"{k}={v!r}" for k, v in changed.items() if defaults.get(k) != v)
+        model = repr(self.model) if isinstance(self.model, str) else repr(self.model)
+        return f"TextClassifier({model}{', ' if shown else ''}{shown})"
+
+    def _repr_html_(self) -> str:
+        from linnet.explain import model_html
+
+        return model_html(self) if hasattr(self, "model_") else f"<code>{self!r}</code>"
+
+
+def _labels(classes: tuple[Any, ...]) -> npt.NDArray[Any]:
+    kinds = {type(c) for c in classes}
+    if kinds == {str} or kinds == {int} or kinds == {float} or kinds == {bool}:
+        return np.array(classes)
+    out = np.empty(len(classes), dtype=object)
+    out[:] = classes
+    return out
+
+
+def load(path: str | os.PathLike[str] | bytes, *, threads: int | None = None, verify: bool | None = None) -> TextClassifier:
+    """Open a model file for prediction; it is mapped, not copied.
+
+    A truncated, altered, foreign or newer file raises ModelFileError with one clear line.
+    """
+    model = Artefact.load(path, verify=verify)
+    settings = model.card.get("settings", {})
+    clf = TextClassifier(settings.get("model", "svm"), threads=threads)
+    clf.model_ = model
+    clf.history_ = []
+    if not isinstance(clf.model, str):
+        raise DataError("the card names no model")
+    return clf

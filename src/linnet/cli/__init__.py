@@ -1,0 +1,100 @@
+"""The command line: one file per verb. Verbs are loaded when they are used, so that ``linnet --version`` is instant.
+
+Results go to standard output, news of progress and problems to standard error. Exit codes: 0 done, 1 a bug (please
+report it), 2 something you can mend (one line says what), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from linnet import __version__
+from linnet.errors import LinnetError
+
+__all__ = ["main"]
+
+VERBS = {  # verb: (module:function, help)
+    "demo": ("linnet.cli.demo:demo", "Train, compare and explain on the built-in book reviews."),
+    "train": ("linnet.cli.train:train", "Train a classifier on a file and save it."),
+    "predict": ("linnet.cli.predict:predict", "Label texts; streams files of any size."),
+    "evaluate": ("linnet.cli.evaluate:evaluate", "Say how good a model is on labelled texts."),
+    "explain": ("linnet.cli.explain:explain", "Show why a text gets its label, word by word."),
+    "info": ("linnet.cli.info:info", "Show what is in a model file."),
+}
+
+
+class Verbs(click.Group):
+    """A group whose commands are imported on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order of the work."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import one verb."""
+        if name not in VERBS:
+            return None
+        module, function = VERBS[name][0].split(":")
+        command = getattr(importlib.import_module(module), function)
+        assert isinstance(command, click.Command)  # noqa: S101 - our own table
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Point at the nearest verb when one is misspelt."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            from linnet.errors import nearest
+
+            raise LinnetError(nearest("command", args[0], VERBS))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="linnet")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def linnet(debug: bool) -> None:
+    """Labelled text to a small, fast, explainable classifier that says honestly how good it is.
+
+    \b
+    linnet demo                          the whole story on built-in data
+    linnet train reviews.csv             split, choose settings, fit, test, save reviews.linnet
+    linnet predict reviews.linnet new.csv --proba
+    linnet explain reviews.linnet "not bad at all"
+    """
+
+
+def main() -> None:
+    """Run the command line; turn errors into one line and an exit code."""
+    debug = "--debug" in sys.argv
+    try:
+        code = linnet.main(prog_name="linnet", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except LinnetError as error:
+        if debug:
+            raise
+        click.echo(f"linnet: {error}", err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("linnet: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has gone: not our error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except MemoryError:
+        if debug:
+            raise
+        click.echo("linnet: out of memory; use fewer features (--max-features, --hash-bits) or a machine with more", err=True)
+        sys.exit(2)

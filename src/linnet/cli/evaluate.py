@@ -1,0 +1,37 @@
+"""``linnet evaluate``: how good a model is on labelled texts, with intervals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import click
+
+from linnet.cli.options import columns, read_labelled, threads
+
+__all__ = ["evaluate"]
+
+
+@click.command(short_help="Say how good a model is on labelled texts.")
+@click.argument("model")
+@click.argument("data")
+@columns
+@threads
+@click.option("--json", "json_", metavar="F", help="Write all scores as JSON (- for standard output).")
+def evaluate(model: str, data: str, text: str | None, label: str | None, format_: str | None, threads: int | None,
+             json_: str | None) -> None:  # fmt: skip
+    """Evaluate MODEL on the labelled rows of DATA: accuracy with its 95 % interval, scores per class, confusions."""
+    from linnet import evaluate as metrics
+    from linnet.classifier import load
+
+    clf = load(model, threads=threads)
+    rows = read_labelled(data, text, label, format_)
+    result = metrics.evaluate(rows.label.to_pylist(), clf.predict_proba(rows.text), [str(c) for c in clf.artefact.classes])
+    if json_ is not None:
+        content = json.dumps({"model": model, "data": data, **result.to_dict()}, indent=2, ensure_ascii=False)
+        if json_ == "-":
+            click.echo(content)
+            return
+        Path(json_).write_text(content + "\n", encoding="utf-8")
+    click.echo(result.to_text(shutil.get_terminal_size((100, 24)).columns))

@@ -1,0 +1,129 @@
+"""``linnet train``: from a file to a saved, tested model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from linnet.cli.options import columns, read_labelled, say, threads
+from linnet.errors import LinnetError
+
+__all__ = ["train"]
+
+
+@click.command(short_help="Train a classifier on a file and save it.")
+@click.argument("data")
+@click.option("--model", default="svm", show_default=True, metavar="NAME", help="svm, logistic or nb.")
+@click.option("--features", metavar="BLOCKS", help="For example words:1-2+chars:2-5; by document length if not given.")
+@click.option("--out", metavar="F.linnet", help="Where to save; DATA with the ending .linnet by default.")
+@click.option("--dev", metavar="FILE", help="Choose settings on this file.")
+@click.option("--test", metavar="FILE", help="Test on this file; a tenth of DATA if not given.")
+@columns
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed and input, same model, to the byte.")
+@threads
+@click.option("--C", "cost", type=float, metavar="C", help="Fix C instead of choosing it (svm, logistic).")
+@click.option("--alpha", type=float, metavar="A", help="Fix the smoothing instead of choosing it (nb).")
+@click.option("--ratio", type=float, metavar="P", help="Fix the power of the log-count ratio; 0 leaves it out.")
+@click.option("--tf", type=click.Choice(["presence", "count", "sublinear"]), help="How often a feature counts in a text.")
+@click.option("--idf/--no-idf", default=None, help="Weigh rare features more.")
+@click.option("--min-df", type=click.IntRange(1), metavar="N", help="Drop features seen in fewer documents.")
+@click.option("--max-df", type=float, metavar="SHARE", help="Drop features seen in more than this share of documents.")
+@click.option("--max-features", type=click.IntRange(1), metavar="N", help="Keep the N most frequent features.")
+@click.option("--hash-bits", type=click.IntRange(8, 28), metavar="N", help="No vocabulary: hash into 2^N columns.")
+@click.option("--class-weight", type=click.Choice(["balanced"]), help="Let rare classes count as much as common ones.")
+@click.option("--unusable", metavar="F.csv", help="Write the rows that could not be used to this file.")
+@click.option("--json", "json_", metavar="F", help="Write what was chosen and the test scores as JSON (- for standard output).")
+@click.option("--quiet", "-q", is_flag=True, help="No news, only the result.")
+def train(data: str, **options: Any) -> None:
+    """Train a classifier on DATA and save it.
+
+    DATA is CSV, TSV, JSON lines, Parquet, Arrow, fastText lines or a folder of class folders, plain or .gz or .zst, or
+    - for standard input. Without --test a tenth is kept for the test; settings are chosen on another tenth, or by five
+    folds where rows are few, and the model is then fitted on all but the test rows.
+    """
+    from linnet.classifier import TextClassifier
+    from linnet.cli.progress import Progress
+
+    out = _out(data, options["out"])
+    clf = TextClassifier(
+        options["model"], features=options["features"], tf=options["tf"], idf=options["idf"], ratio=options["ratio"],
+        min_df=options["min_df"], max_df=options["max_df"], max_features=options["max_features"],
+        hash_bits=options["hash_bits"], class_weight=options["class_weight"], params=_params(options),
+        seed=options["seed"], threads=options["threads"],
+    )  # fmt: skip
+    clf.recipe()  # refuse wrong settings before reading a large file
+    rows = read_labelled(data, options["text"], options["label"], options["format_"])
+    if options["unusable"]:
+        rows.write_unusable(options["unusable"])
+        say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
+    fit_on, dev, test = _parts(rows, options)
+    with Progress(options["quiet"]) as progress:
+        clf.fit(fit_on, dev=dev, on_event=progress)
+    result = _test(clf, test)
+    clf.save(out)
+    _report(clf, result, out, options["json_"], options["quiet"])
+
+
+def _out(data: str, out: str | None) -> Path:
+    """Return where the model goes; refuse before training what would be refused after it."""
+    if out is None:
+        name = "model" if data == "-" else Path(data.rstrip("/")).name.split(".")[0] or "model"
+        path = Path(f"{name}.linnet")
+    else:
+        path = Path(out)
+    if path.is_dir():
+        raise LinnetError(f"{path}: is a folder; give a file name with --out, for example {path / 'model.linnet'}")
+    if not path.parent.is_dir():
+        raise LinnetError(f"{path}: the folder {path.parent} does not exist; make it first or choose another --out")
+    return path
+
+
+def _params(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in (("C", options["cost"]), ("alpha", options["alpha"])) if value is not None}
+
+
+def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Return what to fit on, what to choose on (None: folds) and what to test on."""
+    from linnet.choosing import FEW_ROWS
+    from linnet.data import Dataset
+
+    def other(path: str | None) -> Dataset | None:
+        return read_labelled(path, options["text"], options["label"], options["format_"]) if path else None
+
+    dev, test = other(options["dev"]), other(options["test"])
+    if test is not None:
+        return rows, dev, test
+    if len(rows) < 10:
+        raise LinnetError(f"{rows.source}: {len(rows)} usable rows are too few to hold some out for a test; give --test FILE or more rows")
+    if dev is not None or len(rows) < FEW_ROWS:
+        fit_on, test = rows.split(options["seed"], (0.9, 0.1))
+        how = f"dev from {options['dev']}" if dev is not None else "settings chosen by 5 folds"
+        say(f"split: {len(fit_on):,} rows to train on ({how}), {len(test):,} to test on")
+        return fit_on, dev, test
+    fit_on, dev, test = rows.split(options["seed"], (0.8, 0.1, 0.1))
+    say(f"split: {len(fit_on):,} train, {len(dev):,} dev, {len(test):,} test")
+    return fit_on, dev, test
+
+
+def _test(clf: Any, test: Any) -> Any:
+    from linnet.evaluate import evaluate
+
+    return evaluate(test.label.to_pylist(), clf.predict_proba(test.text), clf.classes_.tolist())
+
+
+def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool) -> None:
+    size = out.stat().st_size / 1e6
+    if json_ is not None:
+        content = json.dumps({"model": str(out), "card": clf.card, "test": result.to_dict()}, indent=2, ensure_ascii=False)
+        if json_ == "-":
+            click.echo(content)
+            return
+        Path(json_).write_text(content + "\n", encoding="utf-8")
+    low, high = result.accuracy_interval
+    click.echo(f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}")
+    click.echo(f"saved {out} ({size:.1f} MB, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes)")
+    if not quiet:
+        say(f'next: linnet explain {out} "a text"   linnet predict {out} FILE   linnet info {out}')

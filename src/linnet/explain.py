@@ -1,0 +1,325 @@
+"""Exact explanations: what each feature of a text adds to the score. The parts add up to the score.
+
+A linear score is a sum, so there is nothing to estimate: ``score = bias + sum_j contribution_j``. A feature that occurs
+several times shares its contribution between its places; a place shares it between the characters it covers, blanks left
+out, which is what the highlighting shows.
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import featurize, vocab
+from linnet.artefact import Artefact
+from linnet.errors import LinnetError, nearest
+from linnet.features.blocks import table
+from linnet.features.buffers import Scratch, pieces_of
+
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier
+
+__all__ = ["Contribution", "Explanation", "explain", "model_html", "top_features"]
+
+EDGES = (1 << 30) | (1 << 29)
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One feature of the text: its name, block, places (character offsets) and what it adds to the score."""
+
+    feature: str
+    block: str
+    value: float
+    count: int
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a text got its score for a label: ``bias`` and the contributions add up to ``score`` (log-odds)."""
+
+    text: str
+    label: Any
+    against: Any
+    score: float
+    probability: float
+    bias: float
+    contributions: tuple[Contribution, ...]
+    unknown: int
+
+    def top(self, n: int = 10) -> tuple[Contribution, ...]:
+        """Return the n largest contributions, for or against."""
+        return self.contributions[:n]
+
+    def characters(self) -> npt.NDArray[np.float64]:
+        """Return what each character of the text adds, (len(text),)."""
+        out = np.zeros(len(self.text))
+        solid = np.array([not c.isspace() for c in self.text], dtype=bool)
+        for c in self.contributions:
+            for start, end in c.spans:
+                here = np.flatnonzero(solid[start:end]) + start
+                out[here] += c.value / (len(c.spans) * max(1, len(here)))
+        return out
+
+    def words(self) -> list[tuple[str, float]]:
+        """Return the text in pieces (words and what lies between them), each with what its characters add."""
+        weight = self.characters()
+        pieces: list[tuple[str, float]] = []
+        start = 0
+        for k in range(1, len(self.text) + 1):
+            if k == len(self.text) or _kind(self.text[k]) != _kind(self.text[k - 1]):
+                pieces.append((self.text[start:k], float(weight[start:k].sum())))
+                start = k
+        return pieces
+
+    def by_word(self) -> list[tuple[str, float]]:
+        """Return what each word of the text adds, largest first; they and the intercept add up to the score."""
+        totals: dict[str, float] = {}
+        for piece, weight in self.words():
+            if piece.strip():
+                totals[piece.casefold()] = totals.get(piece.casefold(), 0.0) + weight
+        return sorted(totals.items(), key=lambda item: (-abs(item[1]), item[0]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "label": self.label,
+            "against": self.against,
+            "score": self.score,
+            "probability": self.probability,
+            "bias": self.bias,
+            "unknown_features": self.unknown,
+            "words": [{"word": w, "value": v} for w, v in self.by_word()],
+            "contributions": [
+                {"feature": c.feature, "block": c.block, "value": c.value, "count": c.count, "spans": [list(s) for s in c.spans]}
+                for c in self.contributions
+            ],
+        }
+
+    def to_text(self, n: int = 12, color: bool = False) -> str:
+        """Return the text with its words marked and a table of contributions, for a terminal."""
+        return _render_text(self, n, color)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return _render_html(self)
+
+
+def _kind(c: str) -> int:
+    return 0 if c.isspace() else 1 if c.isalnum() or c in "_'’" else 2
+
+
+def explain(model: Artefact, text: str, label: Any = None) -> Explanation:
+    """Explain the score of one label, by default of the predicted one."""
+    if not isinstance(text, str):
+        raise LinnetError(f"explain takes one text, got {type(text).__name__}")
+    known = {c: k for k, c in enumerate(model.classes)}
+    if label is not None and label not in known:
+        raise LinnetError(nearest("label", str(label), map(str, known)))
+    scores = model.scores([text])
+    column = known[label] if label is not None else int(model.best(scores)[0])
+    sign = -1.0 if model.n_outputs == 1 and column == 0 else 1.0
+    output = 0 if model.n_outputs == 1 else column
+    parts, unknown = _parts(model, text, output, sign)
+    return Explanation(
+        text=text,
+        label=model.classes[column],
+        against=model.classes[1 - column] if model.n_outputs == 1 else None,
+        score=sign * float(scores[0, output]),
+        probability=float(model.proba(scores)[0, column]),
+        bias=sign * float(model.b[output]),
+        contributions=parts,
+        unknown=unknown,
+    )
+
+
+def _parts(model: Artefact, text: str, output: int, sign: float) -> tuple[tuple[Contribution, ...], int]:
+    """Walk the features of the text as the scorer does, with their places."""
+    piece = pieces_of([text])[0]
+    fps, starts, lengths, ends = _emit(model, piece)
+    found = np.empty(len(fps), dtype=np.int64)
+    vocab.find(fps, model.slots, model.shift, found)
+    at = _char_offsets(piece.data)
+    folded = _folded(model, piece)
+    out: list[Contribution] = []
+    begin, unknown = 0, 0
+    for b, block in enumerate(model.blocks):
+        part = slice(begin, int(ends[b]))
+        begin = int(ends[b])
+        slots, first, inverse, counts = np.unique(found[part], return_index=True, return_inverse=True, return_counts=True)
+        missing = slots < 0
+        unknown += int(counts[missing].sum())
+        rows = model.rows[slots]
+        tf = np.ones(len(slots)) if model.tf == "presence" else counts.astype(float)
+        if model.tf == "sublinear":
+            tf = 1.0 + np.log(tf)
+        tf[missing] = 0.0
+        norm = np.sqrt(np.sum((tf * rows[:, 0].astype(np.float64)) ** 2)) if model.normalise else 1.0
+        value = sign * block.weight * tf * rows[:, 1 + output].astype(np.float64) / (norm if norm > 0 else 1.0)
+        where = np.argsort(inverse, kind="stable")
+        groups = np.split(where, np.cumsum(counts)[:-1])
+        for k in np.flatnonzero(~missing):
+            spans = []
+            for i in groups[k]:
+                a, size = int(starts[part][i]), int(lengths[part][i])
+                spans.append((int(at[a]), int(at[a + (size & ~EDGES if block.name == "chars" else size)])))
+            flags = int(lengths[part][first[k]])
+            out.append(Contribution(folded(spans[0], flags, block), block.name, float(value[k]), int(counts[k]), tuple(spans)))
+    out.sort(key=lambda c: (-abs(c.value), c.feature))
+    return tuple(out), unknown
+
+
+def _emit(model: Artefact, piece: Any) -> tuple[Any, Any, Any, Any]:
+    scratch = Scratch(piece.longest())
+    ends = np.zeros(len(model.blocks), dtype=np.int64)
+    while True:
+        done = featurize.emit_chunk(
+            piece.data, piece.offsets, 0, 1, table(model.blocks), *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths, ends
+        )
+        if done == 1:
+            n = int(ends[-1])
+            return scratch.fps[:n], scratch.starts[:n], scratch.lengths[:n], ends
+        scratch.make_room(-done)
+
+
+def _char_offsets(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Map byte offsets to character offsets."""
+    first = (data & 0xC0) != 0x80
+    return np.concatenate([np.cumsum(first) - 1, [int(first.sum())]]) if len(data) else np.zeros(1, np.int64)
+
+
+def _folded(model: Artefact, piece: Any) -> Any:
+    text = piece.text(0)
+
+    def name(span: tuple[int, int], flags: int, block: Any) -> str:
+        piece_of = text[span[0] : span[1]]
+        if block.case == "fold":
+            piece_of = piece_of.casefold()
+        elif block.case == "lower":
+            piece_of = piece_of.lower()
+        if block.name == "chars":
+            left = "▁" if flags & (1 << 30) else ""
+            right = "▁" if flags & (1 << 29) else ""
+            return f"{left}{piece_of}{right}"
+        return " ".join(piece_of.split())
+
+    return name
+
+
+def top_features(model: Artefact, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
+    """Return the named features with the largest weights for a label (default: the last class)."""
+    known = {c: k for k, c in enumerate(model.classes)}
+    if label is not None and label not in known:
+        raise LinnetError(nearest("label", str(label), map(str, known)))
+    column = known[label] if label is not None else len(model.classes) - 1
+    weights = model.rows[model.name_slots, 1 + (0 if model.n_outputs == 1 else column)].astype(np.float64)
+    if model.n_outputs == 1 and column == 0:
+        weights = -weights
+    names = model.names()
+    best = np.argsort(-weights, kind="stable")[:n]
+    return [(_shown(names[int(model.name_slots[k])]), float(weights[k])) for k in best]
+
+
+def _shown(name: str) -> str:
+    """Show the blanks at the edges of a character n-gram."""
+    inner = name.strip(" ")
+    left = len(name) - len(name.lstrip(" "))
+    return "▁" * left + inner + "▁" * (len(name) - left - len(inner)) if inner else "▁" * len(name)
+
+
+# ---- rendering
+
+
+def _shade(weight: float, largest: float) -> float:
+    return min(1.0, abs(weight) / largest) if largest > 0 else 0.0
+
+
+def _render_text(e: Explanation, n: int, color: bool) -> str:
+    pieces = e.words()
+    largest = max((abs(w) for _, w in pieces), default=0.0)
+    marked = []
+    for piece, weight in pieces:
+        shade = _shade(weight, largest)
+        if not color or shade < 0.08 or not piece.strip():
+            marked.append(piece)
+            continue
+        tone = ("38;5;153", "38;5;75", "1;38;5;33") if weight > 0 else ("38;5;222", "38;5;214", "1;38;5;208")
+        marked.append(f"\x1b[{tone[int(shade * 2.99)]}m{piece}\x1b[0m")
+    against = f" rather than {e.against}" if e.against is not None else ""
+    lines = ["".join(marked), "", f"{e.label}{against}: probability {e.probability:.3f}, score {e.score:+.4f}", ""]
+    lines += _table("word", [(w, v, "") for w, v in e.by_word()], e, n)
+    lines += ["", "the features behind it"]
+    lines += _table("feature", [(c.feature + (f" x{c.count}" if c.count > 1 else ""), c.value, c.block) for c in e.contributions], e, n // 2)
+    if e.unknown:
+        lines.append(f"{e.unknown:,} pieces of the text are not in the model and add nothing")
+    return "\n".join(lines)
+
+
+def _table(what: str, parts: list[tuple[str, float, str]], e: Explanation, n: int) -> list[str]:
+    """Lines that add up to the score."""
+    lines = [f"{'contribution':>12}  {what}"]
+    lines += [f"{value:>+12.4f}  {_clip(name, 32):<32} {block}".rstrip() for name, value, block in parts[:n]]
+    if len(parts) > n:
+        lines.append(f"{sum(value for _, value, _ in parts[n:]):>+12.4f}  ({len(parts) - n:,} more)")
+    return [*lines, f"{e.bias:>+12.4f}  (intercept)", f"{e.score:>+12.4f}  = score"]
+
+
+def _clip(text: str, width: int) -> str:
+    text = "".join(c if c.isprintable() else "·" for c in text)
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _render_html(e: Explanation, n: int = 12) -> str:
+    pieces = e.words()
+    largest = max((abs(w) for _, w in pieces), default=0.0)
+    marked = []
+    for piece, weight in pieces:
+        shade = _shade(weight, largest)
+        safe = html.escape(piece).replace("\n", "<br>")
+        if shade < 0.05 or not piece.strip():
+            marked.append(safe)
+        else:
+            tone = "0,114,178" if weight > 0 else "213,94,0"  # blue for, orange against: safe for colour-blind readers
+            marked.append(f'<span style="background:rgba({tone},{0.15 + 0.5 * shade:.2f})" title="{weight:+.4f}">{safe}</span>')
+    words = e.by_word()
+    rows = "".join(_row(value, word) for word, value in words[:n])
+    if len(words) > n:
+        rows += _row(sum(value for _, value in words[n:]), f"{len(words) - n:,} more words")
+    features = "".join(_row(c.value, f"{c.feature} ({c.block})") for c in e.top(n))
+    rest = e.contributions[n:]
+    if rest:
+        features += _row(sum(c.value for c in rest), f"{len(rest):,} more features")
+    ends = _row(e.bias, "intercept") + _row(e.score, "= score")
+    cell = "<td style='vertical-align:top;border:0'>"
+    against = f" rather than <b>{html.escape(str(e.against))}</b>" if e.against is not None else ""
+    return (
+        f"<div><p><b>{html.escape(str(e.label))}</b>{against}: probability {e.probability:.3f}, score {e.score:+.4f}</p>"
+        f"<p style='line-height:1.7'>{''.join(marked)}</p><table><tr>"
+        f"{cell}<table><tr><th>contribution</th><th>word</th></tr>{rows}{ends}</table></td>"
+        f"{cell}<table><tr><th>contribution</th><th>feature</th></tr>{features}{ends}</table></td></tr></table></div>"
+    )
+
+
+def _row(value: float, name: str) -> str:
+    return f"<tr><td style='text-align:right'>{value:+.4f}</td><td style='text-align:left'>{html.escape(name)}</td></tr>"
+
+
+def model_html(clf: TextClassifier) -> str:
+    """Describe a fitted classifier in a notebook."""
+    card = clf.card
+    settings = "".join(
+        f"<tr><td>{html.escape(str(k))}</td><td>{html.escape(str(v))}</td></tr>" for k, v in card.get("settings", {}).items() if v is not None
+    )
+    tops = "".join(
+        f"<p><b>{html.escape(str(c))}</b>: {html.escape(', '.join(name for name, _ in clf.top_features(c, 12)))}</p>"
+        for c in clf.artefact.classes[:10]
+    )
+    size = f"{clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes"
+    return f"<div><p><code>{html.escape(repr(clf))}</code> {size}</p><table>{settings}</table>{tops}</div>"

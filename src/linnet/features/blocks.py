@@ -1,0 +1,160 @@
+"""Feature blocks: what a vectoriser makes of the tokens of a text. A block is a value; blocks add up with ``+``.
+
+>>> parse("words:1-2+chars:2-5")
+(Words(1, 2), Chars(2, 5))
+>>> describe(Words(1, 3) + Chars(2, 6, weight=0.7))
+'words:1-3+chars:2-6*0.7'
+
+A new block that the kernels know is one class here and one row of ``BLOCKS``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import LinnetError, nearest
+from linnet.text.tokens import CASES, TOKENS
+
+__all__ = ["BLOCKS", "Block", "Chars", "Words", "as_blocks", "describe", "from_dict", "parse", "table"]
+
+LONGEST = 12
+
+
+@dataclass(frozen=True, repr=False)
+class Block:
+    """n-grams of low to high pieces, over the given tokens, with letters folded as said.
+
+    weight is how much the block counts beside the others, once each is normalised.
+    """
+
+    low: int = 1
+    high: int = 1
+    tokens: str = "words"
+    case: str = "fold"
+    weight: float = 1.0
+
+    kind: ClassVar[int]
+    name: ClassVar[str]
+    seed: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.low <= self.high <= LONGEST):
+            raise LinnetError(f"{self.name}:{self.low}-{self.high}: give 1 <= low <= high <= {LONGEST}")
+        if self.tokens not in TOKENS:
+            raise LinnetError(nearest("tokens", self.tokens, TOKENS))
+        if self.case not in CASES:
+            raise LinnetError(nearest("case", self.case, CASES))
+        if not 0 < self.weight < float("inf"):
+            raise LinnetError(f"{self.name}: the weight of a block must be above 0, got {self.weight}")
+
+    def __add__(self, other: object) -> tuple[Block, ...]:
+        return (self, *as_blocks(other))
+
+    def __radd__(self, other: object) -> tuple[Block, ...]:
+        return (*as_blocks(other), self)
+
+    def __str__(self) -> str:
+        extra = [v for v, default in ((self.tokens, "words"), (self.case, "fold")) if v != default]
+        grams = str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+        return ":".join([self.name, grams, *extra]) + (f"*{self.weight:g}" if self.weight != 1 else "")
+
+    def __repr__(self) -> str:
+        changed = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("low", "high") and getattr(self, f.name) != f.default}
+        return f"{type(self).__name__}({', '.join([str(self.low), str(self.high), *(f'{k}={v!r}' for k, v in changed.items())])})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as plain values, for the model file."""
+        return {"block": self.name, "low": self.low, "high": self.high, "tokens": self.tokens, "case": self.case, "weight": self.weight}
+
+
+class Words(Block):
+    """Word n-grams: ``Words(1, 2)`` gives single words and pairs of neighbours."""
+
+    kind, name, seed = 0, "words", 0x5851F42D4C957F2D
+
+
+class Chars(Block):
+    """Character n-grams inside words, each word padded by a blank: ``Chars(2, 3)`` of "it" gives " i", "it", ..."""
+
+    kind, name, seed = 1, "chars", 0x14057B7EF767814F
+
+
+BLOCKS: dict[str, type[Block]] = {"words": Words, "chars": Chars}
+
+Blocks: TypeAlias = tuple[Block, ...]
+_ITEM = re.compile(r"([a-z]+)(?::(\d+)(?:-(\d+))?)?(?::([a-z:]+))?(?:\*(\d*\.?\d+))?$")
+
+
+def parse(text: str) -> Blocks:
+    """Read blocks as written on the command line: ``words:1-2+chars:2-5``, with optional ``:whitespace``, ``:keep``, ``*weight``.
+
+    >>> parse("words:1-2:whitespace:keep")
+    (Words(1, 2, tokens='whitespace', case='keep'),)
+    """
+    blocks = []
+    for item in text.replace(" ", "").split("+"):
+        match = _ITEM.match(item)
+        if not match:
+            raise LinnetError(f"cannot read the feature block '{item}'; write for example words:1-2+chars:2-5")
+        name, low, high, extras, weight = match.groups()
+        if name not in BLOCKS:
+            raise LinnetError(nearest("feature block", name, BLOCKS))
+        settings: dict[str, Any] = {}
+        if low:
+            settings["low"], settings["high"] = int(low), int(high or low)
+        if weight:
+            settings["weight"] = float(weight)
+        for extra in filter(None, (extras or "").split(":")):
+            if extra in TOKENS:
+                settings["tokens"] = extra
+            elif extra in CASES:
+                settings["case"] = extra
+            else:
+                raise LinnetError(nearest("setting", extra, [*TOKENS, *CASES]))
+        blocks.append(BLOCKS[name](**settings))
+    return as_blocks(blocks)
+
+
+def as_blocks(value: object) -> Blocks:
+    """Accept a string, one block or several."""
+    if isinstance(value, str):
+        return parse(value)
+    if isinstance(value, Block):
+        return (value,)
+    if isinstance(value, Sequence) and value and all(isinstance(v, Block) for v in value):
+        blocks = tuple(value)
+        for k, block in enumerate(blocks):
+            if block in blocks[:k]:
+                raise LinnetError(f"the feature block '{block}' is given twice; leave one out")
+        return blocks
+    raise LinnetError(f"features must be text such as 'words:1-2+chars:2-5' or blocks, got {value!r}")
+
+
+def describe(blocks: Blocks) -> str:
+    """Write blocks the way the command line reads them."""
+    return "+".join(map(str, blocks))
+
+
+def from_dict(values: dict[str, Any]) -> Block:
+    """Read back what ``Block.to_dict`` wrote."""
+    settings = dict(values)
+    name = settings.pop("block")
+    if name not in BLOCKS:
+        raise LinnetError(nearest("feature block", name, BLOCKS))
+    return BLOCKS[name](**settings)
+
+
+def table(blocks: Blocks) -> npt.NDArray[np.int64]:
+    """Return the table the kernels read: kind, tokens, case, low, high, seed."""
+    rows = []
+    for b in blocks:
+        # the tokens and the case are part of the seed: the same letters cut differently are another feature
+        seed = (b.seed + 0x9E3779B97F4A7C15 * (3 * TOKENS[b.tokens] + CASES[b.case])) & 0xFFFFFFFFFFFFFFFF
+        rows.append((b.kind, TOKENS[b.tokens], CASES[b.case], b.low, b.high, seed - (seed >> 63 << 64)))
+    return np.array(rows, dtype=np.int64).reshape(len(blocks), 6)

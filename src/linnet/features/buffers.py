@@ -1,0 +1,181 @@
+"""Texts as UTF-8 buffers: a column of text becomes (bytes, 64-bit offsets) pieces, without a Python string a document.
+
+>>> pieces = pieces_of(["né", "", "go"])
+>>> pieces[0].data.tobytes().decode(), pieces[0].offsets.tolist()
+('négo', [0, 3, 3, 5])
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import DataError
+from linnet.text.tokens import IN_CONTEXT
+
+__all__ = ["Piece", "Scratch", "lowered", "pieces_of", "shards"]
+
+LONGEST_DOCUMENT = (1 << 29) - 1
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Consecutive documents: document d is data[offsets[d]:offsets[d + 1]]."""
+
+    data: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def longest(self) -> int:
+        """Return the bytes of the longest document."""
+        return int(np.diff(self.offsets).max()) if len(self) else 0
+
+    def text(self, d: int) -> str:
+        """Return one document as a Python string."""
+        return bytes(self.data[self.offsets[d] : self.offsets[d + 1]]).decode("utf-8", "replace")
+
+
+def pieces_of(texts: Any) -> list[Piece]:
+    """Accept a list of str, an Arrow array, chunked array or column, a NumPy array, or a pandas or polars series."""
+    if isinstance(texts, str | bytes):
+        raise DataError("texts must be a list or a column of texts, got one string; put it in a list: [text]")
+    if isinstance(texts, Piece):
+        return [texts]
+    arrow = hasattr(texts, "__arrow_c_stream__")  # a pandas or polars series, or an Arrow column
+    pa: Any = import_module("pyarrow") if arrow else sys.modules.get("pyarrow")
+    if arrow and not isinstance(texts, pa.ChunkedArray):
+        texts = pa.chunked_array(texts)
+    if pa is not None and isinstance(texts, pa.ChunkedArray):
+        pieces = [_from_arrow(chunk) for chunk in texts.chunks if len(chunk)]
+    elif pa is not None and isinstance(texts, pa.Array):
+        pieces = [_from_arrow(texts)]
+    else:
+        pieces = [_from_strings(texts)]
+    for piece in pieces:
+        if piece.longest() > LONGEST_DOCUMENT:
+            row = int(np.diff(piece.offsets).argmax())
+            raise DataError(f"the text in row {row + 1} is longer than 512 MB; split it")
+    return pieces or [Piece(np.zeros(0, np.uint8), np.zeros(1, np.int64))]
+
+
+def _from_strings(texts: Iterable[Any]) -> Piece:
+    try:
+        values: Sequence[Any] = texts if isinstance(texts, Sequence) else list(texts)
+    except TypeError:
+        raise DataError(f"texts must be a list or a column of texts, got {texts!r:.60}") from None
+    try:
+        encoded = [t.encode() for t in values]
+    except UnicodeEncodeError:  # a lone surrogate becomes U+FFFD
+        encoded = [_SURROGATES.sub("\ufffd", t).encode() for t in values]
+    except AttributeError:
+        row = next(k for k, t in enumerate(values) if not isinstance(t, str))
+        raise DataError(f"text number {row + 1} is {values[row]!r:.60}, not a string") from None
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)), out=offsets[1:])
+    return Piece(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
+
+
+def _from_arrow(array: Any) -> Piece:
+    import pyarrow as pa
+
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        array = array.dictionary_decode()
+        kind = array.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        if not pa.types.is_string_view(kind):
+            raise DataError(f"texts must be strings, got an Arrow column of {kind}; name the text column with text=")
+        array = array.cast(pa.large_string())
+        kind = array.type
+    if array.null_count:
+        array = array.fill_null("")
+    width = np.int32 if pa.types.is_string(kind) else np.int64
+    _, offset_buffer, data_buffer = array.buffers()
+    if offset_buffer is None or len(array) == 0:
+        return Piece(np.zeros(0, np.uint8), np.zeros(len(array) + 1, np.int64))
+    offsets = np.frombuffer(offset_buffer, dtype=width)[array.offset : array.offset + len(array) + 1]
+    data = np.frombuffer(data_buffer, dtype=np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
+    return Piece(data, offsets.astype(np.int64))
+
+
+def lowered(piece: Piece) -> Piece:
+    """Lower the documents in which ``str.lower`` of the text is not that of its characters: capital sigma, dotted I.
+
+    >>> lowered(pieces_of(["ΟΔΟΣ ABC", "ABC"])[0]).data.tobytes().decode()
+    'οδος abcABC'
+    """
+    data, offsets = piece.data, piece.offsets
+    found = [_find(data, c.encode()) for c in IN_CONTEXT]
+    at = np.sort(np.concatenate(found))
+    at = at[(at >= offsets[0]) & (at < offsets[-1])]
+    if not len(at):
+        return piece
+    parts, done, grown = [], int(offsets[0]), np.zeros(len(piece), dtype=np.int64)
+    for d in np.unique(np.searchsorted(offsets, at, side="right") - 1).tolist():
+        begin, end = int(offsets[d]), int(offsets[d + 1])
+        low = data[begin:end].tobytes().decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
+        parts += [data[done:begin].tobytes(), low]
+        done, grown[d] = end, len(low) - (end - begin)
+    parts.append(data[done : offsets[-1]].tobytes())
+    ends = np.cumsum(np.diff(offsets) + grown)
+    return Piece(np.frombuffer(b"".join(parts), dtype=np.uint8), np.concatenate([np.zeros(1, np.int64), ends]))
+
+
+def _find(data: npt.NDArray[np.uint8], pair: bytes) -> npt.NDArray[np.int64]:
+    """Return where a character of two bytes stands, a megabyte at a time."""
+    found = [np.zeros(0, np.int64)]
+    for k in range(0, len(data), 1 << 20):
+        at = np.flatnonzero(data[k : k + (1 << 20)] == pair[0]) + k
+        found.append(at[data[np.minimum(at + 1, len(data) - 1)] == pair[1]])
+    return np.concatenate(found)
+
+
+def shards(pieces: list[Piece], n: int) -> list[list[tuple[int, int, int]]]:
+    """Share documents out in n runs of about the same number of bytes: lists of (piece, first, last), in order."""
+    total = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
+    runs: list[list[tuple[int, int, int]]] = [[] for _ in range(n)]
+    passed = 0
+    for k, piece in enumerate(pieces):
+        at = piece.offsets - piece.offsets[0] + passed
+        cuts = [0, *(int(np.searchsorted(at, total * (r + 1) / n)) for r in range(n - 1)), len(piece)]
+        for r in range(n):
+            first, last = min(cuts[r], len(piece)), min(cuts[r + 1], len(piece))
+            if last > first:
+                runs[r].append((k, first, last))
+        passed = int(at[-1])
+    return [run for run in runs if run] or [[(0, 0, 0)]]
+
+
+class Scratch:
+    """Working memory of one thread; grows to the longest document it has met."""
+
+    def __init__(self, longest: int, room: int = 1 << 15) -> None:
+        n = longest + 2
+        self.hashes = np.empty(n, dtype=np.uint64)
+        self.tokens = np.empty((3, n), dtype=np.int32)
+        self.codes = np.empty(2 * n, dtype=np.uint32)
+        self.chars = np.empty((2, 2 * n), dtype=np.int32)
+        self.make_room(room)
+
+    def make_room(self, room: int) -> None:
+        """Give the fingerprint buffers at least this much room."""
+        self.room = room
+        self.fps = np.empty(room, dtype=np.uint64)
+        self.starts = np.empty(room, dtype=np.int32)
+        self.lengths = np.empty(room, dtype=np.int32)
+        self.table = np.empty(max(16, 1 << (2 * room - 1).bit_length()), dtype=np.uint32)
+
+    @property
+    def cutting(self) -> tuple[Any, Any, Any, Any]:
+        """The arrays that the tokeniser writes."""
+        return self.hashes, self.tokens, self.codes, self.chars

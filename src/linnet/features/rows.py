@@ -1,0 +1,112 @@
+"""Counted documents: a sparse matrix of features, in a form that needs no scipy.
+
+One row a document, one segment a block of that document: segment s = document * n_blocks + block spans
+``indices[indptr[s]:indptr[s + 1]]``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import sparse, vocab
+
+__all__ = ["TF", "Rows"]
+
+Real = TypeVar("Real", np.float32, np.float64)
+
+TF = {"presence": 0, "count": 1, "sublinear": 2}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Columns of each document in the order of the text; counts is empty where only presence was asked for."""
+
+    indptr: npt.NDArray[np.int64]  # (n_documents * n_blocks + 1,)
+    indices: npt.NDArray[np.int32]  # (n_entries,)
+    counts: npt.NDArray[np.int32]  # (n_entries,) or (0,)
+    n_blocks: int
+    n_columns: int
+
+    def __len__(self) -> int:
+        return (len(self.indptr) - 1) // self.n_blocks
+
+    @property
+    def row_ptr(self) -> npt.NDArray[np.int64]:
+        """Where each document begins, as in an ordinary CSR matrix."""
+        return np.ascontiguousarray(self.indptr[:: self.n_blocks])
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Rows:
+        """Return the given documents, in the given order."""
+        segments = (rows[:, None] * self.n_blocks + np.arange(self.n_blocks)).ravel()
+        begin, end = self.indptr[segments], self.indptr[segments + 1]
+        indptr = np.zeros(len(segments) + 1, dtype=np.int64)
+        np.cumsum(end - begin, out=indptr[1:])
+        entries = np.repeat(begin - indptr[:-1], end - begin) + np.arange(indptr[-1])
+        counts = self.counts[entries] if len(self.counts) else self.counts
+        return replace(self, indptr=indptr, indices=self.indices[entries], counts=counts)
+
+    def slice(self, first: int, last: int) -> Rows:
+        """Return documents first..last-1 as views."""
+        indptr = self.indptr[first * self.n_blocks : last * self.n_blocks + 1]
+        a, b = int(indptr[0]), int(indptr[-1])
+        counts = self.counts[a:b] if len(self.counts) else self.counts
+        return replace(self, indptr=indptr - a, indices=self.indices[a:b], counts=counts)
+
+    def document_frequency(self) -> npt.NDArray[np.int32]:
+        """Return in how many documents each column occurs."""
+        df = np.zeros(self.n_columns, dtype=np.int32)
+        vocab.document_frequency(self.indices, df)
+        return df
+
+    def values(self, tf: str, weight: npt.NDArray[Real], *, normalise: bool, multiply: bool) -> npt.NDArray[Real]:
+        """Return the value of each entry, in the precision of weight: tf over the norm of its segment.
+
+        See the kernel scale_segments.
+        """
+        out = np.empty(len(self.indices), dtype=weight.dtype)
+        sparse.scale_segments(self.indptr, self.indices, self.counts, TF[tf], weight, normalise, multiply, out)
+        return out
+
+    def segment_scale(self, weight: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return one over the norm of each segment of present features."""
+        out = np.empty(len(self.indptr) - 1, dtype=np.float32)
+        sparse.segment_scale(self.indptr, self.indices, weight, out)
+        return out
+
+    def class_counts(self, y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int32]:
+        """Return how many documents of each class hold each column, (n_columns, n_classes)."""
+        out = np.zeros((self.n_columns, n_classes), dtype=np.int32)
+        vocab.class_frequency(self.row_ptr, self.indices, y, out)
+        return out
+
+    def keep(self, numbers: npt.NDArray[np.int32]) -> Rows:
+        """Renumber columns, in place, dropping those with a negative number."""
+        indptr = self.indptr
+        left = vocab.prune(self.indices, self.counts, indptr, numbers)
+        counts = self.counts[:left] if len(self.counts) else self.counts
+        n_columns = int(numbers.max(initial=-1)) + 1
+        return Rows(indptr, self.indices[:left], counts, self.n_blocks, n_columns)
+
+    def to_scipy(self, values: npt.NDArray[Any] | None = None) -> Any:
+        """Return a scipy CSR matrix with sorted columns; counts (or ones) unless values are given.
+
+        The rows themselves stay as they are. Where two blocks hash to one column, the values are added up.
+        """
+        from scipy.sparse import csr_matrix
+
+        if values is None:
+            values = self.counts if len(self.counts) else np.ones(len(self.indices), dtype=np.int64)
+        row_ptr = self.row_ptr
+        indices, data = np.empty_like(self.indices), np.empty_like(values)
+        scratch = np.empty((2, int(np.diff(row_ptr).max(initial=0))), dtype=np.uint64)
+        vocab.sort_rows(row_ptr, self.indices, values, self.n_columns, scratch, indices, data)
+        if len(indices) < 2**31:
+            row_ptr = row_ptr.astype(np.int32)
+        matrix = csr_matrix((data, indices, row_ptr), shape=(len(self), self.n_columns))
+        matrix.has_sorted_indices = True
+        matrix.sum_duplicates()
+        return matrix

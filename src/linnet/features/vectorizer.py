@@ -1,0 +1,344 @@
+"""Texts to a sparse matrix, in the scikit-learn contract: what CountVectorizer and TfidfVectorizer do, and quicker.
+
+It counts n-grams (features/counting.py), drops the rare and the common, puts columns in order, and weighs: tf, idf, the
+supervised |log-count ratio|, L2 norm per block. The fitted state is fingerprints, not strings: names are bytes that
+become strings when they are asked for. It imports neither scikit-learn nor, before a matrix is made, scipy.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import DataError, LinnetError, nearest
+from linnet.features.blocks import Blocks, Chars, Words, as_blocks
+from linnet.features.buffers import Piece, lowered, pieces_of
+from linnet.features.counting import Slots, count, count_known, names_of
+from linnet.features.names import Names
+from linnet.features.pruning import kept_columns
+from linnet.features.rows import TF, Rows
+from linnet.features.weighting import idf, log_count_ratio
+
+__all__ = ["Vectorizer"]
+
+ORDERS = ("name", "seen")
+NORMS = ("l2",)
+
+
+class Vectorizer:
+    """Turn texts into a sparse matrix, one row a text, one column a feature.
+
+    features: blocks as text or values, for example ``"words:1-2+chars:2-5"``. tf: "presence" (0 or 1), "count" or
+    "sublinear" (1 + ln count). idf: weigh by rarity. ratio: the power p of the supervised weight |log-count ratio|^p;
+    fit then needs labels, and of several classes the largest ratio counts. norm: "l2" makes each block of a row 1 long.
+    min_df, max_df: drop features that fewer or more documents hold (int: documents, float: a fraction of them).
+    max_features: keep the most frequent, ties by name. hash_bits: 2**bits columns by hashing, no vocabulary.
+    order: columns by block and "name", or as first "seen". threads: None for all cores; never changes the result.
+    dtype: by default int64 for plain presence and counts, else float64.
+
+    >>> v = Vectorizer("words:1", tf="count")
+    >>> X = v.fit_transform(["the blue dog ate a blue biscuit", "a dog"])
+    >>> v.get_feature_names_out().tolist()
+    ['a', 'ate', 'biscuit', 'blue', 'dog', 'the']
+    >>> X.toarray().tolist()
+    [[1, 1, 1, 2, 1, 1], [1, 0, 0, 0, 1, 0]]
+    """
+
+    def __init__(
+        self,
+        features: Any = "words:1-2",
+        *,
+        tf: str = "presence",
+        idf: bool = False,
+        ratio: float | None = None,
+        norm: str | None = None,
+        min_df: float = 1,
+        max_df: float = 1.0,
+        max_features: int | None = None,
+        hash_bits: int | None = None,
+        order: str = "name",
+        threads: int | None = None,
+        dtype: Any = None,
+    ) -> None:
+        self.features = features
+        self.tf = tf
+        self.idf = idf
+        self.ratio = ratio
+        self.norm = norm
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.hash_bits = hash_bits
+        self.order = order
+        self.threads = threads
+        self.dtype = dtype
+
+    @classmethod
+    def like_sklearn(
+        cls,
+        ngram_range: tuple[int, int] = (1, 1),
+        analyzer: str = "word",
+        *,
+        lowercase: bool = True,
+        binary: bool = False,
+        sublinear_tf: bool = False,
+        use_idf: bool = False,
+        norm: str | None = None,
+        **settings: Any,
+    ) -> Vectorizer:
+        """Return the vectoriser that gives scikit-learn's matrix: CountVectorizer's, or with use_idf and norm Tfidf's.
+
+        The other settings have the same names here and there.
+
+        >>> Vectorizer.like_sklearn((1, 2), use_idf=True, norm="l2")
+        Vectorizer(features='words:1-2:pattern:lower', tf='count', idf=True, norm='l2')
+        """
+        if analyzer not in ("word", "char_wb"):
+            raise DataError(nearest("analyzer", analyzer, ["word", "char_wb"]))
+        if binary and sublinear_tf:
+            sublinear_tf = False  # 1 + ln 1 = 1
+        low, high = ngram_range
+        case = "lower" if lowercase else "keep"
+        block = Words(low, high, "pattern", case) if analyzer == "word" else Chars(low, high, "whitespace", case)
+        tf = "presence" if binary else "sublinear" if sublinear_tf else "count"
+        return cls(str(block), tf=tf, idf=use_idf, norm=norm, **settings)
+
+    # ---- fitting
+
+    def fit(self, texts: Any, y: Any = None) -> Vectorizer:
+        """Learn the vocabulary and the weights; returns self."""
+        self._fit(texts, y)
+        return self
+
+    def fit_transform(self, texts: Any, y: Any = None) -> Any:
+        """Learn, and return the matrix of the same texts, equal to what transform would give."""
+        return self._matrix(self._fit(texts, y))
+
+    def _fit(self, texts: Any, y: Any) -> Rows:
+        self._check()
+        blocks = as_blocks(self.features)
+        pieces = self._pieces(texts, blocks)
+        n_documents = sum(map(len, pieces))
+        labels = None if self.ratio is None else _class_numbers(y, n_documents)
+        if self.hash_bits is None:
+            rows, self.fingerprints_, self.names_ = self._count(pieces, blocks)
+        else:
+            self.fingerprints_, self.names_ = np.zeros(0, np.uint64), Names.of([])
+            rows = self._known(pieces, blocks, *_hashing(self.hash_bits))
+        self.slots_ = Slots.of(self.fingerprints_)
+        self.columns_ = np.full(len(self.slots_.slots), -1, dtype=np.int32)  # of each slot
+        self.columns_[self.slots_.slot_of] = np.arange(len(self.fingerprints_), dtype=np.int32)
+        self.document_frequency_ = rows.document_frequency()
+        self.n_documents_ = n_documents
+        self.weight_ = self._weights(rows, labels)
+        return rows
+
+    def _count(self, pieces: list[Piece], blocks: Blocks) -> tuple[Rows, npt.NDArray[np.uint64], Names]:
+        counted = count(pieces, blocks, counting=self.tf != "presence", threads=self.threads)
+        rows = counted.rows
+        if not rows.n_columns:
+            raise DataError(f"there is no feature in {len(rows):,} texts: they are empty, or hold nothing to count")
+
+        def names_of_columns(columns: npt.NDArray[np.int64]) -> Names:
+            seen = counted.seen.take(columns)
+            data, offsets = names_of(pieces, blocks, seen, counted.fingerprints[columns])
+            return Names(data, offsets[:-1], np.diff(offsets), seen.block)
+
+        kept = kept_columns(
+            rows, min_df=self.min_df, max_df=self.max_df, max_features=self.max_features, names=names_of_columns
+        )
+        names = names_of_columns(kept)
+        if self.order == "name":
+            order = names.order()
+            kept, names = kept[order], names.take(order)
+        numbers = np.full(rows.n_columns, -1, dtype=np.int32)
+        numbers[kept] = np.arange(len(kept), dtype=np.int32)
+        return rows.keep(numbers), counted.fingerprints[kept], names
+
+    def _weights(self, rows: Rows, labels: tuple[npt.NDArray[np.int32], int] | None) -> npt.NDArray[np.float64] | None:
+        """Return the weight of each column, (n_features,); None where all are one."""
+        if not self.idf and labels is None:
+            return None
+        weight = idf(self.document_frequency_, self.n_documents_) if self.idf else np.ones(rows.n_columns)
+        if labels is not None and self.ratio is not None:
+            y, n_classes = labels
+            counts = rows.class_counts(y, n_classes)
+            known = int(np.count_nonzero(self.document_frequency_))
+            weight *= log_count_ratio(counts, n_features=known).max(axis=1).astype(np.float64) ** self.ratio
+        return weight
+
+    # ---- transforming
+
+    def transform(self, texts: Any) -> Any:
+        """Return the matrix of texts, a scipy CSR matrix; unknown features are left out."""
+        return self._matrix(self.rows(texts))
+
+    def rows(self, texts: Any) -> Rows:
+        """Return the counted rows of texts, unweighted and without scipy."""
+        self._check()
+        self._check_fitted()
+        blocks = as_blocks(self.features)
+        pieces = self._pieces(texts, blocks)
+        if self.hash_bits is not None:
+            return self._known(pieces, blocks, *_hashing(self.hash_bits))
+        return self._known(pieces, blocks, self.slots_.slots, self.slots_.shift, self.columns_, self.n_features)
+
+    def _known(self, pieces: list[Piece], blocks: Blocks, *vocabulary: Any) -> Rows:
+        return count_known(pieces, blocks, *vocabulary, counting=self.tf != "presence", threads=self.threads)
+
+    def _matrix(self, rows: Rows) -> Any:
+        dtype = self._dtype()
+        if self._plain():
+            matrix = rows.to_scipy()
+            matrix.data = matrix.data.astype(dtype, copy=False)
+            return matrix
+        learned = getattr(self, "weight_", None)  # hash mode without idf learns nothing
+        weight = np.ones(rows.n_columns) if learned is None else learned
+        real = np.float32 if dtype == np.float32 else np.float64
+        values = rows.values(self.tf, weight.astype(real), normalise=self.norm is not None, multiply=True)
+        share = np.array([b.weight for b in as_blocks(self.features)], dtype=real)  # (n_blocks,)
+        if np.any(share != 1):
+            values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
+        return rows.to_scipy(values)
+
+    def _pieces(self, texts: Any, blocks: Blocks) -> list[Piece]:
+        """Return the texts as bytes, lowered where the case of a character depends on its neighbours."""
+        cases = {b.case for b in blocks}
+        pieces = pieces_of(texts)
+        return [lowered(p) for p in pieces] if "lower" in cases and "keep" not in cases else pieces
+
+    # ---- names
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        if self.hash_bits is not None:
+            return 1 << int(self.hash_bits)
+        self._check_fitted()
+        return len(self.fingerprints_)
+
+    @property
+    def vocabulary_(self) -> dict[str, int]:
+        """The column of each feature, by name; made when it is asked for."""
+        return {name: j for j, name in enumerate(self.get_feature_names_out().tolist())}
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Return the names of the columns; of several blocks, with the block in front: "chars__the"."""
+        if self.hash_bits is not None:
+            raise DataError("hash mode keeps no names; leave hash_bits out to have a vocabulary")
+        self._check_fitted()
+        names: Iterable[str] = self.names_
+        blocks = as_blocks(self.features)
+        if len(blocks) > 1:
+            plain = len({b.name for b in blocks}) == len(blocks)
+            labels = [b.name if plain else str(b) for b in blocks]
+            names = (f"{labels[g]}__{name}" for g, name in zip(self.names_.group.tolist(), self.names_, strict=True))
+        out = np.empty(self.n_features, dtype=object)
+        out[:] = list(names)
+        return out
+
+    # ---- the scikit-learn contract
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings by name."""
+        return {name: getattr(self, name) for name in _SETTINGS}
+
+    def set_params(self, **params: Any) -> Vectorizer:
+        """Change settings; returns self."""
+        for name, value in params.items():
+            if name not in _SETTINGS:
+                raise DataError(nearest("setting of Vectorizer", name, _SETTINGS))
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = [f"{k}={getattr(self, k)!r}" for k, default in _SETTINGS.items() if getattr(self, k) != default]
+        return f"Vectorizer({', '.join(changed)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "fingerprints_") or (self.hash_bits is not None and not self.idf and self.ratio is None)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="transformer",
+            target_tags=TargetTags(required=self.ratio is not None),
+            transformer_tags=TransformerTags(preserves_dtype=[]),
+            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True),
+        )
+
+    # ---- checks
+
+    def _plain(self) -> bool:
+        """Whether the values are whole numbers: presence or counts, with no weights."""
+        weighted = self.idf or self.ratio is not None or self.norm is not None or self.tf == "sublinear"
+        return not weighted and all(b.weight == 1 for b in as_blocks(self.features))
+
+    def _dtype(self) -> Any:
+        whole = self._plain()
+        if self.dtype is None:
+            return np.dtype(np.int64 if whole else np.float64)
+        dtype = np.dtype(self.dtype)
+        if dtype not in (np.float32, np.float64) and not (whole and dtype in (np.int32, np.int64)):
+            kinds = "int32, int64, float32 or float64" if whole else "float32 or float64"
+            raise DataError(f"dtype must be {kinds} for these weights, got {dtype}")
+        return dtype
+
+    def _check(self) -> None:
+        """Refuse settings that are wrong or contradict each other."""
+        for name, choices in (("tf", list(TF)), ("order", list(ORDERS))):
+            if getattr(self, name) not in choices:
+                raise DataError(nearest(name, str(getattr(self, name)), choices))
+        if self.norm is not None and self.norm not in NORMS:
+            raise DataError(f"norm must be None or 'l2', got {self.norm!r}")
+        if self.max_features is not None and self.max_features < 1:
+            raise DataError(f"max_features must be 1 or more, got {self.max_features}")
+        if self.hash_bits is not None:
+            if not 1 <= self.hash_bits <= 30:
+                raise DataError(f"hash_bits must be from 1 to 30, got {self.hash_bits}")
+            if (self.min_df, self.max_df, self.max_features) != (1, 1.0, None):
+                raise DataError("hash mode drops no features: leave out min_df, max_df and max_features, or hash_bits")
+        self._dtype()
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise _not_fitted("this Vectorizer is not fitted yet; call fit(texts) first")
+
+
+_SETTINGS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(Vectorizer.__init__).parameters.items()
+    if name != "self"
+}
+
+
+def _hashing(bits: int) -> tuple[Any, ...]:
+    return np.zeros(0, np.uint64), 64 - bits, np.zeros(0, np.int32), 1 << bits
+
+
+def _class_numbers(y: Any, n: int) -> tuple[npt.NDArray[np.int32], int]:
+    if y is None:
+        raise DataError("ratio weighs features by class, so fit needs labels: fit(texts, y)")
+    labels = np.asarray(y.to_pylist() if hasattr(y, "to_pylist") else y)
+    if labels.shape != (n,):
+        raise DataError(f"{n:,} texts but labels of shape {labels.shape}: one label a text is needed")
+    classes, numbers = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(f"ratio needs texts of two classes or more, got {classes.tolist()}")
+    return numbers.astype(np.int32), len(classes)
+
+
+def _not_fitted(message: str) -> Exception:
+    """Return an error that ``except sklearn.exceptions.NotFittedError`` also catches, where scikit-learn is in use."""
+    import sys
+
+    exceptions = sys.modules.get("sklearn.exceptions")
+    if exceptions is None:
+        return LinnetError(message)
+    error: Exception = type("NotFittedError", (LinnetError, exceptions.NotFittedError), {})(message)
+    return error

@@ -1,0 +1,198 @@
+"""The scikit-learn contract, without scikit-learn.
+
+Settings go to the constructor, ``fit`` returns self, learned state ends in ``_``. Importing scikit-learn takes over a
+second, so only what its own tools ask for (tags, NotFittedError) does.
+
+A new model is a class with ``__init__`` and ``fit_matrix``, and a row in ``models.MODELS``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import DataError, nearest
+from linnet.features.recipe import Recipe
+from linnet.models import inputs
+from linnet.models.settings import whole
+from linnet.solvers.matrix import Matrix
+from linnet.solvers.numerics import log_sigmoid, log_softmax, sigmoid, softmax
+from linnet.solvers.report import OnPass, Weights
+
+__all__ = ["DecisionModel", "Estimator", "LinearClassifier", "ProbabilityModel"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Estimator:
+    """Settings: every argument of the constructor, kept as given under its own name."""
+
+    @classmethod
+    def _settings(cls) -> dict[str, inspect.Parameter]:
+        parameters = dict(inspect.signature(cls.__init__).parameters)
+        del parameters["self"]
+        return parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings given to the constructor."""
+        return {name: getattr(self, name) for name in self._settings()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings; they are checked when the model is fitted."""
+        known = self._settings()
+        for name in params:
+            if name not in known:
+                raise DataError(nearest(f"setting of {type(self).__name__}", name, known))
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        shown = []
+        for name, parameter in self._settings().items():
+            value = getattr(self, name)
+            if repr(value) != repr(parameter.default):
+                shown.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_features_in_"):
+            from sklearn.exceptions import NotFittedError
+
+            name = type(self).__name__
+            raise NotFittedError(
+                f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this "
+                "estimator."
+            )
+
+
+class LinearClassifier(Estimator):
+    """A model that ends as (W, b): scores are X W + b, the answer is the best of them.
+
+    Two classes share one score, above zero for the second; K classes have K. Learned: ``coef_``, (n_outputs,
+    n_features), ``intercept_``, ``classes_`` (sorted), ``n_features_in_``, ``n_iter_``, and ``feature_names_in_`` where
+    X is a frame with named columns.
+    """
+
+    recipe: ClassVar[Recipe]
+    """What the model wants of text features, and the settings to try: read by TextClassifier."""
+    uses_gain: ClassVar[bool] = False
+    """Whether fit_matrix takes a Matrix with a gain."""
+    non_negative: ClassVar[bool] = False
+    """Whether features must not be negative."""
+
+    class_weight: Any = None
+    threads: int = 1
+
+    coef_: npt.NDArray[Any]  # (n_outputs, n_features)
+    intercept_: Floats  # (n_outputs,)
+    classes_: npt.NDArray[Any]
+    n_features_in_: int
+
+    def fit_matrix(
+        self,
+        X: Matrix,
+        y: npt.NDArray[np.int32],
+        n_classes: int,
+        *,
+        sample_weight: Floats | None = None,
+        threads: int = 1,
+        on_pass: OnPass | None = None,
+    ) -> Weights:
+        """Fit to encoded rows; returns W, (n_features, n_outputs), and b. Rows of weight zero count for nothing."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows and their labels; rows of weight zero are as good as absent."""
+        M = self._rows(X, reset=True)
+        name = type(self).__name__
+        labels = inputs.as_labels(y, len(M), name)
+        weight = inputs.as_weight(sample_weight, len(M))
+        classes, index = inputs.index_of(labels, weight, name)
+        weight = inputs.class_weights(self.class_weight, classes, index, weight)
+        threads = whole("threads", self.threads)
+        self.classes_ = classes
+        self._keep(*self.fit_matrix(M, index, len(classes), sample_weight=weight, threads=threads))
+        return self
+
+    def _keep(self, W: npt.NDArray[Any], b: Floats) -> None:
+        self.coef_ = W.T  # the transpose of a feature-major table: predicting needs no copy
+        self.intercept_ = b
+
+    def _rows(self, X: Any, *, reset: bool = False) -> Matrix:
+        """Check rows against what was fitted; with reset, note what they are."""
+        name = type(self).__name__
+        names = inputs.feature_names(X)
+        if not reset:
+            self._check_fitted()
+            inputs.check_names(names, getattr(self, "feature_names_in_", None), name)
+        M = inputs.as_matrix(X, name)
+        if self.non_negative and (M.values < 0).any():
+            raise DataError(f"Negative values in data passed to {name} (input X): it counts, so give counts or tf-idf")
+        if reset:
+            self.n_features_in_ = M.n_features
+            if names is not None:
+                self.feature_names_in_ = names
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        elif M.n_features != self.n_features_in_:
+            raise DataError(
+                f"X has {M.n_features} features, but {name} is expecting {self.n_features_in_} features as input"
+            )
+        return M
+
+    def _scores(self, X: Any) -> Floats:
+        M = self._rows(X)
+        return M.dot(self.coef_.T) + self.intercept_  # (n_rows, n_outputs)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the best label of each row; the first of equals."""
+        scores = self._scores(X)
+        best = (scores[:, 0] > 0.0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on labelled rows."""
+        found = self.predict(X)
+        right = found == inputs.as_labels(y, len(found), type(self).__name__)
+        return float(np.average(right, weights=inputs.as_weight(sample_weight, len(found))))
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(sparse=True, positive_only=self.non_negative),
+        )
+
+
+class DecisionModel(LinearClassifier):
+    """A linear model whose scores mean something by themselves: how far a row is on one side of the line."""
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the scores: (n_rows,) for two classes, else (n_rows, n_classes)."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+class ProbabilityModel(LinearClassifier):
+    """A linear model whose scores are log-odds: probabilities are their sigmoid (two classes) or softmax."""
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class, (n_rows, n_classes)."""
+        scores = self._scores(X)
+        if scores.shape[1] > 1:
+            return np.asarray(softmax(scores), dtype=np.float64)
+        return np.concatenate([sigmoid(-scores), sigmoid(scores)], axis=1)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of the probabilities; it does not underflow."""
+        scores = self._scores(X)
+        if scores.shape[1] > 1:
+            return np.asarray(log_softmax(scores), dtype=np.float64)
+        return np.concatenate([log_sigmoid(-scores), log_sigmoid(scores)], axis=1)

@@ -1,0 +1,264 @@
+"""What users hand to a model, checked and brought into the forms that solvers take.
+
+Rows come as NumPy arrays, lists, pandas or polars frames, scipy sparse matrices or arrays, or our Matrix; nothing here
+imports pandas, polars, scipy or scikit-learn (one warning class apart, when it is needed). Where scikit-learn has a
+wording for an error, that is the wording, so that its users and its checks find what they expect.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import DataError
+from linnet.solvers.matrix import Matrix
+
+__all__ = [
+    "as_labels",
+    "as_matrix",
+    "as_weight",
+    "check_names",
+    "class_weights",
+    "feature_names",
+    "index_of",
+    "seed_of",
+]
+
+Floats = npt.NDArray[np.float64]
+SHOWN_NAMES = 5
+
+
+def as_matrix(X: Any, model: str) -> Matrix:
+    """Return rows of numbers as a Matrix: float32 stays, everything else becomes float64.
+
+    >>> as_matrix([[0, 2], [1, 0]], "LinearSVM").values.tolist()
+    [2.0, 1.0]
+    """
+    if isinstance(X, Matrix):
+        return X
+    if hasattr(X, "tocsr"):
+        _check_shape(X.shape, model)
+        matrix = _from_sparse(X)
+    else:
+        matrix = _from_dense(_numbers(X, model))
+    if not np.isfinite(matrix.values).all():
+        what = "NaN" if np.isnan(matrix.values).any() else "infinity or a value too large for dtype('float64')"
+        raise DataError(f"Input X contains {what}. {model} takes finite numbers only: fill or drop such rows")
+    return matrix
+
+
+def _check_shape(shape: tuple[int, ...], model: str) -> None:
+    if len(shape) > 2:
+        raise DataError(f"Found array with dim {len(shape)}. {model} expected <= 2.")
+    if shape[0] == 0:
+        raise DataError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required by {model}.")
+    if shape[1] == 0:
+        raise DataError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required by {model}.")
+
+
+def _check_real(kind: np.dtype[Any], values: Any) -> None:
+    if kind.kind == "c":
+        raise DataError(f"Complex data not supported\n{values}\n")
+
+
+def _numbers(X: Any, model: str) -> npt.NDArray[Any]:
+    """Return a two-dimensional array of floats."""
+    array = np.asarray(X)
+    _check_real(array.dtype, array)
+    if array.ndim < 2:
+        found = "scalar" if array.ndim == 0 else "1D"
+        raise DataError(
+            f"Expected 2D array, got {found} array instead:\narray={array}.\nReshape your data either using "
+            "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it contains a single "
+            "sample."
+        )
+    if array.dtype.kind not in "fiub":
+        try:
+            array = array.astype(np.float64)
+        except ValueError as error:
+            raise DataError(f"{error}: {model} takes numbers; for texts use linnet.TextClassifier") from None
+    _check_shape(array.shape, model)
+    return array
+
+
+def _from_dense(array: npt.NDArray[Any]) -> Matrix:
+    kind = np.float32 if array.dtype == np.float32 else np.float64
+    rows, columns = np.nonzero(array)
+    indptr = np.zeros(len(array) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=len(array)), out=indptr[1:])
+    return Matrix(indptr, columns.astype(np.int32), array[rows, columns].astype(kind), array.shape[1])
+
+
+def _from_sparse(X: Any) -> Matrix:
+    _check_real(X.dtype, X)
+    csr = X.tocsr()
+    if not csr.has_canonical_format:  # entries given twice are one entry, their sum
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return Matrix.from_scipy(csr)
+
+
+# ---- feature names
+
+
+def feature_names(X: Any) -> npt.NDArray[Any] | None:
+    """Return the column names of a frame, where they are all text."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = np.asarray(columns, dtype=object)
+    texts = sum(isinstance(name, str) for name in names)
+    if 0 < texts < len(names):
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but your input has "
+            f"{sorted({type(name).__name__ for name in names})} as feature name / column name types."
+        )
+    return names if texts else None
+
+
+def check_names(got: npt.NDArray[Any] | None, fitted: npt.NDArray[Any] | None, model: str) -> None:
+    """Compare the column names of a frame with those that were seen in fit."""
+    if got is None and fitted is None:
+        return
+    if got is None:
+        warnings.warn(f"X does not have valid feature names, but {model} was fitted with feature names", stacklevel=5)
+        return
+    if fitted is None:
+        warnings.warn(f"X has feature names, but {model} was fitted without feature names", stacklevel=5)
+        return
+    if len(got) == len(fitted) and (got == fitted).all():
+        return
+    message = "The feature names should match those that were passed during fit.\n"
+    unseen, missing = sorted(set(got) - set(fitted)), sorted(set(fitted) - set(got))
+    for title, names in (("unseen at fit time", unseen), ("seen at fit time, yet now missing", missing)):
+        if names:
+            shown = [*names[:SHOWN_NAMES], "..."] if len(names) > SHOWN_NAMES else names
+            message += f"Feature names {title}:\n" + "".join(f"- {name}\n" for name in shown)
+    if not unseen and not missing:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    raise DataError(message)
+
+
+# ---- labels and weights
+
+
+def as_labels(y: Any, n_rows: int, model: str) -> npt.NDArray[Any]:
+    """Return one label a row: text, whole numbers or truth values."""
+    if y is None:
+        raise DataError(f"This {model} estimator requires y to be passed, but the target y is None.")
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), "
+            "for example using ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise DataError(f"y should be a 1d array, got an array of shape {labels.shape} instead.")
+    _check_real(labels.dtype, labels)
+    if len(labels) != n_rows:
+        raise DataError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(labels)]}")
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            raise DataError(f"Input y contains {'NaN' if np.isnan(labels).any() else 'infinity'}.")
+        if (labels != np.floor(labels)).any():
+            raise DataError(
+                "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete "
+                "classes on a regression target with continuous values."
+            )
+    if labels.dtype == object and any(v is None or v != v for v in labels):
+        row = next(k for k, v in enumerate(labels) if v is None or v != v)
+        raise DataError(f"Input y contains NaN. The label of row {row + 1} is {labels[row]!r}")
+    return labels
+
+
+def index_of(
+    labels: npt.NDArray[Any], weight: Floats | None, model: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+    """Return the sorted classes of rows with a weight, and the class of each row (any, for a row without)."""
+    used = labels if weight is None else labels[weight > 0.0]
+    try:
+        classes = np.unique(used)
+    except TypeError:
+        kinds = sorted({type(v).__name__ for v in used})
+        raise DataError(f"Unknown label type: y mixes {', '.join(kinds)}; make all labels text") from None
+    if len(classes) < 2:
+        found = repr(classes[0].item() if isinstance(classes[0], np.generic) else classes[0])
+        raise DataError(f"{model} needs rows of two classes or more; got 1 class: every row with a weight is {found}")
+    if weight is None:
+        index = np.searchsorted(classes, labels)
+    else:
+        index = np.zeros(len(labels), dtype=np.int64)
+        index[weight > 0.0] = np.searchsorted(classes, used)
+    return classes, index.astype(np.int32)
+
+
+def as_weight(sample_weight: Any, n_rows: int) -> Floats | None:
+    """Return one weight a row, or None where all count one."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.ndim != 1:
+        raise DataError(f"Sample weights must be 1D array or scalar, got an array of shape {weight.shape}")
+    if len(weight) != n_rows:
+        raise DataError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
+    if not np.isfinite(weight).all():
+        raise DataError(f"Input sample_weight contains {'NaN' if np.isnan(weight).any() else 'infinity'}.")
+    if (weight < 0.0).any():
+        row = int(np.argmax(weight < 0.0))
+        raise DataError(f"Negative values in data passed to `sample_weight`: row {row + 1} has {weight[row]:g}")
+    if not weight.any():
+        raise DataError("Sample weights must contain at least one non-zero number.")
+    return weight
+
+
+def class_weights(
+    setting: Any, classes: npt.NDArray[Any], index: npt.NDArray[np.int32], weight: Floats | None
+) -> Floats | None:
+    """Return the weight of each row after class_weight: None, "balanced" or {label: factor}.
+
+    Balanced gives every class the same total: rows / (classes * rows of the class), rows counted by their weight.
+    """
+    if setting is None:
+        return weight
+    rows = np.ones(len(index)) if weight is None else weight
+    if isinstance(setting, str) and setting == "balanced":
+        counts = np.bincount(index, weights=rows, minlength=len(classes))
+        factors = rows.sum() / (len(classes) * counts)
+    elif isinstance(setting, Mapping):
+        names = [c.item() if isinstance(c, np.generic) else c for c in classes]
+        factors = np.array([float(setting.get(name, 1.0)) for name in names])
+        known = sum(name in setting for name in names)
+        if known < len(names) and known < len(setting):
+            extra = [key for key in setting if key not in names]
+            raise DataError(f"class_weight names {extra}, which are not labels; the labels are {names}")
+        if not np.isfinite(factors).all() or (factors <= 0.0).any():
+            raise DataError(
+                f"class_weight must hold numbers above 0, got {setting!r}; to leave a class out, drop its rows"
+            )
+    else:
+        raise DataError(f'class_weight must be None, "balanced" or a dict of label: factor, got {setting!r}')
+    return np.asarray(rows * factors[index], dtype=np.float64)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a whole number to draw from: the seed itself, or one drawn from a generator or (None) from the system."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise DataError(f"random_state must be None, a whole number from 0, or a NumPy generator, got {random_state!r}")

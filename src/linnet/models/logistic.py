@@ -1,0 +1,154 @@
+"""Logistic regression: the linear model of probabilities.
+
+The scores of the classes are turned into probabilities by the softmax,
+
+    P(y | x) = exp(w_y.x + b_y) / sum_y' exp(w_y'.x + b_y')
+
+and the weights are those under which the labels seen are most probable, held back by a penalty:
+
+    min_{W, b}  1/2 |W|^2 + C sum_i s_i (-log P(y_i | x_i)),      s_i the weight of the row, b not penalised
+
+Two classes need one score: P(1 | x) = sigmoid(w.x + b). This is scikit-learn's LogisticRegression with an L2 penalty.
+The problem is smooth and strictly convex, so Newton's method reaches the optimum to the last digits in a few steps.
+
+solver="sgd" takes the update of the lecture notes, one row at a time: "more like the right answer, less like what the
+model believes", theta += rate (f(x, y) - sum_y' P(y' | x) f(x, y')), with weight decay.
+
+References: Eisenstein, sections 2.5 and 2.6; Lin, Weng, Keerthi: Trust Region Newton Method for Large-Scale Logistic
+Regression, 2008.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import DataError
+from linnet.features.recipe import Recipe
+from linnet.models.estimator import DecisionModel, ProbabilityModel
+from linnet.models.inputs import seed_of
+from linnet.models.settings import above_zero, truth, whole
+from linnet.models.stochastic import fit_sgd, solver_of
+from linnet.solvers.losses import Logistic, Loss, Softmax
+from linnet.solvers.matrix import Matrix
+from linnet.solvers.newton import minimise
+from linnet.solvers.objective import Objective
+from linnet.solvers.online import SGD
+from linnet.solvers.report import OnPass, Pass, Weights, warn_unfinished
+
+__all__ = ["LogisticRegression"]
+
+Floats = npt.NDArray[np.float64]
+
+PASSES = {"newton": 100, "sgd": 20}
+
+
+class LogisticRegression(DecisionModel, ProbabilityModel):
+    """Probabilities from a line: log-odds are w.x + b.
+
+    Parameters: ``C`` weighs the loss against the penalty (smaller: simpler, and less sure). ``solver`` is "newton",
+    "sgd" or an :class:`~linnet.solvers.online.SGD` with its own rate, schedule and decay. ``tol`` bounds |gradient| /
+    |gradient at zero| (newton); ``max_iter`` the Newton steps (None: 100) or the passes of sgd (None: 20).
+    ``fit_intercept``. ``class_weight`` None, "balanced" or {label: factor}. ``random_state`` (sgd only). ``threads``
+    (newton only) do not change the answer.
+
+    >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
+    >>> model.predict_proba([[1.5], [3.0]]).round(3).tolist()
+    [[0.5, 0.5], [0.161, 0.839]]
+    """
+
+    recipe: ClassVar[Recipe] = Recipe(grid=(("C", (10.0, 1.0, 3.0, 30.0, 100.0)),))
+
+    n_iter_: int
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        solver: str | SGD = "newton",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        random_state: Any = 0,
+        threads: int = 1,
+    ) -> None:
+        self.C = C
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.threads = threads
+
+    def fit_matrix(
+        self,
+        X: Matrix,
+        y: npt.NDArray[np.int32],
+        n_classes: int,
+        *,
+        sample_weight: Floats | None = None,
+        threads: int = 1,
+        on_pass: OnPass | None = None,
+    ) -> Weights:
+        """Fit to encoded rows."""
+        solver, sgd = solver_of(self.solver, PASSES)
+        C = above_zero("C", self.C)
+        tol = above_zero("tol", self.tol)
+        intercept = truth("fit_intercept", self.fit_intercept)
+        passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
+        if X.gain is not None:
+            raise DataError("LogisticRegression takes plain features; a gain per class is for LinearSVM")
+        if sgd is None:
+            W, b = self._newton(X.explicit(), y, n_classes, sample_weight, C, tol, intercept, passes, threads, on_pass)
+        else:
+            run = fit_sgd(
+                X, y, n_classes, sample_weight, loss="softmax", sgd=sgd, C=C, bias_scale=float(intercept),
+                max_passes=passes, seed=seed_of(self.random_state), on_pass=on_pass,
+            )  # fmt: skip
+            self.n_iter_ = run.passes
+            W, b = run.W, run.b
+        return W.astype(X.values.dtype), b
+
+    def _newton(
+        self,
+        X: Matrix,
+        y: npt.NDArray[np.int32],
+        n_classes: int,
+        sample_weight: Floats | None,
+        C: float,
+        tol: float,
+        intercept: bool,
+        passes: int,
+        threads: int,
+        on_pass: OnPass | None,
+    ) -> tuple[Floats, Floats]:
+        loss: Loss = Logistic() if n_classes == 2 else Softmax()
+        n_outputs = 1 if n_classes == 2 else n_classes
+        c = np.full(len(X), C) if sample_weight is None else C * sample_weight
+        pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        try:
+            f = Objective(X, y, c, loss, n_outputs, fit_intercept=intercept, pool=pool, threads=threads)
+
+            def weights(w: Floats) -> tuple[Floats, Floats]:
+                W, b = f.unpack(w)
+                return W.copy(), b - b.mean() if n_outputs > 1 else b.copy()  # a common shift changes no probability
+
+            def watch(number: int, value: float, violation: float, w: Floats) -> None:
+                if on_pass is not None:
+                    W, _ = f.unpack(w)
+                    data = value - 0.5 * float(np.vdot(W, W))
+                    on_pass(Pass(number, data, violation, len(X)), lambda: weights(w))
+
+            found = minimise(f, np.zeros(f.size), tol=tol, max_steps=passes, on_step=watch)
+        finally:
+            if pool is not None:
+                pool.shutdown()
+        self.n_iter_ = max(1, found.steps)
+        if found.steps == passes and not found.converged:
+            warn_unfinished(type(self).__name__, passes, found.violation, tol)
+        return weights(found.w)

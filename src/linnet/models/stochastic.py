@@ -1,0 +1,73 @@
+"""The one way in which models take stochastic steps: settings to decay, two columns to one, weights to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import DataError
+from linnet.models.settings import one_of
+from linnet.solvers.distinct import distinct
+from linnet.solvers.matrix import Matrix
+from linnet.solvers.online import SGD, Run, descend
+from linnet.solvers.report import OnPass, Pass, Weights
+
+__all__ = ["fit_sgd", "solver_of"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def solver_of(setting: Any, known: Iterable[str]) -> tuple[str, SGD | None]:
+    """Read a model's ``solver``: a name, or an SGD value; returns the name and, for "sgd", how steps are taken."""
+    if isinstance(setting, SGD):
+        return "sgd", setting
+    name = one_of("solver", setting, known)
+    return name, SGD() if name == "sgd" else None
+
+
+def fit_sgd(
+    X: Matrix,
+    y: npt.NDArray[np.int32],
+    n_classes: int,
+    sample_weight: Floats | None,
+    *,
+    loss: str,
+    sgd: SGD,
+    C: float,
+    cost: Floats | None = None,
+    bias_scale: float = 1.0,
+    max_passes: int = 20,
+    seed: int = 0,
+    on_pass: OnPass | None = None,
+) -> Run:
+    """Descend on 1/2 |W|^2 + C sum_i s_i loss_i; returns one column for two classes.
+
+    Divided by C sum s this is the mean loss and a decay of 1 / (C sum s). Two classes have two columns while the steps
+    are taken, v_1 = -v_0 and w = v_1 - v_0, so that |v_0|^2 + |v_1|^2 = |w|^2 / 2: the decay is doubled.
+    """
+    if X.gain is not None:
+        raise DataError("solver='sgd' takes plain features; a gain per class is for the SVM's solver='dual'")
+    of = distinct(X, y, sample_weight)
+    decay = sgd.decay
+    if decay is None:
+        decay = (2.0 if n_classes == 2 else 1.0) / (C * float(of.weight.sum()))
+
+    def watch(report: Pass, weights: Callable[[], tuple[Floats, Floats]]) -> None:
+        if on_pass is not None:
+            scaled = Pass(report.number, C * report.loss, report.violation, report.active)
+            on_pass(scaled, lambda: _outputs(*weights()))
+
+    run = descend(
+        X, y, n_classes, of, loss=loss, sgd=sgd, decay=decay, cost=cost, bias_scale=bias_scale,
+        max_passes=max_passes, seed=seed, on_pass=watch,
+    )  # fmt: skip
+    W, b = _outputs(run.W, run.b)
+    return Run(W, b, run.passes, run.settled)
+
+
+def _outputs(W: Floats, b: Floats) -> Weights:
+    """One score for two classes: how much better the second is."""
+    return (W[:, 1:] - W[:, :1], b[1:] - b[:1]) if W.shape[1] == 2 else (W, b)

@@ -1,0 +1,141 @@
+"""The linear SVM by dual coordinate descent: one binary problem a class, all of them pass by pass, in threads.
+
+The kernel makes one pass over one problem; this file keeps the passes: order, shrinking, stopping, reporting. Each
+class has its own tables and its own random order, so the result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import dual
+from linnet.solvers.report import Pass
+
+__all__ = ["Problem", "State", "solve"]
+
+Floats = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows and, for each binary problem, signs; x_ij = values_ij * weight_jc."""
+
+    indptr: npt.NDArray[np.int64]  # (n_rows * n_blocks + 1,)
+    indices: npt.NDArray[np.int32]
+    values: Floats  # float32 or float64; empty: all ones
+    signs: npt.NDArray[np.int8]  # (n_problems, n_rows), +1 or -1
+    n_features: int
+    C: npt.NDArray[np.float64]  # (n_problems, n_rows) or (1, n_rows): the cost of each row
+    weight: Floats | None = None  # (n_problems, n_features) or (1, n_features): g
+    scale: Floats | None = None  # (n_rows * n_blocks,): times the values of each segment
+    n_blocks: int = 1
+    rows: npt.NDArray[np.int32] | None = None  # which rows to visit; without, all whose C is above zero
+
+
+@dataclass
+class State:
+    """The tables of one binary problem."""
+
+    pair: Floats
+    bias: npt.NDArray[np.float64]
+    alpha: npt.NDArray[np.float64]
+    diag: npt.NDArray[np.float64]
+    upper: npt.NDArray[np.float64]
+    q: npt.NDArray[np.float64]
+    C: npt.NDArray[np.float64]
+    rows: npt.NDArray[np.int32]
+    active: npt.NDArray[np.int32]
+    keep: npt.NDArray[np.int32]
+    rng: np.random.Generator
+    bounds: npt.NDArray[np.float64] = field(default_factory=lambda: np.array([np.inf, -np.inf]))
+    stats: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    done: bool = False
+
+
+def _start(p: Problem, c: int, squared: bool, bias_scale: float, seed: int) -> State:
+    n = p.signs.shape[1]
+    C = p.C[c if len(p.C) > 1 else 0]
+    pair = np.zeros((p.n_features, 2), dtype=p.values.dtype)
+    if p.weight is None:
+        pair[:, 1] = 1.0
+    else:
+        np.square(p.weight[c if len(p.weight) > 1 else 0], out=pair[:, 1])
+    rows = np.flatnonzero(C > 0).astype(np.int32) if p.rows is None else p.rows
+    with np.errstate(divide="ignore"):
+        diag = 0.5 / C if squared else np.zeros(n)
+    upper = np.full(n, np.inf) if squared else C.copy()
+    q = np.full(n, -1.0)
+    rng = np.random.Generator(np.random.PCG64([seed, c]))
+    return State(pair, np.zeros(1), np.zeros(n), diag, upper, q, C, rows, rows, np.empty(n, np.int32), rng)
+
+
+def _pass(p: Problem, c: int, s: State, squared: bool, bias_scale: float, tol: float) -> None:
+    """One pass over one problem, then decide what is active in the next and whether it is solved."""
+    order = s.rng.permutation(s.active)
+    scale = p.scale if p.scale is not None else np.zeros(0, p.values.dtype)
+    left = dual.svm_pass(
+        p.indptr, p.n_blocks, p.indices, p.values, scale, p.signs[c], order, s.pair, s.bias, bias_scale, s.alpha, s.diag, s.upper, s.q,
+        s.C, squared, s.bounds, s.stats, s.keep,
+    )  # fmt: skip
+    if left == 0:
+        s.stats[:2] = 0.0
+    top, low = s.stats[0], s.stats[1]
+    if left == 0 or top - low <= tol:
+        if len(order) == len(s.rows):
+            s.done = True
+            return
+        s.active = s.rows
+        s.bounds[:] = np.inf, -np.inf
+        return
+    s.active = s.keep[:left].copy()
+    s.bounds[:] = top if top > 0 else np.inf, low if low < 0 else -np.inf
+
+
+def solve(
+    p: Problem,
+    *,
+    squared: bool = True,
+    bias_scale: float = 1.0,
+    tol: float = 0.1,
+    max_passes: int = 1000,
+    seed: int = 0,
+    threads: int = 1,
+    on_pass: Callable[[Pass, Callable[[], tuple[Floats, npt.NDArray[np.float64]]]], None] | None = None,
+) -> tuple[Floats, npt.NDArray[np.float64], list[State]]:
+    """Solve every binary problem; returns u = g w, (n_problems, n_features), the intercepts, and the states.
+
+    tol bounds the spread of the projected gradient (as in LIBLINEAR). on_pass is called after each pass with a report
+    and a function that gives the weights so far. KeyboardInterrupt ends the passes and keeps the weights.
+    """
+    n_problems = len(p.signs)
+    pool = ThreadPoolExecutor(threads) if threads > 1 and n_problems > 1 else None
+    mapper: Callable[..., Any] = pool.map if pool else map
+    try:
+        states = list(mapper(lambda c: _start(p, c, squared, bias_scale, seed), range(n_problems)))
+
+        def weights() -> tuple[Floats, npt.NDArray[np.float64]]:
+            return np.stack([s.pair[:, 0] for s in states]), np.array([s.bias[0] * bias_scale for s in states])
+
+        try:
+            for number in range(1, max_passes + 1):
+                open_problems = [c for c in range(n_problems) if not states[c].done]
+                list(mapper(lambda c: _pass(p, c, states[c], squared, bias_scale, tol), open_problems))
+                if on_pass is not None:
+                    violation = max(float(s.stats[0] - s.stats[1]) for s in states)
+                    active = sum(len(s.active) for s in states if not s.done)
+                    on_pass(Pass(number, sum(float(s.stats[2]) for s in states), violation, active), weights)
+                if all(s.done for s in states):
+                    break
+        except KeyboardInterrupt:
+            pass
+    finally:
+        if pool:
+            pool.shutdown()
+    W, b = weights()
+    return W, b, states

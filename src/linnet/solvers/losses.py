@@ -1,0 +1,125 @@
+"""Losses of a linear model, as functions of its scores alone: value, gradient, curvature.
+
+A loss knows nothing of features. With scores S = X W + b, labels y and row weights c it gives
+
+    value       sum_i c_i l(s_i, y_i)
+    gradient    its derivative by S, (n_rows, n_outputs); the model's gradient is X^T of it
+    curvature   the second derivative by S: as a product with a matrix of the shape of S, and as its diagonal
+
+so a new loss is one class here, and works with every optimiser that asks for no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.solvers.numerics import log_sigmoid, logsumexp, sigmoid, softmax
+
+__all__ = ["Curvature", "Logistic", "Loss", "Softmax", "SquaredHinge"]
+
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """The second derivative by the scores: times a matrix, and its diagonal, both (n_rows, n_outputs)."""
+
+    product: Callable[[Floats], Floats]
+    diagonal: Floats
+
+
+class Loss(Protocol):
+    """What optimisers ask of a loss."""
+
+    def value(self, S: Floats, y: Labels, c: Floats) -> float:
+        """Return the loss, summed over rows."""
+
+    def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
+        """Return its derivative by the scores."""
+
+    def curvature(self, S: Floats, y: Labels, c: Floats) -> Curvature:
+        """Return its second derivative by the scores."""
+
+
+class Logistic:
+    """Two classes, one score: l = log(1 + exp(-t s)) with t = 1 for class 1 and -1 for class 0.
+
+    >>> float(Logistic().value(np.zeros((1, 1)), np.array([1], np.int32), np.ones(1)))
+    0.6931471805599453
+    """
+
+    def value(self, S: Floats, y: Labels, c: Floats) -> float:
+        """Return the cross-entropy."""
+        return -float(c @ log_sigmoid(np.where(y == 1, S[:, 0], -S[:, 0])))
+
+    def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
+        """Return c (p - [y = 1]), written so that small errors keep their digits."""
+        t = np.where(y == 1, 1.0, -1.0)
+        return np.asarray((-c * t * sigmoid(-t * S[:, 0]))[:, None], dtype=np.float64)
+
+    def curvature(self, S: Floats, y: Labels, c: Floats) -> Curvature:
+        """Return c p (1 - p)."""
+        h: Floats = (c * sigmoid(S[:, 0]) * sigmoid(-S[:, 0]))[:, None]
+        return Curvature(lambda V: h * V, h)
+
+
+class Softmax:
+    """K classes, K scores: l = logsumexp(s) - s_y.
+
+    >>> float(Softmax().value(np.zeros((1, 4)), np.array([2], np.int32), np.ones(1)))
+    1.3862943611198906
+    """
+
+    def value(self, S: Floats, y: Labels, c: Floats) -> float:
+        """Return the cross-entropy."""
+        return float(c @ (logsumexp(S) - S[np.arange(len(y)), y]))
+
+    def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
+        """Return c (p - onehot(y))."""
+        P = softmax(S)
+        P[np.arange(len(y)), y] -= 1.0
+        return np.asarray(c[:, None] * P, dtype=np.float64)
+
+    def curvature(self, S: Floats, y: Labels, c: Floats) -> Curvature:
+        """Return c (diag(p) - p p^T), row by row."""
+        P = softmax(S)
+        weighted: Floats = c[:, None] * P
+        diagonal: Floats = weighted * (1.0 - P)
+        return Curvature(lambda V: weighted * (V - (P * V).sum(axis=1, keepdims=True)), diagonal)
+
+
+class SquaredHinge:
+    """Margins, one score an output, one-vs-rest: l = sum_k max(0, 1 - t_k s_k)^2, t_k = 1 where y = k, else -1.
+
+    With one output t is 1 for class 1. The curvature is that of the active rows (a generalised Hessian).
+
+    >>> float(SquaredHinge().value(np.array([[0.5]]), np.array([1], np.int32), np.ones(1)))
+    0.25
+    """
+
+    def _slack(self, S: Floats, y: Labels) -> tuple[Floats, Floats]:
+        positive = (y == 1)[:, None] if S.shape[1] == 1 else y[:, None] == np.arange(S.shape[1])
+        t = np.where(positive, 1.0, -1.0)
+        return t, np.maximum(0.0, 1.0 - t * S)
+
+    def value(self, S: Floats, y: Labels, c: Floats) -> float:
+        """Return the sum of squared slacks."""
+        _, slack = self._slack(S, y)
+        return float(c @ (slack * slack).sum(axis=1))
+
+    def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
+        """Return -2 c t slack."""
+        t, slack = self._slack(S, y)
+        return np.asarray(-2.0 * c[:, None] * t * slack, dtype=np.float64)
+
+    def curvature(self, S: Floats, y: Labels, c: Floats) -> Curvature:
+        """Return 2 c where the slack is above zero."""
+        _, slack = self._slack(S, y)
+        h: Floats = np.where(slack > 0.0, 2.0 * c[:, None], 0.0)
+        return Curvature(lambda V: h * V, h)

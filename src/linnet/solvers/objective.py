@@ -1,0 +1,120 @@
+"""The regularised loss of a linear model, as a problem for an optimiser.
+
+    f(W, b) = 1/2 |W|^2 + sum_i c_i l(W^T x_i + b, y_i)         the intercept b is not penalised
+
+The gradient needs X^T R: X is transposed once, so that both products run over rows of something, in threads, and each
+number is summed in one order whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import sparse
+from linnet.solvers.losses import Loss
+from linnet.solvers.matrix import Matrix
+from linnet.solvers.newton import Local
+
+__all__ = ["Objective"]
+
+Floats = npt.NDArray[np.float64]
+
+DIAGONAL_SHARE = 0.01
+"""The preconditioner is 0.99 I + 0.01 diag(H), after Hsia et al.: on IMDB bigrams 22 products at C = 1 and 44 at C = 30,
+against 33 and 72 with diag(H) and 30 and 42 with none; features in odd units still get their own scale."""
+
+
+class Objective:
+    """f above, as a function of one flat vector: W row by row, then b where there is an intercept."""
+
+    def __init__(
+        self,
+        X: Matrix,
+        y: npt.NDArray[np.int32],
+        c: Floats,
+        loss: Loss,
+        n_outputs: int,
+        *,
+        fit_intercept: bool = True,
+        pool: ThreadPoolExecutor | None = None,
+        threads: int = 1,
+    ) -> None:
+        self.X, self.y, self.c, self.loss = X, y, c, loss
+        self.n_outputs, self.fit_intercept = n_outputs, fit_intercept
+        self.pool, self.threads = pool, threads
+        self.XT = transposed(X)
+        self.squares = np.square(self.XT.values)
+
+    @property
+    def size(self) -> int:
+        """How many numbers the vector holds."""
+        return (self.X.n_features + self.fit_intercept) * self.n_outputs
+
+    def unpack(self, w: Floats) -> tuple[Floats, Floats]:
+        """Return W, (n_features, n_outputs), and b, (n_outputs,), as views of the vector."""
+        cut = self.X.n_features * self.n_outputs
+        b = w[cut:] if self.fit_intercept else np.zeros(self.n_outputs)
+        return w[:cut].reshape(self.X.n_features, self.n_outputs), b
+
+    def _rows(self, M: Matrix, values: npt.NDArray[np.floating], V: Floats) -> Floats:
+        """Return the product of sparse rows with V; any split of the rows gives the same numbers."""
+        out = np.empty((len(M), V.shape[1]))
+        V = np.ascontiguousarray(V)
+        if self.pool is None:
+            sparse.dot(M.indptr, M.indices, values, V, 0, len(M), out)
+            return out
+        # equal shares of the entries
+        cuts = np.searchsorted(M.indptr, np.linspace(0, len(M.indices), self.threads + 1)).tolist()
+        cuts[0], cuts[-1] = 0, len(M)
+        list(self.pool.map(lambda a, b: sparse.dot(M.indptr, M.indices, values, V, a, b, out), cuts[:-1], cuts[1:]))
+        return out
+
+    def scores(self, w: Floats) -> Floats:
+        """Return X W + b."""
+        W, b = self.unpack(w)
+        return self._rows(self.X, self.X.values, W) + b
+
+    def _transposed(self, R: Floats, values: npt.NDArray[np.floating]) -> Floats:
+        """Return X^T R and, below it, the column sums of R: the part of the intercept."""
+        parts = [self._rows(self.XT, values, R).ravel()]
+        if self.fit_intercept:
+            parts.append(R.sum(axis=0))
+        return np.concatenate(parts)
+
+    def __call__(self, w: Floats) -> Local:
+        S = self.scores(w)
+        W = w[: self.X.n_features * self.n_outputs]
+        value = 0.5 * float(W @ W) + self.loss.value(S, self.y, self.c)
+
+        def gradient() -> Floats:
+            g = self._transposed(self.loss.gradient(S, self.y, self.c), self.XT.values)
+            g[: len(W)] += W
+            return g
+
+        def curvature() -> tuple[Callable[[Floats], Floats], Floats]:
+            of_scores = self.loss.curvature(S, self.y, self.c)
+
+            def product(d: Floats) -> Floats:
+                out = self._transposed(of_scores.product(self.scores(d)), self.XT.values)
+                out[: len(W)] += d[: len(W)]
+                return out
+
+            preconditioner = self._transposed(of_scores.diagonal, self.squares)
+            preconditioner[: len(W)] += 1.0
+            preconditioner *= DIAGONAL_SHARE
+            preconditioner += 1.0 - DIAGONAL_SHARE
+            return product, preconditioner
+
+        return Local(value, gradient, curvature)
+
+
+def transposed(X: Matrix) -> Matrix:
+    """Return X^T as sparse rows."""
+    indptr = np.zeros(X.n_features + 1, dtype=np.int64)
+    indices, values = np.empty(len(X.indices), dtype=np.int32), np.empty_like(X.values)
+    sparse.transpose(X.indptr, X.indices, X.values, indptr, indices, values)
+    return Matrix(indptr, indices, values, len(X))

@@ -1,0 +1,229 @@
+"""Stochastic steps, one row at a time, for every loss that the shared update knows.
+
+Problem   min_theta  mean_i w_i l(scores of x_i, y_i) + decay / 2 |theta|^2,  theta = (W, b), b not decayed
+Update    theta <- (1 - rate decay) theta + rate w_i (f(x_i, y_i) - sum_y' a_y' f(x_i, y')), see the kernel online_pass
+Answer    the mean of theta over all steps (Polyak, Ruppert), which forgives a rate that is too large; or the last theta
+
+The kernel walks over the rows it is given. This file draws their order (by seed, a new one each pass), sets the rates,
+adds up the average, stops and reports. Rows are the distinct ones, so the order of the data does not matter.
+
+Reference: Bottou, Stochastic Gradient Descent Tricks, 2012; Daume, A Course in Machine Learning, section 4.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import online, sparse
+from linnet.errors import LinnetError
+from linnet.solvers.distinct import Distinct
+from linnet.solvers.matrix import Matrix
+from linnet.solvers.report import Pass
+
+__all__ = ["SGD", "Constant", "Inverse", "InverseRoot", "Run", "Schedule", "descend"]
+
+Floats = npt.NDArray[np.float64]
+
+LOSSES = {"perceptron": 0, "hinge": 1, "softmax": 2}
+
+
+class Schedule(Protocol):
+    """How the rate falls: the factor of the first rate after t passes, t = 0, 1/n, 2/n, ... 1, 1 + 1/n, ..."""
+
+    def __call__(self, t: Floats) -> Floats:
+        """Return the factors."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The first rate, always."""
+
+    def __call__(self, t: Floats) -> Floats:
+        """Return ones."""
+        return np.ones_like(t)
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """1 / (1 + t / half): half the first rate after ``half`` passes. For a sum with strong decay.
+
+    >>> Inverse()(np.array([0.0, 1.0, 3.0])).tolist()
+    [1.0, 0.5, 0.25]
+    """
+
+    half: float = 1.0
+
+    def __call__(self, t: Floats) -> Floats:
+        """Return the factors."""
+        return 1.0 / (1.0 + t / self.half)
+
+
+@dataclass(frozen=True)
+class InverseRoot:
+    """1 / sqrt(1 + t / over): falls slowly enough to get anywhere. The default, with the average."""
+
+    over: float = 1.0
+
+    def __call__(self, t: Floats) -> Floats:
+        """Return the factors."""
+        return 1.0 / np.sqrt(1.0 + t / self.over)
+
+
+@dataclass(frozen=True)
+class SGD:
+    """How stochastic steps are taken: a value that models accept as their ``solver``.
+
+    rate is the length of the first step; None takes 1 / mean |x|^2, so that one step moves the score of a row by about
+    one and the answer does not depend on the unit of the features. decay is the weight decay; None lets the model
+    derive it from its C. average gives the mean of the weights over all steps.
+
+    >>> SGD(rate=0.5, schedule=Inverse())
+    SGD(rate=0.5, schedule=Inverse(half=1.0), decay=None, average=True)
+    """
+
+    rate: float | None = None
+    schedule: Schedule = field(default_factory=InverseRoot)
+    decay: float | None = None
+    average: bool = True
+
+    def __post_init__(self) -> None:
+        if self.rate is not None and not self.rate > 0:
+            raise LinnetError(f"rate must be above 0, got {self.rate!r}")
+        if self.decay is not None and not self.decay >= 0:
+            raise LinnetError(f"decay must not be negative, got {self.decay!r}")
+
+
+@dataclass
+class _Walk:
+    """The weights and their running average. V times the scale are the weights; see the kernel for A and A_b."""
+
+    V: npt.NDArray[Any]
+    b: Floats
+    A: npt.NDArray[Any]
+    A_b: Floats
+    state: Floats = field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
+    sum_w: Floats | float = 0.0  # over the steps before the last flush
+    sum_b: Floats | float = 0.0
+    steps: float = 0.0
+
+    @property
+    def averaging(self) -> bool:
+        return len(self.A) > 0
+
+    def flush(self) -> None:
+        """Bring the scale back to one, before it underflows or the average cancels."""
+        scale, total, steps, _ = self.state
+        if self.averaging:
+            self.sum_w = self.sum_w + (total * self.V.astype(np.float64) - self.A)
+            self.sum_b = self.sum_b + (steps * self.b - self.A_b)
+            self.A[:] = 0
+            self.A_b[:] = 0
+        self.V *= self.V.dtype.type(scale)
+        self.steps += steps
+        self.state[:3] = 1.0, 0.0, 0.0
+
+    def weights(self) -> tuple[Floats, Floats]:
+        """Return the mean over all steps, or the weights as they are."""
+        scale, total, steps, _ = self.state
+        taken = self.steps + steps
+        if not self.averaging or taken == 0:
+            return scale * self.V.astype(np.float64), self.b.copy()
+        W = (self.sum_w + (total * self.V.astype(np.float64) - self.A)) / taken
+        return W, np.asarray((self.sum_b + (steps * self.b - self.A_b)) / taken)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the steps came to: W, (n_features, n_classes), b, the passes made, and whether the last changed nothing."""
+
+    W: Floats
+    b: Floats
+    passes: int
+    settled: bool
+
+
+def descend(
+    X: Matrix,
+    y: npt.NDArray[np.int32],
+    n_classes: int,
+    of: Distinct,
+    *,
+    loss: str,
+    sgd: SGD,
+    decay: float = 0.0,
+    cost: Floats | None = None,
+    bias_scale: float = 1.0,
+    max_passes: int = 20,
+    seed: int = 0,
+    on_pass: Callable[[Pass, Callable[[], tuple[Floats, Floats]]], None] | None = None,
+) -> Run:
+    """Walk over the rows max_passes times, or until a pass changes nothing (which decay never allows).
+
+    The weights of the rows are divided by their mean. cost[right, answer] is what the hinge adds to the score of a
+    wrong answer. bias_scale is the constant whose weight the intercept is; 0 fits none. on_pass gets the weighted sum
+    of the losses as rows were met. KeyboardInterrupt ends the steps and keeps the weights so far.
+    """
+    X = X.explicit()
+    n = len(of.rows)
+    mean = float(of.weight.mean())
+    weight = np.zeros(len(X))
+    weight[of.rows] = of.weight / mean
+    rate = _first_rate(X, of, bias_scale, decay) if sgd.rate is None else sgd.rate
+    if rate * decay >= 1.0:
+        raise LinnetError(f"rate * decay must be below 1, got {rate:g} * {decay:g}; give a smaller rate")
+    kind = X.values.dtype
+    A = np.zeros((X.n_features if sgd.average else 0, n_classes), dtype=kind)
+    walk = _Walk(np.zeros((X.n_features, n_classes), dtype=kind), np.zeros(n_classes), A, np.zeros(n_classes))
+    cost = np.zeros((n_classes, n_classes)) if cost is None else np.ascontiguousarray(cost, dtype=np.float64)
+    scratch = np.empty(n_classes)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    passes, settled = 0, False
+    try:
+        for number in range(1, max_passes + 1):
+            order = rng.permutation(of.rows)
+            rates = rate * sgd.schedule((number - 1) + np.arange(n) / n)
+            changed, total = 0, 0.0
+            for a, b in _sections(rates * decay, walk):
+                changed += online.online_pass(
+                    X.indptr, X.indices, X.values, y, order[a:b], rates[a:b], weight, LOSSES[loss], cost, decay,
+                    bias_scale * bias_scale, walk.V, walk.b, walk.A, walk.A_b, walk.state, scratch,
+                )  # fmt: skip
+                total += float(walk.state[3])
+                if decay > 0.0:
+                    walk.flush()
+            passes = number
+            settled = changed == 0 and decay == 0.0
+            if on_pass is not None:
+                on_pass(Pass(number, total * mean, changed / n, changed), walk.weights)
+            if settled:
+                break
+    except KeyboardInterrupt:
+        pass
+    W, b_out = walk.weights()
+    return Run(W, b_out, passes, settled)
+
+
+def _first_rate(X: Matrix, of: Distinct, bias_scale: float, decay: float) -> float:
+    """One over the mean squared norm of a row, and at most half of what the decay allows."""
+    norms = np.empty((len(X), 1))
+    ones = np.ones((X.n_features, 1), dtype=X.values.dtype)
+    sparse.dot(X.indptr, X.indices, np.square(X.values), ones, 0, len(X), norms)
+    mean = float(norms[of.rows].mean()) + bias_scale * bias_scale
+    rate = 1.0 / mean if mean > 0.0 else 1.0
+    return min(rate, 0.5 / decay) if decay > 0.0 else rate
+
+
+def _sections(shrink: Floats, walk: _Walk) -> list[tuple[int, int]]:
+    """Cut a pass where the scale would fall too low for the average to keep its digits."""
+    if not shrink.any():
+        return [(0, len(shrink))]
+    most = np.log(1e2 if walk.V.dtype == np.float32 and walk.averaging else 1e8)
+    fall = np.cumsum(-np.log1p(-shrink)) // most
+    cuts = [0, *(np.flatnonzero(np.diff(fall)) + 1).tolist(), len(shrink)]
+    return list(pairwise(cuts))

@@ -1,0 +1,89 @@
+"""Cut one text into tokens, the way the feature blocks do, with offsets into the original.
+
+>>> for token in tokenize("Isn\u2019t it GREAT?!"):
+...     print(token)
+Token(text="isn't", start=0, end=5)
+Token(text='it', start=6, end=8)
+Token(text='great', start=9, end=14)
+Token(text='?', start=14, end=15)
+Token(text='!', start=15, end=16)
+
+``words`` are Unicode words: letters, digits and marks, with apostrophes inside them; signs are tokens, a run of the
+same sign is one; characters of scripts that are written without spaces stand alone. ``pattern`` is scikit-learn's
+default: two or more letters, digits or underscores, everything else dropped. ``whitespace`` is ``str.split``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import featurize
+from linnet.errors import DataError, nearest
+
+__all__ = ["CASES", "IN_CONTEXT", "TOKENS", "Token", "tokenize"]
+
+TOKENS = {"words": 0, "pattern": 1, "whitespace": 2}
+CASES = {"keep": 0, "fold": 1, "lower": 2}
+
+IN_CONTEXT = "\u03a3\u0130"
+"""Capital sigma and dotted I: ``str.lower`` of a text is not that of its characters. Lower such texts first."""
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class Token(NamedTuple):
+    """A folded piece of a text; ``start`` and ``end`` are its place in the original, in characters."""
+
+    text: str
+    start: int
+    end: int
+
+
+def tokenize(text: str, tokens: str = "words", case: str = "fold") -> list[Token]:
+    """Return the tokens of a text; see the head of this file for the choices.
+
+    Case "fold" makes letters that differ only in case alike in every script, "lower" is ``str.lower``, "keep" keeps.
+
+    >>> [t.text for t in tokenize("The 2 Stra\u00dfen", tokens="pattern")]
+    ['the', 'strassen']
+    >>> tokenize("No!!", case="keep")[1]
+    Token(text='!!', start=2, end=4)
+    """
+    if not isinstance(text, str):
+        raise DataError(f"tokenize takes one text, got {type(text).__name__}: {text!r:.60}")
+    if tokens not in TOKENS:
+        raise DataError(nearest("tokens", tokens, TOKENS))
+    if case not in CASES:
+        raise DataError(nearest("case", case, CASES))
+    if case == "lower" and any(c in text for c in IN_CONTEXT):
+        lowered = text.lower()
+        origin = np.repeat(np.arange(len(text)), [len(c.lower()) for c in text])  # of each lowered character
+        found = _cut(lowered, tokens, case)
+        return [Token(t.text, int(origin[t.start]), int(origin[t.end - 1]) + 1) for t in found]
+    return _cut(text, tokens, case)
+
+
+def _cut(text: str, tokens: str, case: str) -> list[Token]:
+    data = np.frombuffer(_SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
+    n = len(data) + 2
+    places = np.empty((3, n), dtype=np.int32)  # start, end, first folded character
+    codes = np.empty(2 * n, dtype=np.uint32)
+    number = featurize.cut_one(
+        data, TOKENS[tokens], CASES[case], np.empty(n, np.uint64), places, codes, np.empty((2, 2 * n), np.int32)
+    )
+    at = _character_of(data)
+    folded = codes[: places[2, number]].astype("<u4").tobytes().decode("utf-32-le")
+    first = places[2, : number + 1].tolist()
+    starts, ends = at[places[0, :number]].tolist(), at[places[1, :number]].tolist()
+    return [Token(folded[first[k] : first[k + 1]], starts[k], ends[k]) for k in range(number)]
+
+
+def _character_of(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Return how many characters begin before each byte, and in all: the number of the character that begins there."""
+    out = np.zeros(len(data) + 1, dtype=np.int64)
+    np.cumsum((data & 0xC0) != 0x80, out=out[1:])
+    return out

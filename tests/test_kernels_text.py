@@ -1,0 +1,271 @@
+"""The text kernels give what their plain-Python twin gives: on any bytes, any Unicode, real lines of 75 languages."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from linnet._kernels import featurize, twins, vocab
+from linnet.errors import LinnetError
+from linnet.features.blocks import CASES, TOKENS, Blocks, Chars, Words, table
+from linnet.features.buffers import Piece, Scratch, pieces_of
+from linnet.features.counting import Slots, count, count_known, names_of
+
+ODD = [
+    "a", "B", "Z", "9", "_", " ", "\t", "\n", "\x00", "\x1c", "\x85", "\xa0", ".", "!", "-", "'", "\u2019", "\uff07",
+    "don't", "ß", "ẞ", "ΐ", "İ", "ı", "Σ", "ς", "ﬃ", "ŉ", "ǰ", "\u0345", "\u0301", "e\u0301", "\u00ad", "\u200b",
+    "\u200c", "\u200d", "\u200e", "\u2060", "\ufeff", "\ufe0f", "\u20e3", "中", "文", "か", "ガ", "ﾊﾞ", "한", "ไท",
+    "ย", "ກ", "ខ្", "မြ", "བོ", "हि", "न्दी", "לָ", "عَ", "👩", "👩\u200d💻", "👍🏽", "🇩🇪", "❤\ufe0f", "①", "Ⓐ", "½", "²",
+    "𝔘", "Ꭰ", "ꭰ", "\ud800", "\udfff", "\ufffd", "\U0010ffff",
+]  # fmt: skip
+BROKEN = [
+    b"a", b" ", b"\xc3", b"\xa9", b"\xe2\x82", b"\xac", b"\xf0\x9f\x98", b"\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
+    b"\xc0\xaf", b"abcdefgh",
+]  # fmt: skip
+
+any_char = st.characters(exclude_categories=())
+any_text = st.one_of(
+    st.lists(st.sampled_from(ODD) | any_char, max_size=30).map("".join),
+    st.text(any_char, max_size=40),
+    st.text("abXYZ_09 '.é", max_size=80),  # long plain words are read eight bytes at a time
+    st.builds(lambda c, n: c * n, any_char, st.integers(0, 300)),
+)
+any_bytes = st.one_of(
+    any_text.map(lambda t: t.encode("utf-8", "surrogatepass")),
+    st.lists(st.sampled_from(BROKEN), max_size=30).map(b"".join),
+    st.binary(max_size=60),
+)
+tokens_names = st.sampled_from(list(TOKENS))
+case_names = st.sampled_from(list(CASES))
+kinds = st.sampled_from([Words, Chars])
+sizes = st.tuples(st.integers(1, 6), st.integers(0, 4)).map(lambda t: (t[0], t[0] + t[1]))
+some_blocks = st.lists(
+    st.builds(lambda k, s, t, c: k(*s, tokens=t, case=c), kinds, sizes, tokens_names, case_names),
+    min_size=1,
+    max_size=3,
+    unique=True,
+).map(tuple)
+
+
+def as_piece(documents: list[bytes]) -> Piece:
+    """Bytes that need not be UTF-8, through an Arrow binary column that claims to be text."""
+    return pieces_of(pa.array(documents, pa.binary()).view(pa.string()))[0]
+
+
+def kernel_cut(data: bytes, tokens: str, case: str) -> list[tuple[str, int, int, int]]:
+    s = Scratch(len(data))
+    n = featurize.cut_one(np.frombuffer(data, np.uint8), TOKENS[tokens], CASES[case], *s.cutting)
+    out = []
+    for t in range(n):
+        codes = s.codes[s.tokens[2, t] : s.tokens[2, t + 1]]
+        out.append(("".join(map(chr, codes.tolist())), int(s.hashes[t]), int(s.tokens[0, t]), int(s.tokens[1, t])))
+    return out
+
+
+def kernel_grams(documents: list[bytes], blocks: Blocks) -> list[list[tuple[int, int, int]]]:
+    """One list of (fingerprint, start, length) a segment."""
+    piece, s, out = as_piece(documents), Scratch(max(map(len, documents), default=0), room=8), []
+    ends = np.zeros(2 * len(blocks), np.int64)
+    d = 0
+    while d < len(documents):
+        done = featurize.emit_chunk(
+            piece.data, piece.offsets, d, len(documents), table(blocks), *s.cutting, s.fps, s.starts, s.lengths, ends
+        )
+        if done < 0:
+            assert -done > s.room
+            s.make_room(-done)
+            continue
+        begin = 0
+        for end in ends[: done * len(blocks)].tolist():
+            part = slice(begin, end)
+            out.append(list(zip(s.fps[part].tolist(), s.starts[part].tolist(), s.lengths[part].tolist(), strict=True)))
+            begin = end
+        d += done
+    return out
+
+
+def twin_grams(data: bytes, blocks: Blocks) -> list[list[twins.Gram]]:
+    seeds = table(blocks)[:, 5].tolist()
+    return [
+        twins.ngrams(data, b.name, b.tokens, b.case, b.low, b.high, seed) for b, seed in zip(blocks, seeds, strict=True)
+    ]
+
+
+def test_the_class_bits_follow_their_definitions() -> None:
+    codes = np.arange(0x110000, dtype=np.uint32)
+    bits = np.empty(len(codes), np.uint8)
+    featurize.classify(codes, bits)
+    twin = [twins.char_class(chr(c)) for c in range(0x110000)]
+    assert np.flatnonzero(bits != np.array(twin, np.uint8)).tolist() == []
+    twins.char_class.cache_clear()
+
+
+@pytest.mark.skipif(not twins.SAME_UNICODE, reason="this Python has another Unicode version than the tables")
+def test_lower_casing_keeps_the_class_but_for_the_dotted_i() -> None:
+    """So a text may be lowered before or after it is cut: U+0130 alone (see Vectorizer) must be lowered before."""
+    bits = twins.WORD | twins.PYSPACE
+    cased = [c for c in map(chr, range(0x110000)) if c.lower() != c]
+    moved = [c for c in cased if [twins.char_class(x) & bits for x in c.lower()] != [twins.char_class(c) & bits]]
+    assert moved == ["İ"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_folding_every_character(case: str) -> None:
+    for start in [*range(0, 0x20000, 0x1000), 0xE0000, 0x10F000]:
+        chars = [chr(c) for c in range(start, start + 0x1000) if not 0xD800 <= c < 0xE000]
+        words = [c for c in chars if not c.isspace()]
+        got = [t for t, *_ in kernel_cut(" ".join(words).encode(), "whitespace", case)]
+        assert got == [twins.fold(c, case) for c in words]
+    twins.fold.cache_clear()
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_bytes, tokens_names, case_names)
+@example("👩\u200d💻 👩\u200d x 👩\u200da".encode(), "words", "fold")
+@example("rock’n’roll ’tis ''quoted’’ o’中".encode(), "words", "fold")
+@example("a\u00adb\u00ad c".encode(), "words", "keep")
+@example(b"a b bb c dd", "pattern", "lower")
+def test_tokens(data: bytes, tokens: str, case: str) -> None:
+    check_tokens(data, tokens, case)
+
+
+@pytest.mark.slow
+@settings(max_examples=20_000, deadline=None)
+@given(any_bytes, tokens_names, case_names)
+def test_tokens_at_length(data: bytes, tokens: str, case: str) -> None:
+    check_tokens(data, tokens, case)
+
+
+def check_tokens(data: bytes, tokens: str, case: str) -> None:
+    twin = [(t.text, twins.token_hash(t.text), t.start, t.end) for t in twins.cut(data, tokens, case)]
+    assert kernel_cut(data, tokens, case) == twin
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(any_bytes, max_size=4), some_blocks)
+@example(["aß ﬃ".encode()], (Chars(1, 4),))
+@example([b"", b"a", b""], (Chars(1, 1), Words(3, 4)))
+def test_fingerprints_places_names_and_counts(documents: list[bytes], blocks: Blocks) -> None:
+    check_grams(documents, blocks)
+
+
+@pytest.mark.slow
+@settings(max_examples=5_000, deadline=None)
+@given(st.lists(any_bytes, max_size=4), some_blocks)
+def test_fingerprints_at_length(documents: list[bytes], blocks: Blocks) -> None:
+    check_grams(documents, blocks)
+
+
+def check_grams(documents: list[bytes], blocks: Blocks) -> None:
+    twin = [grams for d in documents for grams in twin_grams(d, blocks)]
+    assert kernel_grams(documents, blocks) == [[(g.fingerprint, g.start, g.length) for g in grams] for grams in twin]
+
+    for threads in (1, 3):
+        counted = count([as_piece(documents)], blocks, counting=True, threads=threads)
+        assert counts_of(counted.rows, counted.fingerprints) == [twins.count(grams) for grams in twin]
+    order = list(dict.fromkeys(g.fingerprint for grams in twin for g in grams))
+    assert counted.fingerprints.tolist() == order  # numbered in the order of first sight
+
+    names = {g.fingerprint: g.name for grams in twin for g in grams}
+    data, offsets = names_of([as_piece(documents)], blocks, counted.seen, counted.fingerprints)
+    assert [bytes(data[a:b]).decode() for a, b in pairwise(offsets.tolist())] == [names[f] for f in order]
+
+    slots = Slots.of(counted.fingerprints)
+    columns = np.full(len(slots.slots), -1, np.int32)
+    columns[slots.slot_of] = np.arange(len(order))
+    for threads in (1, 2):
+        rows = count_known(
+            [as_piece(documents)], blocks, slots.slots, slots.shift, columns, len(order), counting=True, threads=threads
+        )
+        assert np.array_equal(rows.indices, counted.rows.indices)
+        assert np.array_equal(rows.counts, counted.rows.counts)
+        assert np.array_equal(rows.indptr, counted.rows.indptr)
+
+    hashed = count_known(
+        [as_piece(documents)], blocks, np.zeros(0, np.uint64), 56, np.zeros(0, np.int32), 256, counting=True
+    )
+    for k, grams in enumerate(twin):
+        a, b = hashed.indptr[k : k + 2]
+        got = dict(zip(hashed.indices[a:b].tolist(), hashed.counts[a:b].tolist(), strict=True))
+        assert got == Counter(g.fingerprint >> 56 for g in grams)
+
+
+def counts_of(rows, fingerprints) -> list[dict[int, int]]:
+    out = []
+    for a, b in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
+        out.append(dict(zip(fingerprints[rows.indices[a:b]].tolist(), rows.counts[a:b].tolist(), strict=True)))
+    return out
+
+
+def test_a_document_that_outgrows_every_buffer() -> None:
+    words = [f"w{k}" for k in range(70_000)]
+    documents = [" ".join(words).encode(), b"w1 w2 w1", b"x " * 50_000]
+    blocks = (Words(1, 2), Words(1, 3, tokens="pattern"), Chars(3, 4))
+    counted = count([as_piece(documents)], blocks, counting=True, threads=2)
+    assert [len(d) for d in counts_of(counted.rows, counted.fingerprints)[3:6]] == [4, 5, 6]
+    assert counted.rows.counts[counted.rows.indptr[6] : counted.rows.indptr[7]].tolist() == [50_000, 49_999]
+    assert counted.rows.indptr[1] == 2 * 70_000 - 1
+
+
+def test_the_place_of_every_fingerprint_is_found_whatever_the_set() -> None:
+    """Also where all fingerprints want the last slots of the table."""
+    for fps in ([], [1], [2**64 - 1 - k for k in range(1000)], [2**64 - 1, 1, 2**63], list(range(1, 500))):
+        fingerprints = np.array(fps, np.uint64)
+        slots = Slots.of(fingerprints)
+        assert np.array_equal(slots.slots[slots.slot_of], fingerprints)
+        assert slots.slots[-1] == 0
+        columns = np.full(len(slots.slots), -1, np.int32)
+        columns[slots.slot_of] = np.arange(len(fps))
+        asked = np.concatenate([fingerprints, np.array([7, 2**64 - 5000], np.uint64)])
+        state, indices, indptr = np.zeros(2, np.int64), np.empty(len(asked), np.int32), np.zeros(2, np.int64)
+        last = np.zeros(len(fps) + 1, np.uint32)
+        vocab.lookup_chunk(
+            asked,
+            np.array([len(asked)]),
+            1,
+            slots.slots,
+            slots.shift,
+            columns,
+            last,
+            state,
+            indices,
+            np.zeros(0, np.int32),
+            indptr,
+        )
+        assert indices[: state[0]].tolist() == list(range(len(fps)))
+
+
+def test_fingerprints_made_to_collide_are_refused_and_overrun_nothing() -> None:
+    with pytest.raises(LinnetError, match="nearly the same hash"):
+        Slots.of(np.arange(2**64 - 20_000, 2**64, dtype=np.uint64))
+
+
+def lines_of_75_languages() -> list[str]:
+    path = Path(os.environ.get("LINNET_DATA", "/nowhere")) / "lid_lingua75" / "all.csv"
+    if not path.exists():
+        pytest.skip("LINNET_DATA/lid_lingua75 is not there")
+    with path.open(newline="", encoding="utf-8") as file:
+        return [row["text"] for k, row in enumerate(csv.DictReader(file)) if k % 397 == 0]
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+@pytest.mark.parametrize("case", CASES)
+def test_real_lines(tokens: str, case: str) -> None:
+    documents = [line.encode() for line in lines_of_75_languages()]
+    blocks = (Words(1, 2, tokens=tokens, case=case), Chars(2, 4, tokens=tokens, case=case))
+    twin = [grams for d in documents for grams in twin_grams(d, blocks)]
+    assert kernel_grams(documents, blocks) == [[(g.fingerprint, g.start, g.length) for g in grams] for grams in twin]
+    names = {g.fingerprint: g.name for grams in twin for g in grams}
+    counted = count([as_piece(documents)], blocks, threads=2)
+    data, offsets = names_of([as_piece(documents)], blocks, counted.seen, counted.fingerprints)
+    got = [bytes(data[a:b]).decode() for a, b in pairwise(offsets.tolist())]
+    assert got == [names[f] for f in counted.fingerprints.tolist()]

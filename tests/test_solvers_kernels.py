@@ -1,0 +1,213 @@
+"""The solver kernels against their plain-Python twins, on generated rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from generated import matrices
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linnet._kernels import dual, online, sparse
+from linnet._kernels import twins_solvers as twins
+
+EMPTY = {np.float32: np.zeros(0, np.float32), np.float64: np.zeros(0)}
+few = settings(deadline=None, max_examples=2000)
+
+
+def close(got, want, dtype=np.float64):
+    tolerance = 2e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(np.asarray(got, float), np.asarray(want, float), rtol=tolerance, atol=tolerance)
+
+
+def twin_rows(X):
+    return twins.rows_of(X.indptr, X.indices, X.values)
+
+
+@few
+@given(matrices(), st.integers(1, 3), st.sampled_from([np.float32, np.float64]), st.integers(0, 99))
+def test_products(X, n_outputs, kind, seed):
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(X.n_features, n_outputs)).astype(kind)
+    out = np.empty((len(X), n_outputs))
+    sparse.dot(X.indptr, X.indices, X.values, W, 0, len(X), out)
+    close(out, twins.dot(twin_rows(X), W.tolist()))
+    R = rng.normal(size=(len(X), n_outputs))
+    back = np.ones((X.n_features, n_outputs))
+    sparse.transposed_dot(X.indptr, X.indices, X.values, R, back)
+    close(back - 1, twins.transposed_dot(twin_rows(X), R.tolist(), X.n_features))
+
+
+@few
+@given(matrices())
+def test_transpose(X):
+    indptr = np.zeros(X.n_features + 1, np.int64)
+    indices, values = np.empty_like(X.indices), np.empty_like(X.values)
+    sparse.transpose(X.indptr, X.indices, X.values, indptr, indices, values)
+    assert twins.rows_of(indptr, indices, values) == twins.transpose(twin_rows(X), X.n_features)
+
+
+@few
+@given(matrices(), st.data())
+def test_row_keys(X, data):
+    keys = np.zeros(len(X), np.uint64)
+    none = np.zeros(0, X.values.dtype)
+    sparse.row_keys(X.indptr, 1, X.indices, X.values, none, 0, len(X), keys)
+    assert [int(k) for k in keys] == [twins.row_key(row) for row in twin_rows(X)]
+    # two segments a row, no values: an entry is the scale of its segment
+    if len(X) % 2 == 0:
+        scale = np.array(data.draw(st.lists(st.sampled_from([0.5, 0.1, 1.0]), min_size=len(X), max_size=len(X))))
+        scale = scale.astype(X.values.dtype)
+        halves = np.zeros(len(X) // 2, np.uint64)
+        sparse.row_keys(X.indptr, 2, X.indices, none, scale, 0, len(halves), halves)
+        columns = [[j for j, _ in row] for row in twin_rows(X)]
+        pairs = zip(columns[::2], columns[1::2], scale[::2].tolist(), scale[1::2].tolist(), strict=True)
+        whole = [[(j, a) for j in left] + [(j, b) for j in right] for left, right, a, b in pairs]
+        assert [int(k) for k in halves] == [twins.row_key(row) for row in whole]
+
+
+@few
+@given(matrices(), st.integers(1, 3), st.booleans(), st.integers(0, 99))
+def test_class_sums(X, n_classes, ones, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(-1, n_classes, len(X)).astype(np.int32)
+    weight = rng.random(len(X))
+    out = np.zeros((X.n_features, n_classes))
+    values = EMPTY[X.values.dtype.type] if ones else X.values
+    sparse.class_sums(X.indptr, X.indices, values, y, weight, out)
+    rows = [[(j, 1.0) for j, _ in row] for row in twin_rows(X)] if ones and len(X.indices) else twin_rows(X)
+    close(out, twins.class_sums(rows, y.tolist(), weight.tolist(), X.n_features, n_classes))
+
+
+@few
+@given(
+    matrices(dtype=np.float32), st.sampled_from(["presence", "count", "sublinear"]), st.booleans(), st.booleans(),
+    st.integers(0, 99),
+)  # fmt: skip
+def test_scale_segments(X, tf, normalise, multiply, seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 5, len(X.indices)).astype(np.int32)
+    norm_weight = rng.random(X.n_features).astype(np.float32)
+    out = np.empty(len(X.indices), np.float32)
+    kind = {"presence": 0, "count": 1, "sublinear": 2}[tf]
+    sparse.scale_segments(X.indptr, X.indices, counts, kind, norm_weight, normalise, multiply, out)
+    rows = twins.rows_of(X.indptr, X.indices, counts)
+    want = [twins.scale_segment(row, tf, norm_weight.tolist(), normalise, multiply) for row in rows]
+    close(out, [v for row in want for v in row], np.float32)
+    scale = np.empty(len(X), np.float32)
+    sparse.segment_scale(X.indptr, X.indices, norm_weight, scale)
+    want = [twins.scale_segment(row, "presence", norm_weight.tolist(), True, False) for row in rows]
+    close(scale, [row[0] if row else 1.0 for row in want], np.float32)
+
+
+@few
+@given(matrices(), st.booleans(), st.sampled_from([0.0, 1.0, 2.0]), st.booleans(), st.integers(0, 99))
+def test_svm_pass(X, squared, bias_scale, weighted, seed):
+    rng = np.random.default_rng(seed)
+    n, kind = len(X), X.values.dtype.type
+    signs = rng.choice([-1, 1], n).astype(np.int8)
+    C = rng.uniform(0.3, 4.0, n)
+    squares = rng.uniform(0.2, 1.0, X.n_features) if weighted else np.ones(X.n_features)
+    pair = np.stack([np.zeros(X.n_features), squares], axis=1).astype(kind)
+    squares = pair[:, 1].astype(float)
+    bias, alpha, q = np.zeros(1), np.zeros(n), np.full(n, -1.0)
+    diag, upper = (0.5 / C, np.full(n, np.inf)) if squared else (np.zeros(n), C.copy())
+    stats, keep = np.zeros(3), np.zeros(n, np.int32)
+    twin = twins.Margins([0.0] * X.n_features, squares.tolist(), 0.0, [0.0] * n)
+    bounds, active = np.array([np.inf, -np.inf]), np.arange(n, dtype=np.int32)
+    if bias_scale == 0.0 and not squared:  # an empty row then has no curvature at all
+        active = active[np.diff(X.indptr) > 0]
+    for _ in range(3):
+        order = rng.permutation(active)
+        left = dual.svm_pass(
+            X.indptr, 1, X.indices, X.values, EMPTY[kind], signs, order, pair, bias, bias_scale, alpha, diag, upper, q, C,
+            squared, bounds, stats, keep,
+        )  # fmt: skip
+        visit = twins.svm_pass(
+            twin_rows(X), signs.tolist(), order.tolist(), twin, C.tolist(), squared=squared, bias_scale=bias_scale
+        )
+        assert keep[:left].tolist() == visit.keep
+        close(stats, [visit.top, visit.low, visit.loss], kind)
+        close(alpha, twin.alpha, kind)
+        close(pair[:, 0], twin.u, kind)
+        close(bias[0], twin.bias, kind)
+
+
+def test_svm_pass_shrinks_like_its_twin():
+    rng = np.random.default_rng(5)
+    dense = rng.normal(size=(40, 6))
+    rows = [[(j, float(v)) for j, v in enumerate(row)] for row in dense]
+    signs = np.where(dense[:, 0] + 0.3 * rng.normal(size=40) > 0, 1, -1).astype(np.int8)
+    indptr = np.arange(0, 241, 6)
+    indices = np.tile(np.arange(6, dtype=np.int32), 40)
+    C = np.full(40, 1.0)
+    pair = np.stack([np.zeros(6), np.ones(6)], axis=1)
+    bias, alpha, q = np.zeros(1), np.zeros(40), np.full(40, -1.0)
+    stats, keep = np.zeros(3), np.zeros(40, np.int32)
+    twin = twins.Margins([0.0] * 6, [1.0] * 6, 0.0, [0.0] * 40)
+    active, bounds, shrunk = np.arange(40, dtype=np.int32), (np.inf, -np.inf), False
+    for _ in range(30):
+        left = dual.svm_pass(
+            indptr, 1, indices, dense.ravel(), np.zeros(0), signs, active, pair, bias, 1.0, alpha, np.zeros(40), C, q, C,
+            False, np.array(bounds), stats, keep,
+        )  # fmt: skip
+        visit = twins.svm_pass(rows, signs.tolist(), active.tolist(), twin, C.tolist(), squared=False, bounds=bounds)
+        assert keep[:left].tolist() == visit.keep
+        close(alpha, twin.alpha)
+        shrunk |= left < len(active)
+        active = keep[:left].copy() if left else np.arange(40, dtype=np.int32)
+        bounds = (visit.top if visit.top > 0 else np.inf, visit.low if visit.low < 0 else -np.inf)
+    assert shrunk
+
+
+@few
+@given(
+    matrices(), st.sampled_from(["perceptron", "hinge", "softmax"]), st.sampled_from([0.0, 0.1, 0.6]),
+    st.sampled_from([0.0, 1.0, 4.0]), st.integers(2, 4), st.integers(0, 99),
+)  # fmt: skip
+def test_online_pass(X, loss, decay, bias_rate, n_classes, seed):
+    """The running scale and the lazy averages, of W and of b, over several passes, with and without decay."""
+    rng = np.random.default_rng(seed)
+    n, kind = len(X), X.values.dtype.type
+    y = rng.integers(0, n_classes, n).astype(np.int32)
+    weight = rng.uniform(0.5, 3.0, n)  # uneven numbers: ties would be broken by rounding
+    cost = rng.uniform(0.5, 2.0, (n_classes, n_classes)) * (1 - np.eye(n_classes))
+    if loss == "perceptron":
+        cost[:] = 0
+    V, A = np.zeros((X.n_features, n_classes), kind), np.zeros((X.n_features, n_classes), kind)
+    b, A_b, state, scratch = np.zeros(n_classes), np.zeros(n_classes), np.array([1.0, 0, 0, 0]), np.empty(n_classes)
+    theta = twins.Theta([[0.0] * n_classes for _ in range(X.n_features)], [0.0] * n_classes)
+    for _ in range(3):
+        order = rng.permutation(n).astype(np.int32)
+        rates = rng.uniform(0.2, 1.0, n)
+        changed = online.online_pass(
+            X.indptr, X.indices, X.values, y, order, rates, weight, {"perceptron": 0, "hinge": 1, "softmax": 2}[loss],
+            cost, decay, bias_rate, V, b, A, A_b, state, scratch,
+        )  # fmt: skip
+        want = twins.online_pass(
+            twin_rows(X), y.tolist(), order.tolist(), rates.tolist(), weight.tolist(), theta, loss=loss,
+            cost=cost.tolist(), decay=decay, bias_rate=bias_rate,
+        )  # fmt: skip
+        assert changed == want[0]
+        scale, total, steps, found = state
+        close(found, want[1], kind)
+        close(scale * V, theta.W, kind)
+        close(b, theta.b, kind)
+        assert steps == theta.sums.steps
+        if kind == np.float64:  # in 32 bits the average cancels; the driver flushes in time
+            np.testing.assert_allclose(total * V - A, theta.sums.W, rtol=1e-9, atol=1e-9)
+        close(steps * b - A_b, theta.sums.b, kind)
+
+
+@pytest.mark.parametrize("loss", ["perceptron", "hinge"])
+def test_online_pass_without_average(loss):
+    X = np.array([[1.0, 0.0], [0.0, 1.0]])
+    args = (np.array([0, 1, 2]), np.array([0, 1], np.int32), np.ones(2), np.array([0, 1], np.int32))
+    V, b, state = np.zeros((2, 2)), np.zeros(2), np.array([1.0, 0, 0, 0])
+    order, rates, cost = np.array([0, 1], np.int32), np.ones(2), (1 - np.eye(2)) * (loss == "hinge")
+    online.online_pass(
+        *args, order, rates, np.ones(2), int(loss == "hinge"), cost, 0.0, 1.0, V, b, np.zeros((0, 2)), np.zeros(2), state,
+        np.empty(2),
+    )  # fmt: skip
+    assert X.shape == V.shape
+    assert (V != 0).any()
