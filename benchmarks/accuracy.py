@@ -40,7 +40,20 @@ SETS: dict[str, dict[str, Any]] = {
 
 def run(train: Path, test: Path, model: Path) -> dict[str, Any]:
     """Train with no flags but --test and return the JSON result with the time of the whole process."""
-    command = [sys.executable, "-m", "linnet", "train", str(train), "--test", str(test), "--out", str(model), "--json", "-", "-q"]
+    command = [
+        sys.executable,
+        "-m",
+        "linnet",
+        "train",
+        str(train),
+        "--test",
+        str(test),
+        "--out",
+        str(model),
+        "--json",
+        "-",
+        "-q",
+    ]
     began = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -124,7 +137,12 @@ def main() -> None:
         )
     if options.json:
         Path(options.json).parent.mkdir(parents=True, exist_ok=True)
-        machine = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count(), "linnet": linnet.__version__}
+        machine = {
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            "cores": os.cpu_count(),
+            "linnet": linnet.__version__,
+        }
         content = {"date": datetime.now(UTC).date().isoformat(), "machine": machine, "results": results}
         Path(options.json).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 

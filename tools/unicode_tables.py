@@ -37,7 +37,11 @@ def char_class(code: int) -> int:
     bits = 0
     if c.isalnum() or c == "_":
         bits |= WORD
-        if code >= 0x80 and unicodedata.name(c, "").startswith(ALONE_NAMES) and not unicodedata.name(c).endswith("DIGIT"):
+        if (
+            code >= 0x80
+            and unicodedata.name(c, "").startswith(ALONE_NAMES)
+            and not unicodedata.name(c).endswith("DIGIT")
+        ):
             bits |= ALONE
     if category in ("Mn", "Mc", "Me") or code in JOINERS:
         bits |= MARK

@@ -90,7 +90,7 @@ class Artefact:
     @property
     def n_outputs(self) -> int:
         """1 for two classes, else the number of classes."""
-        return self.table.rows.shape[1] - 1
+        return int(self.table.rows.shape[1]) - 1
 
     @property
     def n_features(self) -> int:
@@ -143,7 +143,7 @@ class Artefact:
         """Return the class number with the highest score; ties go to the first class."""
         if self.n_outputs == 1:
             return (scores[:, 0] > 0).astype(np.int64)
-        return scores.argmax(axis=1)
+        return np.asarray(scores.argmax(axis=1), dtype=np.int64)
 
     def names(self) -> dict[int, str]:
         """Return the names that were kept, by slot."""
@@ -193,7 +193,9 @@ class Artefact:
             )  # fmt: skip
             model._check()
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise ModelFileError(f"{path}: the model file does not hold a linnet text model ({error}); train it again") from error
+            raise ModelFileError(
+                f"{'the bytes given' if isinstance(path, bytes) else os.fspath(path)}: the model file does not hold a linnet text model ({error}); train it again"
+            ) from error
         return model
 
     def _check(self) -> None:

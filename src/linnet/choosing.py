@@ -135,7 +135,8 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
 
 
 def _scores(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any) -> npt.NDArray[np.float64]:
-    return _weighted(rows, weights, recipe, blocks, multiply=False).dot(W) + b
+    scores: npt.NDArray[np.float64] = _weighted(rows, weights, recipe, blocks, multiply=False).dot(W) + b
+    return scores
 
 
 def _axes(recipe: Recipe) -> list[tuple[str, tuple[Any, ...]]]:

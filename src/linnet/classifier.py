@@ -126,7 +126,9 @@ class TextClassifier:
         else:
             cls = type(self.model)
             if not hasattr(cls, "fit_matrix") or not hasattr(cls, "recipe"):
-                raise LinnetError(f"model must be one of {', '.join(MODELS)} or a model of linnet.models, got {self.model!r}")
+                raise LinnetError(
+                    f"model must be one of {', '.join(MODELS)} or a model of linnet.models, got {self.model!r}"
+                )
             fixed = dict(self.model.get_params())
         base: Recipe = cls.recipe
         grid = dict(base.grid)
@@ -140,7 +142,9 @@ class TextClassifier:
             else:
                 fixed[name] = value
         ratio = self.ratio
-        powers = None if ratio is None else (float(ratio),) if isinstance(ratio, int | float) else tuple(map(float, ratio))
+        powers = (
+            None if ratio is None else (float(ratio),) if isinstance(ratio, int | float) else tuple(map(float, ratio))
+        )
         recipe = base.with_settings(
             features=None if self.features is None else as_blocks(self.features),
             tf=self.tf, idf=self.idf, normalise=self.normalise, ratio=powers, min_df=self.min_df, max_df=self.max_df,
@@ -184,10 +188,11 @@ class TextClassifier:
         allowed = self._columns(labels)
         if self.artefact.n_outputs == 1:
             scores = np.stack([-scores[:, 0], scores[:, 0]], axis=1)
-        return self.classes_[allowed[scores[:, allowed].argmax(axis=1)]]
+        best = allowed[scores[:, allowed].argmax(axis=1)]
+        return np.asarray(self.classes_[best])
 
     def evaluate(self, text: str, label: Any) -> float:
-        """Return the score of one label for one text (the notes' evaluate(text, label))."""
+        """Return the score of one label for one text: the evaluate function of the notes."""
         column = int(self._columns([label])[0])
         score = self.artefact.scores([text])[0]
         if self.artefact.n_outputs == 1:
@@ -195,7 +200,7 @@ class TextClassifier:
         return float(score[column])
 
     def classify(self, text: str, labels: Iterable[Any] | None = None) -> Any:
-        """Return the best of some labels for one text (the notes' classify(text, labels))."""
+        """Return the best of some labels for one text: the classify function of the notes."""
         found = self.predict([text], labels)[0]
         return found.item() if isinstance(found, np.generic) else found
 
@@ -265,8 +270,7 @@ class TextClassifier:
         changed = {k: v for k, v in self.get_params().items() if v is not None and k != "model"}
         defaults = {"refit": True, "calibrate": True, "seed": 0}
         shown = ", ".join(f"{k}={v!r}" for k, v in changed.items() if defaults.get(k) != v)
-        model = repr(self.model) if isinstance(self.model, str) else repr(self.model)
-        return f"TextClassifier({model}{', ' if shown else ''}{shown})"
+        return f"TextClassifier({self.model!r}{', ' if shown else ''}{shown})"
 
     def _repr_html_(self) -> str:
         from linnet.explain import model_html
@@ -283,7 +287,9 @@ def _labels(classes: tuple[Any, ...]) -> npt.NDArray[Any]:
     return out
 
 
-def load(path: str | os.PathLike[str] | bytes, *, threads: int | None = None, verify: bool | None = None) -> TextClassifier:
+def load(
+    path: str | os.PathLike[str] | bytes, *, threads: int | None = None, verify: bool | None = None
+) -> TextClassifier:
     """Open a model file for prediction; it is mapped, not copied.
 
     A truncated, altered, foreign or newer file raises ModelFileError with one clear line.

@@ -96,7 +96,13 @@ class Explanation:
             "unknown_features": self.unknown,
             "words": [{"word": w, "value": v} for w, v in self.by_word()],
             "contributions": [
-                {"feature": c.feature, "block": c.block, "value": c.value, "count": c.count, "spans": [list(s) for s in c.spans]}
+                {
+                    "feature": c.feature,
+                    "block": c.block,
+                    "value": c.value,
+                    "count": c.count,
+                    "spans": [list(s) for s in c.spans],
+                }
                 for c in self.contributions
             ],
         }
@@ -153,7 +159,9 @@ def _parts(model: Artefact, text: str, output: int, sign: float) -> tuple[tuple[
     for b, block in enumerate(model.blocks):
         part = slice(begin, int(ends[b]))
         begin = int(ends[b])
-        slots, first, inverse, counts = np.unique(found[part], return_index=True, return_inverse=True, return_counts=True)
+        slots, first, inverse, counts = np.unique(
+            found[part], return_index=True, return_inverse=True, return_counts=True
+        )
         missing = slots < 0
         unknown += int(counts[missing].sum())
         rows = model.rows[slots]
@@ -171,7 +179,9 @@ def _parts(model: Artefact, text: str, output: int, sign: float) -> tuple[tuple[
                 a, size = int(starts[part][i]), int(lengths[part][i])
                 spans.append((int(at[a]), int(at[a + (size & ~EDGES if block.name == "chars" else size)])))
             flags = int(lengths[part][first[k]])
-            out.append(Contribution(folded(spans[0], flags, block), block.name, float(value[k]), int(counts[k]), tuple(spans)))
+            out.append(
+                Contribution(folded(spans[0], flags, block), block.name, float(value[k]), int(counts[k]), tuple(spans))
+            )
     out.sort(key=lambda c: (-abs(c.value), c.feature))
     return tuple(out), unknown
 
@@ -181,7 +191,16 @@ def _emit(model: Artefact, piece: Any) -> tuple[Any, Any, Any, Any]:
     ends = np.zeros(len(model.blocks), dtype=np.int64)
     while True:
         done = featurize.emit_chunk(
-            piece.data, piece.offsets, 0, 1, table(model.blocks), *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths, ends
+            piece.data,
+            piece.offsets,
+            0,
+            1,
+            table(model.blocks),
+            *scratch.cutting,
+            scratch.fps,
+            scratch.starts,
+            scratch.lengths,
+            ends,
         )
         if done == 1:
             n = int(ends[-1])
@@ -256,7 +275,12 @@ def _render_text(e: Explanation, n: int, color: bool) -> str:
     lines = ["".join(marked), "", f"{e.label}{against}: probability {e.probability:.3f}, score {e.score:+.4f}", ""]
     lines += _table("word", [(w, v, "") for w, v in e.by_word()], e, n)
     lines += ["", "the features behind it"]
-    lines += _table("feature", [(c.feature + (f" x{c.count}" if c.count > 1 else ""), c.value, c.block) for c in e.contributions], e, n // 2)
+    lines += _table(
+        "feature",
+        [(c.feature + (f" x{c.count}" if c.count > 1 else ""), c.value, c.block) for c in e.contributions],
+        e,
+        n // 2,
+    )
     if e.unknown:
         lines.append(f"{e.unknown:,} pieces of the text are not in the model and add nothing")
     return "\n".join(lines)
@@ -287,7 +311,9 @@ def _render_html(e: Explanation, n: int = 12) -> str:
             marked.append(safe)
         else:
             tone = "0,114,178" if weight > 0 else "213,94,0"  # blue for, orange against: safe for colour-blind readers
-            marked.append(f'<span style="background:rgba({tone},{0.15 + 0.5 * shade:.2f})" title="{weight:+.4f}">{safe}</span>')
+            marked.append(
+                f'<span style="background:rgba({tone},{0.15 + 0.5 * shade:.2f})" title="{weight:+.4f}">{safe}</span>'
+            )
     words = e.by_word()
     rows = "".join(_row(value, word) for word, value in words[:n])
     if len(words) > n:
@@ -308,14 +334,18 @@ def _render_html(e: Explanation, n: int = 12) -> str:
 
 
 def _row(value: float, name: str) -> str:
-    return f"<tr><td style='text-align:right'>{value:+.4f}</td><td style='text-align:left'>{html.escape(name)}</td></tr>"
+    return (
+        f"<tr><td style='text-align:right'>{value:+.4f}</td><td style='text-align:left'>{html.escape(name)}</td></tr>"
+    )
 
 
 def model_html(clf: TextClassifier) -> str:
     """Describe a fitted classifier in a notebook."""
     card = clf.card
     settings = "".join(
-        f"<tr><td>{html.escape(str(k))}</td><td>{html.escape(str(v))}</td></tr>" for k, v in card.get("settings", {}).items() if v is not None
+        f"<tr><td>{html.escape(str(k))}</td><td>{html.escape(str(v))}</td></tr>"
+        for k, v in card.get("settings", {}).items()
+        if v is not None
     )
     tops = "".join(
         f"<p><b>{html.escape(str(c))}</b>: {html.escape(', '.join(name for name, _ in clf.top_features(c, 12)))}</p>"

@@ -16,7 +16,6 @@ from linnet.features.blocks import Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
 from linnet.features.counting import Counted, Seen, Slots, count, count_known, names_of, thread_count
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
-from linnet.features.rows import Rows
 from linnet.solvers.report import Pass
 
 if TYPE_CHECKING:
@@ -60,7 +59,9 @@ def train(
     )  # fmt: skip
     log.chosen(choice)
 
-    final = np.arange(len(y_index)) if clf.refit or dev_rows is None else np.setdiff1d(np.arange(len(y_index)), dev_rows)
+    final = (
+        np.arange(len(y_index)) if clf.refit or dev_rows is None else np.setdiff1d(np.arange(len(y_index)), dev_rows)
+    )
     final_rows = rows if len(final) == len(y_index) else rows.take(final)
     final_weight = None if weight is None else weight[final]
     log.stage(f"fitting on {len(final):,} rows")
@@ -120,7 +121,8 @@ def _gather(
     dev_rows = None
     n_train = len(labels)
     if dev is not None:
-        more, dev_labels = _texts_and_labels(*(dev if isinstance(dev, tuple) else (dev, None)), "dev")
+        dev_texts, dev_y = dev if isinstance(dev, tuple) else (dev, None)
+        more, dev_labels = _texts_and_labels(dev_texts, dev_y, "dev")
         dev_rows = np.arange(n_train, n_train + len(dev_labels))
         pieces, labels = pieces + more, labels + dev_labels
     if sample_weight is None:
@@ -143,7 +145,9 @@ def _texts_and_labels(X: Any, y: Any, what: str) -> tuple[list[Piece], list[Any]
     if y is None:
         raise DataError(f"the {what} data needs labels: fit(texts, labels), or a Dataset from linnet.read")
     pieces = pieces_of(X)
-    labels = [v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))]
+    labels = [
+        v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))
+    ]
     n = sum(map(len, pieces))
     if n != len(labels):
         raise DataError(f"the {what} data has {n:,} texts but {len(labels):,} labels")
@@ -160,8 +164,10 @@ def _encode(labels: list[Any]) -> tuple[tuple[Any, ...], npt.NDArray[np.int32]]:
         kinds = sorted({type(v).__name__ for v in labels})
         raise DataError(f"labels must be of one kind, got {' and '.join(kinds)}") from None
     if len(classes) < 2:
-        raise DataError(f"every row has the label {classes[0]!r}; a classifier needs at least two") if classes else DataError(
-            "there are no training rows"
+        raise (
+            DataError(f"every row has the label {classes[0]!r}; a classifier needs at least two")
+            if classes
+            else DataError("there are no training rows")
         )
     number = {c: k for k, c in enumerate(classes)}
     return classes, np.fromiter((number[v] for v in labels), dtype=np.int32, count=len(labels))
@@ -193,7 +199,9 @@ def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, 
     none = np.zeros(0, np.uint64)
     if recipe.hash_bits:
         n = 1 << recipe.hash_bits
-        rows = count_known(pieces, blocks, none, 64 - recipe.hash_bits, np.zeros(0, np.int32), n, counting=counting, threads=threads)
+        rows = count_known(
+            pieces, blocks, none, 64 - recipe.hash_bits, np.zeros(0, np.int32), n, counting=counting, threads=threads
+        )
         empty = np.zeros(0, np.int32)
         return Counted(rows, none, Seen(empty, empty, empty, empty.astype(np.uint8))), 1
     counted = count(pieces, blocks, counting=counting, threads=threads)
@@ -209,7 +217,9 @@ def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, 
         keep = np.zeros(len(df), dtype=bool)
         keep[kept[np.argsort(-df[kept], kind="stable")[: recipe.max_features]]] = True
     if not keep.any():
-        raise DataError(f"no feature is left with min_df={min_df} and max_df={recipe.max_df:g}; lower min_df or add texts")
+        raise DataError(
+            f"no feature is left with min_df={min_df} and max_df={recipe.max_df:g}; lower min_df or add texts"
+        )
     if keep.all():
         return counted, min_df
     numbers = np.where(keep, np.cumsum(keep, dtype=np.int32) - 1, -1).astype(np.int32)
@@ -244,7 +254,7 @@ def _artefact(
     table.rows[slots.slot_of, 0] = weights.norm
     table.rows[slots.slot_of, 1:] = W
     named = _largest(np.abs(W).max(axis=1), NAMED_FEATURES)
-    name_bytes, name_offsets = names_of(pieces, blocks, counted.seen.take(named))
+    name_bytes, name_offsets = names_of(pieces, blocks, counted.seen.take(named), counted.fingerprints[named])
     return Artefact(
         classes, blocks, recipe.tf, recipe.normalise, table, 64 - bits, b, name_bytes, name_offsets, slots.slot_of[named],
         calibrated, card,
@@ -289,7 +299,9 @@ def _card(
             "max_df": recipe.max_df,
             "max_features": recipe.max_features,
             "hash_bits": recipe.hash_bits,
-            "class_weight": clf.class_weight if not isinstance(clf.class_weight, dict) else {str(k): v for k, v in clf.class_weight.items()},
+            "class_weight": clf.class_weight
+            if not isinstance(clf.class_weight, dict)
+            else {str(k): v for k, v in clf.class_weight.items()},
             "seed": clf.seed,
             **choice.best.settings,
         },

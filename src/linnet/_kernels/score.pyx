@@ -93,6 +93,9 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
                     with gil:
                         return d
                 m = emit(&s, block, &fps[0], NULL, NULL)
+                if hashing:   # features that share a column are one feature, as in training
+                    for i in range(m):
+                        fps[i] = (fps[i] >> shift) << shift
                 size = 16
                 bits = 4
                 while <int64_t>size < 2 * m:

@@ -62,7 +62,7 @@ class Verbs(click.Group):
 @click.version_option(__version__, prog_name="linnet")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def linnet(debug: bool) -> None:
-    """Labelled text to a small, fast, explainable classifier that says honestly how good it is.
+    r"""Labelled text to a small, fast, explainable classifier that says honestly how good it is.
 
     \b
     linnet demo                          the whole story on built-in data
@@ -96,5 +96,7 @@ def main() -> None:
     except MemoryError:
         if debug:
             raise
-        click.echo("linnet: out of memory; use fewer features (--max-features, --hash-bits) or a machine with more", err=True)
+        click.echo(
+            "linnet: out of memory; use fewer features (--max-features, --hash-bits) or a machine with more", err=True
+        )
         sys.exit(2)

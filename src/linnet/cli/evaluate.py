@@ -27,7 +27,7 @@ def evaluate(model: str, data: str, text: str | None, label: str | None, format_
 
     clf = load(model, threads=threads)
     rows = read_labelled(data, text, label, format_)
-    result = metrics.evaluate(rows.label.to_pylist(), clf.predict_proba(rows.text), [str(c) for c in clf.artefact.classes])
+    result = metrics.evaluate(rows.label_list(), clf.predict_proba(rows.text), [str(c) for c in clf.artefact.classes])
     if json_ is not None:
         content = json.dumps({"model": model, "data": data, **result.to_dict()}, indent=2, ensure_ascii=False)
         if json_ == "-":

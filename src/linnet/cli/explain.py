@@ -21,7 +21,9 @@ __all__ = ["explain"]
 @click.option("--color/--no-color", default=None, help="Colour the words; by default on a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--html", "as_html", is_flag=True, help="Print an HTML fragment.")
-def explain(model: str, text: str, label: str | None, top: int, color: bool | None, as_json: bool, as_html: bool) -> None:
+def explain(
+    model: str, text: str, label: str | None, top: int, color: bool | None, as_json: bool, as_html: bool
+) -> None:
     """Show what each word of TEXT (or standard input) adds to the score; the parts add up to it exactly.
 
     Blue speaks for the label, orange against it.

@@ -24,11 +24,14 @@ def info(model: str, top: int, as_json: bool) -> None:
         click.echo(json.dumps(card, indent=2, ensure_ascii=False))
         return
     size = Path(model).stat().st_size / 1e6
-    click.echo(f"{model}: {size:.1f} MB, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes, checksum right")
+    click.echo(
+        f"{model}: {size:.1f} MB, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes, checksum right"
+    )
     data = card["data"]
     click.echo(f"trained on {data['rows_fitted']:,} rows of {data['source']} by linnet {card['linnet']}")
     click.echo("settings: " + ", ".join(f"{k}={v}" for k, v in card["settings"].items() if v is not None))
     choice = card["choice"]
-    click.echo(f"held-out accuracy {choice['accuracy']:.4f} on {choice['rows']:,} rows, {choice['folds']} fold(s), {len(choice['tried'])} settings tried")
+    tried = f"{choice['folds']} fold(s), {len(choice['tried'])} settings tried"
+    click.echo(f"held-out accuracy {choice['accuracy']:.4f} on {choice['rows']:,} rows, {tried}")
     for label in clf.artefact.classes[: 20 if top else 0]:
         click.echo(f"  {label}: " + ", ".join(name for name, _ in clf.top_features(label, top)))

@@ -17,14 +17,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def columns(f: F) -> F:
     """Add --text, --label and --format."""
-    f = click.option("--format", "format_", metavar="NAME", help="csv, tsv, jsonl, parquet, arrow, fasttext, text, folder; found by itself.")(f)
+    f = click.option(
+        "--format",
+        "format_",
+        metavar="NAME",
+        help="csv, tsv, jsonl, parquet, arrow, fasttext, text, folder; found by itself.",
+    )(f)
     f = click.option("--label", metavar="COL", help="The label column; found by name or content if not given.")(f)
     return click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")(f)
 
 
 def threads(f: F) -> F:
     """Add --threads."""
-    return click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads; all cores by default. Never changes the result.")(f)
+    return click.option(
+        "--threads",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Threads; all cores by default. Never changes the result.",
+    )(f)
 
 
 def say(text: str = "") -> None:

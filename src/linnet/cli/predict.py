@@ -27,7 +27,11 @@ ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", 
 @click.argument("source", metavar="[INPUT|-]", default="-")
 @click.option("--proba", is_flag=True, help="Also write the probability of each class.")
 @click.option("--out", metavar="F", help="Write to F (.csv, .tsv, .jsonl, .txt); standard output by default.")
-@click.option("--to", type=click.Choice(["lines", "csv", "tsv", "jsonl"]), help="The form of the output; by the ending of F, else lines.")
+@click.option(
+    "--to",
+    type=click.Choice(["lines", "csv", "tsv", "jsonl"]),
+    help="The form of the output; by the ending of F, else lines.",
+)
 @click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")
 @click.option("--format", "format_", metavar="NAME", help="The form of the input; found by itself if not given.")
 @threads
@@ -47,7 +51,7 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
     if proba and form == "lines":
         raise LinnetError("--proba needs columns: choose --to csv, tsv or jsonl")
     write = _writer(form, [str(c) for c in clf.artefact.classes], proba)
-    done, empty, broken = 0, 0, 0
+    done, broken = 0, 0
     with _opened(out) as sink:
         sink.write(write.head)
         for batch in stream(source, text=text, format=format_):
@@ -96,9 +100,14 @@ def _writer(form: str, classes: list[str], proba: bool) -> _Writer:
     def rows(best: Any, P: Any) -> bytes:
         if not proba:
             top = P.max(axis=1)
-            return "".join([f"{quoted[k]}{comma}{p:.6f}\n" for k, p in zip(best.tolist(), top.tolist(), strict=True)]).encode()
+            return "".join(
+                [f"{quoted[k]}{comma}{p:.6f}\n" for k, p in zip(best.tolist(), top.tolist(), strict=True)]
+            ).encode()
         return "".join(
-            [f"{quoted[k]}{comma}{p[k]:.6f}{comma}{comma.join([f'{v:.6f}' for v in p])}\n" for k, p in zip(best.tolist(), P.tolist(), strict=True)]
+            [
+                f"{quoted[k]}{comma}{p[k]:.6f}{comma}{comma.join([f'{v:.6f}' for v in p])}\n"
+                for k, p in zip(best.tolist(), P.tolist(), strict=True)
+            ]
         ).encode()
 
     return _Writer(head.encode(), rows)

@@ -40,7 +40,9 @@ class Progress:
             self.bars.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._close_passes()
         if self.bars is not None:
             self.bars.stop()
@@ -72,8 +74,12 @@ class Progress:
             if self.bars is not None:
                 self.bars.update(self.task, total=max(event.total, event.done), completed=event.done)
         elif event.kind == "chosen":
-            self._line(f"  chosen: {event.text} (dev accuracy {event.values['dev_accuracy']:.4f} on {event.values['dev_rows']:,} rows)")
+            self._line(
+                f"  chosen: {event.text} (dev accuracy {event.values['dev_accuracy']:.4f} on {event.values['dev_rows']:,} rows)"
+            )
         elif event.kind == "pass":
             self.last = event
             if self.bars is not None:
-                self.bars.update(self.task, completed=event.done, note=f"pass {event.done} loss {event.values['loss']:.4g}")
+                self.bars.update(
+                    self.task, completed=event.done, note=f"pass {event.done} loss {event.values['loss']:.4g}"
+                )

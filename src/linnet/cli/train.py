@@ -22,12 +22,16 @@ __all__ = ["train"]
 @click.option("--dev", metavar="FILE", help="Choose settings on this file.")
 @click.option("--test", metavar="FILE", help="Test on this file; a tenth of DATA if not given.")
 @columns
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed and input, same model, to the byte.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed and input, same model, to the byte."
+)
 @threads
 @click.option("--C", "cost", type=float, metavar="C", help="Fix C instead of choosing it (svm, logistic).")
 @click.option("--alpha", type=float, metavar="A", help="Fix the smoothing instead of choosing it (nb).")
 @click.option("--ratio", type=float, metavar="P", help="Fix the power of the log-count ratio; 0 leaves it out.")
-@click.option("--tf", type=click.Choice(["presence", "count", "sublinear"]), help="How often a feature counts in a text.")
+@click.option(
+    "--tf", type=click.Choice(["presence", "count", "sublinear"]), help="How often a feature counts in a text."
+)
 @click.option("--idf/--no-idf", default=None, help="Weigh rare features more.")
 @click.option("--min-df", type=click.IntRange(1), metavar="N", help="Drop features seen in fewer documents.")
 @click.option("--max-df", type=float, metavar="SHARE", help="Drop features seen in more than this share of documents.")
@@ -35,7 +39,9 @@ __all__ = ["train"]
 @click.option("--hash-bits", type=click.IntRange(8, 28), metavar="N", help="No vocabulary: hash into 2^N columns.")
 @click.option("--class-weight", type=click.Choice(["balanced"]), help="Let rare classes count as much as common ones.")
 @click.option("--unusable", metavar="F.csv", help="Write the rows that could not be used to this file.")
-@click.option("--json", "json_", metavar="F", help="Write what was chosen and the test scores as JSON (- for standard output).")
+@click.option(
+    "--json", "json_", metavar="F", help="Write what was chosen and the test scores as JSON (- for standard output)."
+)
 @click.option("--quiet", "-q", is_flag=True, help="No news, only the result.")
 def train(data: str, **options: Any) -> None:
     """Train a classifier on DATA and save it.
@@ -97,7 +103,9 @@ def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
     if test is not None:
         return rows, dev, test
     if len(rows) < 10:
-        raise LinnetError(f"{rows.source}: {len(rows)} usable rows are too few to hold some out for a test; give --test FILE or more rows")
+        raise LinnetError(
+            f"{rows.source}: {len(rows)} usable rows are too few to hold some out for a test; give --test FILE or more rows"
+        )
     if dev is not None or len(rows) < FEW_ROWS:
         fit_on, test = rows.split(options["seed"], (0.9, 0.1))
         how = f"dev from {options['dev']}" if dev is not None else "settings chosen by 5 folds"
@@ -111,19 +119,25 @@ def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
 def _test(clf: Any, test: Any) -> Any:
     from linnet.evaluate import evaluate
 
-    return evaluate(test.label.to_pylist(), clf.predict_proba(test.text), clf.classes_.tolist())
+    return evaluate(test.label_list(), clf.predict_proba(test.text), clf.classes_.tolist())
 
 
 def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool) -> None:
     size = out.stat().st_size / 1e6
     if json_ is not None:
-        content = json.dumps({"model": str(out), "card": clf.card, "test": result.to_dict()}, indent=2, ensure_ascii=False)
+        content = json.dumps(
+            {"model": str(out), "card": clf.card, "test": result.to_dict()}, indent=2, ensure_ascii=False
+        )
         if json_ == "-":
             click.echo(content)
             return
         Path(json_).write_text(content + "\n", encoding="utf-8")
     low, high = result.accuracy_interval
-    click.echo(f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}")
-    click.echo(f"saved {out} ({size:.1f} MB, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes)")
+    click.echo(
+        f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}"
+    )
+    click.echo(
+        f"saved {out} ({size:.1f} MB, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes)"
+    )
     if not quiet:
         say(f'next: linnet explain {out} "a text"   linnet predict {out} FILE   linnet info {out}')

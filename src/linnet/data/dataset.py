@@ -75,6 +75,13 @@ class Dataset:
         """
         return sorted(self.counts)
 
+    def label_list(self) -> list[str]:
+        """Return the label of every row; a data set without labels is refused."""
+        if self.label is None:
+            raise DataError(f"{self.source}: has no labels; name the label column")
+        labels: list[str] = self.label.to_pylist()
+        return labels
+
     @property
     def counts(self) -> dict[str, int]:
         """How often each label occurs, by label.

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from importlib.resources import files
 
 from linnet.data import Dataset
@@ -22,8 +23,8 @@ def load(name: str) -> tuple[Dataset, Dataset, Dataset]:
     """Return the train, dev and test parts of a built-in data set."""
     if name not in NAMES:
         raise DataError(nearest("data set", name, NAMES))
-    with (files(__name__) / f"{name}.csv").open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
+    content = (files(__name__) / f"{name}.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(content, newline="")))
 
     def part(split: str) -> Dataset:
         mine = [r for r in rows if r["split"] == split]

@@ -65,12 +65,23 @@ class Block:
         return ":".join([self.name, grams, *extra]) + (f"*{self.weight:g}" if self.weight != 1 else "")
 
     def __repr__(self) -> str:
-        changed = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("low", "high") and getattr(self, f.name) != f.default}
+        changed = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("low", "high") and getattr(self, f.name) != f.default
+        }
         return f"{type(self).__name__}({', '.join([str(self.low), str(self.high), *(f'{k}={v!r}' for k, v in changed.items())])})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as plain values, for the model file."""
-        return {"block": self.name, "low": self.low, "high": self.high, "tokens": self.tokens, "case": self.case, "weight": self.weight}
+        return {
+            "block": self.name,
+            "low": self.low,
+            "high": self.high,
+            "tokens": self.tokens,
+            "case": self.case,
+            "weight": self.weight,
+        }
 
 
 class Words(Block):

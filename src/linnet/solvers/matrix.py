@@ -45,7 +45,9 @@ class Matrix:
         values = self.values if len(self.values) else np.ones(len(self.indices), dtype=self.values.dtype)
         if self.scale is not None:
             values = values * np.repeat(self.scale, np.diff(self.indptr)).astype(values.dtype)
-        return Matrix(np.ascontiguousarray(self.indptr[:: self.n_blocks]), self.indices, values, self.n_features, self.gain)
+        return Matrix(
+            np.ascontiguousarray(self.indptr[:: self.n_blocks]), self.indices, values, self.n_features, self.gain
+        )
 
     @classmethod
     def from_dense(cls, X: npt.NDArray[Any]) -> Matrix:
@@ -53,7 +55,9 @@ class Matrix:
         rows, columns = np.nonzero(X)
         indptr = np.zeros(len(X) + 1, dtype=np.int64)
         np.cumsum(np.bincount(rows, minlength=len(X)), out=indptr[1:])
-        return cls(indptr, columns.astype(np.int32), np.ascontiguousarray(X[rows, columns], dtype=np.float64), X.shape[1])
+        return cls(
+            indptr, columns.astype(np.int32), np.ascontiguousarray(X[rows, columns], dtype=np.float64), X.shape[1]
+        )
 
     @classmethod
     def from_scipy(cls, X: Any) -> Matrix:

@@ -26,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 MOST_PRODUCTS = 250  # in one step
 SUFFICIENT = 1e-4  # of the decrease that the slope promises
 SHORTEST = 2.0**-30
+FLAT = 1e-14
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,15 @@ def minimise(
             if step is None:
                 stuck = True
                 break
-            w, there = step
-            g = there.gradient()
-            before, size = size, float(np.linalg.norm(g))
+            tried, there = step
+            g_there = there.gradient()
+            before, size_there = size, float(np.linalg.norm(g_there))
             # at the end of the digits the value stands still; go on only while the gradient still shrinks
-            stuck = here.value - there.value <= _rounding(here.value) and size > 0.5 * before
-            here = there
+            if here.value - there.value <= _rounding(here.value):
+                stuck = size_there > 0.5 * before
+                if size_there >= before:
+                    break
+            w, here, g, size = tried, there, g_there, size_there
             if on_step is not None:
                 on_step(steps, here.value, size / first, w)
     except KeyboardInterrupt:
@@ -112,7 +116,7 @@ def _direction(
         Hp = product(p)
         used += 1
         curvature = float(p @ Hp)
-        if curvature <= 0.0:  # flat to the last digit: what we have is all there is
+        if curvature <= FLAT * float(p @ (preconditioner * p)):  # no curvature that rounding could not have made
             break
         alpha = rz / curvature
         d += alpha * p

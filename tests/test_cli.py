@@ -1,0 +1,219 @@
+"""The command line, run as a user runs it: a real process, real files, exit codes, what goes to which stream."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from linnet import __version__
+from linnet.datasets import load
+
+TRAIN, DEV, TEST = load("reviews")
+
+
+def run(*arguments, stdin=None, cwd=None, env=None):
+    command = [sys.executable, "-m", "linnet", *map(str, arguments)]
+    return subprocess.run(
+        command, input=stdin, capture_output=True, cwd=cwd, timeout=120, env={**os.environ, **(env or {})}, check=False
+    )
+
+
+def write(path, data):
+    with path.open("w", encoding="utf-8", newline="") as f:
+        rows = csv.writer(f)
+        rows.writerow(["label", "text"])
+        rows.writerows(zip(data.label.to_pylist(), data.text.to_pylist(), strict=True))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    write(folder / "train.csv", TRAIN)
+    write(folder / "test.csv", TEST)
+    done = run("train", "train.csv", "--features", "words:1-2", "--out", "m.linnet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_train_says_what_it_did(folder):
+    done = run("train", "train.csv", "--test", "test.csv", "--features", "words:1", "--json", "r.json", cwd=folder)
+    assert done.returncode == 0
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert out.startswith("test accuracy 0.")
+    assert "saved train.linnet" in out
+    assert "text column 'text'" in err
+    assert "dev accuracy" in err
+    assert "passes, loss" in err
+    result = json.loads((folder / "r.json").read_text())
+    assert result["test"]["n"] == len(TEST)
+    assert result["card"]["settings"]["features"] == "words:1"
+
+
+def test_train_splits_by_itself_and_is_reproducible(folder):
+    a = run("train", "train.csv", "--features", "words:1", "--out", "a.linnet", "--threads", "1", "-q", cwd=folder)
+    b = run("train", "train.csv", "--features", "words:1", "--out", "b.linnet", "--threads", "2", "-q", cwd=folder)
+    assert a.returncode == b.returncode == 0
+    assert (folder / "a.linnet").read_bytes() == (folder / "b.linnet").read_bytes()
+    assert b"on 56 rows" in a.stdout
+
+
+def test_predict_pipes(folder):
+    done = run("predict", "m.linnet", stdin=b"a wonderful book\na dull, boring mess\n\n", cwd=folder)
+    assert done.returncode == 0
+    lines = done.stdout.decode().splitlines()
+    assert len(lines) == 3
+    assert set(lines) <= {"positive", "negative"}
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "txt"])
+def test_predict_writes_whole_files_of_each_form(folder, ending):
+    done = run("predict", "m.linnet", "test.csv", "--out", f"p.{ending}", cwd=folder)
+    assert done.returncode == 0
+    lines = (folder / f"p.{ending}").read_text().splitlines()
+    assert len(lines) == len(TEST) + (ending in ("csv", "tsv"))
+    if ending == "jsonl":
+        assert set(json.loads(lines[0])) == {"label", "probability"}
+    if ending == "csv":
+        assert lines[0] == "label,probability"
+    assert not list(folder.glob(".*part"))
+
+
+def test_predict_probabilities(folder):
+    done = run("predict", "m.linnet", "test.csv", "--proba", "-q", cwd=folder)
+    rows = list(csv.DictReader(done.stdout.decode().splitlines()))
+    assert list(rows[0]) == ["label", "probability", "p_negative", "p_positive"]
+    for row in rows:
+        assert abs(float(row["p_negative"]) + float(row["p_positive"]) - 1) < 1e-5
+        assert float(row[f"p_{row['label']}"]) == float(row["probability"])
+
+
+def test_predict_reads_gzip_and_survives_a_closed_pipe(folder):
+    (folder / "many.txt.gz").write_bytes(gzip.compress(b"some words to label\n" * 50_000))
+    command = f"{sys.executable} -m linnet predict m.linnet many.txt.gz | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, cwd=folder, timeout=120, check=False)
+    assert done.stdout.decode().strip() in ("positive", "negative")
+    assert b"Traceback" not in done.stderr
+
+
+def test_evaluate(folder):
+    done = run("evaluate", "m.linnet", "test.csv", "--json", "-", cwd=folder)
+    assert done.returncode == 0
+    result = json.loads(done.stdout)
+    for key in ("accuracy", "macro_f1", "micro_f1", "log_loss", "confusion", "per_class", "n"):
+        assert key in result, sorted(result)
+    done = run("evaluate", "m.linnet", "test.csv", cwd=folder)
+    assert b"precision" in done.stdout
+
+
+def test_explain(folder):
+    done = run("explain", "m.linnet", "not a dull page in this wonderful book", cwd=folder)
+    assert b"= score" in done.stdout
+    assert b"\x1b[" not in done.stdout
+    coloured = run("explain", "m.linnet", "a dull page", "--color", cwd=folder)
+    assert b"\x1b[" in coloured.stdout
+    found = json.loads(run("explain", "m.linnet", "--json", "a dull page", cwd=folder).stdout)
+    assert abs(found["bias"] + sum(c["value"] for c in found["contributions"]) - found["score"]) < 1e-6
+
+
+def test_info(folder):
+    done = run("info", "m.linnet", cwd=folder)
+    assert b"checksum right" in done.stdout
+    assert json.loads(run("info", "m.linnet", "--json", cwd=folder).stdout)["linnet"] == __version__
+
+
+def test_demo_tells_the_whole_story(tmp_path):
+    done = run("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    out = done.stdout.decode()
+    for word in ("svm", "logistic", "nb", "95 % interval", "= score", "What to try next"):
+        assert word in out
+    assert (tmp_path / "reviews.linnet").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "missing.csv"], "missing.csv"),
+        (["train", "empty.csv"], "empty"),
+        (["train", "picture.png"], "picture.png"),
+        (["train", "train.csv", "--label", "lable"], "did you mean 'label'"),
+        (["train", "train.csv", "--model", "svn"], "did you mean 'svm'"),
+        (["train", "train.csv", "--out", "no/such/folder/m.linnet"], "folder"),
+        (["train", "one.csv"], "label"),
+        (["predict", "train.csv", "test.csv"], "train.csv"),
+        (["predict", "m.linnet", "missing.csv"], "missing.csv"),
+        (["predict", "cut.linnet", "test.csv"], "cut.linnet"),
+        (["evaluate", "m.linnet", "empty.csv"], "empty"),
+        (["explain", "m.linnet", " "], "no text"),
+        (["trian", "train.csv"], "did you mean 'train'"),
+    ],
+)
+def test_errors_are_one_line_and_exit_2(folder, arguments, message):
+    (folder / "empty.csv").write_bytes(b"")
+    (folder / "one.csv").write_text("text\nsome words\nother words\n")
+    (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8)
+    (folder / "cut.linnet").write_bytes((folder / "m.linnet").read_bytes()[:5000])
+    done = run(*arguments, cwd=folder)
+    err = done.stderr.decode()
+    assert done.returncode == 2, err
+    assert message in err
+    assert "Traceback" not in err
+    assert err.count("\nlinnet:") + err.startswith("linnet:") == 1
+    assert "Traceback" in run("--debug", *arguments, cwd=folder).stderr.decode()
+
+
+def test_unusable_rows_are_kept_aside(folder):
+    lines = (folder / "train.csv").read_text().splitlines()
+    (folder / "dirty.csv").write_text("\n".join([*lines, "positive,", ",no label here", "a,b,c,d"]) + "\n")
+    done = run("train", "dirty.csv", "--features", "words:1", "--unusable", "aside.csv", "-q", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    aside = list(csv.DictReader((folder / "aside.csv").open()))
+    assert len(aside) == 3
+    assert b"3 unusable" in done.stderr
+
+
+def test_version_imports_no_numpy_and_predict_neither_scipy_nor_sklearn(folder):
+    probe = "import sys; from linnet.cli import main\ntry: main()\nfinally: print(sorted({m.split('.')[0] for m in sys.modules}), file=sys.stderr)"
+
+    def modules(*arguments, stdin=None):
+        done = subprocess.run(
+            [sys.executable, "-c", probe, *arguments],
+            capture_output=True,
+            cwd=folder,
+            input=stdin,
+            timeout=60,
+            check=False,
+        )
+        return done.stderr.decode()
+
+    heavy = modules("--version")
+    assert "'numpy'" not in heavy
+    assert "'pyarrow'" not in heavy
+    heavy = modules("predict", "m.linnet", "-", stdin=b"some words\n")
+    for name in ("scipy", "sklearn", "pandas", "polars", "rich"):
+        assert f"'{name}'" not in heavy
+
+
+def test_interrupt_while_training_saves_a_model(folder):
+    """Ctrl-C in the search ends it; the model is fitted with the best settings so far and saved."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "linnet", "train", "train.csv", "--model", "logistic", "--out", "stopped.linnet"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    seen = b""
+    began = time.monotonic()
+    while b"dev accuracy" not in seen and time.monotonic() - began < 60:
+        seen += process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert b"saved stopped.linnet" in out

@@ -1,0 +1,120 @@
+"""Dual coordinate descent: optimality conditions, the duality gap, gains, present features, interrupts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from generated import rows
+from linnet.solvers import dual
+from linnet.solvers.losses import SquaredHinge
+from linnet.solvers.matrix import Matrix
+from linnet.solvers.newton import minimise
+from linnet.solvers.objective import Objective
+
+
+def solved(squared=True, tol=1e-9, classes=2, C=1.0, **extra):
+    X, y = rows(n=80, classes=classes)
+    M = Matrix.from_dense(X)
+    signs = np.where(y[None, :] == np.arange(classes)[:, None], 1, -1).astype(np.int8)[classes == 2 :]
+    costs = np.full((1, len(y)), C) * np.random.default_rng(3).uniform(0.5, 2.0, len(y))
+    p = dual.Problem(M.indptr, M.indices, M.values, signs, M.n_features, costs, **extra)
+    return X, signs, costs[0], dual.solve(p, squared=squared, tol=tol, max_passes=20_000)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("squared", [True, False])
+def test_optimality_conditions_and_duality_gap(squared, C):
+    X, signs, costs, (W, b, states) = solved(squared, C=C)
+    t, alpha, w = signs[0].astype(float), states[0].alpha, W[0]
+    np.testing.assert_allclose(w, X.T @ (alpha * t), atol=1e-9 * max(1, C))  # w is a sum of rows
+    np.testing.assert_allclose(b[0], alpha @ t, atol=1e-9 * max(1, C))
+    slack = 1 - t * (X @ w + b[0])
+    if squared:
+        np.testing.assert_allclose(alpha, 2 * costs * np.maximum(slack, 0), atol=1e-7 * max(1, C))
+        primal = costs @ np.maximum(slack, 0) ** 2
+        dual_value = alpha.sum() - np.sum(alpha**2 / (4 * costs))
+    else:
+        inside = (alpha > 1e-9) & (alpha < costs - 1e-9)
+        assert np.abs(slack[inside]).max(initial=0) < 1e-7
+        assert (slack[alpha <= 0] <= 1e-7).all()
+        assert (slack[alpha >= costs] >= -1e-7).all()
+        primal = costs @ np.maximum(slack, 0)
+        dual_value = alpha.sum()
+    penalty = (w @ w + b[0] ** 2) / 2
+    gap = (penalty + primal) - (dual_value - penalty)
+    assert abs(gap) <= 1e-8 * (penalty + primal)
+
+
+def test_agrees_with_newton_on_the_primal():
+    """Two solvers that share nothing: coordinates of the dual, and Newton steps on the primal."""
+    X, signs, costs, (W, b, _) = solved(classes=3)
+    with_one = np.hstack([X, np.ones((len(X), 1))])
+    for c in range(3):
+        y = (signs[c] > 0).astype(np.int32)
+        f = Objective(Matrix.from_dense(with_one), y, costs, SquaredHinge(), 1, fit_intercept=False)
+        w = minimise(f, np.zeros(f.size), tol=1e-12).w
+        np.testing.assert_allclose(np.append(W[c], b[c]), w, atol=1e-7)
+
+
+def test_gain_is_a_change_of_features():
+    """u = g w on x is w on g x; with the last feature off, its weight is zero."""
+    X, y = rows(n=80, classes=2)
+    gain = np.random.default_rng(0).uniform(0.2, 2.0, X.shape[1])
+    gain[-1] = 0.0
+    signs, C = np.where(y == 1, 1, -1).astype(np.int8)[None], np.ones((1, len(y)))
+    M, scaled = Matrix.from_dense(X), Matrix.from_dense(X * gain)
+    folded = dual.Problem(M.indptr, M.indices, M.values, signs, X.shape[1], C, weight=gain[None])
+    plain = dual.Problem(scaled.indptr, scaled.indices, scaled.values, signs, X.shape[1], C)
+    u, b, _ = dual.solve(folded, tol=1e-10, max_passes=5000)
+    w, b2, _ = dual.solve(plain, tol=1e-10, max_passes=5000)
+    np.testing.assert_allclose(u, w * gain, atol=1e-9)
+    np.testing.assert_allclose(b, b2, atol=1e-9)
+
+
+def test_present_features_need_no_values():
+    rng = np.random.default_rng(1)
+    present = rng.random((50, 12)) < 0.4
+    y = np.where(present[:, 0] ^ (rng.random(50) < 0.1), 1, -1).astype(np.int8)[None]
+    indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    indices = np.nonzero(present)[1].astype(np.int32)
+    scale = 1 / np.sqrt(np.maximum(present.sum(axis=1), 1)).astype(np.float64)
+    C = np.ones((1, 50))
+    values = np.repeat(scale, np.diff(indptr))
+    short = dual.Problem(indptr, indices, np.zeros(0), y, 12, C, scale=scale)
+    a, _, _ = dual.solve(short, tol=1e-10)
+    b, _, _ = dual.solve(dual.Problem(indptr, indices, values, y, 12, C), tol=1e-10)
+    np.testing.assert_allclose(a, b, atol=1e-8)
+
+
+def test_rows_of_weight_zero_are_not_visited():
+    X, signs, costs, (W, b, states) = solved(rows=np.arange(10, dtype=np.int32))
+    assert (states[0].alpha[10:] == 0).all()
+
+
+def test_threads_do_not_change_the_answer():
+    X, y = rows(n=80, classes=4)
+    M = Matrix.from_dense(X)
+    signs = np.where(y[None, :] == np.arange(4)[:, None], 1, -1).astype(np.int8)
+    p = dual.Problem(M.indptr, M.indices, M.values, signs, M.n_features, np.ones((1, 80)))
+    one, two = dual.solve(p, tol=0.01), dual.solve(p, tol=0.01, threads=3)
+    assert one[0].tobytes() == two[0].tobytes()
+
+
+def test_interrupt_keeps_the_weights():
+    X, y = rows(n=80, classes=2)
+    M = Matrix.from_dense(X)
+    p = dual.Problem(
+        M.indptr, M.indices, M.values, np.where(y == 1, 1, -1).astype(np.int8)[None], M.n_features, np.ones((1, 80))
+    )
+    seen = []
+
+    def stop(news, weights):
+        seen.append((news, weights()))
+        if news.number == 3:
+            raise KeyboardInterrupt
+
+    W, _, _ = dual.solve(p, tol=1e-12, on_pass=stop)
+    assert [news.number for news, _ in seen] == [1, 2, 3]
+    np.testing.assert_array_equal(W, seen[-1][1][0])
+    assert seen[0][0].violation > seen[2][0].violation > 0
