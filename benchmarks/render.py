@@ -1,7 +1,7 @@
-"""The result of peers.py as Markdown tables: `python benchmarks/render.py [RESULT.json] [--readme README.md]`.
+"""The results of peers.py and accuracy.py as Markdown tables: `python benchmarks/render.py [--readme README.md]`.
 
-Writes them between the lines `<!-- peers:begin -->` and `<!-- peers:end -->` of README.md. `--check` writes nothing and
-fails where the README is not up to date.
+Writes them between the lines `<!-- peers:begin -->` and `<!-- peers:end -->`, and `<!-- accuracy:begin -->` and
+`<!-- accuracy:end -->`, of README.md. `--check` writes nothing and fails where the README is not up to date.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-BEGIN, END = "<!-- peers:begin -->", "<!-- peers:end -->"
 US = "linnet"
 
 COLUMNS = (  # measurement, heading, format, whether a ratio to linnet is told
@@ -100,31 +99,44 @@ def tables(result: dict[str, Any]) -> str:
     return "\n\n".join([*parts, footnote(result)])
 
 
-def placed(readme: str, text: str) -> str:
+def accuracy_table(result: dict[str, Any]) -> str:
+    """One row a data set: accuracy of `linnet train` with no flags."""
+    lines = ["| data | accuracy, % | rows tested | features | C | p | model, MB |", "|---|---:|---:|---|---|---|---:|"]
+    for row in result["results"]:
+        C, p = (", ".join(f"{v:g}" for v in row[name]) for name in ("C", "ratio"))
+        cells = [row["title"], f"{row['accuracy']:.2f}", f"{row['rows']:,}", f"`{row['features']}`", C, p]
+        lines.append("| " + " | ".join([*cells, f"{row['megabytes']:.1f}"]) + " |")
+    machine = result["machine"]
+    lines.append(
+        f"\n{result['date']}, linnet {machine['linnet']}, Python {machine['python']}; settings chosen by each run."
+    )
+    return "\n".join(lines)
+
+
+def placed(readme: str, name: str, text: str) -> str:
     """The README with the text between its markers."""
-    if readme.count(BEGIN) != 1 or readme.count(END) != 1 or readme.index(BEGIN) > readme.index(END):
-        raise ValueError(f"the README must hold {BEGIN} and, after it, {END}, once each")
-    head, rest = readme.split(BEGIN)
-    return f"{head}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}"
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    if readme.count(begin) != 1 or readme.count(end) != 1 or readme.index(begin) > readme.index(end):
+        raise ValueError(f"the README must hold {begin} and, after it, {end}, once each")
+    head, rest = readme.split(begin)
+    return f"{head}{begin}\n{text}\n{end}{rest.split(end)[1]}"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Write the benchmark tables into README.md")
-    parser.add_argument("result", type=Path, nargs="?", default=HERE / "peers.json")
+    parser.add_argument("--peers", type=Path, default=HERE / "results" / "peers.json")
+    parser.add_argument("--accuracy", type=Path, default=HERE / "results" / "accuracy.json")
     parser.add_argument("--readme", type=Path, default=HERE.parent / "README.md")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the README is out of date")
     options = parser.parse_args(arguments)
-    for path, remedy in (
-        (options.result, "run python benchmarks/peers.py --json FILE"),
-        (options.readme, "give --readme"),
-    ):
+    before = after = options.readme.read_text(encoding="utf-8")
+    for name, path, render in (("peers", options.peers, tables), ("accuracy", options.accuracy, accuracy_table)):
         if not path.is_file():
-            parser.error(f"no file {path}; {remedy}")
-    before = options.readme.read_text(encoding="utf-8")
-    try:
-        after = placed(before, tables(json.loads(options.result.read_text())))
-    except ValueError as error:
-        parser.error(f"{options.readme}: {error}")
+            parser.error(f"no file {path}; run python benchmarks/{name}.py --json {path}")
+        try:
+            after = placed(after, name, render(json.loads(path.read_text(encoding="utf-8"))))
+        except ValueError as error:
+            parser.error(f"{options.readme}: {error}")
     if options.check:
         return int(before != after)
     options.readme.write_text(after, encoding="utf-8")

@@ -182,7 +182,10 @@ def test_unusable_rows_are_kept_aside(folder):
 
 
 def test_version_imports_no_numpy_and_predict_neither_scipy_nor_sklearn(folder):
-    probe = "import sys; from linnet.cli import main\ntry: main()\nfinally: print(sorted({m.split('.')[0] for m in sys.modules}), file=sys.stderr)"
+    probe = (
+        "import sys; from linnet.cli import main\ntry: main()\n"
+        "finally: print(sorted({m.split('.')[0] for m in sys.modules}), file=sys.stderr)"
+    )
 
     def modules(*arguments, stdin=None):
         done = subprocess.run(

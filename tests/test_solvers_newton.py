@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -118,7 +120,7 @@ def test_newton_knows_nothing_but_the_problem():
     found = minimise(valley, np.array([-1.2, 1.0]), tol=1e-10, on_step=lambda *news: seen.append(news))
     np.testing.assert_allclose(found.w, [1.0, 1.0], atol=1e-8)
     assert [n for n, *_ in seen] == list(range(1, found.steps + 1))
-    assert all(a[1] >= b[1] for a, b in zip(seen[:-1], seen[1:], strict=True))
+    assert all(a[1] >= b[1] for a, b in pairwise(seen))
 
 
 def test_newton_starts_at_the_optimum():

@@ -193,9 +193,9 @@ class Artefact:
             )  # fmt: skip
             model._check()
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise ModelFileError(
-                f"{'the bytes given' if isinstance(path, bytes) else os.fspath(path)}: the model file does not hold a linnet text model ({error}); train it again"
-            ) from error
+            where = "the bytes given" if isinstance(path, bytes) else os.fspath(path)
+            problem = f"the model file does not hold a linnet text model ({error})"
+            raise ModelFileError(f"{where}: {problem}; train it again") from error
         return model
 
     def _check(self) -> None:

@@ -26,9 +26,9 @@ __all__ = ["Candidate", "Choice", "choose", "fit_weighted", "folds_for"]
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds
 LITTLE_WORK = 20_000_000
-MOST_ENTRIES = 1_500_000  # entries of the training part that candidates are tried on, where rows are many
-LEAST_ROWS = 4_000
-MOST_DEV = 4_000
+MOST_ENTRIES = 1_000_000  # entries of the training part that candidates are tried on, where rows are many
+LEAST_ROWS = 3_000
+MOST_DEV = 3_000
 
 Indices = npt.NDArray[np.int64]
 OnPass = Callable[[Pass, Callable[[], Any]], None]
@@ -139,9 +139,11 @@ def _scores(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any
     return scores
 
 
-def _axes(recipe: Recipe) -> list[tuple[str, tuple[Any, ...]]]:
+def _axes(recipe: Recipe, many: bool) -> list[tuple[str, tuple[Any, ...]]]:
+    """Return the settings to try, where to start first."""
     axes: list[tuple[str, tuple[Any, ...]]] = [*recipe.grid, ("ratio", recipe.ratio)]
-    return [(name, values) for name, values in axes if values]
+    first = dict(recipe.many) if many else {}
+    return [(name, (first[name], *values) if first.get(name) in values else values) for name, values in axes if values]
 
 
 def _clearly_better(new: Candidate, old: Candidate) -> bool:
@@ -166,8 +168,8 @@ def _walk(axes: list[tuple[str, tuple[Any, ...]]], judge: Callable[[dict[str, An
     for _ in range(2):
         before = best
         for name, values in axes:
-            ordered = sorted(values)
-            for step in (-1, 1):
+            ordered = sorted(set(values))
+            for step in (1, -1):
                 k = ordered.index(at[name]) + step
                 while 0 <= k < len(ordered):
                     tried = judge({**at, name: ordered[k]})
@@ -201,9 +203,9 @@ def choose(
 
     make builds a model from the settings that are not 'ratio'.
     """
-    axes = _axes(recipe)
-    most = 1 + sum(min(2, len(values) - 1) for _, values in axes)  # a walk that stays where it is
     folds = folds_for(y, n_classes, dev, rows, seed)
+    axes = _axes(recipe, many=len(y) >= FEW_ROWS)
+    most = 1 + sum(min(2, len(values) - 1) for _, values in axes)  # a walk that stays where it is
     parts = [(*_vocabulary(rows.take(train), rows.take(held), min_df), train, held) for train, held in folds]
     known: dict[tuple[Any, ...], Candidate] = {}
     weights: dict[tuple[float, int], Weights] = {}

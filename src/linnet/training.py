@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet._kernels import vocab
 from linnet.artefact import Artefact, Table, empty_table
 from linnet.choosing import Candidate, Choice, choose, fit_weighted
 from linnet.decide import Calibration
@@ -248,16 +249,14 @@ def _artefact(
         table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
         shift = 64 - recipe.hash_bits
         return Artefact(classes, blocks, recipe.tf, recipe.normalise, table, shift, b, calibrated=calibrated, card=card)
-    bits, size = Slots.size_for(len(counted.fingerprints))
-    table = empty_table(size, W.shape[1])
+    table = empty_table(Slots.size_for(len(counted.fingerprints))[1], W.shape[1])
     slots = Slots.of(counted.fingerprints, table.slots)
-    table.rows[slots.slot_of, 0] = weights.norm
-    table.rows[slots.slot_of, 1:] = W
-    named = _largest(np.abs(W).max(axis=1), NAMED_FEATURES)
+    vocab.fill_rows(counted.fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
+    named = _largest(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1), NAMED_FEATURES)
     name_bytes, name_offsets = names_of(pieces, blocks, counted.seen.take(named), counted.fingerprints[named])
     return Artefact(
-        classes, blocks, recipe.tf, recipe.normalise, table, 64 - bits, b, name_bytes, name_offsets, slots.slot_of[named],
-        calibrated, card,
+        classes, blocks, recipe.tf, recipe.normalise, table, slots.shift, b, name_bytes, name_offsets,
+        slots.find(counted.fingerprints[named]), calibrated, card,
     )  # fmt: skip
 
 

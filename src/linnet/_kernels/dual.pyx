@@ -29,18 +29,19 @@ def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] ind
     smallest, loss]: the loss is summed as the rows are met, so it lags the weights by up to one pass. q, the squared
     norms with the constant feature of the intercept, is filled in as rows are first met: start it at -1.
     """
-    cdef int64_t t, i, k, s, n_keep = 0, n = order.shape[0], following
+    cdef int64_t t, i, k, s, n_keep = 0, n = order.shape[0], ahead, ahead_end
     cdef double score, part, norm, G, PG, old, new, d, step, loss = 0.0, slack, top = -1e300, low = 1e300, b = bias[0]
     cdef real* p
     cdef bint ones = values.shape[0] == 0, even = scale.shape[0] == 0
     with nogil:
         for t in range(n):
             i = order[t]
+            ahead = ahead_end = 0
             if t + 1 < n:
-                following = indptr[order[t + 1] * n_blocks]
-                ln_prefetch(&indices[following])
+                ahead = indptr[order[t + 1] * n_blocks]
+                ahead_end = indptr[(order[t + 1] + 1) * n_blocks]
                 if not ones:
-                    ln_prefetch(&values[following])
+                    ln_prefetch(&values[ahead])
             score = b * bias_scale
             if q[i] < 0.0:
                 q[i] = bias_scale * bias_scale
@@ -54,6 +55,9 @@ def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] ind
                 if ones:
                     for k in range(indptr[s], indptr[s + 1]):
                         part += pair[indices[k], 0]
+                        if ahead < ahead_end:   # the weights of the next row, while this one waits for memory
+                            ln_prefetch(&pair[indices[ahead], 0])
+                            ahead += 1
                 else:
                     for k in range(indptr[s], indptr[s + 1]):
                         part += <double>values[k] * pair[indices[k], 0]

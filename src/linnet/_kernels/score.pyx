@@ -14,7 +14,7 @@ from libc.string cimport memset
 from linnet._kernels.text cimport *
 
 cdef enum:
-    LOOKAHEAD = 16
+    LOOKAHEAD = 12
 
 cdef enum:
     TF_PRESENCE = 0

@@ -210,6 +210,23 @@ def find(const uint64_t[::1] fps, const uint64_t[:] slots, int shift, int64_t[::
             out[i] = <int64_t>slot
 
 
+def fill_rows(const uint64_t[::1] fps, const uint64_t[:] slots, int shift, const float[::1] norm,
+              const float[:, ::1] W, float[:, :] rows):
+    """Write the norm weight and the weights of each fingerprint into the row of its slot."""
+    cdef int64_t i, c, n_outputs = W.shape[1]
+    cdef uint64_t slot
+    with nogil:
+        for i in range(fps.shape[0]):
+            if i + AHEAD < fps.shape[0]:
+                ln_prefetch(&slots[fps[i + AHEAD] >> shift])
+            slot = fps[i] >> shift
+            while slots[slot] != fps[i]:
+                slot += 1
+            rows[slot, 0] = norm[i]
+            for c in range(n_outputs):
+                rows[slot, 1 + c] = W[i, c]
+
+
 def renumber(int32_t[::1] indices, const int32_t[::1] numbers):
     """Replace each column by numbers[column], in place."""
     cdef int64_t i

@@ -133,9 +133,8 @@ def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool) ->
             return
         Path(json_).write_text(content + "\n", encoding="utf-8")
     low, high = result.accuracy_interval
-    click.echo(
-        f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}"
-    )
+    scores = f"macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}"
+    click.echo(f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {scores}")
     click.echo(
         f"saved {out} ({size:.1f} MB, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes)"
     )

@@ -64,7 +64,12 @@ class Slots:
 
     slots: npt.NDArray[np.uint64]
     shift: int
-    slot_of: npt.NDArray[np.int64]  # (n_columns,) the slot of each column
+
+    def find(self, fingerprints: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        """Return the slot of each fingerprint, -1 where it is not known."""
+        out = np.empty(len(fingerprints), dtype=np.int64)
+        vocab.find(fingerprints, self.slots, self.shift, out)
+        return out
 
     @classmethod
     def of(cls, fingerprints: npt.NDArray[np.uint64], slots: npt.NDArray[np.uint64] | None = None) -> Slots:
@@ -74,9 +79,7 @@ class Slots:
             slots = np.zeros(size, dtype=np.uint64)
         if not vocab.place(fingerprints, slots, 64 - bits):
             raise LinnetError("thousands of features have nearly the same hash, as if made to; look for odd texts")
-        slot_of = np.empty(len(fingerprints), dtype=np.int64)
-        vocab.find(fingerprints, slots, 64 - bits, slot_of)
-        return cls(slots, 64 - bits, slot_of)
+        return cls(slots, 64 - bits)
 
     @staticmethod
     def size_for(n: int) -> tuple[int, int]:

@@ -40,8 +40,8 @@ class Recipe:
     """What a model wants of the features; every field can be set by the user.
 
     tf: presence, count or sublinear. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out).
-    grid: the model's own settings to try. Values are tried one axis at a time, the first value first. fixed: settings
-    of the model that differ for text from its own defaults.
+    grid: the model's own settings to try. Values are tried one axis at a time, the first value first; many
+    says where to start instead where rows are many. fixed: settings of the model that differ for text from its defaults.
     """
 
     features: Blocks | None = None
@@ -54,6 +54,7 @@ class Recipe:
     max_features: int | None = None
     hash_bits: int | None = None
     grid: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    many: tuple[tuple[str, Any], ...] = ()
     fixed: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:

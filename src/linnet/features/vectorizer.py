@@ -131,7 +131,7 @@ class Vectorizer:
             rows = self._known(pieces, blocks, *_hashing(self.hash_bits))
         self.slots_ = Slots.of(self.fingerprints_)
         self.columns_ = np.full(len(self.slots_.slots), -1, dtype=np.int32)  # of each slot
-        self.columns_[self.slots_.slot_of] = np.arange(len(self.fingerprints_), dtype=np.int32)
+        self.columns_[self.slots_.find(self.fingerprints_)] = np.arange(len(self.fingerprints_), dtype=np.int32)
         self.document_frequency_ = rows.document_frequency()
         self.n_documents_ = n_documents
         self.weight_ = self._weights(rows, labels)

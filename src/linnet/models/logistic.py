@@ -31,7 +31,7 @@ from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel, ProbabilityModel
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, truth, whole
-from linnet.models.stochastic import fit_sgd, solver_of
+from linnet.models.solving import Task, fit_sgd, solver_of
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import minimise
@@ -57,10 +57,10 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
 
     >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
     >>> model.predict_proba([[1.5], [3.0]]).round(3).tolist()
-    [[0.5, 0.5], [0.161, 0.839]]
+    [[0.5, 0.5], [0.192, 0.808]]
     """
 
-    recipe: ClassVar[Recipe] = Recipe(grid=(("C", (10.0, 1.0, 3.0, 30.0, 100.0)),))
+    recipe: ClassVar[Recipe] = Recipe(grid=(("C", (10.0, 1.0, 3.0, 30.0, 100.0)),), fixed=(("tol", 1e-4),))
 
     n_iter_: int
 
@@ -69,7 +69,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         C: float = 1.0,
         *,
         solver: str | SGD = "newton",
-        tol: float = 1e-6,
+        tol: float = 1e-8,
         max_iter: int | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
@@ -96,53 +96,43 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         on_pass: OnPass | None = None,
     ) -> Weights:
         """Fit to encoded rows."""
-        solver, sgd = solver_of(self.solver, PASSES)
-        C = above_zero("C", self.C)
-        tol = above_zero("tol", self.tol)
-        intercept = truth("fit_intercept", self.fit_intercept)
-        passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
         if X.gain is not None:
             raise DataError("LogisticRegression takes plain features; a gain per class is for LinearSVM")
-        if sgd is None:
-            W, b = self._newton(X.explicit(), y, n_classes, sample_weight, C, tol, intercept, passes, threads, on_pass)
-        else:
-            run = fit_sgd(
-                X, y, n_classes, sample_weight, loss="softmax", sgd=sgd, C=C, bias_scale=float(intercept),
-                max_passes=passes, seed=seed_of(self.random_state), on_pass=on_pass,
-            )  # fmt: skip
-            self.n_iter_ = run.passes
-            W, b = run.W, run.b
+        task = Task(X.explicit(), y, n_classes, sample_weight, threads, on_pass)
+        solver, sgd = solver_of(self.solver, PASSES)
+        passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
+        W, b = self._newton(task, passes) if sgd is None else self._take_steps(task, sgd, passes)
         return W.astype(X.values.dtype), b
 
-    def _newton(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        sample_weight: Floats | None,
-        C: float,
-        tol: float,
-        intercept: bool,
-        passes: int,
-        threads: int,
-        on_pass: OnPass | None,
-    ) -> tuple[Floats, Floats]:
-        loss: Loss = Logistic() if n_classes == 2 else Softmax()
-        n_outputs = 1 if n_classes == 2 else n_classes
-        c = np.full(len(X), C) if sample_weight is None else C * sample_weight
-        pool = ThreadPoolExecutor(threads) if threads > 1 else None
+    def _take_steps(self, task: Task, sgd: SGD, passes: int) -> tuple[Floats, Floats]:
+        run = fit_sgd(
+            task, sgd, loss="softmax", C=above_zero("C", self.C), max_passes=passes, seed=seed_of(self.random_state),
+            bias_scale=float(truth("fit_intercept", self.fit_intercept)),
+        )  # fmt: skip
+        self.n_iter_ = run.passes
+        return run.W, run.b
+
+    def _newton(self, task: Task, passes: int) -> tuple[Floats, Floats]:
+        tol, C = above_zero("tol", self.tol), above_zero("C", self.C)
+        c = np.full(len(task.X), C) if task.weight is None else C * task.weight
+        loss: Loss = Logistic() if task.n_classes == 2 else Softmax()
+        pool = ThreadPoolExecutor(task.threads) if task.threads > 1 else None
         try:
-            f = Objective(X, y, c, loss, n_outputs, fit_intercept=intercept, pool=pool, threads=threads)
+            f = Objective(
+                task.X, task.y, c, loss, task.n_outputs, fit_intercept=truth("fit_intercept", self.fit_intercept),
+                pool=pool, threads=task.threads,
+            )  # fmt: skip
 
             def weights(w: Floats) -> tuple[Floats, Floats]:
                 W, b = f.unpack(w)
-                return W.copy(), b - b.mean() if n_outputs > 1 else b.copy()  # a common shift changes no probability
+                shared = b.mean() if task.n_outputs > 1 else 0.0  # a common shift changes no probability
+                return W.copy(), b - shared
 
             def watch(number: int, value: float, violation: float, w: Floats) -> None:
-                if on_pass is not None:
+                if task.on_pass is not None:
                     W, _ = f.unpack(w)
                     data = value - 0.5 * float(np.vdot(W, W))
-                    on_pass(Pass(number, data, violation, len(X)), lambda: weights(w))
+                    task.on_pass(Pass(number, data, violation, len(task.X)), lambda: weights(w))
 
             found = minimise(f, np.zeros(f.size), tol=tol, max_steps=passes, on_step=watch)
         finally:

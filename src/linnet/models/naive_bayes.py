@@ -74,7 +74,8 @@ class NaiveBayes(ProbabilityModel):
         """Count and take logarithms: one pass, nothing to report, and for two classes the difference."""
         if X.gain is not None:
             raise DataError(f"{type(self).__name__} takes plain features; a gain per class is for LinearSVM")
-        W, b = self._learn(self.statistics(X.explicit(), y, n_classes, sample_weight))
+        X = X if X.scale is None and X.n_blocks == 1 else X.explicit()  # counting ones needs no values
+        W, b = self._learn(self.statistics(X, y, n_classes, sample_weight))
         return W.astype(X.values.dtype), b
 
     def predict_joint_log_proba(self, X: Any) -> Floats:

@@ -1,7 +1,8 @@
 """The linear support vector machine.
 
 A line that separates two classes can be moved about; the one furthest from both is the safest. The SVM asks every row
-to be on its side by a margin of 1, charges for what is missing, and keeps the weights small: the margin is 2 / |w| wide.
+to be on its side by a margin of 1, charges for what is missing, and keeps the weights small: the street between the
+classes is 2 / |w| wide.
 
 solver="dual" solves one binary problem a class, that class against the rest, exactly as LIBLINEAR does:
 
@@ -34,7 +35,7 @@ from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, truth, whole
-from linnet.models.stochastic import fit_sgd, solver_of
+from linnet.models.solving import Task, fit_sgd, solver_of
 from linnet.solvers import dual
 from linnet.solvers.distinct import distinct
 from linnet.solvers.matrix import Matrix
@@ -71,11 +72,14 @@ class LinearSVM(DecisionModel):
     >>> model.predict([[3.0, 0.5]]).tolist()
     ['hot']
     >>> round(float(model.margin_[0]), 3)
-    2.6
+    2.122
     """
 
     recipe: ClassVar[Recipe] = Recipe(
-        ratio=(0.5, 0.0, 0.25, 0.75, 1.0), grid=(("C", (0.3, 0.1, 1.5, 6.0)),), fixed=(("tol", 0.1),)
+        ratio=(0.5, 0.0, 0.25, 0.75, 1.0),
+        grid=(("C", (0.3, 0.1, 1.5, 6.0)),),
+        many=(("C", 1.5),),
+        fixed=(("tol", 0.3),),
     )
     uses_gain: ClassVar[bool] = True
 
@@ -121,47 +125,38 @@ class LinearSVM(DecisionModel):
         on_pass: OnPass | None = None,
     ) -> Weights:
         """Fit to encoded rows. With X.gain the weights returned are folded: they apply to the values without it."""
+        task = Task(X, y, n_classes, sample_weight, threads, on_pass)
         solver, sgd = solver_of(self.solver, LOSSES)
+        passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
         loss = LOSSES[solver][0] if self.loss is None else one_of("loss", self.loss, LOSSES["dual"])
         if loss not in LOSSES[solver]:
             raise DataError(f"solver {solver!r} has loss {', '.join(LOSSES[solver])} only, got {loss!r}")
-        C = above_zero("C", self.C)
-        bias_scale = above_zero("intercept_scaling", self.intercept_scaling)
-        bias_scale = bias_scale if truth("fit_intercept", self.fit_intercept) else 0.0
-        passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
         vars(self).pop("support_", None)
-        if sgd is None:
-            if self.cost is not None:
-                raise DataError("cost belongs to solver='sgd'; for solver='dual' use class_weight or sample_weight")
-            return self._solve_dual(X, y, n_classes, sample_weight, loss, C, bias_scale, passes, threads, on_pass)
+        return self._solve_dual(task, loss, passes) if sgd is None else self._take_steps(task, sgd, passes)
+
+    def _bias_scale(self) -> float:
+        scale = above_zero("intercept_scaling", self.intercept_scaling)
+        return scale if truth("fit_intercept", self.fit_intercept) else 0.0
+
+    def _take_steps(self, task: Task, sgd: SGD, passes: int) -> Weights:
         run = fit_sgd(
-            X, y, n_classes, sample_weight, loss="hinge", sgd=sgd, C=C, cost=_cost(self.cost, n_classes),
-            bias_scale=bias_scale, max_passes=passes, seed=seed_of(self.random_state), on_pass=on_pass,
+            task, sgd, loss="hinge", C=above_zero("C", self.C), cost=_cost(self.cost, task.n_classes),
+            bias_scale=self._bias_scale(), max_passes=passes, seed=seed_of(self.random_state),
         )  # fmt: skip
         self.n_iter_ = run.passes
         self.margin_ = 2.0 / np.maximum(np.linalg.norm(run.W, axis=0), np.finfo(np.float64).tiny)
-        return run.W.astype(X.values.dtype), run.b
+        return run.W.astype(task.X.values.dtype), run.b
 
-    def _solve_dual(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        sample_weight: Floats | None,
-        loss: str,
-        C: float,
-        bias_scale: float,
-        passes: int,
-        threads: int,
-        on_pass: OnPass | None,
-    ) -> Weights:
-        tol = above_zero("tol", self.tol)
-        of = distinct(X, y, sample_weight)
-        cost = np.zeros((1, len(X)))
-        cost[0, of.rows] = C * of.weight
-        positive = (y == 1)[None, :] if n_classes == 2 else y[None, :] == np.arange(n_classes)[:, None]
+    def _solve_dual(self, task: Task, loss: str, passes: int) -> Weights:
+        if self.cost is not None:
+            raise DataError("cost belongs to solver='sgd'; for solver='dual' use class_weight or sample_weight")
+        X, y, tol = task.X, task.y, above_zero("tol", self.tol)
+        of = distinct(X, y, task.weight)
+        C = np.zeros((1, len(X)))
+        C[0, of.rows] = above_zero("C", self.C) * of.weight
+        positive = (y == 1)[None, :] if task.n_classes == 2 else y[None, :] == np.arange(task.n_classes)[:, None]
         problem = dual.Problem(
-            X.indptr, X.indices, X.values, np.where(positive, 1, -1).astype(np.int8), X.n_features, cost,
+            X.indptr, X.indices, X.values, np.where(positive, 1, -1).astype(np.int8), X.n_features, C,
             weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
         )  # fmt: skip
         last = Pass(0, np.inf, np.inf, 0)
@@ -169,12 +164,12 @@ class LinearSVM(DecisionModel):
         def watch(report: Pass, weights: Callable[[], tuple[npt.NDArray[Any], Floats]]) -> None:
             nonlocal last
             last = report
-            if on_pass is not None:
-                on_pass(report, lambda: _feature_major(*weights()))
+            if task.on_pass is not None:
+                task.on_pass(report, lambda: _feature_major(*weights()))
 
         W, b, states = dual.solve(
-            problem, squared=loss == "squared_hinge", bias_scale=bias_scale, tol=tol, max_passes=passes,
-            seed=seed_of(self.random_state), threads=threads, on_pass=watch,
+            problem, squared=loss == "squared_hinge", bias_scale=self._bias_scale(), tol=tol, max_passes=passes,
+            seed=seed_of(self.random_state), threads=task.threads, on_pass=watch,
         )  # fmt: skip
         self.n_iter_ = last.number
         if last.number == passes and not all(s.done for s in states):
@@ -190,9 +185,12 @@ def _feature_major(W: npt.NDArray[Any], b: Floats) -> Weights:
 
 
 def _length(state: dual.State) -> float:
-    """|w| of one problem, from u = g w and g^2."""
-    u, squares = state.pair[:, 0].astype(np.float64), state.pair[:, 1]
-    return float(np.sqrt(np.sum(u * u / np.where(squares > 0.0, squares, 1.0))))
+    """|w| of one problem, from u = g w and g^2; in pieces, because the tables may be large."""
+    total = 0.0
+    for k in range(0, len(state.pair), 1 << 16):
+        u, squares = state.pair[k : k + (1 << 16)].T.astype(np.float64)
+        total += float(np.sum(u * u / np.where(squares > 0.0, squares, 1.0)))
+    return float(np.sqrt(total))
 
 
 def _cost(cost: npt.ArrayLike | None, n_classes: int) -> Floats:

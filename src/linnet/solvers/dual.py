@@ -80,8 +80,8 @@ def _pass(p: Problem, c: int, s: State, squared: bool, bias_scale: float, tol: f
     order = s.rng.permutation(s.active)
     scale = p.scale if p.scale is not None else np.zeros(0, p.values.dtype)
     left = dual.svm_pass(
-        p.indptr, p.n_blocks, p.indices, p.values, scale, p.signs[c], order, s.pair, s.bias, bias_scale, s.alpha, s.diag, s.upper, s.q,
-        s.C, squared, s.bounds, s.stats, s.keep,
+        p.indptr, p.n_blocks, p.indices, p.values, scale, p.signs[c], order, s.pair, s.bias, bias_scale, s.alpha,
+        s.diag, s.upper, s.q, s.C, squared, s.bounds, s.stats, s.keep,
     )  # fmt: skip
     if left == 0:
         s.stats[:2] = 0.0

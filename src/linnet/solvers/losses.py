@@ -56,7 +56,7 @@ class Logistic:
 
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the cross-entropy."""
-        return -float(c @ log_sigmoid(np.where(y == 1, S[:, 0], -S[:, 0])))
+        return -float(np.sum(c * log_sigmoid(np.where(y == 1, S[:, 0], -S[:, 0]))))
 
     def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
         """Return c (p - [y = 1]), written so that small errors keep their digits."""
@@ -78,7 +78,7 @@ class Softmax:
 
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the cross-entropy."""
-        return float(c @ (logsumexp(S) - S[np.arange(len(y)), y]))
+        return float(np.sum(c * (logsumexp(S) - S[np.arange(len(y)), y])))
 
     def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
         """Return c (p - onehot(y))."""
@@ -111,7 +111,7 @@ class SquaredHinge:
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the sum of squared slacks."""
         _, slack = self._slack(S, y)
-        return float(c @ (slack * slack).sum(axis=1))
+        return float(np.sum(c[:, None] * slack * slack))
 
     def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
         """Return -2 c t slack."""

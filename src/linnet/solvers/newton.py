@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Local", "Minimum", "minimise"]
+__all__ = ["Local", "Minimum", "inner", "minimise"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,28 +72,27 @@ def minimise(
     """
     here = problem(w)
     g = here.gradient()
-    first = size = float(np.linalg.norm(g))
+    first = size = sqrt(inner(g, g))
     steps = products = 0
     stuck = first == 0.0
     try:
         while steps < max_steps and size > tol * first and not stuck:
             product, preconditioner = here.curvature()
-            d, used = _direction(product, preconditioner, g, min(0.5, np.sqrt(size / first)))
+            d, used = _direction(product, preconditioner, g, min(0.5, sqrt(size / first)))
             products += used
-            step = _step(problem, w, d, here.value, float(g @ d))
+            step = _step(problem, w, d, here.value, inner(g, d))
             steps += 1
             if step is None:
                 stuck = True
                 break
             tried, there = step
-            g_there = there.gradient()
-            before, size_there = size, float(np.linalg.norm(g_there))
+            g = there.gradient()
+            before, size_there = size, sqrt(inner(g, g))
             # at the end of the digits the value stands still; go on only while the gradient still shrinks
-            if here.value - there.value <= _rounding(here.value):
-                stuck = size_there > 0.5 * before
-                if size_there >= before:
-                    break
-            w, here, g, size = tried, there, g_there, size_there
+            stuck = here.value - there.value <= _rounding(here.value) and size_there > 0.5 * before
+            if stuck and size_there >= before:
+                break
+            w, here, size = tried, there, size_there
             if on_step is not None:
                 on_step(steps, here.value, size / first, w)
     except KeyboardInterrupt:
@@ -109,20 +109,20 @@ def _direction(
     r = -g
     z = r / preconditioner
     p = z.copy()
-    rz = float(r @ z)
+    rz = inner(r, z)
     target = eta * eta * rz
     used = 0
     while used < MOST_PRODUCTS:
         Hp = product(p)
         used += 1
-        curvature = float(p @ Hp)
-        if curvature <= FLAT * float(p @ (preconditioner * p)):  # no curvature that rounding could not have made
+        curvature = inner(p, Hp)
+        if curvature <= FLAT * inner(p, preconditioner * p):  # no curvature that rounding could not have made
             break
         alpha = rz / curvature
         d += alpha * p
         r -= alpha * Hp
         np.divide(r, preconditioner, out=z)
-        before, rz = rz, float(r @ z)
+        before, rz = rz, inner(r, z)
         if rz <= target:
             break
         p *= rz / before
@@ -148,3 +148,8 @@ def _step(
 def _rounding(value: float) -> float:
     """How much of a value may be rounding."""
     return float(8.0 * np.finfo(np.float64).eps * abs(value))
+
+
+def inner(a: Floats, b: Floats) -> float:
+    """The inner product, without BLAS: the number of its threads would change the last digits."""
+    return float(np.einsum("i,i->", a, b))

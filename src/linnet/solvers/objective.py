@@ -17,7 +17,7 @@ import numpy.typing as npt
 from linnet._kernels import sparse
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.newton import Local
+from linnet.solvers.newton import Local, inner
 
 __all__ = ["Objective"]
 
@@ -61,16 +61,12 @@ class Objective:
         return w[:cut].reshape(self.X.n_features, self.n_outputs), b
 
     def _rows(self, M: Matrix, values: npt.NDArray[np.floating], V: Floats) -> Floats:
-        """Return the product of sparse rows with V; any split of the rows gives the same numbers."""
+        """Return the product of sparse rows with V; any cut of the rows gives the same numbers."""
         out = np.empty((len(M), V.shape[1]))
         V = np.ascontiguousarray(V)
-        if self.pool is None:
-            sparse.dot(M.indptr, M.indices, values, V, 0, len(M), out)
-            return out
-        # equal shares of the entries
-        cuts = np.searchsorted(M.indptr, np.linspace(0, len(M.indices), self.threads + 1)).tolist()
-        cuts[0], cuts[-1] = 0, len(M)
-        list(self.pool.map(lambda a, b: sparse.dot(M.indptr, M.indices, values, V, a, b, out), cuts[:-1], cuts[1:]))
+        cuts = equal_cuts(M, self.threads)
+        run = map if self.pool is None else self.pool.map
+        list(run(lambda a, b: sparse.dot(M.indptr, M.indices, values, V, a, b, out), cuts[:-1], cuts[1:]))
         return out
 
     def scores(self, w: Floats) -> Floats:
@@ -88,7 +84,7 @@ class Objective:
     def __call__(self, w: Floats) -> Local:
         S = self.scores(w)
         W = w[: self.X.n_features * self.n_outputs]
-        value = 0.5 * float(W @ W) + self.loss.value(S, self.y, self.c)
+        value = 0.5 * inner(W, W) + self.loss.value(S, self.y, self.c)
 
         def gradient() -> Floats:
             g = self._transposed(self.loss.gradient(S, self.y, self.c), self.XT.values)
@@ -110,6 +106,16 @@ class Objective:
             return product, preconditioner
 
         return Local(value, gradient, curvature)
+
+
+def equal_cuts(X: Matrix, n: int) -> list[int]:
+    """Cut the rows in n runs of about as many entries.
+
+    >>> equal_cuts(Matrix(np.array([0, 4, 5, 6, 8]), np.zeros(8, np.int32), np.ones(8), 1), 2)
+    [0, 1, 4]
+    """
+    inner = np.searchsorted(X.indptr, np.linspace(0, len(X.indices), n + 1)[1:-1])
+    return [0, *np.minimum(inner, len(X)).tolist(), len(X)]
 
 
 def transposed(X: Matrix) -> Matrix:

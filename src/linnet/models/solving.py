@@ -1,8 +1,9 @@
-"""The one way in which models take stochastic steps: settings to decay, two columns to one, weights to rows."""
+"""What the models of this package share on the way to a solver: the task, the choice of solver, stochastic steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,34 @@ from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Run, descend
 from linnet.solvers.report import OnPass, Pass, Weights
 
-__all__ = ["fit_sgd", "solver_of"]
+__all__ = ["Task", "fit_sgd", "solver_of"]
 
 Floats = npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Task:
+    """What fit_matrix was asked: rows, their classes and weights, threads, and whom to tell."""
+
+    X: Matrix
+    y: npt.NDArray[np.int32]
+    n_classes: int
+    weight: Floats | None
+    threads: int
+    on_pass: OnPass | None
+
+    @property
+    def n_outputs(self) -> int:
+        """One score for two classes, else one a class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+
 def solver_of(setting: Any, known: Iterable[str]) -> tuple[str, SGD | None]:
-    """Read a model's ``solver``: a name, or an SGD value; returns the name and, for "sgd", how steps are taken."""
+    """Read a model's ``solver``: a name, or an SGD value; returns the name and, for "sgd", how steps are taken.
+
+    >>> solver_of(SGD(rate=0.1, decay=0.0), ["newton", "sgd"])[0]
+    'sgd'
+    """
     if isinstance(setting, SGD):
         return "sgd", setting
     name = one_of("solver", setting, known)
@@ -29,39 +51,35 @@ def solver_of(setting: Any, known: Iterable[str]) -> tuple[str, SGD | None]:
 
 
 def fit_sgd(
-    X: Matrix,
-    y: npt.NDArray[np.int32],
-    n_classes: int,
-    sample_weight: Floats | None,
+    task: Task,
+    sgd: SGD,
     *,
     loss: str,
-    sgd: SGD,
     C: float,
     cost: Floats | None = None,
     bias_scale: float = 1.0,
     max_passes: int = 20,
     seed: int = 0,
-    on_pass: OnPass | None = None,
 ) -> Run:
     """Descend on 1/2 |W|^2 + C sum_i s_i loss_i; returns one column for two classes.
 
     Divided by C sum s this is the mean loss and a decay of 1 / (C sum s). Two classes have two columns while the steps
     are taken, v_1 = -v_0 and w = v_1 - v_0, so that |v_0|^2 + |v_1|^2 = |w|^2 / 2: the decay is doubled.
     """
-    if X.gain is not None:
+    if task.X.gain is not None:
         raise DataError("solver='sgd' takes plain features; a gain per class is for the SVM's solver='dual'")
-    of = distinct(X, y, sample_weight)
+    of = distinct(task.X, task.y, task.weight)
     decay = sgd.decay
     if decay is None:
-        decay = (2.0 if n_classes == 2 else 1.0) / (C * float(of.weight.sum()))
+        decay = (2.0 if task.n_classes == 2 else 1.0) / (C * float(of.weight.sum()))
 
     def watch(report: Pass, weights: Callable[[], tuple[Floats, Floats]]) -> None:
-        if on_pass is not None:
+        if task.on_pass is not None:
             scaled = Pass(report.number, C * report.loss, report.violation, report.active)
-            on_pass(scaled, lambda: _outputs(*weights()))
+            task.on_pass(scaled, lambda: _outputs(*weights()))
 
     run = descend(
-        X, y, n_classes, of, loss=loss, sgd=sgd, decay=decay, cost=cost, bias_scale=bias_scale,
+        task.X, task.y, task.n_classes, of, loss=loss, sgd=sgd, decay=decay, cost=cost, bias_scale=bias_scale,
         max_passes=max_passes, seed=seed, on_pass=watch,
     )  # fmt: skip
     W, b = _outputs(run.W, run.b)

@@ -1,0 +1,169 @@
+"""The scikit-learn contract: check_estimator for every model and solver, nothing skipped, and no heavy import."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from generated import counts
+from linnet.errors import DataError
+from linnet.models import MODELS, LinearSVM, LogisticRegression, MultinomialNB
+from linnet.solvers.online import SGD, Inverse
+
+ESTIMATORS = [
+    "LinearSVM()",
+    "LogisticRegression()",
+    "MultinomialNB()",
+    "LinearSVM(loss='hinge')",
+    "LinearSVM(solver='sgd')",
+    "LogisticRegression(solver='sgd')",
+]
+
+
+@pytest.fixture(scope="module")
+def checked():
+    """Run all checks in a process where scipy knows of array namespaces, so that none is skipped."""
+    script = f"""
+        import json, warnings
+        warnings.simplefilter("ignore")
+        from sklearn.utils.estimator_checks import check_estimator
+        from linnet.models import LinearSVM, LogisticRegression, MultinomialNB
+        out = {{}}
+        for text in {ESTIMATORS!r}:
+            found = check_estimator(eval(text), on_fail=None, on_skip=None)
+            out[text] = [(c["check_name"], c["status"], str(c["exception"])) for c in found]
+        print(json.dumps(out))
+    """
+    env = dict(os.environ, SCIPY_ARRAY_API="1")
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("text", ESTIMATORS)
+def test_check_estimator(checked, text):
+    assert len(checked[text]) > 50
+    assert [c for c in checked[text] if c[1] != "passed"] == []
+
+
+@pytest.mark.parametrize("text", [e for e in ESTIMATORS if "NB" not in e])
+def test_balanced_class_weight(text):
+    from sklearn.utils.estimator_checks import check_class_weight_balanced_linear_classifier
+
+    check_class_weight_balanced_linear_classifier("model", eval(text))
+
+
+def test_imports_stay_light():
+    """Fitting and predicting on NumPy input imports neither scipy nor scikit-learn nor pandas."""
+    script = """
+        import sys
+        import numpy as np
+        import linnet.models
+        X = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 0.0], [0.0, 3.0], [1.0, 1.0]])
+        for Model in linnet.models.MODELS.values():
+            for y in ([0, 1, 1, 0, 1], ["a", "b", "c", "a", "c"]):
+                model = Model().fit(X, y, sample_weight=[1, 2, 1, 1, 1])
+                model.predict(X), model.score(X, y), repr(model), model.get_params()
+        for y in ([0, 1, 1, 0, 1], [0, 1, 2, 0, 2]):
+            linnet.models.LinearSVM(solver="sgd").fit(X, y)
+            linnet.models.LogisticRegression(solver="sgd").fit(X, y).predict_proba(X)
+        heavy = {"scipy", "sklearn", "pandas", "polars"} & set(sys.modules)
+        assert not heavy, heavy
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_in_scikit_learns_tools():
+    from sklearn.base import clone
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+    from sklearn.pipeline import make_pipeline
+
+    texts = ["good film", "good fun", "great fun", "bad film", "bad bore", "awful bore"] * 4
+    y = (["pos"] * 3 + ["neg"] * 3) * 4
+    for Model in MODELS.values():
+        pipe = make_pipeline(CountVectorizer(), Model())
+        assert cross_val_score(pipe, texts, y, cv=3).mean() == 1.0
+        name = "alpha" if Model is MultinomialNB else "C"
+        grid = GridSearchCV(Model(), {name: [0.1, 1.0]}, cv=2).fit(CountVectorizer().fit_transform(texts), y)
+        assert grid.best_score_ == 1.0
+    model = clone(LinearSVM(C=3.0, solver=SGD(rate=0.5, schedule=Inverse())))
+    assert model.get_params()["solver"] == SGD(rate=0.5, schedule=Inverse())
+
+
+def test_settings():
+    model = LinearSVM(C=2.0, class_weight="balanced")
+    assert repr(model) == "LinearSVM(C=2.0, class_weight='balanced')"
+    assert repr(LogisticRegression()) == "LogisticRegression()"
+    assert model.set_params(C=0.5) is model
+    assert model.get_params()["C"] == 0.5
+    with pytest.raises(DataError, match="unknown setting of LinearSVM 'c'; choose one of: C, loss"):
+        model.set_params(c=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (LinearSVM(C=-1), "C must be a number above 0, got -1"),
+        (LinearSVM(C="1"), "C must be a number above 0, got '1'"),
+        (LinearSVM(tol=0), "tol must be a number above 0, got 0"),
+        (LinearSVM(max_iter=0), "max_iter must be a whole number from 1, got 0"),
+        (LinearSVM(threads=0), "threads must be a whole number from 1, got 0"),
+        (LinearSVM(fit_intercept="yes"), "fit_intercept must be True or False, got 'yes'"),
+        (LinearSVM(intercept_scaling=0), "intercept_scaling must be a number above 0, got 0"),
+        (LinearSVM(loss="hinges"), r"unknown loss 'hinges'.*did you mean 'hinge'"),
+        (LinearSVM(solver="duel"), r"unknown solver 'duel'; choose one of: dual, sgd \(did you mean 'dual'"),
+        (LinearSVM(solver="sgd", loss="squared_hinge"), "solver 'sgd' has loss hinge only, got 'squared_hinge'"),
+        (LinearSVM(cost=[[0, 1], [1, 0]]), "cost belongs to solver='sgd'"),
+        (LinearSVM(solver="sgd", cost=[[0, 1, 1], [1, 0, 1]]), "a row and a column for each of 2 classes, got shape"),
+        (LinearSVM(solver="sgd", cost=[[1, 1], [1, 0]]), "0 for right answers"),
+        (LinearSVM(random_state=-1), "random_state must be None, a whole number from 0"),
+        (LinearSVM(class_weight="balance"), "class_weight must be None, \"balanced\" or a dict .* got 'balance'"),
+        (LinearSVM(class_weight={0: 0.0, 1: 1.0}), "class_weight must hold numbers above 0"),
+        (LinearSVM(class_weight={0: 2.0, 7: 1.0}), r"class_weight names \[7\], which are not labels"),
+        (LogisticRegression(C=0), "C must be a number above 0, got 0"),
+        (LogisticRegression(solver=3), "solver must be one of 'newton', 'sgd', got 3"),
+        (MultinomialNB(alpha=0), "alpha must be a number above 0, got 0"),
+        (MultinomialNB(alpha=[1.0, 2.0]), "one number or one a feature"),
+        (MultinomialNB(class_prior=[1.0]), "class_prior must hold a number above 0 for each of 2 classes"),
+        (MultinomialNB(fit_prior=1), "fit_prior must be True or False"),
+    ],
+)
+def test_settings_that_cannot_be(model, message):
+    X, y = counts(classes=2)
+    with pytest.raises(DataError, match=message):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("text", ESTIMATORS)
+def test_copies(text):
+    X, y = counts()
+    model = eval(text).fit(X, y)
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(other.predict(X), model.predict(X))
+        assert other.coef_.tobytes() == model.coef_.tobytes()
+        assert other.coef_.T.flags.c_contiguous  # predicting needs no copy
+
+
+def test_doctests_of_models_and_solvers():
+    import doctest
+    import importlib
+    import pkgutil
+
+    tried = 0
+    for package in ("linnet.models", "linnet.solvers"):
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__, package + "."):
+            result = doctest.testmod(importlib.import_module(module.name))
+            assert result.failed == 0, module.name
+            tried += result.attempted
+    assert doctest.testmod(importlib.import_module("linnet._kernels.twins_solvers")).failed == 0
+    assert tried > 20
