@@ -208,8 +208,11 @@ def test_version_imports_no_numpy_and_predict_neither_scipy_nor_sklearn(folder):
 
 def test_interrupt_while_training_saves_a_model(folder):
     """Ctrl-C in the search ends it; the model is fitted with the best settings so far and saved."""
+    lines = (folder / "train.csv").read_text().splitlines()
+    rows = [f"{line[:-1]} {k}{line[-1]}" for k in range(12) for line in lines[1:]]  # enough work to interrupt
+    (folder / "long.csv").write_text("\n".join([lines[0], *rows]) + "\n")
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "linnet", "train", "train.csv", "--model", "logistic", "--out", "stopped.linnet"],
+        [sys.executable, "-u", "-m", "linnet", "train", "long.csv", "--model", "logistic", "--out", "stopped.linnet"],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     seen = b""
@@ -217,6 +220,8 @@ def test_interrupt_while_training_saves_a_model(folder):
     while b"dev accuracy" not in seen and time.monotonic() - began < 60:
         seen += process.stderr.readline()
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
     assert b"saved stopped.linnet" in out
+    tried = json.loads(run("info", "stopped.linnet", "--json", cwd=folder).stdout)["choice"]["tried"]
+    assert len(tried) < 4

@@ -181,7 +181,7 @@ def check_grams(documents: list[bytes], blocks: Blocks) -> None:
 
     slots = Slots.of(counted.fingerprints)
     columns = np.full(len(slots.slots), -1, np.int32)
-    columns[slots.slot_of] = np.arange(len(order))
+    columns[slots.find(counted.fingerprints)] = np.arange(len(order))
     for threads in (1, 2):
         rows = count_known(
             [as_piece(documents)], blocks, slots.slots, slots.shift, columns, len(order), counting=True, threads=threads
@@ -221,10 +221,10 @@ def test_the_place_of_every_fingerprint_is_found_whatever_the_set() -> None:
     for fps in ([], [1], [2**64 - 1 - k for k in range(1000)], [2**64 - 1, 1, 2**63], list(range(1, 500))):
         fingerprints = np.array(fps, np.uint64)
         slots = Slots.of(fingerprints)
-        assert np.array_equal(slots.slots[slots.slot_of], fingerprints)
+        assert np.array_equal(slots.slots[slots.find(fingerprints)], fingerprints)
         assert slots.slots[-1] == 0
         columns = np.full(len(slots.slots), -1, np.int32)
-        columns[slots.slot_of] = np.arange(len(fps))
+        columns[slots.find(fingerprints)] = np.arange(len(fps))
         asked = np.concatenate([fingerprints, np.array([7, 2**64 - 5000], np.uint64)])
         state, indices, indptr = np.zeros(2, np.int64), np.empty(len(asked), np.int32), np.zeros(2, np.int64)
         last = np.zeros(len(fps) + 1, np.uint32)

@@ -194,6 +194,8 @@ def test_reports_and_interrupts(name):
     part = VARIANTS[name]()
     W2, _ = part.fit_matrix(M, y, 3, on_pass=stop)
     assert part.n_iter_ == 2
+    assert part.interrupted_
+    assert not model.interrupted_
     np.testing.assert_allclose(W2, seen[1][1][0])
 
 

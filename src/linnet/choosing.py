@@ -210,27 +210,37 @@ def choose(
     known: dict[tuple[Any, ...], Candidate] = {}
     weights: dict[tuple[float, int], Weights] = {}
 
+    stopped = False
+
     def known_or_judged(settings: dict[str, Any]) -> Candidate:
+        nonlocal stopped
         key = tuple(sorted(settings.items()))
         if key not in known:
-            known[key] = judge(settings)
+            candidate = judge(settings)
+            if stopped and known:  # half judged, and there are better known ones
+                raise KeyboardInterrupt
+            known[key] = candidate
             if on_candidate is not None:
-                on_candidate(known[key], len(known), most)
+                on_candidate(candidate, len(known), most)
         return known[key]
 
     def judge(settings: dict[str, Any]) -> Candidate:
+        nonlocal stopped
         scores, held_rows = [], []
         p = float(settings["ratio"])
         for k, (train_rows, held, train, judged) in enumerate(parts):
             if (p, k) not in weights:
                 weights[p, k] = recipe.weights(train_rows, y[train], n_classes, p)
+            model = make({name: value for name, value in settings.items() if name != "ratio"})
             W, b = fit_weighted(
-                make({k: v for k, v in settings.items() if k != "ratio"}), train_rows, weights[p, k], recipe, blocks,
-                y[train], n_classes, sample_weight=None if sample_weight is None else sample_weight[train], threads=threads,
-                on_pass=on_pass,
+                model, train_rows, weights[p, k], recipe, blocks, y[train], n_classes,
+                sample_weight=None if sample_weight is None else sample_weight[train], threads=threads, on_pass=on_pass,
             )  # fmt: skip
             scores.append(_scores(held, weights[p, k], recipe, blocks, W, b))
             held_rows.append(judged)
+            if getattr(model, "interrupted_", False):  # solvers keep their weights on Ctrl-C; here it ends the search
+                stopped = True
+                break
         S, at = np.concatenate(scores), np.concatenate(held_rows)
         right = (S[:, 0] > 0) == (y[at] == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y[at]
         return Candidate(settings, float(right.mean()), right, S, at)
@@ -238,8 +248,10 @@ def choose(
     best = None
     try:
         for best in _walk(axes, known_or_judged):  # noqa: B007 - the last one counts
-            pass
+            if stopped:
+                break
     except KeyboardInterrupt:
+        best = best or next(iter(known.values()), None)
         if best is None:
             raise
     if best is None:

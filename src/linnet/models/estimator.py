@@ -86,6 +86,8 @@ class LinearClassifier(Estimator):
 
     class_weight: Any = None
     threads: int = 1
+    interrupted_: bool = False
+    """Whether Ctrl-C ended the last fit, with the weights as they were."""
 
     coef_: npt.NDArray[Any]  # (n_outputs, n_features)
     intercept_: Floats  # (n_outputs,)

@@ -110,6 +110,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
             bias_scale=float(truth("fit_intercept", self.fit_intercept)),
         )  # fmt: skip
         self.n_iter_ = run.passes
+        self.interrupted_ = run.passes < passes and not run.settled
         return run.W, run.b
 
     def _newton(self, task: Task, passes: int) -> tuple[Floats, Floats]:
@@ -139,6 +140,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
             if pool is not None:
                 pool.shutdown()
         self.n_iter_ = max(1, found.steps)
+        self.interrupted_ = not found.converged and found.steps < passes
         if found.steps == passes and not found.converged:
             warn_unfinished(type(self).__name__, passes, found.violation, tol)
         return weights(found.w)

@@ -144,6 +144,7 @@ class LinearSVM(DecisionModel):
             bias_scale=self._bias_scale(), max_passes=passes, seed=seed_of(self.random_state),
         )  # fmt: skip
         self.n_iter_ = run.passes
+        self.interrupted_ = run.passes < passes and not run.settled
         self.margin_ = 2.0 / np.maximum(np.linalg.norm(run.W, axis=0), np.finfo(np.float64).tiny)
         return run.W.astype(task.X.values.dtype), run.b
 
@@ -172,7 +173,9 @@ class LinearSVM(DecisionModel):
             seed=seed_of(self.random_state), threads=task.threads, on_pass=watch,
         )  # fmt: skip
         self.n_iter_ = last.number
-        if last.number == passes and not all(s.done for s in states):
+        unfinished = not all(s.done for s in states)
+        self.interrupted_ = unfinished and last.number < passes
+        if unfinished and last.number == passes:
             warn_unfinished(type(self).__name__, passes, last.violation, tol)
         held = np.any([s.alpha[of.rows] > 0.0 for s in states], axis=0)
         self.support_ = np.flatnonzero((of.place >= 0) & held[of.place])
