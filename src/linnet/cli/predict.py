@@ -7,7 +7,9 @@ import csv
 import io
 import json
 import os
+import queue
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,7 +56,7 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
     done, broken = 0, 0
     with _opened(out) as sink:
         sink.write(write.head)
-        for batch in stream(source, text=text, format=format_):
+        for batch in _ahead(stream(source, text=text, format=format_)):
             scores = clf.artefact.scores(batch.text, threads)
             best = clf.artefact.best(scores)
             sink.write(write.rows(best, clf.artefact.proba(scores) if proba or form != "lines" else None))
@@ -68,6 +70,42 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
         say(f"\r{done:,} rows labelled, written to {out}")
     if broken and not quiet:
         say(f"{broken:,} rows of {source} could not be read as they should; they were labelled as far as possible")
+
+
+def _ahead(batches: Iterator[Any], room: int = 2) -> Iterator[Any]:
+    """Read the next batches in a thread of their own while this one is labelled."""
+    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(room)
+    leave = threading.Event()
+
+    def put(kind: str, value: Any) -> bool:
+        while not leave.is_set():
+            with contextlib.suppress(queue.Full):
+                waiting.put((kind, value), timeout=0.1)
+                return True
+        return False
+
+    def read() -> None:
+        try:
+            for batch in batches:
+                if not put("batch", batch):
+                    return
+            put("end", None)
+        except BaseException as error:  # told to the reader below
+            put("error", error)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        while True:
+            kind, value = waiting.get()
+            if kind == "error":
+                raise value
+            if kind == "end":
+                return
+            yield value
+    finally:
+        leave.set()
+        reader.join()
 
 
 class _Writer:
