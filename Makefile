@@ -28,7 +28,7 @@ lint: $(VENV)/.tools
 	$(BIN)/ruff check src tests benchmarks tools
 	$(BIN)/ruff format --check src tests benchmarks tools
 	$(BIN)/mypy
-	$(BIN)/cython-lint src/linnet/_kernels
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint src/linnet/_kernels
 
 bench: $(VENV)/.installed
 	$(PIP) install -c constraints.txt -r benchmarks/requirements.txt
