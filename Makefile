@@ -32,8 +32,8 @@ lint: $(VENV)/.tools
 
 bench: $(VENV)/.installed
 	$(PIP) install -c constraints.txt -r benchmarks/requirements.txt
-	$(BIN)/python benchmarks/peers.py --json benchmarks/results/peers.json
-	$(BIN)/python benchmarks/accuracy.py --json benchmarks/results/accuracy.json
+	$(BIN)/python benchmarks/peers.py --data $(LINNET_DATA) --json benchmarks/results/peers.json
+	$(BIN)/python benchmarks/accuracy.py --data $(LINNET_DATA) --json benchmarks/results/accuracy.json
 	$(BIN)/python benchmarks/render.py
 
 docs: $(VENV)/.installed
