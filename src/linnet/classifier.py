@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Event", "TextClassifier", "load"]
 
-NAMED_FEATURES = 50_000
-
 
 @dataclass(frozen=True)
 class Event:
@@ -262,9 +260,6 @@ class TextClassifier:
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return dict(self.__dict__)
 
     def __repr__(self) -> str:
         changed = {k: v for k, v in self.get_params().items() if v is not None and k != "model"}
