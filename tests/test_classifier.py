@@ -274,3 +274,15 @@ def test_cross_validation_by_scikit_learn():
 def test_pickle_keeps_the_model(svm):
     again = pickle.loads(pickle.dumps(svm))
     assert np.array_equal(again.decision_function(TEST.text), svm.decision_function(TEST.text))
+
+
+def test_pruning_follows_the_rules_of_the_vectorizer():
+    texts = ["a b", "a c", "a d", "a b"] * 5
+    labels = ["x", "y", "y", "x"] * 5
+    settings = {"features": "words:1", "params": {"alpha": 1.0}}
+    assert TextClassifier("nb", **settings).fit(texts, labels).artefact.n_features == 4
+    assert TextClassifier("nb", max_df=0.9, **settings).fit(texts, labels).artefact.n_features == 3
+    assert TextClassifier("nb", min_df=6, **settings).fit(texts, labels).artefact.n_features == 2
+    assert TextClassifier("nb", max_features=2, **settings).fit(texts, labels).artefact.n_features == 2
+    with pytest.raises(DataError, match="no feature is left"):
+        TextClassifier("nb", min_df=11, max_df=0.9, **settings).fit(texts, labels)

@@ -16,6 +16,8 @@ from linnet.errors import DataError
 from linnet.features.blocks import Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
 from linnet.features.counting import Counted, Seen, Slots, count, count_known, names_of, thread_count
+from linnet.features.names import Names
+from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
 from linnet.solvers.report import Pass
 
@@ -208,23 +210,17 @@ def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, 
     counted = count(pieces, blocks, counting=counting, threads=threads)
     rows = counted.rows
     min_df = recipe.min_df or (2 if rows.n_columns * n_outputs > LARGE_MODEL else 1)
-    df = rows.document_frequency()
-    most = recipe.max_df if recipe.max_df > 1 or isinstance(recipe.max_df, int) else recipe.max_df * len(rows)
-    if recipe.max_df == 1.0:
-        most = len(rows)
-    keep = (df >= min_df) & (df <= most)
-    if recipe.max_features is not None and int(keep.sum()) > recipe.max_features:
-        kept = np.flatnonzero(keep)
-        keep = np.zeros(len(df), dtype=bool)
-        keep[kept[np.argsort(-df[kept], kind="stable")[: recipe.max_features]]] = True
-    if not keep.any():
-        raise DataError(
-            f"no feature is left with min_df={min_df} and max_df={recipe.max_df:g}; lower min_df or add texts"
-        )
-    if keep.all():
+
+    def names(columns: npt.NDArray[np.int64]) -> Names:
+        seen = counted.seen.take(columns)
+        data, offsets = names_of(pieces, blocks, seen, counted.fingerprints[columns])
+        return Names(data, offsets[:-1], np.diff(offsets), seen.block)
+
+    kept = kept_columns(rows, min_df=min_df, max_df=recipe.max_df, max_features=recipe.max_features, names=names)
+    if len(kept) == rows.n_columns:
         return counted, min_df
-    numbers = np.where(keep, np.cumsum(keep, dtype=np.int32) - 1, -1).astype(np.int32)
-    kept = np.flatnonzero(keep)
+    numbers = np.full(rows.n_columns, -1, dtype=np.int32)
+    numbers[kept] = np.arange(len(kept), dtype=np.int32)
     return Counted(rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)), min_df
 
 

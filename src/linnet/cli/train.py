@@ -42,7 +42,7 @@ __all__ = ["train"]
 @click.option(
     "--json", "json_", metavar="F", help="Write what was chosen and the test scores as JSON (- for standard output)."
 )
-@click.option("--quiet", "-q", is_flag=True, help="No news, only the result.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress: only what was read and the result.")
 def train(data: str, **options: Any) -> None:
     """Train a classifier on DATA and save it.
 
