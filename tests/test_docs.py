@@ -1,4 +1,4 @@
-"""The README's Python example runs and prints what it says."""
+"""The examples of the README and of the pages in docs run and print what they say."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 
 
-@pytest.mark.skipif(not README.exists(), reason="run from a source tree")
-def test_readme(tmp_path):
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_examples(page, tmp_path):
+    if not page.exists():
+        pytest.skip("run from a source tree")
     here = Path.cwd()
     os.chdir(tmp_path)
     try:
-        result = doctest.testfile(str(README), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+        result = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     finally:
         os.chdir(here)
-    assert result.attempted >= 6
     assert result.failed == 0
+    if page.name == "README.md":
+        assert result.attempted >= 6
+    elif page.parent.name == "models":
+        assert result.attempted >= 2, "a page on a model has a runnable example"

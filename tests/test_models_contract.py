@@ -15,13 +15,12 @@ import pytest
 
 from generated import counts
 from linnet.errors import DataError
+from linnet.models import ESTIMATORS as CLASSES
 from linnet.models import MODELS, LinearSVM, LogisticRegression, MultinomialNB
 from linnet.solvers.online import SGD, Inverse
 
 ESTIMATORS = [
-    "LinearSVM()",
-    "LogisticRegression()",
-    "MultinomialNB()",
+    *(f"{cls.__name__}()" for cls in CLASSES),
     "LinearSVM(loss='hinge')",
     "LinearSVM(solver='sgd')",
     "LogisticRegression(solver='sgd')",
@@ -35,7 +34,7 @@ def checked():
         import json, warnings
         warnings.simplefilter("ignore")
         from sklearn.utils.estimator_checks import check_estimator
-        from linnet.models import LinearSVM, LogisticRegression, MultinomialNB
+        from linnet.models import *
         out = {{}}
         for text in {ESTIMATORS!r}:
             found = check_estimator(eval(text), on_fail=None, on_skip=None)

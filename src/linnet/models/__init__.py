@@ -6,16 +6,20 @@
 
 from __future__ import annotations
 
-from linnet.models.estimator import LinearClassifier
+from typing import Any
+
 from linnet.models.logistic import LogisticRegression
 from linnet.models.naive_bayes import MultinomialNB
 from linnet.models.svm import LinearSVM
 
-__all__ = ["MODELS", "LinearSVM", "LogisticRegression", "MultinomialNB"]
+__all__ = ["ESTIMATORS", "MODELS", "LinearSVM", "LogisticRegression", "MultinomialNB"]
 
-MODELS: dict[str, type[LinearClassifier]] = {
+MODELS: dict[str, type[Any]] = {
     "svm": LinearSVM,
     "logistic": LogisticRegression,
     "nb": MultinomialNB,
 }
 """What ``--model NAME`` and ``TextClassifier(NAME)`` know."""
+
+ESTIMATORS: tuple[type[Any], ...] = (*MODELS.values(),)
+"""Every model in the scikit-learn contract: those that take text, and those for rows of numbers only."""

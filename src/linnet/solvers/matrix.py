@@ -49,6 +49,19 @@ class Matrix:
             np.ascontiguousarray(self.indptr[:: self.n_blocks]), self.indices, values, self.n_features, self.gain
         )
 
+    def take(self, rows: npt.NDArray[Any]) -> Matrix:
+        """Return some rows, in the given order, as plain CSR.
+
+        >>> Matrix.from_dense(np.array([[0.0, 2.0], [1.0, 0.0]])).take(np.array([1])).values.tolist()
+        [1.0]
+        """
+        X = self.explicit()
+        begin, end = X.indptr[rows], X.indptr[rows + 1]
+        indptr = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum(end - begin, out=indptr[1:])
+        entries = np.repeat(begin - indptr[:-1], end - begin) + np.arange(indptr[-1])
+        return Matrix(indptr, X.indices[entries], X.values[entries], self.n_features, self.gain)
+
     @classmethod
     def from_dense(cls, X: npt.NDArray[Any]) -> Matrix:
         """Keep the non-zero entries of a dense array."""

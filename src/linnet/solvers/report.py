@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ConvergenceWarning", "OnPass", "Pass", "Weights", "warn_unfinished"]
+__all__ = ["ConvergenceWarning", "OnPass", "Pass", "Watch", "Weights", "warn_unfinished"]
 
 Weights: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[np.float64]]
 """W, (n_features, n_outputs), and b, (n_outputs,)."""
@@ -23,16 +23,62 @@ class Pass:
     loss is C times the training loss, without the penalty; some solvers sum it while the weights move. violation is
     what ``tol`` bounds: the spread of the projected gradient (dual), |gradient| / |first gradient| (newton), the share
     of rows that changed the weights (sgd). active counts rows: still in play, all, or those that changed the weights.
+    score is the accuracy on held-out rows, where some are held out.
     """
 
     number: int
     loss: float
     violation: float
     active: int
+    score: float | None = None
 
 
-OnPass: TypeAlias = Callable[[Pass, Callable[[], Weights]], None]
+OnPass: TypeAlias = Callable[[Pass, Callable[[], Any]], None]
 """Called after each pass with the report and a function that gives the weights so far."""
+
+
+class Watch:
+    """What happens between two passes: held-out rows are scored, the best weights are kept, the report goes out.
+
+    judge(weights) is the accuracy on held-out rows. With patience, a call returns True once that many passes in a row
+    were no better than the best before them: time to stop. ``best`` holds the weights of the best pass; a solver that
+    is interrupted or stopped returns those where there are any. ``history`` holds every report.
+
+    >>> scores = iter([0.5, 0.7, 0.6, 0.7])
+    >>> watch = Watch(judge=lambda weights: next(scores), patience=2)
+    >>> [watch(Pass(k, 1.0, 1.0, 1), lambda k=k: f"weights {k}") for k in range(1, 5)]
+    [False, False, False, True]
+    >>> watch.best
+    'weights 2'
+    """
+
+    def __init__(
+        self,
+        on_pass: OnPass | None = None,
+        *,
+        judge: Callable[[Any], float] | None = None,
+        patience: int | None = None,
+    ) -> None:
+        self.on_pass, self.judge, self.patience = on_pass, judge, patience
+        self.best: Any = None
+        self.best_score = -np.inf
+        self.history: list[Pass] = []
+        self._since = 0
+
+    def __call__(self, report: Pass, weights: Callable[[], Any]) -> bool:
+        """Take the report of a pass; returns whether to stop."""
+        if self.judge is not None:
+            found = weights()
+            report = replace(report, score=self.judge(found))
+            better = report.score is not None and report.score > self.best_score
+            if better and report.score is not None:
+                self.best, self.best_score, self._since = found, report.score, 0
+            else:
+                self._since += 1
+        self.history.append(report)
+        if self.on_pass is not None:
+            self.on_pass(report, weights)
+        return self.judge is not None and self.patience is not None and self._since >= self.patience
 
 
 class ConvergenceWarning(UserWarning):
