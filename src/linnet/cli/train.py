@@ -66,6 +66,7 @@ def train(data: str, **options: Any) -> None:
         rows.write_unusable(options["unusable"])
         say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
     fit_on, dev, test = _parts(rows, options)
+    del rows  # the parts are copies
     with Progress(options["quiet"]) as progress:
         clf.fit(fit_on, dev=dev, on_event=progress)
     result = _test(clf, test)
