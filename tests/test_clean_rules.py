@@ -77,7 +77,11 @@ def test_composition_is_that_of_character_sets(text, data):
     now, origin, whole = text, [{k} for k in range(len(text))], Offsets.same(len(text))
     for _ in range(3):
         cuts = sorted(data.draw(st.lists(st.integers(0, len(now)), max_size=6)))
-        edits = [(a, b, data.draw(st.sampled_from(["", "x", "yz"]))) for a, b in zip(cuts[::2], cuts[1::2], strict=False) if a < b]
+        edits = [
+            (a, b, data.draw(st.sampled_from(["", "x", "yz"])))
+            for a, b in zip(cuts[::2], cuts[1::2], strict=False)
+            if a < b
+        ]
         edits = [edit for k, edit in enumerate(edits) if k == 0 or edits[k - 1][1] <= edit[0]]
         fresh, at = [], 0
         for start, end, new in edits:
@@ -136,7 +140,9 @@ def pages(draw, depth=0):
         if kind == "text":
             parts.append(html.escape(draw(WORDS), quote=False))
         elif kind == "entity":
-            parts.append(draw(st.sampled_from(["&eacute;", "&#233;", "&#xE9;", "&lt;", "&nbsp;", "&hellip;", "&#150;"])))
+            parts.append(
+                draw(st.sampled_from(["&eacute;", "&#233;", "&#xE9;", "&lt;", "&nbsp;", "&hellip;", "&#150;"]))
+            )
         elif kind == "comment":
             parts.append("<!--" + draw(st.text(alphabet="ab <>!", max_size=6)).lstrip(">") + "-->")
         elif kind in ("script", "style"):
@@ -144,7 +150,9 @@ def pages(draw, depth=0):
         elif kind == "void":
             parts.append(draw(st.sampled_from(["<br>", "<br />", "<IMG src=x alt='>'>", '<hr title="a > b">'])))
         elif depth < 3:
-            name = draw(st.sampled_from(["b", "i", "SPAN", "em"] if kind == "inline" or depth else ["div", "section", "DIV"]))
+            name = draw(
+                st.sampled_from(["b", "i", "SPAN", "em"] if kind == "inline" or depth else ["div", "section", "DIV"])
+            )
             value = html.escape(draw(WORDS))
             parts.append(f'<{name} title="{value}">{draw(pages(depth=depth + 1))}</{name}>')
     return "".join(parts)

@@ -103,6 +103,29 @@ cdef int64_t shingle(uint64_t* words, int64_t n, int64_t size) noexcept nogil:
     return k
 
 
+cdef uint64_t key_of(const uint64_t* words, int64_t n, const uint8_t* p, int64_t n_bytes) noexcept nogil:
+    """A hash of all words, in order; of the bytes where there are none."""
+    cdef int64_t i
+    cdef uint64_t h = <uint64_t>n
+    for i in range(n):
+        h = mix(h ^ words[i]) + <uint64_t>0x9E3779B97F4A7C15
+    if n == 0:
+        for i in range(n_bytes):
+            h = (h ^ p[i]) * <uint64_t>0x100000001B3
+    return mix(h)
+
+
+def word_keys(const uint8_t[::1] data, const int64_t[::1] offsets, uint64_t[::1] scratch, uint64_t[::1] keys):
+    """Write a hash of the words of each document; scratch is as in sketch."""
+    cdef int64_t d, n
+    cdef const uint8_t* p
+    with nogil:
+        for d in range(keys.shape[0]):
+            n = offsets[d + 1] - offsets[d]
+            p = &data[offsets[d]] if n else NULL
+            keys[d] = key_of(&scratch[0], cut_words(p, n, &scratch[0]), p, n)
+
+
 cdef inline uint32_t least(uint32_t a, uint64_t h) noexcept nogil:
     cdef uint32_t b = <uint32_t>(h >> 32)
     return b if b < a else a
@@ -138,7 +161,6 @@ def sketch(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, i
     a document without words. scratch holds as many values as the longest document has bytes.
     """
     cdef int64_t d, i, j, n, row, m = multipliers.shape[0], k = smallest.shape[1]
-    cdef uint64_t h
     cdef const uint8_t* p
     with nogil:
         for d in range(first, last):
@@ -146,13 +168,7 @@ def sketch(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, i
             n = offsets[d + 1] - offsets[d]
             p = &data[offsets[d]] if n else NULL
             n = cut_words(p, n, &scratch[0])
-            h = <uint64_t>n
-            for i in range(n):
-                h = mix(h ^ scratch[i]) + <uint64_t>0x9E3779B97F4A7C15
-            if n == 0:
-                for i in range(offsets[d + 1] - offsets[d]):
-                    h = (h ^ p[i]) * <uint64_t>0x100000001B3
-            keys[row] = mix(h)
+            keys[row] = key_of(&scratch[0], n, p, offsets[d + 1] - offsets[d])
             n = shingle(&scratch[0], n, size)
             totals[row] = <int32_t>n
             for i in range(n if n < k else k):

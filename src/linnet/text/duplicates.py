@@ -47,7 +47,12 @@ def same_keys(texts: Sequence[str], same: str = "exact") -> npt.NDArray[np.uint6
     """
     if same == "words":
         folded = [text if text.isascii() else text.casefold() for text in texts]
-        return Sketches.of(folded, 0, threads=1).keys
+        from linnet.features.buffers import pieces_of
+
+        piece = pieces_of(folded)[0]
+        keys = np.empty(len(folded), dtype=np.uint64)
+        minhash.word_keys(piece.data, piece.offsets, np.empty(piece.longest() + 1, np.uint64), keys)
+        return keys
     if same not in SAME:
         raise DataError(nearest("kind of sameness", same, SAME))
     plain = texts if same == "exact" else [" ".join(text.split()) for text in texts]
@@ -116,7 +121,8 @@ class Sketches:
         multipliers = _multipliers(n_minima)
 
         def work(job: Any) -> tuple[Any, Any, Any, Any]:
-            return _sketch_chunk(*job, shingle, multipliers)
+            piece, a, b = job
+            return _sketch_chunk(piece, a, b, shingle, multipliers)
 
         with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
             return cls.joined(list(pool.map(work, jobs)), n_minima)
@@ -124,7 +130,12 @@ class Sketches:
     @classmethod
     def joined(cls, parts: list[tuple[Any, Any, Any, Any]], n_minima: int) -> Sketches:
         """Put chunks one after the other."""
-        none = (np.zeros(0, np.uint64), np.zeros((0, n_minima), np.uint32), np.zeros(0, np.int64), np.zeros(0, np.uint32))
+        none = (
+            np.zeros(0, np.uint64),
+            np.zeros((0, n_minima), np.uint32),
+            np.zeros(0, np.int64),
+            np.zeros(0, np.uint32),
+        )
         keys, minima, counts, values = (np.concatenate(column) for column in zip(none, *parts, strict=True))
         return cls(keys, minima, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), values)
 

@@ -17,16 +17,17 @@ __all__ = ["sentences", "span_keys"]
 _END = re.compile(
     "(?<![.!?\u2026])[.!?\u2026]++[\"'\u201d\u2019\u00bb)\\]]*+(?=\\s|\\Z)|[\u3002\uff01\uff1f]++[\u300d\u300f\u201d\u2019]*+|\n"
 )
-_SHORT = frozenset(
+_ABBREVIATED = (
     "mr mrs ms dr prof st sr jr vs etc e.g i.e cf al no vol pp fig gen col sen rep gov capt lt sgt inc ltd co corp dept "
-    "approx est u.s u.k a.m p.m".split()
+    "approx est u.s u.k a.m p.m"
 )
+_SHORT = frozenset(_ABBREVIATED.split())
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each sentence that holds a letter or a digit.
+    r"""Return the start and end of each sentence that holds a letter or a digit.
 
-    >>> text = 'Dr. No met J. Doe. "Really?" Yes!\\nNo end'
+    >>> text = 'Dr. No met J. Doe. "Really?" Yes!\nNo end'
     >>> [text[a:b] for a, b in sentences(text)]
     ['Dr. No met J. Doe.', '"Really?"', 'Yes!', 'No end']
     """

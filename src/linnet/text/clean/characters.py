@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 from linnet.errors import DataError, MissingExtraError, nearest
@@ -167,7 +168,7 @@ class Unicode(Rule):
         whole = unicodedata.normalize(self.form, text)
         for starts in (_starts, _ascii_starts):
             cuts = [*starts(text), len(text)]
-            pieces = [text[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+            pieces = [text[a:b] for a, b in pairwise(cuts)]
             normal = [unicodedata.normalize(self.form, piece) for piece in pieces]
             if "".join(normal) == whole:  # no two pieces would have joined
                 changed = zip(cuts, pieces, normal, strict=False)
@@ -179,7 +180,9 @@ def _starts(text: str) -> list[int]:
     """Return where a character begins that cannot join the one before it: 0 first."""
     found = [0]
     for at, character in enumerate(text):
-        if at and (character < "\u0300" or not (unicodedata.category(character)[0] == "M" or _JOINING.match(character))):
+        if at and (
+            character < "\u0300" or not (unicodedata.category(character)[0] == "M" or _JOINING.match(character))
+        ):
             found.append(at)
     return found
 

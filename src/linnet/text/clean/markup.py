@@ -48,10 +48,10 @@ _RAW_END = {name: re.compile(rf"</(?i:{name})(?=[\s/>])[^>]*+>") for name in _RA
 
 @dataclass(frozen=True)
 class HTML(Rule):
-    """Remove markup; elements that start a line (p, br, div, li ...) leave `block` behind.
+    r"""Remove markup; elements that start a line (p, br, div, li ...) leave `block` behind.
 
     >>> HTML().edits("R&amp;D<br />a < b")
-    [(1, 6, '&'), (7, 13, '\\n')]
+    [(1, 6, '&'), (7, 13, '\n')]
     """
 
     block: str = "\n"
