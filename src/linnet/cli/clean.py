@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -85,8 +86,10 @@ def clean(inputs: tuple[str, ...], **options: Any) -> None:
         raise LinnetError("--json prints the report where the rows would go; give --out F for the rows")
     corpus = _corpus(options)
     _check_outputs(inputs, options)
-    report = _run(inputs, corpus, options)
-    _tell(report, options)
+    try:
+        _tell(_run(inputs, corpus, options), options)
+    except BrokenPipeError:  # the reader of our output has gone: not our error (click would exit 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _listed() -> str:
