@@ -9,6 +9,7 @@ text with its on generated pages.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from html.entities import html5
@@ -71,30 +72,67 @@ class HTML(Rule):
         found: list[Edit] = []
         at = 0
         while at >= 0:
-            at = self._until_raw(text, at, found)
+            at = self._some(text, at, found)
         return found
 
-    def _until_raw(self, text: str, at: int, found: list[Edit]) -> int:
-        """Add tags up to the end of the first element whose content is no text; return where that is, or -1."""
-        put, block = _put, self.block
-        for match in _MARKUP.finditer(text, at):
-            name = match[2]
-            start, end = match.span()
-            if name is None:
-                found.append((start, end, ""))
-                continue
-            new = put(name)
-            if new == "block":
-                found.append((start, end, block))
-            elif new == "inline":
-                found.append((start, end, ""))
-            elif new == "raw":
-                closing = None if match[1] else _RAW_END[name.lower()].search(text, end)
-                end = end if match[1] else closing.end() if closing else len(text)
-                found.append((start, end, ""))
-                if not match[1]:
-                    return end
+    def _some(self, text: str, at: int, found: list[Edit]) -> int:
+        """Add tags from a place on, up to one that takes a closer look; return where to go on, or -1 at the end.
+
+        Most tags are told by a look at all of their characters, and most of them have been seen before.
+        """
+        known, block, add = _KINDS, self.block, found.append
+        for match in _PLAIN.finditer(text, at):
+            tag = match[0]
+            kind = known[tag] if tag in known else _kind(tag)
+            if kind == "inline":
+                add((match.start(), match.end(), ""))
+            elif kind == "block":
+                add((match.start(), match.end(), block))
+            elif kind == "closer":
+                stop = self._closer(text, match.start(), found)
+                if stop > match.end():
+                    return stop
         return -1
+
+    def _closer(self, text: str, start: int, found: list[Edit]) -> int:
+        """Add the comment, the script or the tag with odd quotes that starts here; return where it ends, or 0."""
+        match = _MARKUP.match(text, start)
+        name = match[2] if match else ""
+        kind = "inline" if name is None else _put(name)
+        if match is None or not kind:
+            return 0
+        end = match.end()
+        if kind == "raw" and not match[1]:
+            closing = _RAW_END[name.lower()].search(text, end)
+            end = closing.end() if closing else len(text)
+        found.append((start, end, self.block if kind == "block" else ""))
+        return end
+
+
+_PLAIN = re.compile(r"<[^<>]*+(?:>|(?=<)|\Z)")
+_KINDS: dict[str, str] = {}  # tags seen, by all of their characters
+_MOST_KINDS = 4096
+
+
+def _kind(tag: str) -> str:
+    """Say what a run from ``<`` to ``>`` is: block, inline, text, or closer (more than itself must be looked at).
+
+    >>> _kind("<BR/>"), _kind("</b>"), _kind("<3 you>"), _kind('<a title="x>'), _kind("<script>")
+    ('block', 'inline', 'text', 'closer', 'closer')
+    """
+    double, single = tag.count('"'), tag.count("'")
+    if tag[-1] != ">" or tag[1] in "!?" or double % 2 or single % 2 or (double and single):
+        return "closer"
+    match = _MARKUP.fullmatch(tag)
+    kind = _put(match[2]) if match else ""
+    if not kind:
+        return "text"
+    kind = "closer" if kind == "raw" else kind
+    if len(tag) < 200:
+        if len(_KINDS) >= _MOST_KINDS:
+            _KINDS.clear()
+        _KINDS[tag] = kind
+    return kind
 
 
 _PUT = {
@@ -138,13 +176,14 @@ def _decoded(entity: str) -> str | None:
 
 
 def _merged(tags: list[Edit], entities: list[Edit]) -> list[Edit]:
-    """Put both kinds in order; entities inside tags are part of them."""
-    out, k = [], 0
-    for edit in tags:
-        while k < len(entities) and entities[k][0] < edit[0]:
-            out.append(entities[k])
-            k += 1
-        while k < len(entities) and entities[k][0] < edit[1]:
-            k += 1
-        out.append(edit)
-    return out + entities[k:]
+    """Put both kinds in order; entities inside tags are part of them.
+
+    >>> _merged([(5, 9, "")], [(0, 4, "&"), (6, 8, "&")])
+    [(0, 4, '&'), (5, 9, '')]
+    """
+    outside = []
+    for edit in entities:
+        before = bisect_right(tags, edit)
+        if not before or tags[before - 1][1] <= edit[0]:
+            outside.append(edit)
+    return sorted(tags + outside)

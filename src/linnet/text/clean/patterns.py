@@ -19,6 +19,7 @@ __all__ = ["Emails", "Numbers", "URLs"]
 _SCHEME = re.compile(r"(?:https?|ftps?|sftp|gopher|news|nntp|telnet|irc|file|git|ssh|s3|ws|wss)\Z", re.IGNORECASE)
 _ADDRESS = re.compile(r"[^\s<>\"`{}|\\^\u201c\u201d\u2018\u2019\u00ab\u00bb\u3000-\u3002\uff08\uff09\uff0c]*")
 _TRAILING = ".,;:!?'*_~"
+_DOUBTFUL = _TRAILING + ")]"
 _HOST = re.compile(r"[0-9A-Za-z\u00a1-\uffff-]+\.[0-9A-Za-z\u00a1-\uffff-]{2,}")
 
 
@@ -44,19 +45,23 @@ class URLs(Rule):
         for at in _signs(text):
             if at < done:
                 continue
-            span = _with_scheme(text, at, done) if text[at] == ":" else _without_scheme(text, at)
-            if span is not None:
-                found.append((*span, self.replace))
-                done = span[1]
+            start = _scheme_start(text, at, done) if text[at] == ":" else _word_start(text, at)
+            if start < 0:
+                continue
+            end = _address_end(text, at + 3)
+            if end > at + 3 and (text[at] == ":" or _HOST.match(text, at + 4, end)):
+                found.append((start, end, self.replace))
+                done = end
         return found
 
 
 def _signs(text: str) -> list[int]:
     """Return where ``://`` and ``www.`` stand, in order."""
     places = list(_every(text, "://"))
-    for word in ("www.", "WWW.", "Www."):
-        places += _every(text, word)
-    places.sort()
+    if "www." in text or "WWW." in text or "Www." in text:
+        for word in ("www.", "WWW.", "Www."):
+            places += _every(text, word)
+        places.sort()
     return places
 
 
@@ -67,29 +72,29 @@ def _every(text: str, sign: str) -> Iterator[int]:
         at = text.find(sign, at + len(sign))
 
 
-def _with_scheme(text: str, at: int, done: int) -> tuple[int, int] | None:
-    scheme = _SCHEME.search(text[max(done, at - 7) : at])
-    if scheme is None:
-        return None
-    end = _address_end(text, at + 3)
-    start = at - len(scheme[0])
-    return (start, end) if end > at + 3 and not text[start - 1 : start].isalnum() else None
+def _scheme_start(text: str, at: int, done: int) -> int:
+    """Return where the scheme before ``://`` begins, or -1 for none that we know."""
+    if text.startswith("http", at - 4) and at >= 4:  # nearly always
+        start = at - 4
+    elif text.startswith("https", at - 5) and at >= 5:
+        start = at - 5
+    else:
+        scheme = _SCHEME.search(text[max(done, at - 7) : at])
+        start = at - len(scheme[0]) if scheme else -1
+    return start if start == 0 or (start >= done and not text[start - 1].isalnum()) else -1
 
 
-def _without_scheme(text: str, at: int) -> tuple[int, int] | None:
-    if at and (text[at - 1].isalnum() or text[at - 1] in "_@."):
-        return None
-    end = _address_end(text, at)
-    return (at, end) if _HOST.match(text, at + 4, end) else None
+def _word_start(text: str, at: int) -> int:
+    return -1 if at and (text[at - 1].isalnum() or text[at - 1] in "_@.") else at
 
 
 def _address_end(text: str, at: int) -> int:
     """Return where an address ends: before trailing signs, and before brackets that it does not open."""
     match = _ADDRESS.match(text, at)
     end = match.end() if match else at
-    opened = {")": 0, "]": 0}
-    for close, open_ in ((")", "("), ("]", "[")):
-        opened[close] = text.count(close, at, end) - text.count(open_, at, end)
+    if end == at or text[end - 1] not in _DOUBTFUL:
+        return end
+    opened = {close: text.count(close, at, end) - text.count(open_, at, end) for open_, close in ("()", "[]")}
     while end > at:
         last = text[end - 1]
         if last in opened and opened[last] > 0:
