@@ -83,7 +83,7 @@ class HTML(Rule):
         known, block, add = _KINDS, self.block, found.append
         for match in _PLAIN.finditer(text, at):
             tag = match[0]
-            kind = known[tag] if tag in known else _kind(tag)
+            kind = known.get(tag) or _kind(tag)
             if kind == "inline":
                 add((match.start(), match.end(), ""))
             elif kind == "block":
