@@ -224,3 +224,28 @@ def test_no_text_is_slow(piece):
     began = time.process_time()
     clean(text, [make_rule(name) for name in RULES])
     assert time.process_time() - began < 2
+
+
+def test_a_missing_package_is_one_line(monkeypatch):
+    import sys
+
+    from linnet.errors import MissingExtraError
+
+    monkeypatch.setitem(sys.modules, "ftfy", None)
+    assert clean("plain", "mojibake").text == "plain"
+    with pytest.raises(MissingExtraError, match=r"the rule 'mojibake' needs .* pip install 'linnet\[clean\]'"):
+        clean("schÃ¶n", "mojibake")
+
+
+@pytest.mark.slow
+def test_fuzz():
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    tool = Path(__file__).parents[1] / "tools" / "fuzz_clean.py"
+    if not tool.exists():
+        pytest.skip("run from a source tree")
+    done = subprocess.run([sys.executable, str(tool), "--inputs", "50000", "--seed", "7"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "50,000 inputs, no failure" in done.stdout

@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 __all__ = ["sentences", "span_keys"]
 
+# It begins with a plain set of characters, which re finds quickly; what must hold around them is asked after.
 _END = re.compile(
-    "(?<![.!?\u2026])[.!?\u2026]++[\"'\u201d\u2019\u00bb)\\]]*+(?=\\s|\\Z)|[\u3002\uff01\uff1f]++[\u300d\u300f\u201d\u2019]*+|\n"
+    "[.!?\u2026\u3002\uff01\uff1f\n][.!?\u2026\u3002\uff01\uff1f]*+[\"'\u201d\u2019\u00bb\u300d\u300f)\\]]*+"
 )
+_WIDE = "\u3002\uff01\uff1f"
 _ABBREVIATED = (
     "mr mrs ms dr prof st sr jr vs etc e.g i.e cf al no vol pp fig gen col sen rep gov capt lt sgt inc ltd co corp dept "
     "approx est u.s u.k a.m p.m"
@@ -34,25 +36,32 @@ def sentences(text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     start = 0
     for match in _END.finditer(text):
-        if match[0] == "." and _abbreviated(text, match.start()):
+        mark = match[0]
+        at, end = match.span()
+        if mark[0] == "\n":
+            end = at + 1
+        elif (text[end : end + 1].strip() and mark[0] not in _WIDE) or (mark == "." and _abbreviated(text, at)):
             continue
-        _add(text, start, match.end(), found)
-        start = match.end()
+        _add(text, start, end, found)
+        start = end
     _add(text, start, len(text), found)
     return found
 
 
 def _abbreviated(text: str, at: int) -> bool:
-    before = text[max(0, at - 8) : at].rsplit(None, 1)
-    word = before[-1].lstrip("(\"'\u201c\u2018[") if before else ""
-    return (len(word) == 1 and word.isupper()) or word.lower() in _SHORT
+    """Say whether the word before a full stop is one that full stops follow."""
+    before = text[at - 8 if at > 8 else 0 : at].split()
+    if not before:
+        return False
+    word = before[-1].lstrip("(\"'\u201c\u2018[")
+    return word.isupper() if len(word) == 1 else word.lower() in _SHORT
 
 
 def _add(text: str, start: int, end: int, found: list[tuple[int, int]]) -> None:
     piece = text[start:end]
     kept = piece.strip()
-    if kept and any(map(str.isalnum, kept)):
-        start += len(piece) - len(piece.lstrip())
+    if kept and (kept[0].isalnum() or any(map(str.isalnum, kept))):
+        start += piece.find(kept)
         found.append((start, start + len(kept)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from linnet.text.clean.report import Report
 from linnet.text.clean.spool import Chunk, Spool
 from linnet.text.duplicates import Sketches, bands_for, repeats, same_keys
 from linnet.text.repeats import Repeats
-from linnet.text.sentences import span_keys
+from linnet.text.sentences import sentences, span_keys
 
 __all__ = ["DEDUP", "Duplicates"]
 
@@ -53,27 +54,39 @@ class Duplicates:
 
     def exact(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Leave out documents that occurred before."""
-        yield from self._twice(chunks, "exact", lambda chunk: same_keys(chunk.texts, self.plan.same), self._drop_marked)
+
+        def keys(chunk: Chunk) -> tuple[Any, Any]:
+            return same_keys(chunk.texts, self.plan.same), np.ones(len(chunk), dtype=np.int64)
+
+        yield from self._twice(chunks, "exact", keys, lambda chunk, marked: self.drop(chunk, marked, "exact"))
 
     def spans(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Leave out the sentences of three-sentence spans that occurred before."""
-        yield from self._twice(chunks, "spans", lambda chunk: span_keys(chunk.texts)[0], self._cut_spans)
+
+        def keys(chunk: Chunk) -> tuple[Any, Any]:
+            found, cut = span_keys(chunk.texts)
+            return found, np.array([max(0, len(ends) - 2) for ends in cut], dtype=np.int64)
+
+        yield from self._twice(chunks, "spans", keys, self._cut_spans)
 
     def _twice(
-        self, chunks: Iterable[Chunk], kind: str, keys: Callable[[Chunk], Any], second: Callable[[Chunk, Any], Chunk]
+        self,
+        chunks: Iterable[Chunk],
+        kind: str,
+        keys: Callable[[Chunk], tuple[Any, Any]],
+        second: Callable[[Chunk, Any], Chunk],
     ) -> Iterator[Chunk]:
         """Collect the keys of all chunks, then go over the chunks again with the marks of their keys."""
         with ExitStack() as stack:
             spool = stack.enter_context(Spool(self.plan.folder))
             seen = stack.enter_context(Repeats(self.plan.max_memory, self.plan.folder))
-            sizes = []
             for chunk in chunks:
-                found = keys(chunk)
+                found, counts = keys(chunk)
                 seen.add(found)
-                sizes.append(len(found))
-                spool.write(chunk)
+                spool.write(replace(chunk, keys=counts))
             marks, at = seen.marks(), 0
-            for chunk, size in zip(spool.read(), sizes, strict=True):
+            for chunk in spool.read():
+                size = int(chunk.keys.sum()) if chunk.keys is not None else 0
                 left = second(chunk, np.array(marks[at : at + size]))
                 at += size
                 self.tell(DEDUP[kind], len(chunk), 0)
@@ -81,37 +94,31 @@ class Duplicates:
                     yield left
             del marks
 
-    def _drop_marked(self, chunk: Chunk, marked: Any) -> Chunk:
-        return self.drop(chunk, marked, "exact")
-
     def _cut_spans(self, chunk: Chunk, marked: Any) -> Chunk:
-        _, cut = span_keys(chunk.texts)
-        texts, at, empty = [], 0, np.zeros(len(chunk), dtype=bool)
-        tally = self.report.tallies["spans"]
-        for k, (text, found) in enumerate(zip(chunk.texts, cut, strict=True)):
-            n = max(0, len(found) - 2)
-            repeated = marked[at : at + n]
-            at += n
-            hit = np.zeros(len(found), dtype=bool)
-            for j in range(3):
-                hit[j : j + n] |= repeated
-            tally.places += int(hit.sum())
-            empty[k] = bool(hit.all()) and len(found) > 0
-            left, lines = (text, 0) if not hit.any() or empty[k] else _without(text, found, hit)
-            if not empty[k]:
-                tally.lines += lines
-                if hit.any():
-                    first = int(np.argmax(hit))
-                    tally.sample(text[found[first][0] : found[min(first + 2, len(found) - 1)][1]])
-            texts.append(left)
+        """Cut repeated spans out of the documents that have some; leave out those with nothing left."""
+        ends = np.cumsum(np.asarray(chunk.keys, dtype=np.int64))
+        touched = np.unique(np.searchsorted(ends, np.flatnonzero(marked), side="right"))
+        texts, empty = list(chunk.texts), np.zeros(len(chunk), dtype=bool)
+        for k in touched.tolist():
+            first = int(ends[k - 1]) if k else 0
+            texts[k], empty[k] = self._cut_document(chunk.texts[k], marked[first : int(ends[k])])
         kept = self.drop(chunk, empty, "spans")
-        return Chunk(
-            [t for t, gone in zip(texts, empty.tolist(), strict=True) if not gone],
-            kept.table,
-            kept.text_column,
-            kept.rows,
-            kept.source,
-        )
+        return replace(kept, texts=[t for t, gone in zip(texts, empty.tolist(), strict=True) if not gone])
+
+    def _cut_document(self, text: str, repeated: Any) -> tuple[str, bool]:
+        """Return what is left of a document, and whether that is nothing."""
+        found, tally = sentences(text), self.report.tallies["spans"]
+        hit = np.zeros(len(found), dtype=bool)
+        for j in range(3):
+            hit[j : j + len(repeated)] |= repeated
+        tally.places += int(hit.sum())
+        if hit.all():
+            return "", True
+        first = int(np.argmax(hit))
+        tally.sample(text[found[first][0] : found[first + 2][1]])
+        left, lines = _without(text, found, hit)
+        tally.lines += lines
+        return left, False
 
     def near(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Leave out documents that are near duplicates of one before."""

@@ -17,7 +17,7 @@ from linnet.data.arrays import integers, strings
 
 __all__ = ["Chunk", "Spool"]
 
-_ROW = "linnet row"
+_ROW, _KEYS = "linnet row", "linnet keys"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +29,7 @@ class Chunk:
     text_column: str
     rows: npt.NDArray[np.int64]
     source: str
+    keys: npt.NDArray[np.int64] | None = None  # how many keys each document has, between two passes
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -74,6 +75,8 @@ class Spool:
     def write(self, chunk: Chunk) -> None:
         """Add a chunk; each is an Arrow stream of its own, for columns may change from one to the next."""
         table = chunk.to_table().append_column(_ROW, integers(chunk.rows))
+        if chunk.keys is not None:
+            table = table.append_column(_KEYS, integers(chunk.keys))
         table = table.replace_schema_metadata({"text": chunk.text_column, "source": chunk.source})
         with pa.ipc.new_stream(self._sink, table.schema) as stream:
             stream.write_table(table)
@@ -85,6 +88,8 @@ class Spool:
             while file.tell() < file.size():
                 table = pa.ipc.open_stream(file).read_all()
                 about = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
-                rows = np.array(table.column(_ROW).to_pylist(), dtype=np.int64)
-                table = table.drop_columns([_ROW]).replace_schema_metadata(None)
-                yield Chunk(table.column(about["text"]).to_pylist(), table, about["text"], rows, about["source"])
+                own = [name for name in (_ROW, _KEYS) if name in table.column_names]
+                counts = [np.array(table.column(name).to_pylist(), dtype=np.int64) for name in own]
+                table = table.drop_columns(own).replace_schema_metadata(None)
+                texts = table.column(about["text"]).to_pylist()
+                yield Chunk(texts, table, about["text"], counts[0], about["source"], counts[1] if counts[1:] else None)
