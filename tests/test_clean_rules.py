@@ -246,6 +246,8 @@ def test_fuzz():
     tool = Path(__file__).parents[1] / "tools" / "fuzz_clean.py"
     if not tool.exists():
         pytest.skip("run from a source tree")
-    done = subprocess.run([sys.executable, str(tool), "--inputs", "50000", "--seed", "7"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(tool), "--inputs", "50000", "--seed", "7"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert "50,000 inputs, no failure" in done.stdout

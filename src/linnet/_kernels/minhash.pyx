@@ -47,10 +47,9 @@ cdef inline bint is_sign(const uint8_t* p, int64_t left) noexcept nogil:
 
 cdef int64_t cut_words(const uint8_t* p, int64_t n, uint64_t* out) noexcept nogil:
     """Write the hash of each word; return how many."""
-    cdef int64_t i = 0, m = 0
+    cdef int64_t i = 0, m = 0, stop
     cdef uint64_t h
     cdef uint8_t c
-    cdef int k
     while i < n:
         if not is_word(p[i]):
             i += 1
@@ -60,7 +59,8 @@ cdef int64_t cut_words(const uint8_t* p, int64_t n, uint64_t* out) noexcept nogi
             continue
         h = <uint64_t>0x9E3779B97F4A7C15
         if stands_alone(p + i, n - i):
-            for k in range(4 if p[i] >= 0xF0 and n - i >= 4 else 3):
+            stop = i + (4 if p[i] >= 0xF0 and n - i >= 4 else 3)
+            while i < stop:
                 h = (h ^ p[i]) * <uint64_t>0x100000001B3
                 i += 1
         else:

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -52,8 +53,7 @@ class TableWriter:
         """Write the rows of a table."""
         self.rows += table.num_rows
         if self.form == "jsonl":
-            lines = [json.dumps(row, ensure_ascii=False, default=str) for row in table.to_pylist()]
-            self.sink.write("".join([line + "\n" for line in lines]).encode("utf-8", "replace"))
+            self.sink.write("".join([_json(row) + "\n" for row in table.to_pylist()]).encode("utf-8", "replace"))
             return
         first = self.schema is None
         table = self._aligned(table)
@@ -115,6 +115,19 @@ class TableWriter:
         else:
             rows.writerows(zip(*columns, strict=True))
         return out.getvalue()
+
+
+def _json(row: dict[str, Any]) -> str:
+    """A row as JSON, which has no word for a number that is none.
+
+    >>> _json({"text": "é", "score": float("nan")})
+    '{"text": "é", "score": null}'
+    """
+    try:
+        return json.dumps(row, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:
+        known = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+        return json.dumps(known, ensure_ascii=False, default=str)
 
 
 @contextlib.contextmanager
