@@ -191,7 +191,7 @@ def _ascii_starts(text: str) -> list[int]:
     return [0, *(at for at, character in enumerate(text) if at and character < "\x80")]
 
 
-_SPACE = re.compile(r"[^\S ]\s*+| \s++")  # all but a single blank
+_SPACE = re.compile(r"\s(?:\s++|(?<! ))")  # all but a single blank
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ class Emails(Rule):
         return found
 
 
-_NUMBER = re.compile(r"(?<!\w)\d++(?:[.,]\d++){0,16}+(?!\w)")
+_NUMBER = re.compile(r"\d++(?:[.,]\d++){0,16}+")
 
 
 @dataclass(frozen=True)
@@ -154,4 +154,13 @@ class Numbers(Rule):
 
     def edits(self, text: str) -> list[Edit]:
         """Return the numbers of a text."""
-        return [(match.start(), match.end(), self.replace) for match in _NUMBER.finditer(text)]
+        found: list[Edit] = []
+        for match in _NUMBER.finditer(text):
+            start, end = match.span()
+            if not (_in_word(text[start - 1 : start]) or _in_word(text[end : end + 1])):
+                found.append((start, end, self.replace))
+        return found
+
+
+def _in_word(character: str) -> bool:
+    return character == "_" or character.isalnum()
