@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -238,10 +240,28 @@ def test_a_missing_package_is_one_line(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("LINNET_DATA" not in os.environ, reason="LINNET_DATA is not set")
+def test_offsets_survive_in_75_languages():
+    import csv
+
+    path = Path(os.environ["LINNET_DATA"], "lid_lingua75", "all.csv")
+    cleaner = Cleaner(["html", "mojibake", "unicode=NFKC", "control", "urls=URL", "emails", "numbers=0", "whitespace"])
+    changed = 0
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            found = cleaner.clean(row["text"])
+            assert len(found.offsets) == len(found.text)
+            for run in found.offsets.runs:
+                if run.copied:
+                    assert found.text[run.start : run.end] == row["text"][run.source_start : run.source_end]
+            changed += found.text != row["text"]
+    assert changed > 100
+
+
+@pytest.mark.slow
 def test_fuzz():
     import subprocess
     import sys
-    from pathlib import Path
 
     tool = Path(__file__).parents[1] / "tools" / "fuzz_clean.py"
     if not tool.exists():

@@ -142,6 +142,17 @@ def test_errors_are_one_line(tmp_path, args, says):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["r.csv"]
 
 
+def test_nothing_left_is_a_file_with_columns(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\n<br>,pos\n")
+    for name in ("o.csv", "o.parquet", "o.jsonl"):
+        linnet("a.csv", "--out", name, cwd=tmp_path)
+    assert (tmp_path / "o.csv").read_text() == "text,label\n"
+    assert (tmp_path / "o.jsonl").read_text() == ""
+    import pyarrow.parquet as pq
+
+    assert pq.read_table(tmp_path / "o.parquet").column_names == ["text", "label"]
+
+
 def test_rules_are_listed():
     from linnet.text.clean import C4, RULES
 
@@ -155,7 +166,7 @@ def test_interrupted_leaves_nothing(tmp_path):
         cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdin is not None
-    process.stdin.write(b"text\n" + b"A good film it was. And more. And more of it.\n" * 300_000)
+    process.stdin.write(b"text\n" + b"A good film it was. And more. And more of it.\n" * 100_000)
     process.stdin.flush()
     deadline = time.time() + 60
     while not list(tmp_path.iterdir()) and time.time() < deadline:

@@ -68,7 +68,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 @click.option("--list-rules", is_flag=True, help="List the rules and leave.")
 @click.option("--quiet", "-q", is_flag=True, help="No news.")
 def clean(inputs: tuple[str, ...], **options: Any) -> None:
-    r"""Clean every document of INPUT, and say what every rule removed. All columns are kept.
+    """Clean every document of INPUT, and say what every rule removed. All columns are kept.
 
     INPUT may be larger than memory, of any format that linnet reads, or - for standard input.
 
@@ -76,7 +76,7 @@ def clean(inputs: tuple[str, ...], **options: Any) -> None:
     linnet clean reviews.csv --out clean.csv
     linnet clean pages.jsonl.gz --c4 --out kept.parquet --removed gone.jsonl --report report.html
     linnet clean tweets.csv --rules urls=URL,emails=EMAIL,numbers=0 --dedup exact,near --out clean.jsonl
-    """
+    """  # noqa: D301 - click wants the character
     if options["list_rules"]:
         click.echo(_listed())
         return

@@ -107,6 +107,8 @@ class Corpus:
             work.report.kept_lines += sum(text.count("\n") + 1 for text in chunk.texts)
             work.report.kept_characters += sum(map(len, chunk.texts))
             write(chunk.to_table())
+        if not work.report.kept_documents and work.columns is not None:
+            write(work.columns)  # no rows, but their names and types
         return work.report
 
 
@@ -115,6 +117,7 @@ class _Work(Duplicates):
 
     def __init__(self, plan: Corpus, removed: Write | None, tell: Tell) -> None:
         self.plan, self.removed, self.tell = plan, removed, tell
+        self.columns: Any = None
         self.report = report = Report()
         for rule in plan.text.rules:
             report.tally(rule.name, "text", rule.about)
@@ -134,6 +137,8 @@ class _Work(Duplicates):
             chunk = Chunk(
                 batch.texts(), batch.table, batch.text_column, np.arange(len(batch)) + batch.first_row, batch.source
             )
+            if self.columns is None:
+                self.columns = chunk.take([]).to_table()
             keep, texts = [], []
             gone: dict[str, list[int]] = {}
             for k, text in enumerate(chunk.texts):
