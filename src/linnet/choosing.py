@@ -19,6 +19,7 @@ from linnet.errors import LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.recipe import Recipe, Weights
 from linnet.features.rows import Rows
+from linnet.solvers.head import finish
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.report import Pass
 
@@ -107,8 +108,11 @@ def fit_weighted(
     sample_weight: npt.NDArray[np.float64] | None,
     threads: int,
     on_pass: OnPass | None = None,
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
-    """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm."""
+) -> tuple[npt.NDArray[np.float32], Any]:
+    """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm.
+
+    Beside them comes what turns their sums into scores: b, or the Head of a net.
+    """
     own = bool(getattr(model, "uses_gain", False))
     X = _weighted(rows, weights, recipe, blocks, multiply=not own)
     if own:
@@ -135,8 +139,7 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
 
 
 def _scores(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any) -> npt.NDArray[np.float64]:
-    scores: npt.NDArray[np.float64] = _weighted(rows, weights, recipe, blocks, multiply=False).dot(W) + b
-    return scores
+    return finish(_weighted(rows, weights, recipe, blocks, multiply=False).dot(W), b)
 
 
 def _axes(recipe: Recipe, many: bool) -> list[tuple[str, tuple[Any, ...]]]:

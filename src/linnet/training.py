@@ -19,6 +19,7 @@ from linnet.features.counting import Counted, Seen, Slots, count, count_known, n
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
+from linnet.solvers.head import Head, finish, scaled
 from linnet.solvers.report import Pass
 
 if TYPE_CHECKING:
@@ -226,34 +227,50 @@ def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, 
 
 def _calibrated(
     best: Candidate, y: npt.NDArray[np.int32], n_classes: int, W: Any, b: Any
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Calibration]:
+) -> tuple[npt.NDArray[np.float32], Any, Calibration]:
     """Fold a scale learned on held-out scores into the weights: scores become log-odds, decisions stay as they are.
 
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
     """
     c = Calibration.fit(best.scores, y[best.rows], n_classes, shifted=False)
-    W *= np.float32(c.scale)
-    return W, c.scale * b, c
+    return *scaled(W, b, c.scale), c
 
 
 def _artefact(
     pieces: list[Piece], blocks: Blocks, recipe: Recipe, counted: Counted, classes: tuple[Any, ...], weights: Weights,
-    W: npt.NDArray[np.float32], b: npt.NDArray[np.float64], calibrated: bool, card: dict[str, Any],
+    W: npt.NDArray[np.float32], b: Any, calibrated: bool, card: dict[str, Any],
 ) -> Artefact:  # fmt: skip
     """Put the weights where the lookup finds them, and keep the names of the weightiest."""
+    head = b if isinstance(b, Head) else None
+    strength = _strength(W, weights.norm, recipe, head)
+    if head is not None:
+        b = np.zeros(W.shape[1])
     if recipe.hash_bits:
         table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
         shift = 64 - recipe.hash_bits
-        return Artefact(classes, blocks, recipe.tf, recipe.normalise, table, shift, b, calibrated=calibrated, card=card)
+        return Artefact(
+            classes, blocks, recipe.tf, recipe.normalise, table, shift, b, calibrated=calibrated, card=card, head=head
+        )
     table = empty_table(Slots.size_for(len(counted.fingerprints))[1], W.shape[1])
     slots = Slots.of(counted.fingerprints, table.slots)
     vocab.fill_rows(counted.fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
-    named = _largest(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1), NAMED_FEATURES)
+    named = _largest(strength, NAMED_FEATURES)
     name_bytes, name_offsets = names_of(pieces, blocks, counted.seen.take(named), counted.fingerprints[named])
     return Artefact(
         classes, blocks, recipe.tf, recipe.normalise, table, slots.shift, b, name_bytes, name_offsets,
-        slots.find(counted.fingerprints[named]), calibrated, card,
+        slots.find(counted.fingerprints[named]), calibrated, card, head,
     )  # fmt: skip
+
+
+def _strength(
+    W: npt.NDArray[np.float32], norm: npt.NDArray[np.float32], recipe: Recipe, head: Head | None
+) -> npt.NDArray[np.float32]:
+    """Return how much each feature can do to a score: its largest weight; with a head, what it does alone."""
+    if head is None:
+        return np.asarray(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1))
+    sums = W / np.where(norm > 0, norm, 1)[:, None] if recipe.normalise else W
+    alone = finish(sums, head) - finish(np.zeros((1, W.shape[1])), head)
+    return np.abs(alone).max(axis=1).astype(np.float32)
 
 
 def _largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:
