@@ -25,7 +25,7 @@ from linnet.errors import ModelFileError
 from linnet.features.blocks import Blocks, from_dict, table
 from linnet.features.buffers import Piece, Scratch, pieces_of, shards
 from linnet.features.counting import thread_count
-from linnet.features.rows import TF
+from linnet.features.rows import NORM, TF, Norm
 from linnet.solvers.head import Head, finish
 from linnet.solvers.numerics import sigmoid, softmax
 
@@ -69,7 +69,7 @@ class Artefact:
     classes: tuple[Any, ...]
     blocks: Blocks
     tf: str
-    normalise: bool
+    normalise: Norm
     table: Table
     shift: int
     b: npt.NDArray[np.float64]  # (n_lookup,)
@@ -137,8 +137,8 @@ class Artefact:
         for k, first, last in run:
             while True:
                 first = score.score_documents(
-                    pieces[k].data, pieces[k].offsets, first, last, self._kinds, self._shares, TF[self.tf], self.normalise, self.slots,
-                    self.shift, self.rows, self.b, *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths,
+                    pieces[k].data, pieces[k].offsets, first, last, self._kinds, self._shares, TF[self.tf], NORM[self.normalise],
+                    self.slots, self.shift, self.rows, self.b, *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths,
                     scratch.table, total, parts[k],
                 )  # fmt: skip
                 if first == last:
@@ -244,6 +244,7 @@ class Artefact:
             and (self.head is None or self.head.n_inputs == self.n_lookup)
             and (len(self.slots) == 0 or int(self.slots[-1]) == 0)
             and self.tf in TF
+            and self.normalise in NORM
             and len(self.name_offsets) == len(self.name_slots) + 1
         )
         if not fits:

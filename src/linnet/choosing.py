@@ -129,7 +129,11 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
     none = np.zeros(0, np.float32)
     share = np.array([b.weight for b in blocks], dtype=np.float32)
     if recipe.tf == "presence" and not multiply:
-        scale = rows.segment_scale(weights.norm) if recipe.normalise else np.ones(len(rows.indptr) - 1, np.float32)
+        scale = (
+            rows.segment_scale(weights.norm, recipe.normalise)
+            if recipe.normalise
+            else np.ones(len(rows.indptr) - 1, np.float32)
+        )
         scale.reshape(-1, len(share))[:] *= share
         return Matrix(rows.indptr, rows.indices, none, rows.n_columns, scale=scale, n_blocks=rows.n_blocks)
     values = rows.values(recipe.tf, weights.norm, normalise=recipe.normalise, multiply=multiply)

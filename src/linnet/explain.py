@@ -23,6 +23,7 @@ from linnet.artefact import Artefact
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import table
 from linnet.features.buffers import Scratch, pieces_of
+from linnet.features.rows import Norm
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
@@ -189,7 +190,7 @@ def _parts(
         if model.tf == "sublinear":
             tf = 1.0 + np.log(tf)
         tf[missing] = 0.0
-        norm = np.sqrt(np.sum((tf * rows[:, 0].astype(np.float64)) ** 2)) if model.normalise else 1.0
+        norm = _norm(tf * rows[:, 0].astype(np.float64), model.normalise)
         weight = rows[:, 1 + output].astype(np.float64) if slope is None else rows[:, 1:].astype(np.float64) @ slope
         value = sign * block.weight * tf * weight / (norm if norm > 0 else 1.0)
         where = np.argsort(inverse, kind="stable")
@@ -205,6 +206,12 @@ def _parts(
             )
     out.sort(key=lambda c: (-abs(c.value), c.feature))
     return tuple(out), unknown
+
+
+def _norm(weights: npt.NDArray[np.float64], normalise: Norm) -> float:
+    if normalise == "mean":
+        return float(weights.sum())
+    return float(np.sqrt(np.sum(weights**2))) if normalise else 1.0
 
 
 def _emit(model: Artefact, piece: Any) -> tuple[Any, Any, Any, Any]:

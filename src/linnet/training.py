@@ -268,9 +268,11 @@ def _strength(
     """Return how much each feature can do to a score: its largest weight; with a head, what it does alone."""
     if head is None:
         return np.asarray(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1))
-    sums = W / np.where(norm > 0, norm, 1)[:, None] if recipe.normalise else W
+    sums = W.astype(np.float64)
+    if recipe.normalise:
+        sums /= np.where(norm > 0, norm, 1)[:, None]
     alone = finish(sums, head) - finish(np.zeros((1, W.shape[1])), head)
-    return np.abs(alone).max(axis=1).astype(np.float32)
+    return np.asarray(np.abs(alone).max(axis=1), dtype=np.float32)
 
 
 def _largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:

@@ -104,7 +104,6 @@ cdef int64_t collect(const int64_t* indptr, const int32_t* indices, const real* 
     cdef double* z
     cdef double* dh
     cdef double* de
-    cdef double* g
     cdef const real* row
     cdef double v
     width = dim

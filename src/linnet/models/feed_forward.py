@@ -1,8 +1,8 @@
 """The feed-forward net: a line over features that are learned too.
 
 A line weighs every word by itself. Here each word j has an embedding E_j, a short row of numbers; a text is the sum of
-its words' embeddings (with rows of length 1, an average), a hidden layer looks at combinations of them, and a line on
-top of that gives the scores:
+its words' embeddings (TextClassifier makes it their average, weighted by idf), a hidden layer looks at combinations of
+them, and a line on top of that gives the scores:
 
     e = sum_j x_j E_j,    h = max(0, e A + a),    z = h B + c,    P(y | x) = softmax(z)_y
 
@@ -74,7 +74,10 @@ class FeedForward(DecisionModel, ProbabilityModel):
     """
 
     recipe: ClassVar[Recipe] = Recipe(
-        features=(Words(1, 2),), idf=False, min_df=2, fixed=(("rate", 0.01), ("smoothing", 0.1), ("dropout", 0.3))
+        features=(Words(1, 2),),
+        normalise="mean",
+        min_df=2,
+        fixed=(("rate", 0.01), ("smoothing", 0.1), ("dropout", 0.3)),
     )
 
     n_iter_: int

@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 STEPS = {"sgd": 0, "adagrad": 1}
 MASK_NUMBERS = 1 << 18  # numbers of dropout masks drawn at a time
+HIDDEN_START = 0.1
 NO_MASK = np.zeros((0, 1))
 
 
@@ -84,16 +85,17 @@ class Net:
 
 
 def start(shape: Shape, n_features: int, dtype: Any, rng: np.random.Generator) -> Net:
-    """Draw the first weights: embeddings within 1 / dim of zero (fastText), layers by He and Glorot, intercepts zero."""
-    E = np.empty((n_features, shape.dim), dtype=dtype)
-    for k in range(0, n_features, 1 << 14):
-        part = E[k : k + (1 << 14)]
-        part[:] = rng.uniform(-1.0 / shape.dim, 1.0 / shape.dim, part.shape)
+    """Draw the first weights: layers by He and Glorot, embeddings zero.
+
+    The layers are random, so embeddings need not be to become different; and a feature that no step touches, because
+    only held-out rows have it, then says nothing. Hidden intercepts begin above zero: at zero no gradient would pass.
+    """
     parts = []
     for k, (n, m) in enumerate(shape.layers):
-        bound = np.sqrt(6.0 / (n + m if k + 1 == len(shape.layers) else n))
-        parts += [rng.uniform(-bound, bound, n * m), np.zeros(m)]
-    return Net(shape, E, np.concatenate(parts))
+        last = k + 1 == len(shape.layers)
+        bound = np.sqrt(6.0 / (n + m if last else n))
+        parts += [rng.uniform(-bound, bound, n * m), np.full(m, 0.0 if last else HIDDEN_START)]
+    return Net(shape, np.zeros((n_features, shape.dim), dtype=dtype), np.concatenate(parts))
 
 
 def train(
