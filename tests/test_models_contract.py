@@ -13,10 +13,10 @@ import textwrap
 import numpy as np
 import pytest
 
-from generated import counts
+from generated import as_bytes, counts, learned
 from linnet.errors import DataError
 from linnet.models import ESTIMATORS as CLASSES
-from linnet.models import MODELS, LinearSVM, LogisticRegression, MultinomialNB
+from linnet.models import MODELS, FeedForward, LinearSVM, LogisticRegression, MultinomialNB
 from linnet.solvers.online import SGD, Inverse
 
 ESTIMATORS = [
@@ -24,6 +24,7 @@ ESTIMATORS = [
     "LinearSVM(loss='hinge')",
     "LinearSVM(solver='sgd')",
     "LogisticRegression(solver='sgd')",
+    "FeedForward(hidden=0)",
 ]
 
 
@@ -53,7 +54,7 @@ def test_check_estimator(checked, text):
     assert [c for c in checked[text] if c[1] != "passed"] == []
 
 
-@pytest.mark.parametrize("text", [e for e in ESTIMATORS if "NB" not in e])
+@pytest.mark.parametrize("text", [e for e in ESTIMATORS if "NB" not in e and "Feed" not in e])
 def test_balanced_class_weight(text):
     from sklearn.utils.estimator_checks import check_class_weight_balanced_linear_classifier
 
@@ -92,7 +93,7 @@ def test_in_scikit_learns_tools():
     for Model in MODELS.values():
         pipe = make_pipeline(CountVectorizer(), Model())
         assert cross_val_score(pipe, texts, y, cv=3).mean() == 1.0
-        name = "alpha" if Model is MultinomialNB else "C"
+        name = {MultinomialNB: "alpha", FeedForward: "rate"}.get(Model, "C")
         grid = GridSearchCV(Model(), {name: [0.1, 1.0]}, cv=2).fit(CountVectorizer().fit_transform(texts), y)
         assert grid.best_score_ == 1.0
     model = clone(LinearSVM(C=3.0, solver=SGD(rate=0.5, schedule=Inverse())))
@@ -135,6 +136,15 @@ def test_settings():
         (MultinomialNB(alpha=[1.0, 2.0]), "one number or one a feature"),
         (MultinomialNB(class_prior=[1.0]), "class_prior must hold a number above 0 for each of 2 classes"),
         (MultinomialNB(fit_prior=1), "fit_prior must be True or False"),
+        (FeedForward(dim=0), "dim must be a whole number from 1, got 0"),
+        (FeedForward(hidden=-1), "hidden must be a whole number from 0, got -1"),
+        (FeedForward(dropout=1.0), "dropout must be a number from 0 and below 1, got 1.0"),
+        (FeedForward(smoothing=-0.1), "smoothing must be a number from 0 and below 1, got -0.1"),
+        (FeedForward(rate=0), "rate must be a number above 0, got 0"),
+        (FeedForward(batch=0), "batch must be a whole number from 1, got 0"),
+        (FeedForward(step="adam"), "unknown step 'adam'; choose one of: sgd, adagrad"),
+        (FeedForward(patience=0), "patience must be a whole number from 1, got 0"),
+        (FeedForward(validation=1), "validation must be a number from 0 and below 1, got 1"),
     ],
 )
 def test_settings_that_cannot_be(model, message):
@@ -149,8 +159,9 @@ def test_copies(text):
     model = eval(text).fit(X, y)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         np.testing.assert_array_equal(other.predict(X), model.predict(X))
-        assert other.coef_.tobytes() == model.coef_.tobytes()
-        assert other.coef_.T.flags.c_contiguous  # predicting needs no copy
+        assert as_bytes(learned(other)) == as_bytes(learned(model))
+        if hasattr(model, "coef_"):
+            assert other.coef_.T.flags.c_contiguous  # predicting needs no copy
 
 
 def test_doctests_of_models_and_solvers():

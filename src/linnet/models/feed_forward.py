@@ -139,7 +139,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
         weight = np.zeros(len(X))
         weight[of.rows] = of.weight
         how = self._steps(len(rows), float(weight[rows].sum()))
-        net = start(shape, X.n_features, X.values.dtype, rng)
+        net = start(shape, task.X, rows, rng)
         watch = _Watched(net, task, weight, held, patience)
         self.interrupted_ = False
         try:

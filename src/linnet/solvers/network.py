@@ -26,6 +26,8 @@ Floats = npt.NDArray[np.float64]
 STEPS = {"sgd": 0, "adagrad": 1}
 MASK_NUMBERS = 1 << 18  # numbers of dropout masks drawn at a time
 HIDDEN_START = 0.1
+SPREAD = 0.01  # embeddings begin between -SPREAD and SPREAD
+CHUNK = 1 << 14  # features whose first embeddings are drawn at a time
 NO_MASK = np.zeros((0, 1))
 
 
@@ -84,18 +86,25 @@ class Net:
         return Head(tuple(layers))
 
 
-def start(shape: Shape, n_features: int, dtype: Any, rng: np.random.Generator) -> Net:
-    """Draw the first weights: layers by He and Glorot, embeddings zero.
+def start(shape: Shape, X: Matrix, rows: npt.NDArray[np.int32], rng: np.random.Generator) -> Net:
+    """Draw the first weights: layers by He and Glorot, embeddings near zero.
 
-    The layers are random, so embeddings need not be to become different; and a feature that no step touches, because
-    only held-out rows have it, then says nothing. Hidden intercepts begin above zero: at zero no gradient would pass.
+    The layers are random, so embeddings need only be different enough to part ways. A feature that none of the rows has
+    is left at zero: no step will touch it, and so it says nothing. Hidden intercepts begin above zero, where the
+    gradient passes.
     """
+    E = np.empty((X.n_features, shape.dim), dtype=X.values.dtype)
+    for k in range(0, X.n_features, CHUNK):
+        E[k : k + CHUNK] = rng.uniform(-SPREAD, SPREAD, E[k : k + CHUNK].shape)
+    seen = np.zeros(X.n_features, dtype=bool)
+    seen[X.take(rows).indices] = True
+    E[~seen] = 0.0
     parts = []
     for k, (n, m) in enumerate(shape.layers):
         last = k + 1 == len(shape.layers)
         bound = np.sqrt(6.0 / (n + m if last else n))
         parts += [rng.uniform(-bound, bound, n * m), np.full(m, 0.0 if last else HIDDEN_START)]
-    return Net(shape, np.zeros((n_features, shape.dim), dtype=dtype), np.concatenate(parts))
+    return Net(shape, E, np.concatenate(parts))
 
 
 def train(
