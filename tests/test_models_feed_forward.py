@@ -143,8 +143,9 @@ def test_patience_keeps_the_best_pass():
     net = FeedForward(patience=3, rate=0.2, max_iter=100)
     found = net.fit_matrix(M, codes, 3, on_pass=lambda news, weights: seen.append(weights()))
     scores = [p.score for p in net.history_]
-    best = int(np.argmax(scores))  # the first of equals
-    assert net.n_iter_ == len(scores) == best + 1 + 3 < 100
+    best = int(np.argmax(scores))
+    assert scores.count(max(scores)) == 1
+    assert best + 3 < net.n_iter_ == len(scores) < 100
     assert all(s is not None and 0 <= s <= 1 for s in scores)
     assert found[0].tobytes() == seen[best][0].tobytes()
     assert found[0].tobytes() != seen[-1][0].tobytes()

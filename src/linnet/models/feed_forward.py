@@ -22,6 +22,7 @@ Classification, 2016; Srivastava et al., Dropout, 2014; Szegedy et al., Rethinki
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,7 @@ from linnet.solvers.distinct import Distinct, distinct
 from linnet.solvers.head import Head
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.network import STEPS, Net, Shape, Steps, start, train
+from linnet.solvers.numerics import log_softmax
 from linnet.solvers.report import OnPass, Pass, Watch
 
 __all__ = ["FeedForward"]
@@ -58,7 +60,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
     label spread over all classes; ``rate``, ``batch`` and ``step`` ("adagrad" or "sgd"): how steps are taken;
     ``max_iter``, the most passes; ``validation``, the share of rows held out to judge passes by (None: none; where that
     is fewer than 20 rows none are held out either); ``patience``, how many passes in a row may be no better than the
-    best, on held-out rows or, without any, in training loss by one part in 10,000; ``class_weight`` None, "balanced" or
+    best, in accuracy or loss on held-out rows or, without any, in training loss; ``class_weight`` None, "balanced" or
     {label: factor}; ``random_state``; ``threads`` do not change the answer.
 
     The weights of the best pass on held-out rows are kept. The order of the rows never matters, and a row given twice is
@@ -182,25 +184,42 @@ class FeedForward(DecisionModel, ProbabilityModel):
 
 
 class _Watched(Watch):
-    """Judges passes by accuracy on held-out rows; without any, by the training loss, and keeps the last weights."""
+    """Judges passes by accuracy on held-out rows, of equals by their loss; keeps the weights of the best.
+
+    A pass that is better in either is not held against the net: while it has learned little, accuracy stands still and
+    the loss falls. Without held-out rows the training loss decides when to stop, and the last weights are kept.
+    """
 
     def __init__(self, net: Net, task: Task, weight: Floats, held: npt.NDArray[np.int32], patience: int) -> None:
-        self.net, self.total, self.most = net, float(weight.sum()), patience
+        super().__init__(task.on_pass, patience=patience)
+        self.net, self.n_held = net, len(held)
+        self.X, self.y, self.weight = task.X.take(held), task.y[held], weight[held]
         self.lowest, self.waited = np.inf, 0
-        X, y, s = task.X.take(held), task.y[held], weight[held]
 
-        def accuracy(weights: Learned) -> float:
-            scores = weights[1].apply(X.dot(weights[0]))
-            best = scores[:, 0] > 0.0 if scores.shape[1] == 1 else scores.argmax(axis=1)
-            return float(np.average(best == y, weights=s))
-
-        super().__init__(task.on_pass, judge=accuracy if len(held) else None, patience=patience)
+    def weights(self) -> Learned:
+        """Return a copy of the weights as they are."""
+        return self.net.E.copy(), self.net.head()
 
     def __call__(self, report: Pass, weights: Any = None) -> bool:
-        stop = super().__call__(report, lambda: (self.net.E.copy(), self.net.head()))
-        if self.judge is not None:
-            return stop
-        better = report.loss < self.lowest * (1.0 - NO_BETTER)
-        self.lowest = min(self.lowest, report.loss)
+        """Take the report of a pass; returns whether to stop."""
+        loss, better = report.loss, False
+        if self.n_held:
+            accuracy, loss = self._judged()
+            report = replace(report, score=accuracy)
+            better = accuracy > self.best_score
+            if better or (accuracy == self.best_score and loss < self.lowest):
+                self.best, self.best_score = self.weights(), accuracy
+        better = better or loss < self.lowest * (1.0 - NO_BETTER)
+        self.lowest = min(self.lowest, loss)
         self.waited = 0 if better else self.waited + 1
-        return self.waited >= self.most
+        super().__call__(report, self.weights)
+        return self.patience is not None and self.waited >= self.patience
+
+    def _judged(self) -> tuple[float, float]:
+        """Return accuracy and mean loss on the held-out rows."""
+        scores = self.net.head().apply(self.X.dot(self.net.E))
+        if scores.shape[1] == 1:
+            scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+        right = scores.argmax(axis=1) == self.y
+        losses = -log_softmax(scores)[np.arange(len(scores)), self.y]
+        return float(np.average(right, weights=self.weight)), float(np.average(losses, weights=self.weight))
