@@ -53,8 +53,10 @@ def train(
     counted, min_df = _count(pieces, blocks, recipe, n_classes, threads)
     rows = counted.rows
 
+    seeded = {"random_state": clf.seed} if "random_state" in cls().get_params() else {}
+
     def make(settings: dict[str, Any]) -> Any:
-        return cls(**{**fixed, **settings})
+        return cls(**{**seeded, **fixed, **settings})
 
     log.stage(f"choosing settings on {'dev' if dev_rows is not None else 'held-out rows'}")
     choice = choose(
