@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import network
+from linnet.errors import DataError
 from linnet.solvers.head import Head
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.report import Pass
@@ -137,7 +138,11 @@ def train(
                 STEPS[how.step], how.rate, how.share, net.E, net.theta, squares_E, squares, mask, place, touched, dE,
                 dtheta, scratch, loss,
             )  # fmt: skip
-        if after(Pass(number, float(loss[0]), float("nan"), len(rows))):
+        if not np.isfinite(loss[0]):
+            raise DataError(
+                f"in pass {number} the weights ran away to infinity; lower rate={how.rate:g}, or scale the rows"
+            )
+        if after(Pass(number, float(loss[0]), 1.0, len(rows))):
             return number
     return passes
 
@@ -152,11 +157,12 @@ def _room(X: Matrix, rows: npt.NDArray[np.int32], batch: int) -> int:
 def _chunks(
     order: npt.NDArray[np.int32], how: Steps, width: int, rng: np.random.Generator
 ) -> Iterator[tuple[npt.NDArray[np.int32], Floats]]:
-    """Cut the rows into runs of whole batches, each with its masks: 0 or 1 / share kept, so that the mean is 1."""
-    if how.dropout == 0.0:
-        yield order, NO_MASK
-        return
+    """Cut the rows into runs of whole batches, each with its masks: 0 or 1 / share kept, so that the mean is 1.
+
+    Between two runs Python is back in charge: masks stay small, and Ctrl-C is heard.
+    """
     size = max(1, MASK_NUMBERS // (width * how.batch)) * how.batch
     for k in range(0, len(order), size):
         part = order[k : k + size]
-        yield part, (rng.random((len(part), width)) >= how.dropout) / (1.0 - how.dropout)
+        kept = rng.random((len(part), width)) >= how.dropout if how.dropout else None
+        yield part, NO_MASK if kept is None else kept / (1.0 - how.dropout)
