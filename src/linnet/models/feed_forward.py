@@ -79,7 +79,9 @@ class FeedForward(DecisionModel, ProbabilityModel):
         features=(Words(1, 2),),
         normalise="mean",
         min_df=2,
-        fixed=(("rate", 0.01), ("smoothing", 0.1), ("dropout", 0.3)),
+        grid=(("rate", (0.03, 0.01, 0.1)),),
+        many=(("rate", 0.01),),
+        fixed=(("smoothing", 0.1), ("dropout", 0.3)),
     )
 
     n_iter_: int
