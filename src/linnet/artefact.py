@@ -23,6 +23,7 @@ from linnet._kernels import score
 from linnet.errors import ModelFileError
 from linnet.features.blocks import Blocks, from_dict, table
 from linnet.features.buffers import Piece, Scratch, pieces_of, shards
+from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of
 from linnet.features.counting import thread_count
 from linnet.features.rows import TF
 from linnet.solvers.numerics import sigmoid, softmax
@@ -76,6 +77,8 @@ class Artefact:
     name_slots: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     calibrated: bool = False
     card: Mapping[str, Any] = field(default_factory=dict)
+    computed: ComputedBlocks = ()
+    computed_weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
 
     @property
     def slots(self) -> npt.NDArray[np.uint64]:
@@ -95,7 +98,13 @@ class Artefact:
     @property
     def n_features(self) -> int:
         """How many features the model knows."""
-        return int(np.count_nonzero(self.slots)) if len(self.slots) else len(self.rows)
+        counted = int(np.count_nonzero(self.slots)) if len(self.slots) else len(self.rows)
+        return counted + len(self.computed_weights)
+
+    @property
+    def computed_names(self) -> list[str]:
+        """The names of the computed columns, in the order of their weights."""
+        return column_names(self.computed)
 
     @cached_property
     def _kinds(self) -> npt.NDArray[np.int64]:
@@ -111,12 +120,16 @@ class Artefact:
         size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
         parts = [np.empty((len(p), self.n_outputs)) for p in pieces]
         runs = shards(pieces, 1 if size < SMALL_JOB else thread_count(threads))
-        if len(runs) == 1:
+        if not self.blocks:  # computed columns only
+            for part in parts:
+                part[:] = self.b
+        elif len(runs) == 1:
             self._run(pieces, runs[0], parts)
         else:
             with ThreadPoolExecutor(len(runs)) as pool:
                 list(pool.map(lambda run: self._run(pieces, run, parts), runs))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        scores = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return add_scores(scores, compute(self.computed, pieces), self.computed_weights) if self.computed else scores
 
     def _run(self, pieces: list[Piece], run: list[tuple[int, int, int]], parts: list[npt.NDArray[np.float64]]) -> None:
         scratch = Scratch(max(pieces[k].longest() for k, _, _ in run))
@@ -163,9 +176,13 @@ class Artefact:
             "name_offsets": self.name_offsets,
             "name_slots": self.name_slots,
         }
+        computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
+        if self.computed:
+            tensors["computed_weights"] = self.computed_weights
         card = {
             **self.card,
             "model": {
+                **computed,
                 "classes": list(self.classes),
                 "blocks": [b.to_dict() for b in self.blocks],
                 "tf": self.tf,
@@ -190,6 +207,8 @@ class Artefact:
                 tuple(about["classes"]), tuple(from_dict(b) for b in about["blocks"]), about["tf"], about["normalise"],
                 table, int(about["shift"]), t["b"],
                 t["names"], t["name_offsets"], t["name_slots"], bool(about["calibrated"]), card,
+                tuple(kind_of(c["block"]).from_dict(c) for c in about.get("computed", ())),
+                t.get("computed_weights", np.zeros((0, 0), np.float32)),
             )  # fmt: skip
             model._check()
         except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -211,6 +230,8 @@ class Artefact:
             and (len(self.slots) == 0 or int(self.slots[-1]) == 0)
             and self.tf in TF
             and len(self.name_offsets) == len(self.name_slots) + 1
+            and len(self.blocks) + len(self.computed) > 0
+            and self.computed_weights.shape == ((len(self.computed_names), self.n_outputs) if self.computed else (0, 0))
         )
         if not fits:
             raise ValueError("its tables do not fit together")

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.data.splitting import split_indices
-from linnet.errors import LinnetError
+from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.recipe import Recipe, Weights
 from linnet.features.rows import Rows
@@ -109,6 +109,11 @@ def fit_weighted(
     on_pass: OnPass | None = None,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
     """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm."""
+    if rows.computed is not None and getattr(model, "non_negative", False) and (rows.computed < 0).any():
+        raise DataError(
+            f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more"
+        )
+    weights = weights.with_computed()
     own = bool(getattr(model, "uses_gain", False))
     X = _weighted(rows, weights, recipe, blocks, multiply=not own)
     if own:
@@ -124,13 +129,17 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
     """Return rows over their norms, times the weight of their block: scales alone for present features, else values."""
     none = np.zeros(0, np.float32)
     share = np.array([b.weight for b in blocks], dtype=np.float32)
-    if recipe.tf == "presence" and not multiply:
+    if recipe.tf == "presence" and not multiply and rows.computed is None:
         scale = rows.segment_scale(weights.norm) if recipe.normalise else np.ones(len(rows.indptr) - 1, np.float32)
         scale.reshape(-1, len(share))[:] *= share
         return Matrix(rows.indptr, rows.indices, none, rows.n_columns, scale=scale, n_blocks=rows.n_blocks)
     values = rows.values(recipe.tf, weights.norm, normalise=recipe.normalise, multiply=multiply)
     if np.any(share != 1):
         values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
+    if rows.computed is not None:
+        n_computed = rows.computed.shape[1]
+        factors = weights.norm[rows.n_columns :] if multiply else None
+        return Matrix(*rows.with_computed(values, factors), rows.n_columns + n_computed)
     return Matrix(rows.row_ptr, rows.indices, values, rows.n_columns)
 
 

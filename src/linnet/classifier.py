@@ -204,6 +204,8 @@ class TextClassifier:
 
     def _columns(self, labels: Iterable[Any]) -> npt.NDArray[np.int64]:
         known = {c: k for k, c in enumerate(self.artefact.classes)}
+        if isinstance(labels, str):
+            raise LinnetError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
         wanted = list(labels)
         for label in wanted:
             if label not in known:
@@ -227,6 +229,15 @@ class TextClassifier:
         from linnet.explain import top_features
 
         return top_features(self.artefact, label, n)
+
+    def named_weights(self) -> dict[Any, dict[str, float]]:
+        """Return {label: {name: weight}}: of feature functions, and of every other feature whose name was kept.
+
+        With two labels the weights of the first are those of the second with the sign turned.
+        """
+        from linnet.explain import named_weights
+
+        return named_weights(self.artefact)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, whole or not at all."""

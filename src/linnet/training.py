@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +14,14 @@ from linnet.artefact import Artefact, Table, empty_table
 from linnet.choosing import Candidate, Choice, choose, fit_weighted
 from linnet.decide import Calibration
 from linnet.errors import DataError
-from linnet.features.blocks import Blocks, describe
+from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
+from linnet.features.computed import ComputedBlocks, compute, split
 from linnet.features.counting import Counted, Seen, Slots, count, count_known, names_of, thread_count
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
+from linnet.features.rows import Rows
 from linnet.solvers.report import Pass
 
 if TYPE_CHECKING:
@@ -47,9 +50,12 @@ def train(
     n_classes = len(classes)
     weight = _class_weighted(weight, y_index, classes, clf.class_weight)
 
-    blocks = recipe.features or default_blocks(pieces)
-    log.stage(f"counting features {describe(blocks)}")
+    features = recipe.features or default_blocks(pieces)
+    blocks, computed = split(features)
+    log.stage(f"counting features {describe(features)}")
     counted, min_df = _count(pieces, blocks, recipe, n_classes, threads)
+    if computed:
+        counted = _with_computed(counted, computed, pieces)
     rows = counted.rows
 
     def make(settings: dict[str, Any]) -> Any:
@@ -79,8 +85,10 @@ def train(
         W, b, calibration = _calibrated(choice.best, y_index, n_classes, W, b)
     else:
         calibration = None
-    card = _card(clf, X, recipe, blocks, min_df, classes, y_index, choice, calibration, len(final), dev_rows)
-    return _artefact(pieces, blocks, recipe, counted, classes, weights, W, b, clf.calibrate, card), log.history
+    card = _card(clf, X, recipe, features, min_df, classes, y_index, choice, calibration, len(final), dev_rows)
+    n = rows.n_columns
+    model = _artefact(pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
+    return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
 
 
 class _Log:
@@ -197,6 +205,8 @@ def _class_weighted(
 
 def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
     """Count, then drop the columns that no setting would use; returns the cut-off for fold training parts too."""
+    if not blocks:
+        return _nothing_counted(sum(map(len, pieces))), 1
     counting = recipe.tf != "presence"
     n_outputs = 1 if n_classes == 2 else n_classes
     none = np.zeros(0, np.uint64)
@@ -224,6 +234,19 @@ def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, 
     return Counted(rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)), min_df
 
 
+def _nothing_counted(n: int) -> Counted:
+    """Return rows without columns, for features that are all computed."""
+    none = np.zeros(0, np.int32)
+    rows = Rows(np.zeros(n + 1, np.int64), none, none, 1, 0)
+    return Counted(rows, np.zeros(0, np.uint64), Seen(none, none, none, none.astype(np.uint8)))
+
+
+def _with_computed(counted: Counted, computed: ComputedBlocks, pieces: list[Piece]) -> Counted:
+    for block in computed:
+        block.check()
+    return replace(counted, rows=replace(counted.rows, computed=compute(computed, pieces)))
+
+
 def _calibrated(
     best: Candidate, y: npt.NDArray[np.int32], n_classes: int, W: Any, b: Any
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Calibration]:
@@ -241,7 +264,7 @@ def _artefact(
     W: npt.NDArray[np.float32], b: npt.NDArray[np.float64], calibrated: bool, card: dict[str, Any],
 ) -> Artefact:  # fmt: skip
     """Put the weights where the lookup finds them, and keep the names of the weightiest."""
-    if recipe.hash_bits:
+    if recipe.hash_bits and blocks:
         table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
         shift = 64 - recipe.hash_bits
         return Artefact(classes, blocks, recipe.tf, recipe.normalise, table, shift, b, calibrated=calibrated, card=card)
@@ -267,7 +290,7 @@ def _largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:
 
 
 def _card(
-    clf: TextClassifier, X: Any, recipe: Recipe, blocks: Blocks, min_df: int, classes: tuple[Any, ...],
+    clf: TextClassifier, X: Any, recipe: Recipe, blocks: AnyBlocks, min_df: int, classes: tuple[Any, ...],
     y: npt.NDArray[np.int32], choice: Choice, calibration: Calibration | None, n_fit: int,
     dev_rows: npt.NDArray[np.int64] | None,
 ) -> dict[str, Any]:  # fmt: skip
