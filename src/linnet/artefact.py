@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from linnet import store
 from linnet._kernels import score
-from linnet.errors import ModelFileError
+from linnet.errors import LinnetError, ModelFileError
 from linnet.features.blocks import Blocks, from_dict, table
 from linnet.features.buffers import Piece, Scratch, pieces_of, shards
 from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of
@@ -211,8 +211,10 @@ class Artefact:
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
             )  # fmt: skip
             model._check()
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (LinnetError, KeyError, TypeError, ValueError, IndexError) as error:
             where = "the bytes given" if isinstance(path, bytes) else os.fspath(path)
+            if isinstance(error, LinnetError):  # it knows better what is missing
+                raise ModelFileError(f"{where}: {error}") from error
             problem = f"the model file does not hold a linnet text model ({error})"
             raise ModelFileError(f"{where}: {problem}; train it again") from error
         return model

@@ -166,6 +166,14 @@ def _clearly_better(new: Candidate, old: Candidate) -> bool:
     return gained - lost > float(np.sqrt(gained + lost))
 
 
+def _ordered(values: tuple[Any, ...]) -> list[Any]:
+    """Return the values once each, by size where they have one, else as given."""
+    try:
+        return sorted(set(values))
+    except TypeError:  # text beside None, or dicts
+        return [v for k, v in enumerate(values) if v not in values[:k]]
+
+
 def _walk(axes: list[tuple[str, tuple[Any, ...]]], judge: Callable[[dict[str, Any]], Candidate]) -> Iterator[Candidate]:
     """Walk the axes: along each, try the neighbours of the best value for as long as they get better; go round twice.
 
@@ -177,7 +185,7 @@ def _walk(axes: list[tuple[str, tuple[Any, ...]]], judge: Callable[[dict[str, An
     for _ in range(2):
         before = best
         for name, values in axes:
-            ordered = sorted(set(values))
+            ordered = _ordered(values)
             for step in (1, -1):
                 k = ordered.index(at[name]) + step
                 while 0 <= k < len(ordered):
@@ -223,7 +231,7 @@ def choose(
 
     def known_or_judged(settings: dict[str, Any]) -> Candidate:
         nonlocal stopped
-        key = tuple(sorted(settings.items()))
+        key = tuple((name, repr(settings[name])) for name in sorted(settings))
         if key not in known:
             candidate = judge(settings)
             if stopped and known:  # half judged, and there are better known ones

@@ -38,7 +38,7 @@ class Event:
 class TextClassifier:
     """Learn labels from texts.
 
-    Parameters: ``model`` is a name ("svm", "logistic", "nb") or a model object; ``features`` text such as
+    Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such as
     ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or sublinear;
     ``idf``; ``normalise`` rows per block; ``ratio`` the power p of the supervised |log-count ratio|^p, one value or
     several to choose from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``class_weight`` None, "balanced"
@@ -123,7 +123,7 @@ class TextClassifier:
             fixed: dict[str, Any] = dict(cls.recipe.fixed)
         else:
             cls = type(self.model)
-            if not hasattr(cls, "fit_matrix") or not hasattr(cls, "recipe"):
+            if not (hasattr(cls, "fit_matrix") or hasattr(cls, "build")) or not hasattr(cls, "recipe"):
                 raise LinnetError(
                     f"model must be one of {', '.join(MODELS)} or a model of linnet.models, got {self.model!r}"
                 )

@@ -159,7 +159,7 @@ def explain(model: Artefact, text: str, label: Any = None) -> Explanation:
         against=model.classes[1 - column] if model.n_outputs == 1 else None,
         score=sign * float(scores[0, output]),
         probability=float(model.proba(scores)[0, column]),
-        bias=sign * float(model.b[output]),
+        bias=sign * float(model.b[output]) + 0.0,  # no -0
         contributions=parts,
         unknown=unknown,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +51,8 @@ def train(
     n_classes = len(classes)
     weight = _class_weighted(weight, y_index, classes, clf.class_weight)
 
+    if hasattr(cls, "build"):
+        return _built(clf, X, cls, recipe, fixed, pieces, classes, y_index, dev_rows, log), log.history
     features = recipe.features or default_blocks(pieces)
     blocks, computed = split(features)
     log.stage(f"counting features {describe(features)}")
@@ -91,6 +94,32 @@ def train(
     return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
 
 
+def _built(
+    clf: TextClassifier, X: Any, cls: Any, recipe: Recipe, fixed: dict[str, Any], pieces: list[Piece],
+    classes: tuple[Any, ...], y: npt.NDArray[np.int32], dev_rows: npt.NDArray[np.int64] | None, log: _Log,
+) -> Artefact:  # fmt: skip
+    """Take a model that learns nothing from rows and builds itself; rows judge its settings and calibrate its scores."""
+    log.stage("building the model")
+    names = [name for name, _ in recipe.grid]
+    tries = [dict(zip(names, values, strict=True)) for values in product(*(values for _, values in recipe.grid))]
+    rows = np.arange(len(y)) if dev_rows is None else dev_rows
+    models: list[Artefact] = []
+    judged: list[Candidate] = []
+    for settings in tries:
+        models.append(cls(**{**fixed, **settings}).build(classes, recipe))
+        scores = np.concatenate([models[-1].scores(p, clf.threads) for p in pieces])[rows]
+        right = models[-1].best(scores) == y[rows]
+        judged.append(Candidate(settings, float(right.mean()), right, scores, rows))
+        log.candidate(judged[-1], len(judged), len(tries))
+    best = max(range(len(tries)), key=lambda k: judged[k].accuracy)  # the first of equals
+    choice, model, b, calibration = Choice(judged[best], tuple(judged), 0), models[best], models[best].b, None
+    log.chosen(choice)
+    if clf.calibrate:
+        _, b, calibration = _calibrated(choice.best, y, len(classes), model.rows[:, 1:], b)
+    card = _card(clf, X, recipe, model.blocks, 1, classes, y, choice, calibration, len(y), dev_rows)
+    return replace(model, b=b, calibrated=clf.calibrate, card={**model.card, **card})
+
+
 class _Log:
     """Turns what happens into events and a history."""
 
@@ -121,7 +150,9 @@ class _Log:
 
 
 def _settings_text(settings: dict[str, Any]) -> str:
-    return " ".join(f"{k}={v:g}" if isinstance(v, float | int) else f"{k}={v}" for k, v in sorted(settings.items()))
+    return " ".join(
+        f"{k}={v:g}" if isinstance(v, float | int) else f"{k}={v!s:.60}" for k, v in sorted(settings.items())
+    )
 
 
 def _gather(
@@ -321,13 +352,20 @@ def _card(
             if not isinstance(clf.class_weight, dict)
             else {str(k): v for k, v in clf.class_weight.items()},
             "seed": clf.seed,
-            **choice.best.settings,
+            **_plain(clf.params or {}),
+            **_plain(choice.best.settings),
         },
         "choice": {
             "folds": choice.folds,
             "rows": len(choice.best.rows),
             "accuracy": choice.best.accuracy,
-            "tried": [{**c.settings, "accuracy": c.accuracy} for c in choice.tried],
+            "tried": [{**_plain(c.settings), "accuracy": c.accuracy} for c in choice.tried],
         },
         "calibration": calibration.to_dict() if calibration else None,
     }
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as JSON can hold them: objects and long lists as the beginning of their text."""
+    plain = str | int | float | bool | None
+    return {k: v if isinstance(v, plain) else f"{v!s:.80}" for k, v in settings.items()}
