@@ -16,7 +16,7 @@ import pytest
 from generated import counts
 from linnet.errors import DataError
 from linnet.models import ESTIMATORS as CLASSES
-from linnet.models import MODELS, LinearSVM, LogisticRegression, MultinomialNB
+from linnet.models import LinearSVM, LogisticRegression, MultinomialNB
 from linnet.solvers.online import SGD, Inverse
 
 ESTIMATORS = [
@@ -67,7 +67,7 @@ def test_imports_stay_light():
         import numpy as np
         import linnet.models
         X = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 0.0], [0.0, 3.0], [1.0, 1.0]])
-        for Model in linnet.models.MODELS.values():
+        for Model in linnet.models.ESTIMATORS:
             for y in ([0, 1, 1, 0, 1], ["a", "b", "c", "a", "c"]):
                 model = Model().fit(X, y, sample_weight=[1, 2, 1, 1, 1])
                 model.predict(X), model.score(X, y), repr(model), model.get_params()
@@ -89,7 +89,7 @@ def test_in_scikit_learns_tools():
 
     texts = ["good film", "good fun", "great fun", "bad film", "bad bore", "awful bore"] * 4
     y = (["pos"] * 3 + ["neg"] * 3) * 4
-    for Model in MODELS.values():
+    for Model in CLASSES:
         pipe = make_pipeline(CountVectorizer(), Model())
         assert cross_val_score(pipe, texts, y, cv=3).mean() == 1.0
         name = "alpha" if Model is MultinomialNB else "C"

@@ -152,7 +152,11 @@ def _axes(recipe: Recipe, many: bool) -> list[tuple[str, tuple[Any, ...]]]:
     """Return the settings to try, where to start first."""
     axes: list[tuple[str, tuple[Any, ...]]] = [*recipe.grid, ("ratio", recipe.ratio)]
     first = dict(recipe.many) if many else {}
-    return [(name, (first[name], *values) if first.get(name) in values else values) for name, values in axes if values]
+    return [
+        (name, (first[name], *values) if name in first and first[name] in values else values)
+        for name, values in axes
+        if values
+    ]
 
 
 def _clearly_better(new: Candidate, old: Candidate) -> bool:

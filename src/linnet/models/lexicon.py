@@ -195,8 +195,9 @@ class Lexicon(Estimator):
         if classes is None:
             low = "negative" if self.negative is None else self.negative
             high = "positive" if self.positive is None else self.positive
+            both = {low, high} if any(e.label is None for e in entries) else set()
             entries = [self._signed(e, low, high) for e in entries]
-            classes = sorted({e.label for e in entries}, key=lambda v: (str(type(v)), v))
+            classes = sorted(both | {e.label for e in entries}, key=lambda v: (str(type(v)), v))
         else:
             entries = self._for(entries, classes)
         if len(classes) < 2:
