@@ -75,6 +75,10 @@ def test_three_labels_ties_and_default():
     assert Lexicon(two, default="a").predict(["?", "x", "y", "x y"]).tolist() == ["a", "a", "b", "a"]
     clf = TextClassifier(Lexicon(two, default="b")).fit(["?", "x", "y", "x y"], ["b", "a", "b", "b"])
     assert clf.predict(["?", "x", "y", "x y"]).tolist() == ["b", "a", "b", "b"]
+    with pytest.raises(DataError, match="put it in a list"):
+        plain.classify("x", "ab")
+    with pytest.raises(DataError, match="labels is empty"):
+        plain.classify("x", [])
     with pytest.raises(DataError, match="unknown label 'd'"):
         Lexicon(lists, default="d").classify("x")
 

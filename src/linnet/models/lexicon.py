@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -24,9 +22,10 @@ import numpy.typing as npt
 
 from linnet.data.wordlists import Entry, word_lists
 from linnet.errors import DataError, nearest
-from linnet.features.blocks import LONGEST, Words, counted_only
+from linnet.features.blocks import Words, counted_only
 from linnet.features.buffers import pieces_of
-from linnet.features.counting import Slots, count, names_of
+from linnet.features.counting import Slots
+from linnet.features.listed import Listed, listed
 from linnet.features.recipe import Recipe
 from linnet.models import inputs
 from linnet.models.estimator import Estimator
@@ -41,16 +40,6 @@ Floats = npt.NDArray[np.float64]
 SIGNS = (("negative", "positive"), ("neg", "pos"), ("bad", "good"), ("-1", "1"), ("-", "+"), ("0", "1"), ("no", "yes"))
 """Pairs of labels whose names say which is for words of negative and which for words of positive valence."""
 TIE = 1e-6  # of the smallest weight: what default has in advance
-
-
-@dataclass(frozen=True)
-class _Vocabulary:
-    """Distinct entries as the kernels see them, with a weight for each class."""
-
-    block: Words
-    fingerprints: npt.NDArray[np.uint64]
-    names: list[bytes]
-    weights: Floats  # (n_entries, n_classes)
 
 
 class Lexicon(Estimator):
@@ -119,6 +108,8 @@ class Lexicon(Estimator):
 
     def classify(self, text: str, labels: Iterable[Any] | None = None) -> Any:
         """Return the best of some labels for one text: the classify function of the notes."""
+        if isinstance(labels, str):
+            raise DataError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
         ready = self._ready()
         allowed = sorted(_number(label, ready.classes) for label in (ready.classes if labels is None else labels))
         if not allowed:
@@ -168,7 +159,7 @@ class Lexicon(Estimator):
         from linnet.artefact import Artefact
 
         recipe = recipe or self.recipe
-        known = self._vocabulary(list(classes), _block(recipe))
+        known, _ = self._known(list(classes), _block(recipe))
         W, b = known.weights, self._ahead(classes, known.weights)
         if len(classes) == 2:
             W, b = W[:, 1:] - W[:, :1], b[1:] - b[:1]
@@ -187,10 +178,8 @@ class Lexicon(Estimator):
         b = np.zeros(len(labels))
         return Artefact(tuple(labels), (known.block,), "count", False, b=b, **_layout(known, known.weights))
 
-    def _vocabulary(self, classes: Sequence[Any], block: Words) -> _Vocabulary:
-        return self._known(classes, block)[0]
-
-    def _known(self, classes: Sequence[Any] | None, block: Words) -> tuple[_Vocabulary, list[Any]]:
+    def _known(self, classes: Sequence[Any] | None, block: Words) -> tuple[Listed, list[Any]]:
+        """Return the entries for some classes, by default those of the lists, and these classes."""
         entries = self._entries(classes)
         if classes is None:
             low = "negative" if self.negative is None else self.negative
@@ -204,7 +193,7 @@ class Lexicon(Estimator):
             raise DataError(f"a lexicon needs lists of two labels or more, got {list(classes)}")
         if self.default is not None:
             _number(self.default, classes)
-        return _vocabulary(entries, list(classes), block), list(classes)
+        return listed(entries, list(classes), block), list(classes)
 
     def _entries(self, classes: Sequence[Any] | None) -> list[Entry]:
         """Return the entries of the lists; without lists the built-in ones, for the labels they are for."""
@@ -225,15 +214,13 @@ class Lexicon(Estimator):
         spelt = {**{str(c): c for c in classes}, **{c: c for c in classes}}
         pair = next((p for p in SIGNS if set(p) == {str(e.label).lower() for e in entries}), None)
         if pair and not any(e.label in spelt for e in entries):  # lists of negative and positive, data with neg and pos
-            entries = [
-                Entry(e.text, self._signs(classes)[pair.index(str(e.label).lower())], e.weight, e.where)
-                for e in entries
-            ]
+            like = dict(zip(pair, self._signs(classes), strict=True))
+            entries = [Entry(e.text, like[str(e.label).lower()], e.weight, e.where) for e in entries]
         signs = self._signs(classes) if any(e.label is None for e in entries) else (None, None)
         entries = [self._signed(e, *signs) for e in entries]
-        listed = {e.label for e in entries}
-        kept = {label for label in listed if label in spelt}
-        left, bare = sorted(map(str, listed - kept)), sorted(set(map(str, classes)) - set(map(str, kept)))
+        found = {e.label for e in entries}
+        kept = {label for label in found if label in spelt}
+        left, bare = sorted(map(str, found - kept)), sorted(set(map(str, classes)) - set(map(str, kept)))
         if not kept:
             raise DataError(
                 f"no label of the data has a list: the data has {', '.join(bare)}, the lists are for {', '.join(left)}; "
@@ -300,48 +287,7 @@ def _block(recipe: Recipe) -> Words:
     return blocks[0]
 
 
-def _vocabulary(entries: list[Entry], classes: list[Any], block: Words) -> _Vocabulary:
-    """Fingerprint the entries, by length, as the kernels will meet them in texts, and add up who says what."""
-    by_length: dict[int, list[Entry]] = {}
-    for e, length in zip(entries, _lengths(entries, block), strict=True):
-        if not 1 <= length <= LONGEST:
-            raise DataError(f"{e.where}: {e.text!r} is {length} words long; an entry has 1 to {LONGEST}")
-        by_length.setdefault(length, []).append(e)
-    number = {c: k for k, c in enumerate(classes)}
-    fingerprints, names, weights = [np.zeros(0, np.uint64)], list[bytes](), [np.zeros((0, len(classes)))]
-    for length, mine in sorted(by_length.items()):
-        blocks = (Words(length, length, block.tokens, block.case),)
-        pieces = pieces_of([e.text for e in mine])
-        counted = count(pieces, blocks, threads=1)
-        columns = counted.rows.indices.tolist()  # one entry, one feature
-        W = np.zeros((counted.rows.n_columns, len(classes)))
-        first: dict[tuple[int, int], Entry] = {}
-        for column, e in zip(columns, mine, strict=True):
-            before = first.setdefault((column, number[e.label]), e)
-            if before.weight != e.weight and before.text == e.text:
-                raise DataError(
-                    f"{e.where}: {e.text!r} weighs {e.weight:g} for {e.label!r}, but {before.where} says "
-                    f"{before.weight:g}; keep one of them"
-                )
-            W[column, number[e.label]] = before.weight  # of "No!" and "NO!" the first counts
-        data, at = names_of(pieces, blocks, counted.seen, counted.fingerprints)
-        names += [data[a:b].tobytes() for a, b in pairwise(at.tolist())]
-        fingerprints.append(counted.fingerprints)
-        weights.append(W)
-    low, high = (min(by_length), max(by_length)) if by_length else (1, 1)
-    found = Words(low, high, block.tokens, block.case)
-    return _Vocabulary(found, np.concatenate(fingerprints), names, np.concatenate(weights))
-
-
-def _lengths(entries: list[Entry], block: Words) -> list[int]:
-    """Return how many words each entry has."""
-    words = (Words(1, 1, block.tokens, block.case),)
-    rows = count(pieces_of([e.text for e in entries]), words, counting=True, threads=1).rows
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(rows.counts)])
-    return [int(n) for n in np.diff(before[rows.row_ptr])]
-
-
-def _layout(known: _Vocabulary, W: Floats) -> dict[str, Any]:
+def _layout(known: Listed, W: Floats) -> dict[str, Any]:
     """Return the table, its shift and its names, as an Artefact takes them."""
     from linnet.artefact import empty_table
 
