@@ -10,6 +10,8 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import linnet
 from linnet import TextClassifier, store
@@ -20,6 +22,7 @@ from linnet.features.blocks import as_blocks, describe, parse
 from linnet.features.buffers import pieces_of
 from linnet.features.computed import compute, split
 from linnet.features.functions import find, import_path, joint, word_count
+from linnet.text import CASES, TOKENS, tokenize, words_of
 
 TRAIN, DEV, TEST = load("reviews")
 TRAIN_Y, TEST_Y = TRAIN.label.to_pylist(), TEST.label.to_pylist()
@@ -115,6 +118,13 @@ def test_values():
     found = compute((Functions(word_count), Functions(ends_in_s)), pieces)
     assert found.tolist() == [[2, 0], [1, 0], [2, 1]]
     assert found.dtype == np.float32
+
+
+@given(st.lists(st.text(), max_size=4), st.sampled_from(list(TOKENS)), st.sampled_from(list(CASES)))
+@example(["\ufeff", "ΟΔΟΣ İx", "\ud800", "ﬁne STRASSE ß"], "words", "lower")
+def test_functions_get_the_tokens_of_the_tokeniser(texts, tokens, case):
+    wanted = [[t.text for t in tokenize(text, tokens, case)] for text in texts]
+    assert list(words_of(texts, tokens, case)) == wanted
 
 
 def gives_text(tokens):

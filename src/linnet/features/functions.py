@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.computed import Computed
-from linnet.text.tokens import CASES, TOKENS, tokenize
+from linnet.text.tokens import CASES, TOKENS, words_of
 
 __all__ = ["Functions", "find", "import_path", "joint", "word_count"]
 
@@ -84,10 +84,9 @@ class Functions(Computed):
     def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
         """Return what each function says of each text, (n_texts, n_functions)."""
         out = np.empty((len(texts), len(self.functions)))
-        for row, text in enumerate(texts):
-            tokens = [t.text for t in tokenize(text, self.tokens, self.case)]
+        for row, tokens in enumerate(words_of(texts, self.tokens, self.case)):
             for column, f in enumerate(self.functions):
-                out[row, column] = _call(f, tokens, f"text number {first + row + 1} ({text!r:.40})")
+                out[row, column] = _call(f, tokens, first + row, texts[row])
         return out
 
     def vector(self, text: str) -> npt.NDArray[np.float64]:
@@ -157,17 +156,17 @@ class Functions(Computed):
         return hash(self._key())
 
 
-def _call(f: Function, tokens: list[str], where: str) -> float:
+def _call(f: Function, tokens: list[str], number: int, text: str) -> float:
     try:
         value = f(list(tokens))  # a function may change its list, but not that of the next
     except Exception as error:
         raise DataError(
-            f"the feature function {_shown(f)} failed on {where} with {type(error).__name__}: {error}; "
+            f"the feature function {_shown(f)} failed on text number {number + 1} ({text!r:.40}) with {type(error).__name__}: {error}; "
             "it must return a number for every list of tokens, also for an empty one"
         ) from error
     if not isinstance(value, bool | int | float | np.number | np.bool_):
         raise DataError(
-            f"the feature function {_shown(f)} returned {value!r:.40} for {where}; "
+            f"the feature function {_shown(f)} returned {value!r:.40} for text number {number + 1} ({text!r:.40}); "
             "it must return a number, or True or False"
         )
     return float(value)
