@@ -16,7 +16,7 @@ import pytest
 from generated import as_bytes, counts, learned
 from linnet.errors import DataError
 from linnet.models import ESTIMATORS as CLASSES
-from linnet.models import MODELS, FeedForward, LinearSVM, LogisticRegression, MultinomialNB
+from linnet.models import FeedForward, LinearSVM, LogisticRegression, MultinomialNB
 from linnet.solvers.online import SGD, Inverse
 
 ESTIMATORS = [
@@ -68,7 +68,7 @@ def test_imports_stay_light():
         import numpy as np
         import linnet.models
         X = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 0.0], [0.0, 3.0], [1.0, 1.0]])
-        for Model in linnet.models.MODELS.values():
+        for Model in linnet.models.ESTIMATORS:
             for y in ([0, 1, 1, 0, 1], ["a", "b", "c", "a", "c"]):
                 model = Model().fit(X, y, sample_weight=[1, 2, 1, 1, 1])
                 model.predict(X), model.score(X, y), repr(model), model.get_params()
@@ -90,7 +90,7 @@ def test_in_scikit_learns_tools():
 
     texts = ["good film", "good fun", "great fun", "bad film", "bad bore", "awful bore"] * 4
     y = (["pos"] * 3 + ["neg"] * 3) * 4
-    for Model in MODELS.values():
+    for Model in CLASSES:
         pipe = make_pipeline(CountVectorizer(), Model())
         assert cross_val_score(pipe, texts, y, cv=3).mean() == 1.0
         name = {MultinomialNB: "alpha", FeedForward: "rate"}.get(Model, "C")

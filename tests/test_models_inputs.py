@@ -12,12 +12,12 @@ import scipy.sparse as sp
 
 from generated import as_bytes, counts, learned
 from linnet.errors import DataError
-from linnet.models import MODELS, LinearSVM, MultinomialNB
+from linnet.models import ESTIMATORS, LinearSVM, MultinomialNB
 from linnet.models.inputs import as_matrix
 from linnet.solvers.matrix import Matrix
 
 pytestmark = pytest.mark.filterwarnings("error")
-every_model = pytest.mark.parametrize("Model", MODELS.values())
+every_model = pytest.mark.parametrize("Model", ESTIMATORS)
 
 
 @every_model
@@ -65,7 +65,7 @@ def test_float32_stays():
 )
 def test_labels(labels, classes):
     X = np.eye(3)
-    for Model in MODELS.values():
+    for Model in ESTIMATORS:
         model = Model().fit(X, labels)
         assert model.classes_.tolist() == classes
         assert set(model.predict(X).tolist()) <= set(classes)

@@ -21,9 +21,10 @@ import numpy.typing as npt
 
 from linnet import store
 from linnet._kernels import score
-from linnet.errors import ModelFileError
+from linnet.errors import LinnetError, ModelFileError
 from linnet.features.blocks import Blocks, from_dict, table
 from linnet.features.buffers import Piece, Scratch, pieces_of, shards
+from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of
 from linnet.features.counting import thread_count
 from linnet.features.rows import NORM, TF, Norm
 from linnet.solvers.head import Head, finish
@@ -78,6 +79,8 @@ class Artefact:
     name_slots: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     calibrated: bool = False
     card: Mapping[str, Any] = field(default_factory=dict)
+    computed: ComputedBlocks = ()
+    computed_weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     head: Head | None = None
 
     @property
@@ -103,7 +106,13 @@ class Artefact:
     @property
     def n_features(self) -> int:
         """How many features the model knows."""
-        return int(np.count_nonzero(self.slots)) if len(self.slots) else len(self.rows)
+        counted = int(np.count_nonzero(self.slots)) if len(self.slots) else len(self.rows)
+        return counted + len(self.computed_weights)
+
+    @property
+    def computed_names(self) -> list[str]:
+        """The names of the computed columns, in the order of their weights."""
+        return column_names(self.computed)
 
     @cached_property
     def _kinds(self) -> npt.NDArray[np.int64]:
@@ -124,12 +133,16 @@ class Artefact:
         size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
         parts = [np.empty((len(p), self.n_lookup)) for p in pieces]
         runs = shards(pieces, 1 if size < SMALL_JOB else thread_count(threads))
-        if len(runs) == 1:
+        if not self.blocks:  # computed columns only
+            for part in parts:
+                part[:] = self.b
+        elif len(runs) == 1:
             self._run(pieces, runs[0], parts)
         else:
             with ThreadPoolExecutor(len(runs)) as pool:
                 list(pool.map(lambda run: self._run(pieces, run, parts), runs))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        scores = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return add_scores(scores, compute(self.computed, pieces), self.computed_weights) if self.computed else scores
 
     def _run(self, pieces: list[Piece], run: list[tuple[int, int, int]], parts: list[npt.NDArray[np.float64]]) -> None:
         scratch = Scratch(max(pieces[k].longest() for k, _, _ in run))
@@ -146,16 +159,19 @@ class Artefact:
                 scratch.make_room(2 * scratch.room)
 
     def effects(self, slots: npt.NDArray[np.int64], output: int) -> npt.NDArray[np.float64]:
-        """Return what the features in some slots do to a score: their weights.
+        """Return what the features in some slots, and behind them the computed ones, do to a score: their weights.
 
         With a head there are none; then it is how far a text of that feature alone is from an empty one.
         """
         if self.head is None:
-            return np.asarray(self.rows[slots, 1 + output], dtype=np.float64)
+            counted = self.rows[slots, 1 + output].astype(np.float64)
+            return np.concatenate([counted, self.computed_weights[:, output]]) if self.computed else counted
         sums = self.rows[slots, 1:].astype(np.float64)
         if self.normalise:
             norm = self.rows[slots, :1].astype(np.float64)
             np.divide(sums, norm, out=sums, where=norm > 0.0)
+        if self.computed:
+            sums = np.concatenate([sums, self.computed_weights])
         empty = finish(self.b[None, :], self.head)
         return np.asarray(finish(sums + self.b, self.head)[:, output] - empty[0, output])
 
@@ -192,9 +208,13 @@ class Artefact:
             **({} if self.head is None else self.head.tensors()),
         }
         head = {} if self.head is None else {"head": {"layers": len(self.head.layers), "inputs": self.n_lookup}}
+        computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
+        if self.computed:
+            tensors["computed_weights"] = self.computed_weights
         card = {
             **self.card,
             "model": {
+                **computed,
                 "classes": list(self.classes),
                 "blocks": [b.to_dict() for b in self.blocks],
                 "tf": self.tf,
@@ -222,11 +242,15 @@ class Artefact:
                 tuple(about["classes"]), tuple(from_dict(b) for b in about["blocks"]), about["tf"], about["normalise"],
                 table, int(about["shift"]), t["b"],
                 t["names"], t["name_offsets"], t["name_slots"], bool(about["calibrated"]), card,
+                tuple(kind_of(c["block"]).from_dict(c) for c in about.get("computed", ())),
+                t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=None if head is None else Head.of_tensors(t, int(head["layers"])),
             )  # fmt: skip
             model._check()
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (LinnetError, KeyError, TypeError, ValueError, IndexError) as error:
             where = "the bytes given" if isinstance(path, bytes) else os.fspath(path)
+            if isinstance(error, LinnetError):  # it knows better what is missing
+                raise ModelFileError(f"{where}: {error}") from error
             problem = f"the model file does not hold a linnet text model ({error})"
             raise ModelFileError(f"{where}: {problem}; train it again") from error
         return model
@@ -246,6 +270,8 @@ class Artefact:
             and self.tf in TF
             and self.normalise in NORM
             and len(self.name_offsets) == len(self.name_slots) + 1
+            and len(self.blocks) + len(self.computed) > 0
+            and self.computed_weights.shape == ((len(self.computed_names), self.n_lookup) if self.computed else (0, 0))
         )
         if not fits:
             raise ValueError("its tables do not fit together")

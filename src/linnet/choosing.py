@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.data.splitting import split_indices
-from linnet.errors import LinnetError
+from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.recipe import Recipe, Weights
 from linnet.features.rows import Rows
@@ -113,6 +113,11 @@ def fit_weighted(
 
     Beside them comes what turns their sums into scores: b, or the Head of a net.
     """
+    if rows.computed is not None and getattr(model, "non_negative", False) and (rows.computed < 0).any():
+        raise DataError(
+            f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more"
+        )
+    weights = weights.with_computed()
     own = bool(getattr(model, "uses_gain", False))
     X = _weighted(rows, weights, recipe, blocks, multiply=not own)
     if own:
@@ -128,7 +133,7 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
     """Return rows over their norms, times the weight of their block: scales alone for present features, else values."""
     none = np.zeros(0, np.float32)
     share = np.array([b.weight for b in blocks], dtype=np.float32)
-    if recipe.tf == "presence" and not multiply:
+    if recipe.tf == "presence" and not multiply and rows.computed is None:
         scale = (
             rows.segment_scale(weights.norm, recipe.normalise)
             if recipe.normalise
@@ -139,6 +144,10 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
     values = rows.values(recipe.tf, weights.norm, normalise=recipe.normalise, multiply=multiply)
     if np.any(share != 1):
         values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
+    if rows.computed is not None:
+        n_computed = rows.computed.shape[1]
+        factors = weights.norm[rows.n_columns :] if multiply else None
+        return Matrix(*rows.with_computed(values, factors), rows.n_columns + n_computed)
     return Matrix(rows.row_ptr, rows.indices, values, rows.n_columns)
 
 
@@ -150,7 +159,11 @@ def _axes(recipe: Recipe, many: bool) -> list[tuple[str, tuple[Any, ...]]]:
     """Return the settings to try, where to start first."""
     axes: list[tuple[str, tuple[Any, ...]]] = [*recipe.grid, ("ratio", recipe.ratio)]
     first = dict(recipe.many) if many else {}
-    return [(name, (first[name], *values) if first.get(name) in values else values) for name, values in axes if values]
+    return [
+        (name, (first[name], *values) if name in first and first[name] in values else values)
+        for name, values in axes
+        if values
+    ]
 
 
 def _clearly_better(new: Candidate, old: Candidate) -> bool:
@@ -164,6 +177,14 @@ def _clearly_better(new: Candidate, old: Candidate) -> bool:
     return gained - lost > float(np.sqrt(gained + lost))
 
 
+def _ordered(values: tuple[Any, ...]) -> list[Any]:
+    """Return the values once each, by size where they have one, else as given."""
+    try:
+        return sorted(set(values))
+    except TypeError:  # text beside None, or dicts
+        return [v for k, v in enumerate(values) if v not in values[:k]]
+
+
 def _walk(axes: list[tuple[str, tuple[Any, ...]]], judge: Callable[[dict[str, Any]], Candidate]) -> Iterator[Candidate]:
     """Walk the axes: along each, try the neighbours of the best value for as long as they get better; go round twice.
 
@@ -175,7 +196,7 @@ def _walk(axes: list[tuple[str, tuple[Any, ...]]], judge: Callable[[dict[str, An
     for _ in range(2):
         before = best
         for name, values in axes:
-            ordered = sorted(set(values))
+            ordered = _ordered(values)
             for step in (1, -1):
                 k = ordered.index(at[name]) + step
                 while 0 <= k < len(ordered):
@@ -221,7 +242,7 @@ def choose(
 
     def known_or_judged(settings: dict[str, Any]) -> Candidate:
         nonlocal stopped
-        key = tuple(sorted(settings.items()))
+        key = tuple((name, repr(settings[name])) for name in sorted(settings))
         if key not in known:
             candidate = judge(settings)
             if stopped and known:  # half judged, and there are better known ones

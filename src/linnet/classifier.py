@@ -38,7 +38,7 @@ class Event:
 class TextClassifier:
     """Learn labels from texts.
 
-    Parameters: ``model`` is a name ("svm", "logistic", "nb", "feed-forward") or a model object; ``features`` text such
+    Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such
     as ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or
     sublinear; ``idf``; ``normalise`` rows per block (True: length 1; "mean"; False); ``ratio`` the power p of the
     supervised |log-count ratio|^p, one value or several to choose from; ``min_df``, ``max_df``, ``max_features``,
@@ -123,7 +123,7 @@ class TextClassifier:
             fixed: dict[str, Any] = dict(cls.recipe.fixed)
         else:
             cls = type(self.model)
-            if not hasattr(cls, "fit_matrix") or not hasattr(cls, "recipe"):
+            if not (hasattr(cls, "fit_matrix") or hasattr(cls, "build")) or not hasattr(cls, "recipe"):
                 raise LinnetError(
                     f"model must be one of {', '.join(MODELS)} or a model of linnet.models, got {self.model!r}"
                 )
@@ -204,6 +204,8 @@ class TextClassifier:
 
     def _columns(self, labels: Iterable[Any]) -> npt.NDArray[np.int64]:
         known = {c: k for k, c in enumerate(self.artefact.classes)}
+        if isinstance(labels, str):
+            raise LinnetError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
         wanted = list(labels)
         for label in wanted:
             if label not in known:
@@ -227,6 +229,15 @@ class TextClassifier:
         from linnet.explain import top_features
 
         return top_features(self.artefact, label, n)
+
+    def named_weights(self) -> dict[Any, dict[str, float]]:
+        """Return {label: {name: weight}}: of feature functions, and of every other feature whose name was kept.
+
+        With two labels the weights of the first are those of the second with the sign turned.
+        """
+        from linnet.explain import named_weights
+
+        return named_weights(self.artefact)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, whole or not at all."""

@@ -23,25 +23,37 @@ from linnet.artefact import Artefact
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import table
 from linnet.features.buffers import Scratch, pieces_of
+from linnet.features.computed import compute
 from linnet.features.rows import Norm
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
 
-__all__ = ["Contribution", "Explanation", "explain", "model_html", "top_features"]
+__all__ = ["Contribution", "Explanation", "explain", "model_html", "named_weights", "top_features"]
 
 EDGES = (1 << 30) | (1 << 29)
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """One feature of the text: its name, block, places (character offsets) and what it adds to the score."""
+    """One feature of the text: its name, block, places (character offsets) and what it adds to the score.
+
+    A computed feature has no places; amount is what it came to for this text.
+    """
 
     feature: str
     block: str
     value: float
     count: int
     spans: tuple[tuple[int, int], ...]
+    amount: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """The name, with how often it occurs or what it came to."""
+        if self.amount is not None:
+            return f"{self.feature} = {self.amount:g}"
+        return self.feature + (f" x{self.count}" if self.count > 1 else "")
 
 
 @dataclass(frozen=True)
@@ -89,11 +101,17 @@ class Explanation:
         return pieces
 
     def by_word(self) -> list[tuple[str, float]]:
-        """Return what each word of the text adds, largest first; they and the intercept add up to the score."""
+        """Return what each word of the text adds, largest first; they and the intercept add up to the score.
+
+        What computed features add stands among the words, under "name = amount".
+        """
         totals: dict[str, float] = {}
         for piece, weight in self.words():
             if piece.strip():
                 totals[piece.casefold()] = totals.get(piece.casefold(), 0.0) + weight
+        for c in self.contributions:
+            if c.amount is not None:
+                totals[c.shown] = c.value
         return sorted(totals.items(), key=lambda item: (-abs(item[1]), item[0]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,6 +133,7 @@ class Explanation:
                     "value": c.value,
                     "count": c.count,
                     "spans": [list(s) for s in c.spans],
+                    **({} if c.amount is None else {"amount": c.amount}),
                 }
                 for c in self.contributions
             ],
@@ -155,7 +174,7 @@ def explain(model: Artefact, text: str, label: Any = None) -> Explanation:
         against=model.classes[1 - column] if model.n_outputs == 1 else None,
         score=score,
         probability=float(model.proba(scores)[0, column]),
-        bias=sign * float(model.b[output]) if slope is None else score - sum(c.value for c in parts),
+        bias=sign * float(model.b[output]) + 0.0 if slope is None else score - sum(c.value for c in parts),  # no -0
         contributions=parts,
         unknown=unknown,
         exact=slope is None,
@@ -170,12 +189,14 @@ def _parts(
     slope is the derivative of the score by the sums, for a model with a head.
     """
     piece = pieces_of([text])[0]
+    out = _computed_parts(model, piece, output, sign, slope)
+    if not model.blocks:
+        return tuple(sorted(out, key=lambda c: (-abs(c.value), c.feature))), 0
     fps, starts, lengths, ends = _emit(model, piece)
     found = np.empty(len(fps), dtype=np.int64)
     vocab.find(fps, model.slots, model.shift, found)
     at = _char_offsets(piece.data)
     folded = _folded(model, piece)
-    out: list[Contribution] = []
     begin, unknown = 0, 0
     for b, block in enumerate(model.blocks):
         part = slice(begin, int(ends[b]))
@@ -212,6 +233,22 @@ def _norm(weights: npt.NDArray[np.float64], normalise: Norm) -> float:
     if normalise == "mean":
         return float(weights.sum())
     return float(np.sqrt(np.sum(weights**2))) if normalise else 1.0
+
+
+def _computed_parts(
+    model: Artefact, piece: Any, output: int, sign: float, slope: npt.NDArray[np.float64] | None
+) -> list[Contribution]:
+    """Return what the computed columns add: value times weight."""
+    if not model.computed:
+        return []
+    values = compute(model.computed, [piece])[0].astype(np.float64)
+    weights = model.computed_weights.astype(np.float64)
+    added = sign * values * (weights[:, output] if slope is None else weights @ slope)
+    kinds = [block.name for block in model.computed for _ in block.columns]
+    return [
+        Contribution(name, kind, float(value), 1, (), float(amount))
+        for name, kind, value, amount in zip(model.computed_names, kinds, added, values, strict=True)
+    ]
 
 
 def _emit(model: Artefact, piece: Any) -> tuple[Any, Any, Any, Any]:
@@ -266,12 +303,30 @@ def top_features(model: Artefact, label: Any = None, n: int = 20) -> list[tuple[
     if label is not None and label not in known:
         raise LinnetError(nearest("label", str(label), map(str, known)))
     column = known[label] if label is not None else len(model.classes) - 1
-    weights = model.effects(model.name_slots, 0 if model.n_outputs == 1 else column)
-    if model.n_outputs == 1 and column == 0:
-        weights = -weights
-    names = model.names()
+    names, weights = _named(model), _named_weights(model, column)
     best = np.argsort(-weights, kind="stable")[:n]
-    return [(_shown(names[int(model.name_slots[k])]), float(weights[k])) for k in best]
+    return [(names[k], float(weights[k])) for k in best]
+
+
+def named_weights(model: Artefact) -> dict[Any, dict[str, float]]:
+    """Return the weight of every feature whose name was kept, computed ones included, by label and name."""
+    names = _named(model)
+    return {
+        label: dict(zip(names, _named_weights(model, column).tolist(), strict=True))
+        for column, label in enumerate(model.classes)
+    }
+
+
+def _named(model: Artefact) -> list[str]:
+    names = model.names()
+    return [_shown(names[int(slot)]) for slot in model.name_slots] + model.computed_names
+
+
+def _named_weights(model: Artefact, column: int) -> npt.NDArray[np.float64]:
+    """Return the weights for a class in the order of ``_named``; two classes share one column."""
+    output = 0 if model.n_outputs == 1 else column
+    weights = model.effects(model.name_slots, output)
+    return (-1.0 if model.n_outputs == 1 and column == 0 else 1.0) * weights
 
 
 def _shown(name: str) -> str:
@@ -307,7 +362,7 @@ def _render_text(e: Explanation, n: int, color: bool) -> str:
     lines += ["", "the features behind it"]
     lines += _table(
         "feature",
-        [(c.feature + (f" x{c.count}" if c.count > 1 else ""), c.value, c.block) for c in e.contributions],
+        [(c.shown, c.value, c.block) for c in e.contributions],
         e,
         n // 2,
     )
@@ -348,7 +403,7 @@ def _render_html(e: Explanation, n: int = 12) -> str:
     rows = "".join(_row(value, word) for word, value in words[:n])
     if len(words) > n:
         rows += _row(sum(value for _, value in words[n:]), f"{len(words) - n:,} more words")
-    features = "".join(_row(c.value, f"{c.feature} ({c.block})") for c in e.top(n))
+    features = "".join(_row(c.value, f"{c.shown} ({c.block})") for c in e.top(n))
     rest = e.contributions[n:]
     if rest:
         features += _row(sum(c.value for c in rest), f"{len(rest):,} more features")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +15,14 @@ from linnet.artefact import Artefact, Table, empty_table
 from linnet.choosing import Candidate, Choice, choose, fit_weighted
 from linnet.decide import Calibration
 from linnet.errors import DataError
-from linnet.features.blocks import Blocks, describe
+from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
+from linnet.features.computed import ComputedBlocks, compute, split
 from linnet.features.counting import Counted, Seen, Slots, count, count_known, names_of, thread_count
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
+from linnet.features.rows import Rows
 from linnet.solvers.head import Head, finish, scaled
 from linnet.solvers.report import Pass
 
@@ -48,9 +52,14 @@ def train(
     n_classes = len(classes)
     weight = _class_weighted(weight, y_index, classes, clf.class_weight)
 
-    blocks = recipe.features or default_blocks(pieces)
-    log.stage(f"counting features {describe(blocks)}")
+    if hasattr(cls, "build"):
+        return _built(clf, X, cls, recipe, fixed, pieces, classes, y_index, dev_rows, log), log.history
+    features = recipe.features or default_blocks(pieces)
+    blocks, computed = split(features)
+    log.stage(f"counting features {describe(features)}")
     counted, min_df = _count(pieces, blocks, recipe, n_classes, threads)
+    if computed:
+        counted = _with_computed(counted, computed, pieces)
     rows = counted.rows
 
     seeded = {"random_state": clf.seed} if "random_state" in cls().get_params() else {}
@@ -82,8 +91,36 @@ def train(
         W, b, calibration = _calibrated(choice.best, y_index, n_classes, W, b)
     else:
         calibration = None
-    card = _card(clf, X, recipe, blocks, min_df, classes, y_index, choice, calibration, len(final), dev_rows)
-    return _artefact(pieces, blocks, recipe, counted, classes, weights, W, b, clf.calibrate, card), log.history
+    card = _card(clf, X, recipe, features, min_df, classes, y_index, choice, calibration, len(final), dev_rows)
+    n = rows.n_columns
+    model = _artefact(pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
+    return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
+
+
+def _built(
+    clf: TextClassifier, X: Any, cls: Any, recipe: Recipe, fixed: dict[str, Any], pieces: list[Piece],
+    classes: tuple[Any, ...], y: npt.NDArray[np.int32], dev_rows: npt.NDArray[np.int64] | None, log: _Log,
+) -> Artefact:  # fmt: skip
+    """Take a model that learns nothing from rows and builds itself; rows judge its settings and calibrate its scores."""
+    log.stage("building the model")
+    names = [name for name, _ in recipe.grid]
+    tries = [dict(zip(names, values, strict=True)) for values in product(*(values for _, values in recipe.grid))]
+    rows = np.arange(len(y)) if dev_rows is None else dev_rows
+    models: list[Artefact] = []
+    judged: list[Candidate] = []
+    for settings in tries:
+        models.append(cls(**{**fixed, **settings}).build(classes, recipe))
+        scores = np.concatenate([models[-1].scores(p, clf.threads) for p in pieces])[rows]
+        right = models[-1].best(scores) == y[rows]
+        judged.append(Candidate(settings, float(right.mean()), right, scores, rows))
+        log.candidate(judged[-1], len(judged), len(tries))
+    best = max(range(len(tries)), key=lambda k: judged[k].accuracy)  # the first of equals
+    choice, model, b, calibration = Choice(judged[best], tuple(judged), 0), models[best], models[best].b, None
+    log.chosen(choice)
+    if clf.calibrate:
+        _, b, calibration = _calibrated(choice.best, y, len(classes), model.rows[:, 1:], b)
+    card = _card(clf, X, recipe, model.blocks, 1, classes, y, choice, calibration, len(y), dev_rows)
+    return replace(model, b=b, calibrated=clf.calibrate, card={**model.card, **card})
 
 
 class _Log:
@@ -116,7 +153,9 @@ class _Log:
 
 
 def _settings_text(settings: dict[str, Any]) -> str:
-    return " ".join(f"{k}={v:g}" if isinstance(v, float | int) else f"{k}={v}" for k, v in sorted(settings.items()))
+    return " ".join(
+        f"{k}={v:g}" if isinstance(v, float | int) else f"{k}={v!s:.60}" for k, v in sorted(settings.items())
+    )
 
 
 def _gather(
@@ -200,6 +239,8 @@ def _class_weighted(
 
 def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
     """Count, then drop the columns that no setting would use; returns the cut-off for fold training parts too."""
+    if not blocks:
+        return _nothing_counted(sum(map(len, pieces))), 1
     counting = recipe.tf != "presence"
     n_outputs = 1 if n_classes == 2 else n_classes
     none = np.zeros(0, np.uint64)
@@ -227,6 +268,19 @@ def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, 
     return Counted(rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)), min_df
 
 
+def _nothing_counted(n: int) -> Counted:
+    """Return rows without columns, for features that are all computed."""
+    none = np.zeros(0, np.int32)
+    rows = Rows(np.zeros(n + 1, np.int64), none, none, 1, 0)
+    return Counted(rows, np.zeros(0, np.uint64), Seen(none, none, none, none.astype(np.uint8)))
+
+
+def _with_computed(counted: Counted, computed: ComputedBlocks, pieces: list[Piece]) -> Counted:
+    for block in computed:
+        block.check()
+    return replace(counted, rows=replace(counted.rows, computed=compute(computed, pieces)))
+
+
 def _calibrated(
     best: Candidate, y: npt.NDArray[np.int32], n_classes: int, W: Any, b: Any
 ) -> tuple[npt.NDArray[np.float32], Any, Calibration]:
@@ -247,7 +301,7 @@ def _artefact(
     strength = _strength(W, weights.norm, recipe, head)
     if head is not None:
         b = np.zeros(W.shape[1])
-    if recipe.hash_bits:
+    if recipe.hash_bits and blocks:
         table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
         shift = 64 - recipe.hash_bits
         return Artefact(
@@ -260,7 +314,7 @@ def _artefact(
     name_bytes, name_offsets = names_of(pieces, blocks, counted.seen.take(named), counted.fingerprints[named])
     return Artefact(
         classes, blocks, recipe.tf, recipe.normalise, table, slots.shift, b, name_bytes, name_offsets,
-        slots.find(counted.fingerprints[named]), calibrated, card, head,
+        slots.find(counted.fingerprints[named]), calibrated, card, head=head,
     )  # fmt: skip
 
 
@@ -288,7 +342,7 @@ def _largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:
 
 
 def _card(
-    clf: TextClassifier, X: Any, recipe: Recipe, blocks: Blocks, min_df: int, classes: tuple[Any, ...],
+    clf: TextClassifier, X: Any, recipe: Recipe, blocks: AnyBlocks, min_df: int, classes: tuple[Any, ...],
     y: npt.NDArray[np.int32], choice: Choice, calibration: Calibration | None, n_fit: int,
     dev_rows: npt.NDArray[np.int64] | None,
 ) -> dict[str, Any]:  # fmt: skip
@@ -319,13 +373,20 @@ def _card(
             if not isinstance(clf.class_weight, dict)
             else {str(k): v for k, v in clf.class_weight.items()},
             "seed": clf.seed,
-            **choice.best.settings,
+            **_plain(clf.params or {}),
+            **_plain(choice.best.settings),
         },
         "choice": {
             "folds": choice.folds,
             "rows": len(choice.best.rows),
             "accuracy": choice.best.accuracy,
-            "tried": [{**c.settings, "accuracy": c.accuracy} for c in choice.tried],
+            "tried": [{**_plain(c.settings), "accuracy": c.accuracy} for c in choice.tried],
         },
         "calibration": calibration.to_dict() if calibration else None,
     }
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as JSON can hold them: objects and long lists as the beginning of their text."""
+    plain = str | int | float | bool | None
+    return {k: v if isinstance(v, plain) else f"{v!s:.80}" for k, v in settings.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -75,6 +76,7 @@ def linnet(debug: bool) -> None:
 def main() -> None:
     """Run the command line; turn errors into one line and an exit code."""
     debug = "--debug" in sys.argv
+    sys.path.append(str(Path.cwd()))  # feature functions are looked for here too, after everything that is installed
     try:
         code = linnet.main(prog_name="linnet", standalone_mode=False)
         sys.stdout.flush()

@@ -8,15 +8,16 @@ from typing import Any
 
 import click
 
-from linnet.cli.options import columns, read_labelled, say, threads
+from linnet.cli.options import columns, read_labelled, say, settings, settings_of, threads
 from linnet.errors import LinnetError
+from linnet.models import MODELS
 
 __all__ = ["train"]
 
 
 @click.command(short_help="Train a classifier on a file and save it.")
 @click.argument("data")
-@click.option("--model", default="svm", show_default=True, metavar="NAME", help="svm, logistic, nb, feed-forward.")
+@click.option("--model", default="svm", show_default=True, metavar="NAME", help=f"One of {', '.join(MODELS)}.")
 @click.option("--features", metavar="BLOCKS", help="For example words:1-2+chars:2-5; by document length if not given.")
 @click.option("--out", metavar="F.linnet", help="Where to save; DATA with the ending .linnet by default.")
 @click.option("--dev", metavar="FILE", help="Choose settings on this file.")
@@ -28,6 +29,7 @@ __all__ = ["train"]
 @threads
 @click.option("--C", "cost", type=float, metavar="C", help="Fix C instead of choosing it (svm, logistic).")
 @click.option("--alpha", type=float, metavar="A", help="Fix the smoothing instead of choosing it (nb).")
+@settings
 @click.option("--ratio", type=float, metavar="P", help="Fix the power of the log-count ratio; 0 leaves it out.")
 @click.option(
     "--tf", type=click.Choice(["presence", "count", "sublinear"]), help="How often a feature counts in a text."
@@ -66,6 +68,7 @@ def train(data: str, **options: Any) -> None:
         rows.write_unusable(options["unusable"])
         say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
     fit_on, dev, test = _parts(rows, options)
+    del rows  # the parts are copies
     with Progress(options["quiet"]) as progress:
         clf.fit(fit_on, dev=dev, on_event=progress)
     result = _test(clf, test)
@@ -88,7 +91,13 @@ def _out(data: str, out: str | None) -> Path:
 
 
 def _params(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in (("C", options["cost"]), ("alpha", options["alpha"])) if value is not None}
+    """Return the model's settings: --set, and --C and --alpha, which are short for it."""
+    short = {name: options[key] for name, key in (("C", "cost"), ("alpha", "alpha")) if options[key] is not None}
+    given = settings_of(options["settings"])
+    both = sorted(set(short) & set(given))
+    if both:
+        raise LinnetError(f"{both[0]} is given twice, as --{both[0]} and as --set {both[0]}; leave one out")
+    return {**short, **given}
 
 
 def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:

@@ -13,6 +13,8 @@ from linnet.data.source import Source
 
 __all__ = ["open_arrow", "open_parquet", "rows_of", "sniff_arrow", "sniff_parquet"]
 
+WHOLE_BATCH = 4 << 20  # bytes
+
 
 def sniff_parquet(head: bytes) -> bool:
     """Parquet files start (and end) with PAR1."""
@@ -25,23 +27,22 @@ def sniff_arrow(head: bytes) -> bool:
 
 
 def open_parquet(source: Source, wanted: Wanted) -> Rows:
-    """Parquet; a stream reads a row group in batches of about `wanted.block_bytes`."""
+    """Parquet, in batches: of about `wanted.block_bytes` for a stream, else a few megabytes (half the memory of a whole)."""
     import pyarrow.parquet as pq
 
-    stream = {"buffer_size": 1 << 20, "pre_buffer": False} if wanted.streaming else {}
-    file = pq.ParquetFile(source.random_access(), **stream)
+    buffer = 1 << 20 if wanted.streaming else 0
+    file = pq.ParquetFile(source.random_access(), buffer_size=buffer, pre_buffer=False)
     schema = file.schema_arrow
 
     def blocks(names: Sequence[str] | None) -> Iterator[Block]:
         known = zip(schema.names, column_names(schema.names), strict=True)
         keep = [name for name, shown in known if names is None or shown in names]
-        if not wanted.streaming:
-            yield _block(file.read(columns=keep))
-            return
+        most = wanted.block_bytes if wanted.streaming else WHOLE_BATCH
+        rows = wanted.block_rows if wanted.streaming else 1 << 30
         for group in range(file.num_row_groups):
             about = file.metadata.row_group(group)
             each = max(1, about.total_byte_size // max(1, about.num_rows))
-            size = max(1, min(wanted.block_rows, wanted.block_bytes // each))
+            size = max(1, min(rows, most // each))
             for batch in file.iter_batches(size, row_groups=[group], columns=keep):
                 yield _block(pa.Table.from_batches([batch]))
 

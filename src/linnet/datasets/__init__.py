@@ -1,8 +1,10 @@
-"""Data that comes with linnet: short book reviews, written for it, with fixed parts.
+"""Data that comes with linnet: short book reviews, written for it, with fixed parts, and a list of words to judge by.
 
 >>> train, dev, test = load("reviews")
 >>> len(train), len(dev), len(test), train.labels
 (552, 68, 70, ['negative', 'positive'])
+>>> lexicon()["superb"], lexicon()["not good"]
+(1.0, -2.0)
 """
 
 from __future__ import annotations
@@ -14,9 +16,15 @@ from importlib.resources import files
 from linnet.data import Dataset
 from linnet.errors import DataError, nearest
 
-__all__ = ["NAMES", "load"]
+__all__ = ["NAMES", "lexicon", "load"]
 
 NAMES = {"reviews": "690 short book reviews, positive or negative, written for linnet (BSD-3-Clause)"}
+
+
+def lexicon() -> dict[str, float]:
+    """Return the built-in words of praise (above 0) and blame (below 0) with their valences, written for linnet."""
+    content = (files(__name__) / "lexicon.csv").read_text(encoding="utf-8")
+    return {row["word"]: float(row["valence"]) for row in csv.DictReader(io.StringIO(content, newline=""))}
 
 
 def load(name: str) -> tuple[Dataset, Dataset, Dataset]:

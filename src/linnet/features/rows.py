@@ -26,13 +26,17 @@ NORM: dict[bool | str, int] = {False: 0, True: 1, "mean": 2}
 
 @dataclass(frozen=True)
 class Rows:
-    """Columns of each document in the order of the text; counts is empty where only presence was asked for."""
+    """Columns of each document in the order of the text; counts is empty where only presence was asked for.
+
+    computed holds the values of columns that Python computed, beside the n_columns that were counted.
+    """
 
     indptr: npt.NDArray[np.int64]  # (n_documents * n_blocks + 1,)
     indices: npt.NDArray[np.int32]  # (n_entries,)
     counts: npt.NDArray[np.int32]  # (n_entries,) or (0,)
     n_blocks: int
     n_columns: int
+    computed: npt.NDArray[np.float32] | None = None  # (n_documents, n_computed)
 
     def __len__(self) -> int:
         return (len(self.indptr) - 1) // self.n_blocks
@@ -50,14 +54,16 @@ class Rows:
         np.cumsum(end - begin, out=indptr[1:])
         entries = np.repeat(begin - indptr[:-1], end - begin) + np.arange(indptr[-1])
         counts = self.counts[entries] if len(self.counts) else self.counts
-        return replace(self, indptr=indptr, indices=self.indices[entries], counts=counts)
+        computed = None if self.computed is None else self.computed[rows]
+        return replace(self, indptr=indptr, indices=self.indices[entries], counts=counts, computed=computed)
 
     def slice(self, first: int, last: int) -> Rows:
         """Return documents first..last-1 as views."""
         indptr = self.indptr[first * self.n_blocks : last * self.n_blocks + 1]
         a, b = int(indptr[0]), int(indptr[-1])
         counts = self.counts[a:b] if len(self.counts) else self.counts
-        return replace(self, indptr=indptr - a, indices=self.indices[a:b], counts=counts)
+        computed = None if self.computed is None else self.computed[first:last]
+        return replace(self, indptr=indptr - a, indices=self.indices[a:b], counts=counts, computed=computed)
 
     def document_frequency(self) -> npt.NDArray[np.int32]:
         """Return in how many documents each column occurs."""
@@ -80,6 +86,25 @@ class Rows:
         sparse.segment_scale(self.indptr, self.indices, weight, NORM[normalise], out)
         return out
 
+    def with_computed(
+        self, values: npt.NDArray[np.float32], scale: npt.NDArray[np.float32] | None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """Return CSR rows (indptr, indices, values) with the computed columns, times scale, behind the counted ones."""
+        extra = np.zeros((len(self), 0), np.float32) if self.computed is None else self.computed
+        if scale is not None:
+            extra = extra * scale
+        present = extra != 0
+        row_ptr = self.row_ptr
+        indptr = row_ptr + np.concatenate([np.zeros(1, np.int64), np.cumsum(present.sum(axis=1))])
+        indices, out = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+        counted = np.arange(row_ptr[-1]) + np.repeat(indptr[:-1] - row_ptr[:-1], np.diff(row_ptr))
+        indices[counted], out[counted] = self.indices, values
+        mine = np.ones(len(indices), dtype=bool)
+        mine[counted] = False
+        indices[mine] = self.n_columns + np.nonzero(present)[1]
+        out[mine] = extra[present]
+        return indptr, indices, out
+
     def class_counts(self, y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int32]:
         """Return how many documents of each class hold each column, (n_columns, n_classes)."""
         out = np.zeros((self.n_columns, n_classes), dtype=np.int32)
@@ -92,7 +117,7 @@ class Rows:
         left = vocab.prune(self.indices, self.counts, indptr, numbers)
         counts = self.counts[:left] if len(self.counts) else self.counts
         n_columns = int(numbers.max(initial=-1)) + 1
-        return Rows(indptr, self.indices[:left], counts, self.n_blocks, n_columns)
+        return Rows(indptr, self.indices[:left], counts, self.n_blocks, n_columns, self.computed)
 
     def to_scipy(self, values: npt.NDArray[Any] | None = None) -> Any:
         """Return a scipy CSR matrix with sorted columns; counts (or ones) unless values are given.
