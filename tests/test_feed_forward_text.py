@@ -228,7 +228,7 @@ def test_one_class_only_and_settings():
 
 def test_weights_of_rows_and_classes():
     texts, labels = TRAIN.text.to_pylist()[:200], TRAIN.label.to_pylist()[:200]
-    one = {"params": {"max_iter": 4, "validation": None}, "threads": 1}
+    one = {"params": {"max_iter": 4, "rate": 0.01, "validation": None}, "threads": 1}
     even = TextClassifier("feed-forward", **one).fit(texts, labels).predict_proba(texts).mean(axis=0)
     tilted = TextClassifier("feed-forward", class_weight={"positive": 20.0, "negative": 1.0}, **one).fit(texts, labels)
     assert tilted.predict_proba(texts).mean(axis=0)[1] != pytest.approx(even[1])
@@ -266,6 +266,27 @@ def test_blocks_share_alike_when_averaged():
     e = clf.explain("great fun")
     assert e.exact
     assert e.bias + sum(c.value for c in e.contributions) == pytest.approx(e.score, abs=1e-6)
+
+
+def test_feature_functions_stand_beside_the_words(tmp_path):
+    """A computed column has an embedding like any feature; it is added before the head."""
+    texts = ["one two", "one two three four five six", "two one", "six five four three two one"] * 10
+    labels = ["short", "long"] * 20
+    settings = {"min_df": 1, "params": {"rate": 0.1, "validation": None}}
+    for features in (
+        "words:1+functions:linnet.features.functions.word_count",
+        "functions:linnet.features.functions.word_count",
+    ):
+        clf = TextClassifier("feed-forward", features=features, **settings).fit(texts, labels)
+        assert clf.score(texts, labels) == 1.0
+        for text in (texts[1], ""):
+            e = clf.explain(text)
+            assert e.bias + sum(c.value for c in e.contributions) == pytest.approx(e.score, abs=1e-6)
+        assert "word_count" in dict(clf.top_features("long", 50))
+        clf.save(tmp_path / "m.linnet")
+        assert (
+            linnet.load(tmp_path / "m.linnet").artefact.scores(texts).tobytes() == clf.artefact.scores(texts).tobytes()
+        )
 
 
 # ---- the command line, and a real set
