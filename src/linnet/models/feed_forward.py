@@ -49,7 +49,7 @@ Floats = npt.NDArray[np.float64]
 Learned = tuple[npt.NDArray[Any], Head]
 
 FEWEST_HELD = 20  # rows: accuracy on fewer says too little to stop by
-NO_BETTER = 1e-4  # share of the loss: a pass that gains less counts against patience where no rows are held out
+NO_BETTER = 1e-4  # share of the loss on held-out rows: to lower it by less is no better
 
 
 class FeedForward(DecisionModel, ProbabilityModel):
@@ -59,8 +59,8 @@ class FeedForward(DecisionModel, ProbabilityModel):
     of hidden numbers (without a hidden layer, of the embedding's) set to zero in a step; ``smoothing``, the share of each
     label spread over all classes; ``rate``, ``batch`` and ``step`` ("adagrad" or "sgd"): how steps are taken;
     ``max_iter``, the most passes; ``validation``, the share of rows held out to judge passes by (None: none; where that
-    is fewer than 20 rows none are held out either); ``patience``, how many passes in a row may be no better than the
-    best, in accuracy or loss on held-out rows or, without any, in training loss; ``class_weight`` None, "balanced" or
+    is fewer than 20 rows none are held out either, and all passes are made); ``patience``, how many passes in a row may
+    be no better on held-out rows, in accuracy or loss, than the best; ``class_weight`` None, "balanced" or
     {label: factor}; ``random_state``; ``threads`` do not change the answer.
 
     The weights of the best pass on held-out rows are kept. The order of the rows never matters, and a row given twice is
@@ -189,7 +189,7 @@ class _Watched(Watch):
     """Judges passes by accuracy on held-out rows, of equals by their loss; keeps the weights of the best.
 
     A pass that is better in either is not held against the net: while it has learned little, accuracy stands still and
-    the loss falls. Without held-out rows the training loss decides when to stop, and the last weights are kept.
+    the loss falls. Without held-out rows nothing stops it early, and the last weights are kept.
     """
 
     def __init__(self, net: Net, task: Task, weight: Floats, held: npt.NDArray[np.int32], patience: int) -> None:
@@ -204,16 +204,15 @@ class _Watched(Watch):
 
     def __call__(self, report: Pass, weights: Any = None) -> bool:
         """Take the report of a pass; returns whether to stop."""
-        loss, better = report.loss, False
         if self.n_held:
             accuracy, loss = self._judged()
             report = replace(report, score=accuracy)
             better = accuracy > self.best_score
             if better or (accuracy == self.best_score and loss < self.lowest):
                 self.best, self.best_score = self.weights(), accuracy
-        better = better or loss < self.lowest * (1.0 - NO_BETTER)
-        self.lowest = min(self.lowest, loss)
-        self.waited = 0 if better else self.waited + 1
+            better = better or loss < self.lowest * (1.0 - NO_BETTER)
+            self.lowest = min(self.lowest, loss)
+            self.waited = 0 if better else self.waited + 1
         super().__call__(report, self.weights)
         return self.patience is not None and self.waited >= self.patience
 
