@@ -79,8 +79,8 @@ class FeedForward(DecisionModel, ProbabilityModel):
         features=(Words(1, 2),),
         normalise="mean",
         min_df=2,
-        grid=(("rate", (0.03, 0.01, 0.1)),),
-        many=(("rate", 0.01),),
+        grid=(("rate", (0.02, 0.005, 0.08)),),
+        many=(("rate", 0.005),),
         fixed=(("smoothing", 0.1), ("dropout", 0.3)),
     )
 
@@ -93,7 +93,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
         self,
         dim: int = 32,
         *,
-        hidden: int = 32,
+        hidden: int = 64,
         dropout: float = 0.0,
         smoothing: float = 0.0,
         rate: float = 0.05,
