@@ -1,7 +1,7 @@
 """Models in the scikit-learn contract, one file a family; each ends as (W, b).
 
 >>> sorted(MODELS)
-['logistic', 'nb', 'svm']
+['logistic', 'nb', 'perceptron', 'svm']
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from typing import Any
 
 from linnet.models.logistic import LogisticRegression
 from linnet.models.naive_bayes import MultinomialNB
+from linnet.models.perceptron import Perceptron
 from linnet.models.svm import LinearSVM
 
-__all__ = ["ESTIMATORS", "MODELS", "LinearSVM", "LogisticRegression", "MultinomialNB"]
+__all__ = ["ESTIMATORS", "MODELS", "LinearSVM", "LogisticRegression", "MultinomialNB", "Perceptron"]
 
 MODELS: dict[str, type[Any]] = {
     "svm": LinearSVM,
     "logistic": LogisticRegression,
     "nb": MultinomialNB,
+    "perceptron": Perceptron,
 }
 """What ``--model NAME`` and ``TextClassifier(NAME)`` know."""
 
