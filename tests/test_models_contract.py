@@ -25,6 +25,8 @@ ESTIMATORS = [
     "LinearSVM(loss='hinge')",
     "LinearSVM(solver='sgd')",
     "LogisticRegression(solver='sgd')",
+    "LeastSquares(solver='lsqr', alpha=0.1)",
+    "LeastSquares(solver='normal', alpha=0.1)",
     "Perceptron(average=False)",
     "Perceptron(start='random')",
 ]

@@ -1,25 +1,27 @@
 """Models in the scikit-learn contract, one file a family; each ends as (W, b).
 
 >>> sorted(MODELS)
-['logistic', 'nb', 'perceptron', 'svm']
+['least-squares', 'logistic', 'nb', 'perceptron', 'svm']
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from linnet.models.least_squares import LeastSquares
 from linnet.models.logistic import LogisticRegression
 from linnet.models.naive_bayes import MultinomialNB
 from linnet.models.perceptron import Perceptron
 from linnet.models.svm import LinearSVM
 
-__all__ = ["ESTIMATORS", "MODELS", "LinearSVM", "LogisticRegression", "MultinomialNB", "Perceptron"]
+__all__ = ["ESTIMATORS", "MODELS", "LeastSquares", "LinearSVM", "LogisticRegression", "MultinomialNB", "Perceptron"]
 
 MODELS: dict[str, type[Any]] = {
     "svm": LinearSVM,
     "logistic": LogisticRegression,
     "nb": MultinomialNB,
     "perceptron": Perceptron,
+    "least-squares": LeastSquares,
 }
 """What ``--model NAME`` and ``TextClassifier(NAME)`` know."""
 
