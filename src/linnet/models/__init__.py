@@ -1,7 +1,7 @@
 """Models in the scikit-learn contract, one file a family; each ends as (W, b).
 
 >>> sorted(MODELS)
-['least-squares', 'logistic', 'nb', 'perceptron', 'svm']
+['least-squares', 'logistic', 'nb', 'nbsvm', 'perceptron', 'svm']
 """
 
 from __future__ import annotations
@@ -11,15 +11,26 @@ from typing import Any
 from linnet.models.least_squares import LeastSquares
 from linnet.models.logistic import LogisticRegression
 from linnet.models.naive_bayes import MultinomialNB
+from linnet.models.nbsvm import NBSVM
 from linnet.models.perceptron import Perceptron
 from linnet.models.svm import LinearSVM
 
-__all__ = ["ESTIMATORS", "MODELS", "LeastSquares", "LinearSVM", "LogisticRegression", "MultinomialNB", "Perceptron"]
+__all__ = [
+    "ESTIMATORS",
+    "MODELS",
+    "NBSVM",
+    "LeastSquares",
+    "LinearSVM",
+    "LogisticRegression",
+    "MultinomialNB",
+    "Perceptron",
+]
 
 MODELS: dict[str, type[Any]] = {
     "svm": LinearSVM,
     "logistic": LogisticRegression,
     "nb": MultinomialNB,
+    "nbsvm": NBSVM,
     "perceptron": Perceptron,
     "least-squares": LeastSquares,
 }

@@ -57,7 +57,9 @@ class LeastSquares(DecisionModel):
     [0.0, 0.4]
     """
 
-    recipe: ClassVar[Recipe] = Recipe(grid=(("alpha", (1.0, 0.3, 3.0, 10.0)),), fixed=(("tol", 1e-3),))
+    recipe: ClassVar[Recipe] = Recipe(
+        ratio=(0.5, 0.0), grid=(("alpha", (1.0, 0.3, 3.0, 10.0)),), fixed=(("tol", 1e-2),)
+    )
 
     solver_: str
     n_iter_: int

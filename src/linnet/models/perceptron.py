@@ -64,7 +64,7 @@ class Perceptron(DecisionModel):
     ['hot']
     """
 
-    recipe: ClassVar[Recipe] = Recipe(ratio=(0.5, 0.0), grid=(("max_iter", (5, 3, 10)),))
+    recipe: ClassVar[Recipe] = Recipe(ratio=(0.0, 0.5), grid=(("max_iter", (5, 3, 10)),))
 
     n_iter_: int
     settled_: bool

@@ -28,6 +28,8 @@ __all__ = ["Found", "Squares", "lsqr", "normal", "pinv"]
 
 Floats = npt.NDArray[np.float64]
 CHUNK = 256  # rows that are written out at a time
+ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the length of X: a new direction as short as this is noise
+CONSTANT = 1e-12  # a column with less variance than this part of its square is one number
 UNSOUND = 1e-7  # ratio of Cholesky's diagonal below which half the digits are lost
 
 
@@ -85,6 +87,11 @@ class Squares:
             sparse.transposed_dot(part.indptr, part.indices, part.values, rows, total)
         return total - self.total * np.multiply.outer(self.mean_x, self.mean_x)
 
+    def noise(self) -> float:
+        """Return the length below which a direction of A is nothing but rounding, of X and of its means."""
+        entries = self.X.values * np.repeat(self.root[:, 0], np.diff(self.X.indptr))
+        return ROUNDING * float(np.sqrt(np.einsum("i,i->", entries, entries)))
+
     def weights(self, W: Floats) -> tuple[Floats, Floats]:
         """Return W and the intercept that belongs to it."""
         return W, self.mean_t - np.einsum("j,jc->c", self.mean_x, W)
@@ -93,7 +100,8 @@ class Squares:
 def pinv(problem: Squares) -> Floats:
     """Return W by singular values; those below the rounding of the largest count as zero."""
     U, S, Vt = np.linalg.svd(problem.dense(), full_matrices=False)
-    keep = np.finfo(np.float64).eps * max(len(problem.X), problem.X.n_features) * S.max(initial=0.0) < S
+    rounding = np.finfo(np.float64).eps * max(len(problem.X), problem.X.n_features) * S.max(initial=0.0)
+    keep = max(rounding, problem.noise()) < S
     S, Vt = S[keep], Vt[keep]
     W: Floats = Vt.T @ ((S / (S * S + problem.alpha))[:, None] * (U[:, keep].T @ problem.T))
     return W
@@ -103,13 +111,14 @@ def normal(problem: Squares) -> Floats:
     """Return W by the normal equations; LinnetError where they have no single sound answer."""
     G = problem.gram()
     G[np.diag_indices_from(G)] += problem.alpha
-    size = np.sqrt(np.maximum(np.diagonal(G), 0.0))
-    size[size == 0.0] = 1.0
+    squares = np.diagonal(G)
+    cancelled = squares <= CONSTANT * (squares + problem.total * np.square(problem.mean_x))
+    size = np.sqrt(np.where(cancelled, 1.0, squares))
     try:
         L = np.linalg.cholesky(G / np.multiply.outer(size, size))  # a unit diagonal: features in any unit
     except np.linalg.LinAlgError:
-        L = None
-    if L is None or np.diagonal(L).min() < UNSOUND:
+        L = np.zeros((1, 1))
+    if cancelled.any() or np.diagonal(L).min() < UNSOUND:
         raise LinnetError(
             "the normal equations have no single answer: columns depend on each other; give alpha above 0, or solver='pinv' "
             "(few features) or 'lsqr' (many), which take the shortest weights"
@@ -175,6 +184,8 @@ class _Bidiagonal:
         self.lost = np.zeros_like(beta)  # what the damping keeps out of reach, squared
         self.squares = np.square(beta)
         self.first = self.alpha * beta  # |A^T T|
+        self.noise = problem.noise()
+        self.first[self.alpha <= self.noise] = 0.0
 
     def keep(self, columns: npt.NDArray[np.bool_]) -> None:
         """Go on with some of the outputs."""
@@ -189,7 +200,8 @@ class _Bidiagonal:
         beta = _lengths(self.u)
         self.u = _over(self.u, beta)
         self.v = problem.transposed_dot(self.u) - beta * self.v
-        self.alpha = np.where(beta > 0.0, _lengths(self.v), 0.0)
+        self.alpha = _lengths(self.v)
+        self.alpha[(beta <= self.noise) | (self.alpha <= self.noise)] = 0.0
         self.v = _over(self.v, self.alpha)
         damped = np.hypot(self.rho_bar, self.damp)  # the row of sqrt(alpha) is rotated away first
         psi = self.damp / damped * self.phi_bar
@@ -208,7 +220,7 @@ class _Bidiagonal:
 
 def _lengths(M: Floats) -> Floats:
     """The length of each column, without BLAS."""
-    return np.sqrt(np.einsum("ij,ij->j", M, M))
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", M, M)))
 
 
 def _over(M: Floats, lengths: Floats) -> Floats:
