@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from generated import counts
-from linnet.models import MODELS, LeastSquares, LinearSVM, LogisticRegression
+from linnet.models import MODELS, NBSVM, LeastSquares, LinearSVM, LogisticRegression
 from linnet.solvers.matrix import Matrix
 
 VARIANTS = {
@@ -20,6 +20,7 @@ VARIANTS = {
     "svm hinge": lambda **s: LinearSVM(loss="hinge", **s),
     "svm sgd": lambda **s: LinearSVM(solver="sgd", **s),
     "logistic sgd": lambda **s: LogisticRegression(solver="sgd", **s),
+    "nbsvm alone": lambda **s: NBSVM(beta=1.0, power=0.5, **s),
     "least-squares normal": lambda **s: LeastSquares(solver="normal", **{"alpha": 1.0, **s}),
     "least-squares lsqr": lambda **s: LeastSquares(solver="lsqr", **{"alpha": 1.0, "tol": 1e-12, **s}),
 }
@@ -27,6 +28,8 @@ TIGHT = {
     "svm": {"tol": 1e-10, "max_iter": 50_000},
     "svm hinge": {"tol": 1e-10, "max_iter": 50_000},
     "logistic": {"tol": 1e-11},
+    "nbsvm": {"tol": 1e-10, "max_iter": 50_000},
+    "nbsvm alone": {"tol": 1e-10, "max_iter": 50_000},
 }
 CLOSED = ("nb", "least-squares", "least-squares normal")
 """Models that make no passes over the rows."""

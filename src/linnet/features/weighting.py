@@ -47,8 +47,8 @@ def log_count_ratio(
 
     r_c = ln((p_c / |p_c|_1) / (q_c / |q_c|_1)) with p_c = alpha + counts in the class, q_c = alpha + counts in the
     rest, and the norms summed over all features. For two classes there is one column, because both have the same |r|.
-    (Wang & Manning 2012.) With signed, r itself: of two classes, above zero for the second. To work through a large table in pieces, give the totals of each class and the number of
-    features of the whole.
+    (Wang & Manning 2012.) With signed, r itself: of two classes, above zero where the second has more. To work through
+    a large table in pieces, give the totals of each class and the number of features of the whole.
 
     >>> log_count_ratio(np.array([[3, 0], [0, 3], [1, 1]])).ravel()  # ln 4, ln 4, ln 1
     array([1.3862944, 1.3862944, 0.       ], dtype=float32)
