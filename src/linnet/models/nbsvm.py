@@ -53,8 +53,8 @@ class NBSVM(DecisionModel):
     takes nothing of the SVM but its scale and intercept. ``power`` p makes the ratios sign(r) |r|^p. ``counts`` says
     what is counted for r: the "values" of the features, or their "presence", once a row that holds them.
 
-    Features are meant to be counts or presence; a negative value counts by its size. Learned, beside the usual: ``ratio_`` (n_outputs, n_features), sign(r) |r|^p;
-    ``n_iter_``.
+    Features are meant to be counts or presence; a negative value counts by its size. Learned, beside the usual:
+    ``ratio_`` (n_outputs, n_features), sign(r) |r|^p; ``n_iter_``.
 
     >>> texts = [[1, 0, 1], [1, 0, 0], [0, 1, 1], [0, 1, 0]]
     >>> model = NBSVM().fit(texts, ["good", "good", "poor", "poor"])
