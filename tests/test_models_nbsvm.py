@@ -44,7 +44,7 @@ def test_ratios_by_hand():
 @pytest.mark.parametrize("beta", [0.0, 0.25, 1.0])
 @pytest.mark.parametrize("alpha", [0.5, 1.0])
 def test_interpolation_of_the_paper(classes, beta, alpha):
-    """With signed r, one class against the rest: w from an SVM on x * r, then w' = (1 - beta) mean|w| + beta w."""
+    """With signed r, one class against the rest: w from an SVM on x * r, then w' = (1 - beta) mean|w| + beta w; b likewise."""
     X, y = counts(n=80, classes=classes)
     model = NBSVM(0.7, alpha=alpha, beta=beta, **TIGHT).fit(X, y)
     for k, c in enumerate([1] if classes == 2 else range(classes)):
@@ -54,7 +54,9 @@ def test_interpolation_of_the_paper(classes, beta, alpha):
         blended = (1 - beta) * np.abs(w).mean() + beta * w
         np.testing.assert_allclose(model.ratio_[k], r, atol=1e-6)
         np.testing.assert_allclose(model.coef_[k], r * blended, atol=2e-6)
-        np.testing.assert_allclose(model.intercept_[k], svm.intercept_[0], atol=2e-6)
+        odds = math.log((y == c).sum() / (y != c).sum())
+        b = (1 - beta) * np.abs(w).mean() * odds + beta * svm.intercept_[0]
+        np.testing.assert_allclose(model.intercept_[k], b, atol=2e-6)
 
 
 def test_power_zero_is_the_plain_svm():
@@ -97,10 +99,10 @@ def test_beta_zero_is_naive_bayes_up_to_a_scale():
     from sklearn.naive_bayes import MultinomialNB
 
     X, y = counts(classes=2)
-    theirs = MultinomialNB(alpha=1.0).fit(X, y)
-    ours = NBSVM(beta=0.0).fit(X, y).coef_[0]
-    ratio = theirs.feature_log_prob_[1] - theirs.feature_log_prob_[0]
-    np.testing.assert_allclose(ours / np.linalg.norm(ours), ratio / np.linalg.norm(ratio), atol=1e-6)
+    theirs, ours = MultinomialNB(alpha=1.0).fit(X, y), NBSVM(beta=0.0).fit(X, y)
+    log_odds = np.diff(theirs.predict_log_proba(X), axis=1)[:, 0]
+    scores = ours.decision_function(X)
+    np.testing.assert_allclose(scores / np.linalg.norm(scores), log_odds / np.linalg.norm(log_odds), atol=1e-6)
 
 
 def test_reports_are_of_the_weights_returned():

@@ -28,7 +28,7 @@ from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share, truth, whole
 from linnet.models.solving import outputs
-from linnet.solvers.distinct import Distinct, distinct
+from linnet.solvers.distinct import Distinct, as_given, distinct
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Constant, descend
 from linnet.solvers.report import OnPass, Pass, Watch, Weights
@@ -114,7 +114,7 @@ class Perceptron(DecisionModel):
         X = X.explicit()
         seed, rate = seed_of(self.random_state), above_zero("rate", self.rate)
         shuffle = truth("shuffle", self.shuffle)
-        of = distinct(X, y, sample_weight) if shuffle else _as_given(len(X), sample_weight)
+        of = distinct(X, y, sample_weight) if shuffle else as_given(len(X), sample_weight)
         watch, of = self._watch(X, y, of, seed, on_pass)
         run = descend(
             X, y, n_classes, of, loss="perceptron",
@@ -172,11 +172,3 @@ class Perceptron(DecisionModel):
         if len(W) == 1:  # one score for two classes: half of it for one, half against the other
             W, b = np.concatenate([-W, W]) / 2.0, np.concatenate([-b, b]) / 2.0
         return W.T, b
-
-
-def _as_given(n: int, weight: Floats | None) -> Distinct:
-    """Return all rows with a weight, in their order, each for itself."""
-    rows = np.arange(n, dtype=np.int32) if weight is None else np.flatnonzero(weight > 0.0).astype(np.int32)
-    place = np.full(n, -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    return Distinct(rows, np.ones(len(rows)) if weight is None else weight[rows], place)
