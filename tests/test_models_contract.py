@@ -25,7 +25,7 @@ ESTIMATORS = [
     "LinearSVM(loss='hinge')",
     "LinearSVM(solver='sgd')",
     "LogisticRegression(solver='sgd')",
-    "KernelPerceptron(RBF(0.5))",
+    "KernelPerceptron(average=True)",
     "LeastSquares(solver='lsqr', alpha=0.1)",
     "LeastSquares(solver='normal', alpha=0.1)",
     "Perceptron(average=False)",
