@@ -34,6 +34,7 @@ import numpy.typing as npt
 
 from linnet._kernels import sparse
 from linnet.errors import DataError
+from linnet.features.blocks import Words
 from linnet.features.recipe import Recipe
 from linnet.features.weighting import log_count_ratio
 from linnet.models.estimator import DecisionModel
@@ -68,7 +69,11 @@ class NBSVM(DecisionModel):
     """
 
     recipe: ClassVar[Recipe] = Recipe(
-        idf=False, normalise=False, grid=(("beta", (0.25, 0.5, 1.0)), ("C", (1.0, 0.1, 0.01))), fixed=(("tol", 0.1),)
+        features=(Words(1, 2),),
+        idf=False,
+        normalise=False,
+        grid=(("beta", (0.25, 0.5, 1.0)), ("C", (1.0, 0.1, 0.01))),
+        fixed=(("tol", 0.1),),
     )
 
     n_iter_: int
