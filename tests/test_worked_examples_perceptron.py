@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from generated import rows
 from linnet.errors import DataError
 from linnet.models import LogisticRegression, Perceptron
+from linnet.solvers.distinct import as_given
 from linnet.solvers.matrix import Matrix
+from linnet.solvers.online import SGD, Constant, descend
 
 THETA = np.array([[0.3, 0.7, 0.8], [-0.2, 2.2, 4.0], [-4.0, -4.0, -4.0]])  # one row a class, as in the notes
 ROW = np.array([2.0, 1.0, 0.0])
@@ -36,6 +38,28 @@ def test_step_of_the_notes(weight):
     again = Perceptron(start=theta, max_iter=9, fit_intercept=False, **PLAIN).fit(data, [1, 2, 3])
     assert (again.settled_, again.n_iter_) == (True, 2)
     np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+def test_step_of_the_svm_from_the_same_table():
+    """000 section 11: the cost is added before the best label is taken, and the weights decay: theta <- (1 - lambda) theta.
+
+    With class 1 right and a cost of 1 the best is 2 (2.8 beside 1.3 and -11): the perceptron's step on smaller weights.
+    After it class 1 leads by 9.5; with a cost of 20 for answering 3 the row still moves, now away from class 3.
+    """
+    X, y = Matrix.from_dense(ROW[None, :]), np.zeros(1, np.int32)
+    sgd = SGD(rate=1.0, schedule=Constant(), average=False)
+    options = {"loss": "hinge", "sgd": sgd, "bias_scale": 0.0, "max_passes": 1}
+    of, zero = as_given(1), np.zeros(3)
+    run = descend(X, y, 3, of, decay=0.1, cost=1 - np.eye(3), start=(THETA.T, zero), **options)
+    step = np.array([[2.0, 1.0, 0.0], [-2.0, -1.0, 0.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(run.W.T, 0.9 * THETA + step)
+    after = THETA + step
+    cost = np.array([[0.0, 1.0, 20.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    run = descend(X, y, 3, of, cost=cost, start=(after.T, zero), **options)
+    np.testing.assert_allclose(run.W.T, after + step[[0, 2, 1]])
+    run = descend(X, y, 3, of, cost=1 - np.eye(3), start=(after.T, zero), **options)
+    assert run.settled  # a margin above every cost: nothing to do
+    np.testing.assert_array_equal(run.W.T, after)
 
 
 @settings(deadline=None, max_examples=60)
