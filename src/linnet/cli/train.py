@@ -16,13 +16,7 @@ __all__ = ["train"]
 
 @click.command(short_help="Train a classifier on a file and save it.")
 @click.argument("data")
-@click.option(
-    "--model",
-    default="svm",
-    show_default=True,
-    metavar="NAME",
-    help="svm, logistic, nb, nbsvm, perceptron or least-squares.",
-)
+@click.option("--model", default="svm", show_default=True, metavar="NAME", help="svm, logistic or nb.")
 @click.option("--features", metavar="BLOCKS", help="For example words:1-2+chars:2-5; by document length if not given.")
 @click.option("--out", metavar="F.linnet", help="Where to save; DATA with the ending .linnet by default.")
 @click.option("--dev", metavar="FILE", help="Choose settings on this file.")
