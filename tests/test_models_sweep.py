@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from generated import as_bytes, counts, learned, numbers
-from linnet.models import MODELS, LinearSVM, LogisticRegression
+from linnet.models import MODELS, NBSVM, LeastSquares, LinearSVM, LogisticRegression
 from linnet.solvers.matrix import Matrix
 
 VARIANTS = {
@@ -20,14 +20,33 @@ VARIANTS = {
     "svm hinge": lambda **s: LinearSVM(loss="hinge", **s),
     "svm sgd": lambda **s: LinearSVM(solver="sgd", **s),
     "logistic sgd": lambda **s: LogisticRegression(solver="sgd", **s),
+    "nbsvm alone": lambda **s: NBSVM(beta=1.0, power=0.5, **s),
+    "least-squares normal": lambda **s: LeastSquares(solver="normal", **{"alpha": 1.0, **s}),
+    "least-squares lsqr": lambda **s: LeastSquares(solver="lsqr", **{"alpha": 1.0, "tol": 1e-12, **s}),
 }
 TIGHT = {
     "svm": {"tol": 1e-10, "max_iter": 50_000},
     "svm hinge": {"tol": 1e-10, "max_iter": 50_000},
     "logistic": {"tol": 1e-11},
+    "nbsvm": {"tol": 1e-10, "max_iter": 50_000},
+    "nbsvm alone": {"tol": 1e-10, "max_iter": 50_000},
 }
+CLOSED = ("nb", "least-squares", "least-squares normal")
+"""Models that make no passes over the rows."""
+EXACT = ("logistic",)
+"""Models with a seed that their answer does not depend on."""
 every_model = pytest.mark.parametrize("name", VARIANTS)
 two_and_more = pytest.mark.parametrize("classes", [2, 4])
+
+
+def having(setting):
+    """Every model that has this setting."""
+    return pytest.mark.parametrize("name", [name for name, make in VARIANTS.items() if setting in make().get_params()])
+
+
+def by_steps(name):
+    """Whether the weights end wherever the last step took them: they have no optimum to agree on."""
+    return "sgd" in name or "perceptron" in name or "feed-forward" in name
 
 
 def same(a, b, tolerance=0.0):
@@ -37,12 +56,7 @@ def same(a, b, tolerance=0.0):
 
 def digits(name):
     """Solvers of one row at a time see the same rows in the same order: bit for bit. The others sum in another order."""
-    return 0.0 if "svm" in name or stochastic(name) else 1e-9
-
-
-def stochastic(name):
-    """Stochastic steps have no optimum to end in."""
-    return "sgd" in name or "feed-forward" in name
+    return 0.0 if "svm" in name or by_steps(name) else 1e-9
 
 
 @two_and_more
@@ -91,7 +105,7 @@ def test_row_order_does_not_matter(name, classes):
 
 
 @two_and_more
-@pytest.mark.parametrize("name", [name for name in VARIANTS if not stochastic(name)])
+@pytest.mark.parametrize("name", [name for name in VARIANTS if not by_steps(name)])
 def test_feature_order_does_not_matter(name, classes):
     """Of the optimum; stochastic steps have none to end in, and take rows in an order that their columns decide."""
     X, y = counts(classes=classes)
@@ -159,12 +173,12 @@ def test_threads_of_blas_do_not_change_a_byte():
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "nb"])
+@having("random_state")
 def test_seeds(name):
     X, y = counts(n=100, classes=3)
     one, again, other = (VARIANTS[name](random_state=s).fit(X, y) for s in (1, 1, 2))
     assert as_bytes(learned(one)) == as_bytes(learned(again))
-    if name != "logistic":
+    if name not in EXACT:
         assert as_bytes(learned(one)) != as_bytes(learned(other))
     assert (one.predict(X) == other.predict(X)).mean() > 0.9
 
@@ -174,7 +188,7 @@ def test_float32_rows(name):
     X, y = counts(n=100)
     wide, narrow = VARIANTS[name]().fit(X / 3, y), VARIANTS[name]().fit((X / 3).astype(np.float32), y)
     assert learned(narrow)[0].dtype == np.float32
-    if not stochastic(name):
+    if not by_steps(name):
         np.testing.assert_allclose(narrow.coef_, wide.coef_, atol=0.02)
     assert (narrow.predict(X / 3) == wide.predict(X / 3)).mean() > 0.95
 
@@ -186,7 +200,7 @@ def test_reports_and_interrupts(name):
     seen = []
     model = VARIANTS[name]()
     found = model.fit_matrix(M, y, 3, on_pass=lambda news, weights: seen.append((news, weights())))
-    if name == "nb":
+    if name in CLOSED:  # counted or solved in one go: nothing to report
         assert seen == []
         return
     assert [news.number for news, _ in seen] == list(range(1, len(seen) + 1))
@@ -208,7 +222,7 @@ def test_reports_and_interrupts(name):
     np.testing.assert_allclose(W2, seen[1][1][0])
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "nb"])
+@having("class_weight")
 def test_class_weight_is_sample_weight(name):
     X, y = counts(classes=3)
     labels = np.array(["a", "b", "c"])[y]
@@ -220,7 +234,7 @@ def test_class_weight_is_sample_weight(name):
     same(even, VARIANTS[name]().fit(X, labels, sample_weight=len(y) / (3 * sizes[y])), max(1e-9, digits(name)))
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if "fit_intercept" in VARIANTS[name]().get_params()])
+@having("fit_intercept")
 def test_no_intercept(name):
     X, y = counts(classes=3)
     assert (VARIANTS[name](fit_intercept=False).fit(X, y).intercept_ == 0).all()

@@ -164,10 +164,10 @@ def test_svm_pass_shrinks_like_its_twin():
 @few
 @given(
     matrices(), st.sampled_from(["perceptron", "hinge", "softmax"]), st.sampled_from([0.0, 0.1, 0.6]),
-    st.sampled_from([0.0, 1.0, 4.0]), st.integers(2, 4), st.integers(0, 99),
+    st.sampled_from([0.0, 1.0, 4.0]), st.integers(2, 4), st.sampled_from([1, 2, 3, 100]), st.integers(0, 99),
 )  # fmt: skip
-def test_online_pass(X, loss, decay, bias_rate, n_classes, seed):
-    """The running scale and the lazy averages, of W and of b, over several passes, with and without decay."""
+def test_online_pass(X, loss, decay, bias_rate, n_classes, batch, seed):
+    """The running scale, batches and the lazy averages, of W and of b, over several passes, with and without decay."""
     rng = np.random.default_rng(seed)
     n, kind = len(X), X.values.dtype.type
     y = rng.integers(0, n_classes, n).astype(np.int32)
@@ -176,7 +176,8 @@ def test_online_pass(X, loss, decay, bias_rate, n_classes, seed):
     if loss == "perceptron":
         cost[:] = 0
     V, A = np.zeros((X.n_features, n_classes), kind), np.zeros((X.n_features, n_classes), kind)
-    b, A_b, state, scratch = np.zeros(n_classes), np.zeros(n_classes), np.array([1.0, 0, 0, 0]), np.empty(n_classes)
+    b, A_b, state = np.zeros(n_classes), np.zeros(n_classes), np.array([1.0, 0, 0, 0])
+    scratch = np.empty(batch * n_classes)
     theta = twins.Theta([[0.0] * n_classes for _ in range(X.n_features)], [0.0] * n_classes)
     for _ in range(3):
         order = rng.permutation(n).astype(np.int32)
@@ -187,7 +188,7 @@ def test_online_pass(X, loss, decay, bias_rate, n_classes, seed):
         )  # fmt: skip
         want = twins.online_pass(
             twin_rows(X), y.tolist(), order.tolist(), rates.tolist(), weight.tolist(), theta, loss=loss,
-            cost=cost.tolist(), decay=decay, bias_rate=bias_rate,
+            cost=cost.tolist(), decay=decay, bias_rate=bias_rate, batch=batch,
         )  # fmt: skip
         assert changed == want[0]
         scale, total, steps, found = state

@@ -204,35 +204,49 @@ def online_pass(
     cost: Sequence[Sequence[float]],
     decay: float = 0.0,
     bias_rate: float = 1.0,
+    batch: int = 1,
 ) -> tuple[int, float]:
-    """Take one step a row; returns how many rows changed the weights, and the loss met on the way."""
+    """Take one step a row; returns how many rows changed the weights, and the loss met on the way.
+
+    Rows of a batch are scored before any of them takes its step.
+    """
     import numpy as np
 
     changed, total = 0, 0.0
-    for i, rate in zip(order, rates, strict=True):
-        W, b, right = theta.W, theta.b, y[i]
-        scores = [s + b[c] for c, s in enumerate(dot([rows[i]], W)[0])]
-        if decay > 0.0:
-            theta.W = W = [[(1.0 - rate * decay) * w for w in row] for row in W]
-        if loss == "softmax":
-            top = max(scores)
-            norm = sum(math.exp(s - top) for s in scores)
-            direction = [-math.exp(s - top) / norm for s in scores]
-            total += weight[i] * (math.log(norm) + top - scores[right])
-        else:
-            augmented = [s + (cost[right][c] if loss == "hinge" else 0.0) for c, s in enumerate(scores)]
-            best = augmented.index(max(augmented))
-            direction = [0.0] * len(b)
-            direction[best] = -1.0
-            total += weight[i] * (augmented[best] - scores[right])
-        direction[right] += 1.0
-        changed += any(direction)
-        for c, a in enumerate(direction):
-            step = rate * weight[i] * a
-            b[c] += bias_rate * step
-            for j, v in rows[i]:
-                W[j][c] += step * v
-        theta.sums.W = theta.sums.W + np.array(W)
-        theta.sums.b = theta.sums.b + np.array(b)
-        theta.sums.steps += 1
+    for first in range(0, len(order), batch):
+        rows_now = list(zip(order, rates, strict=True))[first : first + batch]
+        found = [_direction(rows[i], y[i], theta, loss, cost) for i, _ in rows_now]
+        for _, rate in rows_now:
+            theta.W = [[(1.0 - rate * decay) * w for w in row] for row in theta.W]
+        for (i, rate), (direction, lost) in zip(rows_now, found, strict=True):
+            changed += any(direction)
+            total += weight[i] * lost
+            for c, a in enumerate(direction):
+                step = rate * weight[i] * a
+                theta.b[c] += bias_rate * step
+                for j, v in rows[i]:
+                    theta.W[j][c] += step * v
+        theta.sums.W = theta.sums.W + len(rows_now) * np.array(theta.W)
+        theta.sums.b = theta.sums.b + len(rows_now) * np.array(theta.b)
+        theta.sums.steps += len(rows_now)
     return changed, total
+
+
+def _direction(
+    row: Row, right: int, theta: Theta, loss: str, cost: Sequence[Sequence[float]]
+) -> tuple[list[float], float]:
+    """Return what a row adds to each class, in units of itself, and its loss."""
+    scores = [s + theta.b[c] for c, s in enumerate(dot([row], theta.W)[0])]
+    if loss == "softmax":
+        top = max(scores)
+        norm = sum(math.exp(s - top) for s in scores)
+        direction = [-math.exp(s - top) / norm for s in scores]
+        lost = math.log(norm) + top - scores[right]
+    else:
+        augmented = [s + (cost[right][c] if loss == "hinge" else 0.0) for c, s in enumerate(scores)]
+        best = augmented.index(max(augmented))
+        direction = [0.0] * len(scores)
+        direction[best] = -1.0
+        lost = augmented[best] - scores[right]
+    direction[right] += 1.0
+    return direction, lost

@@ -56,7 +56,10 @@ class Progress:
 
     def _close_passes(self) -> None:
         if self.last is not None:
-            self._line(f"  {self.last.done} passes, loss {self.last.values['loss']:.4g}")
+            if self.last.values["loss"] == self.last.values["violation"] == 0.0:  # a pass without a mistake
+                self._line(f"  separated the training rows after {self.last.done} passes")
+            else:
+                self._line(f"  {self.last.done} passes, loss {self.last.values['loss']:.4g}")
             self.last = None
 
     def __call__(self, event: Event) -> None:

@@ -16,7 +16,7 @@ from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Run, descend
 from linnet.solvers.report import OnPass, Pass, Weights
 
-__all__ = ["Task", "fit_sgd", "solver_of"]
+__all__ = ["Task", "fit_sgd", "outputs", "solver_of"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -76,16 +76,16 @@ def fit_sgd(
     def watch(report: Pass, weights: Callable[[], tuple[Floats, Floats]]) -> None:
         if task.on_pass is not None:
             scaled = Pass(report.number, C * report.loss, report.violation, report.active)
-            task.on_pass(scaled, lambda: _outputs(*weights()))
+            task.on_pass(scaled, lambda: outputs(*weights()))
 
     run = descend(
         task.X, task.y, task.n_classes, of, loss=loss, sgd=sgd, decay=decay, cost=cost, bias_scale=bias_scale,
         max_passes=max_passes, seed=seed, on_pass=watch,
     )  # fmt: skip
-    W, b = _outputs(run.W, run.b)
+    W, b = outputs(run.W, run.b)
     return Run(W, b, run.passes, run.settled)
 
 
-def _outputs(W: Floats, b: Floats) -> Weights:
+def outputs(W: Floats, b: Floats) -> Weights:
     """One score for two classes: how much better the second is."""
     return (W[:, 1:] - W[:, :1], b[1:] - b[:1]) if W.shape[1] == 2 else (W, b)
