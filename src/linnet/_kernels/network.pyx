@@ -24,6 +24,9 @@ cdef fused real:
     double
 
 cdef enum:
+    LINE = 64  # bytes of a cache line
+
+cdef enum:
     STEP_SGD = 0
     STEP_ADAGRAD = 1
 
@@ -96,7 +99,7 @@ cdef int64_t collect(const int64_t* indptr, const int32_t* indices, const real* 
                      double* dE, double* dtheta, double* scratch, double* loss) noexcept nogil:
     """Add the gradient of some rows to dE and dtheta; returns how many features they have."""
     cdef int64_t dim = shape.dim, hidden = shape.hidden, outputs = shape.outputs, width, i, k, c, t, found = 0
-    cdef int64_t ahead, ahead_end
+    cdef int64_t ahead, ahead_end, line = LINE // <int64_t>sizeof(real)
     cdef const double* B = theta
     cdef double* dB = dtheta
     cdef double* e = scratch
@@ -123,8 +126,12 @@ cdef int64_t collect(const int64_t* indptr, const int32_t* indices, const real* 
             ahead_end = indptr[rows[t + 1] + 1]
         memset(e, 0, <size_t>dim * sizeof(double))
         for k in range(indptr[i], indptr[i + 1]):
-            if ahead < ahead_end:
-                ln_prefetch(E + indices[ahead] * dim)
+            if ahead < ahead_end:   # the embeddings of the next row, while this one waits for memory
+                row = E + indices[ahead] * dim
+                c = 0
+                while c < dim:
+                    ln_prefetch(row + c)
+                    c += line
                 ahead += 1
             row = E + indices[k] * dim
             v = values[k]
