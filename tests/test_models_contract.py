@@ -24,6 +24,13 @@ ESTIMATORS = [
     "LinearSVM(loss='hinge')",
     "LinearSVM(solver='sgd')",
     "LogisticRegression(solver='sgd')",
+    "MultinomialNB(estimate='mle')",
+    "MultinomialNB(oov=True, rare=2)",
+    "BernoulliNB(estimate='mle')",
+    "BernoulliNB(estimate='map', alpha=(1.5, 3.0))",
+    "CategoricalNB(estimate='mle')",
+    "GaussianNB(estimate='map')",
+    "GaussianNB(estimate='predictive')",
 ]
 
 
@@ -53,7 +60,7 @@ def test_check_estimator(checked, text):
     assert [c for c in checked[text] if c[1] != "passed"] == []
 
 
-@pytest.mark.parametrize("text", [e for e in ESTIMATORS if "NB" not in e])
+@pytest.mark.parametrize("text", [e for e in ESTIMATORS if "NB" not in e and "Votes" not in e])
 def test_balanced_class_weight(text):
     from sklearn.utils.estimator_checks import check_class_weight_balanced_linear_classifier
 
@@ -92,8 +99,8 @@ def test_in_scikit_learns_tools():
     for Model in MODELS.values():
         pipe = make_pipeline(CountVectorizer(), Model())
         assert cross_val_score(pipe, texts, y, cv=3).mean() == 1.0
-        name = "alpha" if Model is MultinomialNB else "C"
-        grid = GridSearchCV(Model(), {name: [0.1, 1.0]}, cv=2).fit(CountVectorizer().fit_transform(texts), y)
+        settings = {name: [0.1, 1.0] for name, _ in Model.recipe.grid}
+        grid = GridSearchCV(Model(), settings, cv=2).fit(CountVectorizer().fit_transform(texts), y)
         assert grid.best_score_ == 1.0
     model = clone(LinearSVM(C=3.0, solver=SGD(rate=0.5, schedule=Inverse())))
     assert model.get_params()["solver"] == SGD(rate=0.5, schedule=Inverse())
@@ -149,6 +156,9 @@ def test_copies(text):
     model = eval(text).fit(X, y)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         np.testing.assert_array_equal(other.predict(X), model.predict(X))
+        if "NB(estimate='predictive')" in text:  # Student's t is not linear
+            assert not hasattr(other, "coef_")
+            continue
         assert other.coef_.tobytes() == model.coef_.tobytes()
         assert other.coef_.T.flags.c_contiguous  # predicting needs no copy
 
