@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from generated import counts
+from linnet import models
 from linnet.errors import DataError
 from linnet.models import ESTIMATORS as CLASSES
 from linnet.models import MODELS, LinearSVM, LogisticRegression, MultinomialNB
@@ -153,7 +154,7 @@ def test_settings_that_cannot_be(model, message):
 @pytest.mark.parametrize("text", ESTIMATORS)
 def test_copies(text):
     X, y = counts()
-    model = eval(text).fit(X, y)
+    model = eval(text, vars(models)).fit(X, y)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         np.testing.assert_array_equal(other.predict(X), model.predict(X))
         if "NB(estimate='predictive')" in text:  # Student's t is not linear

@@ -17,7 +17,8 @@ Reference: the notes, 003 sections 5.2 to 5.5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,8 +60,8 @@ class CategoricalNB(NaiveBayes):
     least; without, those up to the largest in training. ``class_alpha``, ``fit_prior``, ``class_prior``: see
     :class:`~linnet.models.naive_bayes.NaiveBayes`.
 
-    A value above the largest known adds nothing to any class: no answer changes for it. In ``partial_fit`` it is a new
-    value of the feature.
+    What is behind the point of a number is cut off, with a warning. A value above the largest known adds nothing to any
+    class: no answer changes for it. In ``partial_fit`` it is a new value of the feature.
 
     Learned, beside the usual: ``feature_log_prob_``, for each feature (n_classes, n_values), ``category_count_``,
     ``n_categories_``, and ``encoded_`` (n_columns, 2), the feature and value of each column of ``coef_``.
@@ -104,10 +105,14 @@ class CategoricalNB(NaiveBayes):
 
     def _rows(self, X: Any, *, reset: bool = False) -> Matrix:
         M = super()._rows(X, reset=reset)
-        if (M.values != np.floor(M.values)).any():
-            wrong = M.values[M.values != np.floor(M.values)][0]
-            raise DataError(f"CategoricalNB takes whole numbers from 0, the number of a category; got {wrong:g}")
-        return M
+        whole_numbers = np.floor(M.values)
+        if (M.values == whole_numbers).all():
+            return M
+        part = M.values[M.values != whole_numbers][0]
+        warnings.warn(
+            f"CategoricalNB takes the numbers of categories, 0, 1, 2, ...: {part:g} counts as {int(part)}", stacklevel=3
+        )
+        return replace(M, values=whole_numbers)
 
     def _values(self, X: Matrix) -> npt.NDArray[np.int64]:
         """Return the value of each feature of each row, (n_rows, n_features)."""

@@ -33,8 +33,8 @@ Floats = npt.NDArray[np.float64]
 class WordVotes(DecisionModel):
     """A word list for each label, learned by counting.
 
-    Parameters: ``class_weight`` None, "balanced" or {label: factor} weighs the counts of a label, so that a frequent
-    label does not win every common word.
+    There are no settings. Where one label is much more frequent than the others, it wins every common word: weigh the
+    rows (``sample_weight``, or ``class_weight="balanced"`` of TextClassifier).
 
     Ties. A word that is equally frequent with two labels, and more with none, has no most frequent label and does not
     vote; nor does one that training never saw. Labels with equally many votes: the first in sorted order is answered.
@@ -55,8 +55,8 @@ class WordVotes(DecisionModel):
     feature_count_: Floats
     votes_: npt.NDArray[np.int64]
 
-    def __init__(self, *, class_weight: Any = None) -> None:
-        self.class_weight = class_weight
+    def __init__(self) -> None:
+        pass
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
