@@ -29,7 +29,7 @@ import numpy.typing as npt
 from linnet.errors import DataError
 from linnet.features.blocks import Words
 from linnet.features.recipe import Recipe
-from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums, log_shares, pseudo_counts
+from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums, column_sums, log_shares, pseudo_counts
 from linnet.solvers.matrix import Matrix
 
 __all__ = ["BernoulliNB"]
@@ -94,9 +94,9 @@ class BernoulliNB(NaiveBayes):
 
     def _estimate(self, counted: Statistics, estimate: str) -> Form:
         beta_1, beta_0 = self._beta()
-        present = pseudo_counts(counted.features, beta_1, estimate)
-        absent = pseudo_counts(np.maximum(counted.rows - counted.features, 0.0), beta_0, estimate)
-        total = present + absent
+        held = np.minimum(counted.features, counted.rows)  # more only where hashing gave two features one column
+        present, absent = pseudo_counts(held, beta_1, estimate), pseudo_counts(counted.rows - held, beta_0, estimate)
+        total = counted.rows + {"mle": 0.0, "map": beta_1 + beta_0 - 2.0, "predictive": beta_1 + beta_0}[estimate]
         log_mu, log_no = log_shares(present, total), log_shares(absent, total)
         self.feature_count_ = counted.features.T
         self.feature_log_prob_, self.feature_log_neg_prob_ = log_mu.T, log_no.T
@@ -115,11 +115,12 @@ class BernoulliNB(NaiveBayes):
 
 def _form(log_mu: Floats, log_no: Floats, prior: Floats) -> Form:
     """Return the linear form; a word that a class never lacks (mu = 1) bars rows without it, one it never holds, rows with."""
+    b = prior + column_sums(log_no)
+    if np.isfinite(b).all() and np.isfinite(log_mu).all():
+        return Form(log_mu - log_no, b)
     never, always = np.isneginf(log_mu), np.isneginf(log_no)
     none = np.isneginf(prior) | (never & always).any(axis=0)  # a class without rows
-    if not (never.any() or always.any() or none.any()):
-        return Form(log_mu - log_no, prior + log_no.sum(axis=0))
     log_mu, log_no = np.where(never, 0.0, log_mu), np.where(always, 0.0, log_no)
     barred = never.astype(np.float64) - always.astype(np.float64)
-    b = np.where(none, 0.0, prior) + log_no.sum(axis=0)
+    b = np.where(none, 0.0, prior) + column_sums(log_no)
     return Form(log_mu - log_no, b, (barred, always.sum(axis=0) + none.astype(np.float64)))

@@ -72,7 +72,8 @@ class GaussianNB(NaiveBayes):
     """Features that are measured: a mean and a variance for each, in each class.
 
     Parameters: ``estimate`` is "mle", "map" or "predictive". ``var_smoothing`` ("mle"): this share of the largest variance
-    of a feature is added to all, so that a feature that does not vary in a class has no infinite density. The prior
+    of a feature (of 1, where none varies) is added to all: a feature that does not vary in a class would have an infinite
+    density. The prior
     ("map", "predictive"): ``mu0`` is the mean expected, a number or one a feature (None: that of all rows), worth
     ``kappa0`` rows; ``psi0 / nu0`` the variance expected, worth ``nu0`` rows (``psi0=None``: nu0 times the variance over
     all rows). ``class_alpha``, ``fit_prior``, ``class_prior``: see :class:`~linnet.models.naive_bayes.NaiveBayes`.
@@ -138,7 +139,7 @@ class GaussianNB(NaiveBayes):
         smoothing = self.var_smoothing
         if not isinstance(smoothing, int | float | np.number) or not 0.0 <= float(smoothing) < np.inf:
             raise DataError(f"var_smoothing must be a number from 0, got {smoothing!r}")
-        self.epsilon_ = float(smoothing) * float(spread.max())
+        self.epsilon_ = float(smoothing) * (float(spread.max()) or 1.0)  # of a first batch of one row nothing varies
         if estimate == "mle":
             m, v = counted.mean, counted.squares / np.where(counted.rows > 0.0, counted.rows, 1.0) + self.epsilon_
             v = np.where(counted.rows > 0.0, v, 1.0)  # of a class without rows: its prior is what rules it out

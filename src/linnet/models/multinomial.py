@@ -30,7 +30,16 @@ import numpy.typing as npt
 from linnet.errors import DataError
 from linnet.features.recipe import Recipe
 from linnet.models.inputs import seed_of
-from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums, log_shares, per_item, pseudo_counts
+from linnet.models.naive_bayes import (
+    Form,
+    NaiveBayes,
+    Statistics,
+    class_sums,
+    column_sums,
+    log_shares,
+    per_item,
+    pseudo_counts,
+)
 from linnet.models.settings import truth, whole
 from linnet.solvers.matrix import Matrix
 
@@ -105,7 +114,7 @@ class MultinomialNB(NaiveBayes):
             raise DataError(f"rare={rare} makes words part of the entry for other words: set oov=True too")
         else:
             shares = pseudo_counts(N, column, estimate)
-            W = log_shares(shares, shares.sum(axis=0))
+            W = log_shares(shares, column_sums(shares))
         self.feature_count_ = N.T
         self.feature_log_prob_ = W.T
         return Form.of_logs(W, self.class_log_prior_)
@@ -117,7 +126,7 @@ class MultinomialNB(NaiveBayes):
         one = alpha if isinstance(alpha, float) else float(alpha.mean())  # its prior: as for any other word
         kept = pseudo_counts(N[~pooled], alpha if isinstance(alpha, float) else alpha[~pooled], estimate)
         other = pseudo_counts(N[pooled].sum(axis=0), one, estimate)
-        total = kept.sum(axis=0) + other
+        total = column_sums(kept) + other
         W = np.empty_like(N)
         W[~pooled] = log_shares(kept, total)
         W[pooled] = self.oov_log_prob_ = log_shares(other, total)

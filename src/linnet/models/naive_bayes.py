@@ -39,13 +39,17 @@ from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.report import OnPass, Weights
 
-__all__ = ["ESTIMATES", "LOG_ZERO", "Form", "NaiveBayes", "Statistics", "class_sums", "log_shares", "pseudo_counts"]
+__all__ = [
+    "ESTIMATES", "LOG_ZERO", "Form", "NaiveBayes", "Statistics", "class_sums", "column_sums", "log_shares", "per_item",
+    "pseudo_counts",
+]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
 
 ESTIMATES = ("mle", "map", "predictive")
 LOG_ZERO = float(np.log(5e-324))
 """What log 0 counts as in coef_ and intercept_: -744.44."""
+WIDE = 64
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,17 @@ def class_sums(X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floa
     features = np.zeros((X.n_features, n_classes))
     sparse.class_sums(X.indptr, X.indices, X.values, y, ones, features)
     return Statistics(np.bincount(y, weights=ones, minlength=n_classes).astype(np.float64), features)
+
+
+def column_sums(table: Floats) -> Floats:
+    """Return table.sum(axis=0), several times faster for tables of a million rows and a few columns.
+
+    >>> column_sums(np.ones((100, 2))).tolist()
+    [100.0, 100.0]
+    """
+    wide = len(table) // WIDE * WIDE
+    blocks = np.ascontiguousarray(table[:wide]).reshape(-1, WIDE * table.shape[1]).sum(axis=0)
+    return np.asarray(blocks.reshape(WIDE, -1).sum(axis=0) + table[wide:].sum(axis=0), dtype=np.float64)
 
 
 def pseudo_counts(counts: Floats, alpha: Floats | float, estimate: str, name: str = "alpha") -> Floats:
@@ -97,7 +112,8 @@ def log_shares(counts: Floats, total: Floats) -> Floats:
     [[0.0, -inf], [-inf, -inf]]
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.asarray(np.log(counts) - np.log(total), dtype=np.float64)
+        logs: Floats = np.log(counts)
+        logs -= np.log(total)
     if not np.all(total):
         logs[np.isnan(logs)] = -np.inf
     return logs
