@@ -29,7 +29,8 @@ import numpy.typing as npt
 from linnet.errors import DataError
 from linnet.features.blocks import Words
 from linnet.features.recipe import Recipe
-from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums, column_sums, log_shares, pseudo_counts
+from linnet.models.estimates import Form, column_sums, log_shares, pseudo_counts
+from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
 from linnet.solvers.matrix import Matrix
 
 __all__ = ["BernoulliNB"]
@@ -59,8 +60,7 @@ class BernoulliNB(NaiveBayes):
     presence: ClassVar[bool] = True
     """Weights apply to ones: features may carry no other value."""
 
-    feature_count_: Floats  # (n_classes, n_features)
-    feature_log_prob_: Floats
+    feature_log_prob_: Floats  # (n_classes, n_features)
     feature_log_neg_prob_: Floats
 
     def __init__(
@@ -87,6 +87,11 @@ class BernoulliNB(NaiveBayes):
         X = X.explicit()
         return replace(X, values=(X.values > 0).astype(X.values.dtype))
 
+    @property
+    def feature_count_(self) -> Floats:
+        """Rows of each class that hold each feature, (n_classes, n_features)."""
+        return np.asarray(self.counted_.features.T)
+
     def count(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
         """Count rows, and rows that hold each feature, by class."""
         none = X.values[:0]
@@ -98,7 +103,6 @@ class BernoulliNB(NaiveBayes):
         present, absent = pseudo_counts(held, beta_1, estimate), pseudo_counts(counted.rows - held, beta_0, estimate)
         total = counted.rows + {"mle": 0.0, "map": beta_1 + beta_0 - 2.0, "predictive": beta_1 + beta_0}[estimate]
         log_mu, log_no = log_shares(present, total), log_shares(absent, total)
-        self.feature_count_ = counted.features.T
         self.feature_log_prob_, self.feature_log_neg_prob_ = log_mu.T, log_no.T
         return _form(log_mu, log_no, self.class_log_prior_)
 

@@ -26,7 +26,8 @@ import numpy.typing as npt
 
 from linnet._kernels import sparse
 from linnet.errors import DataError
-from linnet.models.naive_bayes import Form, NaiveBayes, log_shares, pseudo_counts
+from linnet.models.estimates import Form, log_shares, pseudo_counts
+from linnet.models.naive_bayes import NaiveBayes
 from linnet.models.settings import above_zero, whole
 from linnet.solvers.matrix import Matrix
 

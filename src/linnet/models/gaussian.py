@@ -34,7 +34,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError
-from linnet.models.naive_bayes import Form, NaiveBayes, class_sums
+from linnet.models.estimates import Form
+from linnet.models.naive_bayes import NaiveBayes, class_sums
 from linnet.models.settings import above_zero
 from linnet.solvers.matrix import Matrix
 

@@ -29,17 +29,9 @@ import numpy.typing as npt
 
 from linnet.errors import DataError
 from linnet.features.recipe import Recipe
+from linnet.models.estimates import Form, column_sums, log_shares, per_item, pseudo_counts
 from linnet.models.inputs import seed_of
-from linnet.models.naive_bayes import (
-    Form,
-    NaiveBayes,
-    Statistics,
-    class_sums,
-    column_sums,
-    log_shares,
-    per_item,
-    pseudo_counts,
-)
+from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
 from linnet.models.settings import truth, whole
 from linnet.solvers.matrix import Matrix
 
@@ -68,8 +60,7 @@ class MultinomialNB(NaiveBayes):
     recipe: ClassVar[Recipe] = Recipe(idf=False, normalise=False, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),))
     non_negative: ClassVar[bool] = True
 
-    feature_count_: Floats  # (n_classes, n_features)
-    feature_log_prob_: Floats
+    feature_log_prob_: Floats  # (n_classes, n_features)
     oov_: npt.NDArray[np.bool_]
     oov_log_prob_: Floats
 
@@ -97,6 +88,11 @@ class MultinomialNB(NaiveBayes):
         tags.classifier_tags.poor_score = True  # its checks hand out round clouds of points, which are no counts
         return tags
 
+    @property
+    def feature_count_(self) -> Floats:
+        """Totals of each feature in each class, (n_classes, n_features)."""
+        return np.asarray(self.counted_.features.T)
+
     def count(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
         """Count rows and sum features, by class."""
         return class_sums(X, y, n_classes, weight)
@@ -115,7 +111,6 @@ class MultinomialNB(NaiveBayes):
         else:
             shares = pseudo_counts(N, column, estimate)
             W = log_shares(shares, column_sums(shares))
-        self.feature_count_ = N.T
         self.feature_log_prob_ = W.T
         return Form.of_logs(W, self.class_log_prior_)
 

@@ -5,13 +5,7 @@ member of the family says what P(x_j | y) is: words drawn from a bag (multinomia
 one of several values (categorical), a bell curve (gaussian). What all members share is here:
 
 * What is counted adds up over rows, batches and machines (``count``); what is made of it depends on the sums alone.
-* Three estimates, for class shares and feature shares alike. With counts N and a Dirichlet prior alpha over K outcomes,
-
-      mle         N_k / N                                      what was seen; nothing unseen can happen
-      map         (N_k + alpha_k - 1) / (N + sum alpha - K)    the mode of the posterior; alpha = 1 is mle
-      predictive  (N_k + alpha_k) / (N + sum alpha)            the mean of the posterior: add-alpha smoothing
-
-  (Lecture notes 003, section 5.5, write the third and call it the second.)
+* Three estimates, for class shares and feature shares alike: "mle", "map" and "predictive" (:mod:`.estimates`).
 * log 0 = -inf: a class under which a row is impossible has the score -inf and the probability 0. A row that is
   impossible under every class says nothing, so its answer is the prior.
 * ``sample`` draws new rows, ``partial_fit`` goes on with the next batch.
@@ -25,7 +19,7 @@ Reference: Manning, Raghavan, Schuetze: Introduction to Information Retrieval, c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -34,22 +28,15 @@ import numpy.typing as npt
 from linnet._kernels import sparse
 from linnet.errors import DataError
 from linnet.models import inputs
+from linnet.models.estimates import ESTIMATES, Form, log_shares, per_item, pseudo_counts
 from linnet.models.estimator import ProbabilityModel
-from linnet.models.settings import above_zero, one_of, truth, whole
+from linnet.models.settings import one_of, truth, whole
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.report import OnPass, Weights
 
-__all__ = [
-    "ESTIMATES", "LOG_ZERO", "Form", "NaiveBayes", "Statistics", "class_sums", "column_sums", "log_shares", "per_item",
-    "pseudo_counts",
-]  # fmt: skip
+__all__ = ["NaiveBayes", "Statistics", "class_sums"]
 
 Floats = npt.NDArray[np.float64]
-
-ESTIMATES = ("mle", "map", "predictive")
-LOG_ZERO = float(np.log(5e-324))
-"""What log 0 counts as in coef_ and intercept_: -744.44."""
-WIDE = 64
 
 
 @dataclass(frozen=True)
@@ -71,91 +58,6 @@ def class_sums(X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floa
     return Statistics(np.bincount(y, weights=ones, minlength=n_classes).astype(np.float64), features)
 
 
-def column_sums(table: Floats) -> Floats:
-    """Return table.sum(axis=0), several times faster for tables of a million rows and a few columns.
-
-    >>> column_sums(np.ones((100, 2))).tolist()
-    [100.0, 100.0]
-    """
-    wide = len(table) // WIDE * WIDE
-    blocks = np.ascontiguousarray(table[:wide]).reshape(-1, WIDE * table.shape[1]).sum(axis=0)
-    return np.asarray(blocks.reshape(WIDE, -1).sum(axis=0) + table[wide:].sum(axis=0), dtype=np.float64)
-
-
-def pseudo_counts(counts: Floats, alpha: Floats | float, estimate: str, name: str = "alpha") -> Floats:
-    """Return what an estimate shares out: N, N + alpha - 1 or N + alpha.
-
-    >>> pseudo_counts(np.array([3.0, 1.0]), 2.0, "map").tolist()
-    [4.0, 2.0]
-    """
-    if estimate == "mle":
-        return counts
-    if estimate == "predictive":
-        return np.asarray(counts + alpha, dtype=np.float64)
-    found = np.asarray(counts + (alpha - 1.0), dtype=np.float64)
-    if (found < 0.0).any():
-        raise DataError(
-            f"estimate='map' is not defined for {name}={_short(alpha)}: the posterior has no mode where a count plus "
-            f"{name} is below 1; take {name} of 1 (maximum likelihood) or more, or estimate='predictive'"
-        )
-    return found
-
-
-def _short(alpha: Floats | float) -> str:
-    return f"{np.min(alpha):g}"
-
-
-def log_shares(counts: Floats, total: Floats) -> Floats:
-    """Return log(counts / total), one total a class (the last axis); -inf for 0, and where the total is 0.
-
-    >>> log_shares(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0])).tolist()
-    [[0.0, -inf], [-inf, -inf]]
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs: Floats = np.log(counts)
-        logs -= np.log(total)
-    if not np.all(total):
-        logs[np.isnan(logs)] = -np.inf
-    return logs
-
-
-@dataclass(frozen=True)
-class Form:
-    """log P(x, y) = X W + b, and -inf where x is impossible for y: where present(X) V + v counts a reason or more.
-
-    Keeping log 0 out of W and b, and its occurrences in (V, v), keeps inf - inf out of the sums.
-    """
-
-    W: Floats  # (n_columns, n_classes)
-    b: Floats  # (n_classes,)
-    barred: tuple[Floats, Floats] | None = None  # V and v, of the same shapes
-
-    @classmethod
-    def of_logs(cls, W: Floats, b: Floats) -> Form:
-        """Take logarithms that may be -inf."""
-        if np.isfinite(b).all() and np.isfinite(W).all():
-            return cls(W, b)
-        no, never = np.isneginf(W), np.isneginf(b)
-        barred = no.astype(np.float64), never.astype(np.float64)
-        return cls(np.where(no, 0.0, W), np.where(never, 0.0, b), barred)
-
-    def joint(self, X: Matrix) -> Floats:
-        """Return log P(x, y), (n_rows, n_classes)."""
-        scores = X.dot(self.W) + self.b
-        if self.barred is not None:
-            present = replace(X, values=(X.values != 0).astype(X.values.dtype))
-            V, v = self.barred
-            scores[present.dot(V) + v > 0.5] = -np.inf
-        return scores
-
-    def finite(self) -> tuple[Floats, Floats]:
-        """Return W and b with LOG_ZERO for log 0, and for two classes their difference."""
-        W, b = self.W, self.b
-        if self.barred is not None:
-            W, b = W + LOG_ZERO * self.barred[0], b + LOG_ZERO * self.barred[1]
-        return (W[:, 1:] - W[:, :1], b[1:] - b[:1]) if len(b) == 2 else (W, b)
-
-
 class NaiveBayes(ProbabilityModel):
     """A family of models that are counted, not optimised.
 
@@ -174,7 +76,6 @@ class NaiveBayes(ProbabilityModel):
 
     counted_: Any
     """What was counted so far: a value that adds up."""
-    class_count_: Floats
     class_log_prior_: Floats
     form_: Form | None
     """The scores of all classes as a linear form, where they are one."""
@@ -196,6 +97,11 @@ class NaiveBayes(ProbabilityModel):
     def encode(self, X: Any) -> Matrix:
         """Return rows as the linear form takes them: scores of all classes are ``encode(X).dot(form_.W) + form_.b``."""
         return self._encode(self._rows(X))
+
+    @property
+    def class_count_(self) -> Floats:
+        """Rows of each class, by their weights."""
+        return np.asarray(self.counted_.rows)
 
     # ---- fitting
 
@@ -262,7 +168,6 @@ class NaiveBayes(ProbabilityModel):
         self.class_log_prior_ = self._log_prior(counted.rows, estimate)
         self.form_ = self._estimate(counted, estimate)
         self.counted_ = counted
-        self.class_count_ = counted.rows
         vars(self).pop("coef_", None)
         vars(self).pop("intercept_", None)
         if self.form_ is not None:
@@ -322,13 +227,3 @@ class NaiveBayes(ProbabilityModel):
     def _draw_classes(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         shares = np.exp(self.class_log_prior_)
         return rng.choice(len(shares), size=whole("n", n), p=shares / shares.sum())
-
-
-def per_item(name: str, value: Any, n: int, item: str) -> Floats | float:
-    """Return a prior: a number above 0, or one for each item."""
-    if np.ndim(value) == 0:
-        return above_zero(name, value)
-    array = np.asarray(value, dtype=np.float64)
-    if array.shape != (n,) or not (array > 0.0).all() or not np.isfinite(array).all():
-        raise DataError(f"{name} must be above 0, one number or one a {item} ({n}); got {value!r}")
-    return array

@@ -28,6 +28,7 @@ from linnet.solvers.report import OnPass, Weights
 __all__ = ["WordVotes"]
 
 Floats = npt.NDArray[np.float64]
+EQUAL = 1e-9  # sums of weights in another order are equal all the same
 
 
 class WordVotes(DecisionModel):
@@ -79,7 +80,7 @@ class WordVotes(DecisionModel):
         X = X if X.scale is None and X.n_blocks == 1 else X.explicit()  # counting ones needs no values
         counts = class_sums(X, y, n_classes, sample_weight).features  # (n_features, n_classes)
         best = counts.max(axis=1)
-        alone = (best > 0.0) & ((counts == best[:, None]).sum(axis=1) == 1)
+        alone = (best > 0.0) & ((counts >= (1.0 - EQUAL) * best[:, None]).sum(axis=1) == 1)
         self.feature_count_ = counts.T
         self.votes_ = np.where(alone, counts.argmax(axis=1), -1)
         W = (self.votes_[:, None] == np.arange(n_classes)).astype(X.values.dtype)
