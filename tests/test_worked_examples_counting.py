@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -186,3 +187,21 @@ def test_a_matrix_without_values_is_present_words():
     M = Matrix(np.array([0, 2, 3]), np.array([0, 1, 1], np.int32), np.zeros(0), 2)
     W, _ = BernoulliNB().fit_matrix(M, np.array([0, 1], np.int32), 2)
     np.testing.assert_allclose(W[:, 0], [np.log((1 / 3) / (2 / 3)) - np.log(2), 0.0], atol=1e-15)
+
+
+def test_votes_of_several_labels():
+    """Counted by hand, with weights whose sums differ in the last digit by the order of rows."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(60, 12))
+    y, weight = rng.integers(0, 4, 60), rng.integers(1, 4, 60) * 0.1
+    tables = [[sum(Fraction(round(w * 10)) * int(v) for v, w, c in zip(X[:, j], weight, y, strict=True) if c == k)
+               for k in range(4)] for j in range(12)]  # fmt: skip
+    want = [t.index(max(t)) if t.count(max(t)) == 1 else -1 for t in tables]
+    for order in (np.arange(60), np.argsort(y, kind="stable"), rng.permutation(60)):
+        model = WordVotes().fit(X[order], y[order], sample_weight=weight[order])
+        assert model.votes_.tolist() == want
+    votes = np.array([[sum(int(x[j]) for j in range(12) if want[j] == k) for k in range(4)] for x in X])
+    np.testing.assert_array_equal(model.decision_function(X), votes)
+    np.testing.assert_array_equal(model.predict(X), votes.argmax(axis=1))
+    pair = WordVotes().fit([[1, 2, 0], [3, 2, 0]], ["a", "b"], sample_weight=[0.3, 0.1])  # 0.3 and 0.1 * 3: a tie
+    assert pair.votes_.tolist() == [-1, 0, -1]
