@@ -412,6 +412,18 @@ def test_a_class_that_no_batch_held():
             )
 
 
+@every_member
+def test_a_class_without_rows_is_impossible_under_mle(Model):
+    """Whatever its prior: nothing was seen of it. With a prior on features it is as the prior says."""
+    X, y = data_for(Model, 2)
+    X[:, 0] += 1.0
+    for settings_ in ({"fit_prior": False}, {"class_prior": [0.2, 0.3, 0.5]}):
+        model = Model(estimate="mle", **settings_).partial_fit(X, y, classes=[0, 1, 2])
+        assert np.isneginf(model.predict_joint_log_proba(X)[:, 2]).all()
+        smooth = Model(estimate="predictive", **settings_).partial_fit(X, y, classes=[0, 1, 2])
+        assert np.isfinite(smooth.predict_joint_log_proba(X)).all()
+
+
 def test_new_values_in_a_later_batch():
     X, y = np.array([[0, 1], [1, 0], [2, 5], [1, 1]]), np.array([0, 1, 0, 1])
     model = CategoricalNB().partial_fit(X[:2], y[:2], classes=[0, 1]).partial_fit(X[2:], y[2:])

@@ -143,7 +143,7 @@ class GaussianNB(NaiveBayes):
         self.epsilon_ = float(smoothing) * (float(spread.max()) or 1.0)  # of a first batch of one row nothing varies
         if estimate == "mle":
             m, v = counted.mean, counted.squares / np.where(counted.rows > 0.0, counted.rows, 1.0) + self.epsilon_
-            v = np.where(counted.rows > 0.0, v, 1.0)  # of a class without rows: its prior is what rules it out
+            v = np.where(counted.rows > 0.0, v, 1.0)  # any: a class without rows is ruled out
         else:
             m, v = self._posterior(counted, mean, spread + self.epsilon_, estimate)
         if not (v > 0.0).all():
@@ -153,7 +153,8 @@ class GaussianNB(NaiveBayes):
                 "var_smoothing above 0, or psi0 above 0 with estimate='map' or 'predictive'"
             )
         self.theta_, self.var_ = m.T, v.T
-        return None if estimate == "predictive" else self._form(m, v)
+        none = (counted.rows == 0.0) & (estimate == "mle")
+        return None if estimate == "predictive" else self._form(m, v, none | np.isneginf(self.class_log_prior_))
 
     def _posterior(self, counted: Moments, mean: Floats, spread: Floats, estimate: str) -> tuple[Floats, Floats]:
         kappa0, nu0 = above_zero("kappa0", self.kappa0), above_zero("nu0", self.nu0)
@@ -171,10 +172,9 @@ class GaussianNB(NaiveBayes):
         self.freedom_ = nu
         return m, psi * ((kappa + 1.0) / (kappa * nu))
 
-    def _form(self, m: Floats, v: Floats) -> Form:
-        """Return the linear form over x, then x squared."""
+    def _form(self, m: Floats, v: Floats, none: npt.NDArray[np.bool_]) -> Form:
+        """Return the linear form over x, then x squared; some classes may be ruled out."""
         W = np.concatenate([m / v, -0.5 / v])
-        none = np.isneginf(self.class_log_prior_)
         b = np.where(none, 0.0, self.class_log_prior_) - 0.5 * (np.log(2.0 * np.pi * v) + m * m / v).sum(axis=0)
         return Form(W, b, (np.zeros_like(W), none.astype(np.float64)) if none.any() else None)
 
@@ -203,7 +203,10 @@ class GaussianNB(NaiveBayes):
             rows = _dense(X, k, min(k + step, len(X)))
             for c in range(out.shape[1]):
                 out[k : k + step, c] = self._log_density(rows, c)
-        return out + self.class_log_prior_
+        out += self.class_log_prior_
+        if self.form_ is not None and self.form_.barred is not None:
+            out[:, self.form_.barred[1] > 0.0] = -np.inf
+        return out
 
     def _log_density(self, rows: Floats, c: int) -> Floats:
         m, v = self.theta_[c], self.var_[c]
