@@ -31,7 +31,7 @@ TIGHT = {
     "nbsvm": {"tol": 1e-10, "max_iter": 50_000},
     "nbsvm alone": {"tol": 1e-10, "max_iter": 50_000},
 }
-CLOSED = ("nb", "least-squares", "least-squares normal")
+CLOSED = ("nb", "bernoulli", "votes", "least-squares", "least-squares normal")
 """Models that make no passes over the rows."""
 EXACT = ("logistic",)
 """Models with a seed that their answer does not depend on."""

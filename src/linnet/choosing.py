@@ -118,6 +118,9 @@ def fit_weighted(
     X = _weighted(rows, weights, recipe, blocks, multiply=not own)
     if own:
         X = replace(X, gain=weights.gain)
+    if getattr(model, "presence", False) and (X.values != 1).any():
+        name = type(model).__name__
+        raise LinnetError(f"{name} takes words present or absent: leave out tf, idf, ratio and the weights of blocks")
     W, b = model.fit_matrix(X, y, n_classes, sample_weight=sample_weight, threads=threads, on_pass=on_pass)
     W = np.ascontiguousarray(W, dtype=np.float32)
     if not own:
