@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from generated import counts
 from linnet.models import MODELS, LinearSVM, LogisticRegression
+from linnet.solvers import LBFGS, Adam, ProximalGradient
 from linnet.solvers.matrix import Matrix
 
 VARIANTS = {
@@ -20,6 +21,11 @@ VARIANTS = {
     "svm hinge": lambda **s: LinearSVM(loss="hinge", **s),
     "svm sgd": lambda **s: LinearSVM(solver="sgd", **s),
     "logistic sgd": lambda **s: LogisticRegression(solver="sgd", **s),
+    "svm lbfgs": lambda **s: LinearSVM(solver=LBFGS(tol=1e-11), **s),
+    "svm newton": lambda **s: LinearSVM(solver="newton", **s),
+    "logistic lbfgs": lambda **s: LogisticRegression(solver=LBFGS(tol=1e-11), **s),
+    "logistic proximal": lambda **s: LogisticRegression(solver=ProximalGradient(tol=1e-11), **s),
+    "logistic adam": lambda **s: LogisticRegression(solver=Adam(batch=16), **{"max_iter": 30, **s}),
 }
 TIGHT = {
     "svm": {"tol": 1e-10, "max_iter": 50_000},
@@ -134,7 +140,8 @@ def test_threads_do_not_change_a_byte(name, classes):
 def test_threads_of_blas_do_not_change_a_byte():
     script = """
         import hashlib, numpy as np, linnet.models
-        from linnet.solvers.matrix import Matrix
+        from linnet.solvers import LBFGS, Adam, ProximalGradient
+from linnet.solvers.matrix import Matrix
         rng = np.random.default_rng(0)
         n, d, k = 20_000, 60_000, 8
         M = Matrix(np.arange(0, n * k + 1, k), rng.integers(0, d, n * k).astype(np.int32), rng.random(n * k), d)
