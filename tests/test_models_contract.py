@@ -17,7 +17,7 @@ from generated import counts
 from linnet.errors import DataError
 from linnet.models import ESTIMATORS as CLASSES
 from linnet.models import MODELS, LinearSVM, LogisticRegression, MultinomialNB
-from linnet.solvers import LBFGS, Adagrad, EarlyStopping, Momentum, ProximalGradient  # noqa: F401 - for eval
+from linnet.solvers import LBFGS, Momentum, ProximalGradient  # noqa: F401 - for eval
 from linnet.solvers.online import SGD, Inverse
 
 ESTIMATORS = [
@@ -29,7 +29,6 @@ ESTIMATORS = [
     "LogisticRegression(solver=LBFGS())",
     "LogisticRegression(solver=Momentum())",
     "LogisticRegression(solver=ProximalGradient())",
-    "LogisticRegression(solver=EarlyStopping(Adagrad()))",
     "LinearSVM(solver=LBFGS())",
     "LinearSVM(solver='newton')",
 ]
