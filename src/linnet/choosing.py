@@ -20,7 +20,7 @@ from linnet.features.blocks import Blocks
 from linnet.features.recipe import Recipe, Weights
 from linnet.features.rows import Rows
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import Pass
+from linnet.solvers.report import OnPass, Watch
 
 __all__ = ["Candidate", "Choice", "choose", "fit_weighted", "folds_for"]
 
@@ -31,7 +31,6 @@ LEAST_ROWS = 3_000
 MOST_DEV = 3_000
 
 Indices = npt.NDArray[np.int64]
-OnPass = Callable[[Pass, Callable[[], Any]], None]
 
 
 @dataclass(frozen=True)
@@ -107,17 +106,41 @@ def fit_weighted(
     sample_weight: npt.NDArray[np.float64] | None,
     threads: int,
     on_pass: OnPass | None = None,
+    held: tuple[Rows, npt.NDArray[np.int32]] | None = None,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
-    """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm."""
+    """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm.
+
+    With held, rows and their classes, on_pass is told the accuracy on them after every pass, and a fit that Ctrl-C
+    ends keeps the weights that did best on them.
+    """
     own = bool(getattr(model, "uses_gain", False))
     X = _weighted(rows, weights, recipe, blocks, multiply=not own)
     if own:
         X = replace(X, gain=weights.gain)
-    W, b = model.fit_matrix(X, y, n_classes, sample_weight=sample_weight, threads=threads, on_pass=on_pass)
-    W = np.ascontiguousarray(W, dtype=np.float32)
-    if not own:
-        W *= weights.norm[:, None]
-    return W, b
+
+    def folded(found: tuple[Any, Any]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+        W = np.ascontiguousarray(found[0], dtype=np.float32)
+        return (W if own else W * weights.norm[:, None]), found[1]
+
+    watch = Watch(on_pass)
+    if held is not None:
+        held_rows, held_y = _weighted(held[0], weights, recipe, blocks, multiply=False).explicit(), held[1]
+
+        def judge(found: tuple[Any, Any]) -> float:
+            W, b = folded(found)
+            return float(_right(held_rows.dot(W) + b, held_y).mean())
+
+        watch.judge = judge
+    told = watch if on_pass is not None or held is not None else None
+    found = model.fit_matrix(X, y, n_classes, sample_weight=sample_weight, threads=threads, on_pass=told)
+    if getattr(model, "interrupted_", False) and watch.best is not None:
+        found = watch.best
+    return folded(found)
+
+
+def _right(S: npt.NDArray[np.float64], y: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """Say of each row whether its best score is that of its class."""
+    return np.asarray((S[:, 0] > 0) == (y == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y)
 
 
 def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, multiply: bool) -> Matrix:
@@ -242,7 +265,7 @@ def choose(
                 stopped = True
                 break
         S, at = np.concatenate(scores), np.concatenate(held_rows)
-        right = (S[:, 0] > 0) == (y[at] == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y[at]
+        right = _right(S, y[at])
         return Candidate(settings, float(right.mean()), right, S, at)
 
     best = None

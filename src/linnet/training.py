@@ -74,6 +74,7 @@ def train(
     W, b = fit_weighted(
         make(settings), final_rows, weights, recipe, blocks, y_index[final], n_classes, sample_weight=final_weight,
         threads=threads, on_pass=log.made_pass,
+        held=None if clf.refit or dev_rows is None else (rows.take(dev_rows), y_index[dev_rows]),
     )  # fmt: skip
     if clf.calibrate:
         W, b, calibration = _calibrated(choice.best, y_index, n_classes, W, b)
@@ -108,8 +109,11 @@ class _Log:
         self._say("chosen", _settings_text(best.settings), dev_accuracy=best.accuracy, dev_rows=len(best.rows))
 
     def made_pass(self, p: Pass, _: Callable[[], Any]) -> None:
-        self.history.append({"kind": "pass", "pass": p.number, "loss": p.loss, "violation": p.violation})
-        self._say("pass", f"pass {p.number}", p.number, 0, loss=p.loss, violation=p.violation)
+        news = {"loss": p.loss, "violation": p.violation}
+        if p.score is not None:
+            news["dev_accuracy"] = p.score
+        self.history.append({"kind": "pass", "pass": p.number, **news})
+        self._say("pass", f"pass {p.number}", p.number, 0, **news)
 
 
 def _settings_text(settings: dict[str, Any]) -> str:

@@ -210,7 +210,7 @@ def _batches(walk: _Walk, batch: int, passes: int, seed: int, told: Told) -> boo
         loss, mean = 0.0, np.zeros_like(walk.w)
         for k in range(len(cuts) - 1):
             here = walk.checked(walk.problem.some(walk.w, order[cuts[k] : cuts[k + 1]]), number)
-            share = (cuts[k + 1] - cuts[k]) / n
+            share = float(cuts[k + 1] - cuts[k]) / n
             loss += share * here.loss
             mean += share * here.gradient
             first = first or walk.size(here.gradient)
