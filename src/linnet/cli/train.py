@@ -108,8 +108,11 @@ def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
 
     dev, test = other(options["dev"]), other(options["test"])
     held = options["watch"] and dev is None  # what is watched needs rows of its own
+    if test is not None and held:
+        rows, dev = rows.split(options["seed"], (0.9, 0.1))
+        say(f"split: {len(rows):,} rows to train on, {len(dev):,} to watch")
     if test is not None:
-        return (*rows.split(options["seed"], (0.9, 0.1)), test) if held else (rows, dev, test)
+        return rows, dev, test
     if len(rows) < 10:
         raise LinnetError(
             f"{rows.source}: {len(rows)} usable rows are too few to hold some out for a test; give --test FILE or more rows"
