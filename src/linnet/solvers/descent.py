@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ from linnet.solvers.whole import LBFGS, Newton, ProximalGradient, Told, Whole
 __all__ = ["OPTIMISERS", "EarlyStopping", "Found", "optimise"]
 
 Floats = npt.NDArray[np.float64]
+
+PIECE = 1 << 14  # of a vector: a few arrays of this many numbers stay in the cache
 
 OPTIMISERS: dict[str, type[Optimiser]] = {
     "gradient-descent": GradientDescent,
@@ -153,20 +156,27 @@ def _run(problem: Problem, optimiser: Optimiser, w: Floats, passes: int, seed: i
 
 
 class _Walk:
-    """A point, moved by an optimiser on a problem."""
+    """A point, moved by an optimiser on a problem.
+
+    Where each weight moves by itself, the vector is moved in pieces that stay in the cache, each with its own memory.
+    """
 
     def __init__(self, problem: Problem, optimiser: Stepwise, w: Floats) -> None:
         self.problem, self.optimiser, self.w = problem, optimiser, w
-        self.memory: Any = optimiser.init(w)
+        ends = [*range(0, len(w), PIECE if optimiser.separable else len(w)), len(w)]
+        self.pieces = [slice(a, b) for a, b in pairwise(ends)]
+        self.memory: list[Any] = [optimiser.init(w[piece]) for piece in self.pieces]
 
     def step(self, gradient: Floats, t: float) -> None:
         """Move; under an L1 penalty, soft-threshold by the lengths of the step."""
-        step, length, self.memory = self.optimiser.update(gradient, self.memory, t)
-        self.w += step
-        if self.problem.l1 > 0.0:
-            cut = self.problem.n_penalised
-            by = length[:cut] if isinstance(length, np.ndarray) else length
-            self.w[:cut] = soft_threshold(self.w[:cut], self.problem.l1 * by)
+        for k, piece in enumerate(self.pieces):
+            step, length, self.memory[k] = self.optimiser.update(gradient[piece], self.memory[k], t)
+            w = self.w[piece]
+            w += step
+            if self.problem.l1 > 0.0:
+                cut = max(0, min(self.problem.n_penalised - piece.start, len(w)))
+                by = length[:cut] if isinstance(length, np.ndarray) else length
+                w[:cut] = soft_threshold(w[:cut], self.problem.l1 * by)
 
     def size(self, gradient: Floats) -> float:
         """Return the length of the least subgradient."""

@@ -19,7 +19,7 @@ References: Polyak 1964; Nesterov 1983; Duchi, Hazan, Singer: Adaptive Subgradie
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,9 @@ class Stepwise(Optimiser):
     rate is the length of the first step. schedule says how it falls. batch is how many rows a step looks at; None:
     all of them, the deterministic method of the textbook. tol: |gradient| / |first gradient| at which to stop.
     """
+
+    separable: ClassVar[bool] = True
+    """Whether each weight's step depends on its own gradient alone."""
 
     rate: float | None = None
     schedule: Schedule = field(default_factory=Constant)
@@ -285,6 +288,8 @@ class Chain(Stepwise):
     >>> method.update(np.array([3.0, 4.0]), method.init(np.zeros(2)), 0.0)[0].round(6).tolist()
     [-0.3, -0.4]
     """
+
+    separable: ClassVar[bool] = False  # a link may look at the whole gradient
 
     links: tuple[Any, ...] = ()
 
