@@ -344,6 +344,19 @@ def test_reports(optimiser):
             np.testing.assert_allclose(p.loss, f.loss.value(f.X.dot(W) + b, f.y, f.c), rtol=1e-9)
 
 
+@pytest.mark.parametrize("settings", [{"l2": 0.3}, {"gain": GAIN}, {"constant": 2.0}], ids=str)
+@pytest.mark.parametrize("optimiser", [LBFGS(), Newton(), ProximalGradient(), Momentum()], ids=repr)
+def test_the_loss_reported_is_without_the_penalty(optimiser, settings):
+    f = problem(SquaredHinge(), 3, **settings)
+    seen = []
+    optimise(f, optimiser, max_passes=4, watch=lambda p, weights: seen.append((p, weights())))
+    for p, (W, b) in seen:
+        X = Matrix(f.X.indptr, f.X.indices, f.X.values, f.X.n_features)
+        if f.constant:
+            W, b = np.vstack([W, b / f.constant]), 0.0
+        np.testing.assert_allclose(p.loss, f.loss.value(X.dot(W) + b, f.y, f.c), rtol=1e-9)
+
+
 @pytest.mark.parametrize("optimiser", SEVERAL, ids=repr)
 def test_ctrl_c_keeps_the_weights(optimiser):
     f = problem(Softmax(), 3)

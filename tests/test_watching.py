@@ -15,10 +15,12 @@ import pytest
 import linnet
 from generated import counts
 from linnet import TextClassifier
-from linnet.cli.progress import Progress, sparkline
+from linnet.cli.progress import Progress
 from linnet.datasets import load
+from linnet.errors import LinnetError
 from linnet.models import LinearSVM, LogisticRegression
-from linnet.solvers import LBFGS, SGD, Adam, Newton
+from linnet.solvers import LBFGS, SGD, Adam, Curves, Newton
+from linnet.solvers.curves import curve_svg, sparkline
 
 TRAIN, DEV, TEST = load("reviews")
 
@@ -92,6 +94,33 @@ def test_some_best_pass_was_not_the_last():
         )
         found.append([h["dev_accuracy"] for h in passes(clf.fit(TRAIN, dev=DEV))])
     assert any(scores[-1] < max(scores) for scores in found)
+
+
+# ---- plots
+
+
+def test_curves_of_every_history():
+    X, y = counts()
+    model = LogisticRegression().fit(X, y)
+    assert Curves.of(model.history_).losses == tuple(p.loss for p in model.history_)
+    assert "dev accuracy" not in str(Curves.of(model.history_))
+    clf = TextClassifier("svm", features="words:1", refit=False).fit(TRAIN, dev=DEV)
+    curves = Curves.of(clf.history_)
+    assert curves.scores == tuple(h["dev_accuracy"] for h in passes(clf))
+    assert str(curves).count("best") == 2
+    page = clf._repr_html_()
+    assert page.count("<svg") == 2
+    assert f"dev accuracy {curves.scores[0]:.4g} to {curves.scores[-1]:.4g}" in page
+    with pytest.raises(LinnetError, match="there are no passes in this history"):
+        Curves.of(TextClassifier("nb", features="words:1").fit(TRAIN).history_)
+
+
+def test_a_picture_by_hand():
+    drawn = curve_svg([1, 2, 3], [4.0, 2.0, 3.0], "a < b", mark=2)
+    assert 'points="0.0,10.0 200.0,150.0 400.0,80.0"' in drawn
+    assert 'x1="200.0"' in drawn
+    assert "a &lt; b" in drawn
+    assert "nan" not in curve_svg([1], [4.0], "one pass", mark=1)
 
 
 # ---- the command line

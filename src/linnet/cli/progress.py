@@ -9,10 +9,9 @@ from typing import Any
 
 from linnet.classifier import Event
 from linnet.cli.options import say
+from linnet.solvers.curves import Curves
 
-__all__ = ["Progress", "sparkline"]
-
-BARS = "▁▂▃▄▅▆▇█"
+__all__ = ["Progress"]
 
 
 class Progress:
@@ -62,15 +61,9 @@ class Progress:
         if self.last is not None:
             self._line(f"  {self.last.done} passes, {_news(self.last)}")
             if self.watch:
-                self._curves()
+                for line in str(Curves.of({"kind": "pass", **e.values} for e in self.passes)).splitlines():
+                    self._line(f"  {line}")
             self.last, self.passes = None, []
-
-    def _curves(self) -> None:
-        for name, title in (("loss", "loss"), ("dev_accuracy", "dev accuracy")):
-            values = [e.values[name] for e in self.passes if name in e.values]
-            if values:
-                ends = f"{values[0]:.4g} to {values[-1]:.4g}, {_best(name, values)}"
-                self._line(f"  {title:<13} {sparkline(values)} {ends}")
 
     def __call__(self, event: Event) -> None:
         if self.quiet:
@@ -104,21 +97,3 @@ class Progress:
 def _news(event: Event) -> str:
     accuracy = event.values.get("dev_accuracy")
     return f"loss {event.values['loss']:.4g}" + ("" if accuracy is None else f", dev accuracy {accuracy:.4f}")
-
-
-def _best(name: str, values: list[float]) -> str:
-    best = min(values) if name == "loss" else max(values)
-    return f"best {best:.4g} at pass {values.index(best) + 1}"
-
-
-def sparkline(values: list[float], width: int = 40) -> str:
-    """Draw a curve in one line of text; where there are more values than places, some are left out.
-
-    >>> sparkline([4.0, 2.0, 1.0, 1.0, 8.0])
-    '▄▂▁▁█'
-    """
-    step = max(1.0, len(values) / width)
-    shown = [values[int(k * step)] for k in range(min(len(values), width))]
-    shown[-1] = values[-1]
-    low, high = min(shown), max(shown)
-    return "".join(BARS[round((v - low) / (high - low) * (len(BARS) - 1))] if high > low else BARS[0] for v in shown)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from linnet.solvers.curves import Curves
     from linnet.solvers.descent import OPTIMISERS, EarlyStopping, Found, optimise
     from linnet.solvers.finder import Sweep, find_rate
     from linnet.solvers.online import SGD
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from linnet.solvers.whole import LBFGS, Newton, ProximalGradient
 
 _HOME = {
+    "curves": ("Curves",),
     "descent": ("OPTIMISERS", "EarlyStopping", "Found", "optimise"),
     "finder": ("Sweep", "find_rate"),
     "online": ("SGD",),
@@ -33,7 +35,7 @@ _HOME = {
 }
 
 __all__ = [
-    "LBFGS", "OPTIMISERS", "SGD", "Adadelta", "Adagrad", "Adam", "Chain", "Clip", "Constant", "Cosine", "EarlyStopping",
+    "LBFGS", "OPTIMISERS", "SGD", "Adadelta", "Adagrad", "Adam", "Chain", "Clip", "Constant", "Cosine", "Curves", "EarlyStopping",
     "Exponential", "Found", "Function", "GradientDescent", "Inverse", "InverseRoot", "LinearProblem", "Momentum",
     "Newton", "Optimiser", "Pass", "Problem", "Product", "ProximalGradient", "Step", "Sweep", "WarmUp", "Watch",
     "find_rate", "optimise",

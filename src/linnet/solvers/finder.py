@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError
+from linnet.solvers.curves import curve_svg, sparkline
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import LOSSES as ONLINE_LOSSES
@@ -34,7 +34,6 @@ BATCH = 64
 SMOOTHING = 0.9
 EXPLODED = 4.0  # times the lowest loss: the rest of the sweep would say nothing
 SAFE = 10.0
-BARS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True)
@@ -49,31 +48,22 @@ class Sweep:
     smoothed: Floats
     suggestion: float
 
+    def _shown(self) -> list[float]:
+        """The smoothed losses, cut off where they would flatten the rest of the picture."""
+        return [min(float(v), 1.5 * float(self.smoothed[0])) for v in self.smoothed]
+
     def __str__(self) -> str:
         width = min(60, len(self.rates))
-        at = np.linspace(0, len(self.rates) - 1, width).round().astype(int)
-        shown = np.minimum(self.smoothed[at], self.smoothed[0] * 1.5)
-        low, high = float(shown.min()), float(shown.max())
-        heights = ((shown - low) / (high - low or 1.0) * (len(BARS) - 1)).round().astype(int)
-        mark = int(np.argmin(np.abs(np.log(self.rates[at] / self.suggestion))))
-        ends = f"{self.rates[0]:.1g}", f"{self.rates[-1]:.1g}"
+        mark = int(np.argmin(np.abs(np.log(self.rates / self.suggestion)))) * width // len(self.rates)
+        low, high = f"{self.rates[0]:.1g}", f"{self.rates[-1]:.1g}"
         return (
-            f"loss {''.join(BARS[h] for h in heights)}\n     {' ' * mark}^ rate {self.suggestion:.2g}\n"
-            f"     {ends[0]}{' ' * max(1, width - len(ends[0]) - len(ends[1]))}{ends[1]}"
+            f"loss {sparkline(self._shown(), width)}\n     {' ' * mark}^ rate {self.suggestion:.2g}\n"
+            f"     {low}{' ' * max(1, width - len(low) - len(high))}{high}"
         )
 
     def _repr_html_(self) -> str:
-        x = np.log(self.rates / self.rates[0]) / np.log(self.rates[-1] / self.rates[0])
-        y = np.minimum(self.smoothed, self.smoothed[0] * 1.5)
-        y = (y - y.min()) / (float(np.ptp(y)) or 1.0)
-        points = " ".join(f"{400 * a:.1f},{150 - 140 * b:.1f}" for a, b in zip(x, y, strict=True))
-        at = 400 * float(np.log(self.suggestion / self.rates[0]) / np.log(self.rates[-1] / self.rates[0]))
-        caption = escape(f"rate {self.rates[0]:.1g} to {self.rates[-1]:.1g}; suggested {self.suggestion:.2g}")
-        return (
-            f'<svg width="420" height="175" role="img" aria-label="{caption}"><polyline points="{points}" fill="none" '
-            f'stroke="currentColor"/><line x1="{at:.1f}" y1="0" x2="{at:.1f}" y2="155" stroke="red"/>'
-            f'<text x="0" y="170" font-size="12" fill="currentColor">{caption}</text></svg>'
-        )
+        caption = f"loss at rates {self.rates[0]:.1g} to {self.rates[-1]:.1g}; suggested {self.suggestion:.2g}"
+        return curve_svg(np.log(self.rates).tolist(), self._shown(), caption, mark=float(np.log(self.suggestion)))
 
 
 def find_rate(

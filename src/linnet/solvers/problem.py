@@ -47,6 +47,8 @@ class Problem(Protocol):
     size: int
     l1: float
     """What |w_j| costs, for the first ``n_penalised`` numbers of w."""
+    l2: float
+    """What w_j^2 / 2 costs, times total."""
     n_penalised: int
     total: float
     """What a mean loss is multiplied by in reports."""
@@ -77,6 +79,7 @@ class Function:
 
     n_rows = 1
     total = 1.0
+    l2 = 0.0
 
     def __init__(
         self, both: Callable[[Floats], tuple[float, Floats]], size: int, *, gentle_rate: float = 0.1, l1: float = 0.0

@@ -71,7 +71,7 @@ class Newton(Whole):
 
         def step(number: int, value: float, violation: float, at: Floats) -> None:
             W = at[: problem.n_penalised]
-            told(number, value / problem.total - 0.5 * inner(W, W) / problem.total, violation, at)
+            told(number, (value - 0.5 * problem.l2 * inner(W, W)) / problem.total, violation, at)
 
         found = minimise(problem.local, w, tol=self.tol, max_steps=max_passes, on_step=step)
         if not found.converged and found.steps < max_passes:  # it keeps its point when interrupted; here it is news
