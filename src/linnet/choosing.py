@@ -20,9 +20,9 @@ from linnet.features.blocks import Blocks
 from linnet.features.recipe import Recipe, Weights
 from linnet.features.rows import Rows
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import OnPass, Watch
+from linnet.solvers.report import Pass, Watch
 
-__all__ = ["Candidate", "Choice", "choose", "fit_weighted", "folds_for"]
+__all__ = ["Candidate", "Choice", "choose", "fit_watched", "fit_weighted", "folds_for"]
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds
 LITTLE_WORK = 20_000_000
@@ -31,6 +31,7 @@ LEAST_ROWS = 3_000
 MOST_DEV = 3_000
 
 Indices = npt.NDArray[np.int64]
+OnPass = Callable[[Pass, Callable[[], Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -106,41 +107,17 @@ def fit_weighted(
     sample_weight: npt.NDArray[np.float64] | None,
     threads: int,
     on_pass: OnPass | None = None,
-    held: tuple[Rows, npt.NDArray[np.int32]] | None = None,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
-    """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm.
-
-    With held, rows and their classes, on_pass is told the accuracy on them after every pass, and a fit that Ctrl-C
-    ends keeps the weights that did best on them.
-    """
+    """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm."""
     own = bool(getattr(model, "uses_gain", False))
     X = _weighted(rows, weights, recipe, blocks, multiply=not own)
     if own:
         X = replace(X, gain=weights.gain)
-
-    def folded(found: tuple[Any, Any]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
-        W = np.ascontiguousarray(found[0], dtype=np.float32)
-        return (W if own else W * weights.norm[:, None]), found[1]
-
-    watch = Watch(on_pass)
-    if held is not None:
-        held_rows, held_y = _weighted(held[0], weights, recipe, blocks, multiply=False).explicit(), held[1]
-
-        def judge(found: tuple[Any, Any]) -> float:
-            W, b = folded(found)
-            return float(_right(held_rows.dot(W) + b, held_y).mean())
-
-        watch.judge = judge
-    told = watch if on_pass is not None or held is not None else None
-    found = model.fit_matrix(X, y, n_classes, sample_weight=sample_weight, threads=threads, on_pass=told)
-    if getattr(model, "interrupted_", False) and watch.best is not None:
-        found = watch.best
-    return folded(found)
-
-
-def _right(S: npt.NDArray[np.float64], y: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Say of each row whether its best score is that of its class."""
-    return np.asarray((S[:, 0] > 0) == (y == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y)
+    W, b = model.fit_matrix(X, y, n_classes, sample_weight=sample_weight, threads=threads, on_pass=on_pass)
+    W = np.ascontiguousarray(W, dtype=np.float32)
+    if not own:
+        W *= weights.norm[:, None]
+    return W, b
 
 
 def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, multiply: bool) -> Matrix:
@@ -160,6 +137,45 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
 def _scores(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any) -> npt.NDArray[np.float64]:
     scores: npt.NDArray[np.float64] = _weighted(rows, weights, recipe, blocks, multiply=False).dot(W) + b
     return scores
+
+
+def _right(S: npt.NDArray[np.float64], y: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """Say of each row whether its best score is that of its class."""
+    return np.asarray((S[:, 0] > 0) == (y == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y)
+
+
+def fit_watched(
+    model: Any,
+    rows: Rows,
+    weights: Weights,
+    recipe: Recipe,
+    blocks: Blocks,
+    y: npt.NDArray[np.int32],
+    n_classes: int,
+    held: tuple[Rows, npt.NDArray[np.int32]],
+    *,
+    sample_weight: npt.NDArray[np.float64] | None,
+    threads: int,
+    on_pass: OnPass,
+) -> tuple[npt.NDArray[np.float32], Any]:
+    """Fit as fit_weighted does, with the accuracy on held rows in every report.
+
+    A fit that Ctrl-C ends keeps the weights that did best on them.
+    """
+
+    def folded(found: tuple[Any, Any]) -> tuple[npt.NDArray[np.float32], Any]:
+        W = np.ascontiguousarray(found[0], dtype=np.float32)
+        return (W if getattr(model, "uses_gain", False) else W * weights.norm[:, None]), found[1]
+
+    def judge(found: tuple[Any, Any]) -> float:
+        return float(_right(_scores(held[0], weights, recipe, blocks, *folded(found)), held[1]).mean())
+
+    watch = Watch(on_pass, judge=judge)
+    found = fit_weighted(
+        model, rows, weights, recipe, blocks, y, n_classes, sample_weight=sample_weight, threads=threads,
+        on_pass=watch,
+    )  # fmt: skip
+    return folded(watch.best) if getattr(model, "interrupted_", False) and watch.best is not None else found
 
 
 def _axes(recipe: Recipe, many: bool) -> list[tuple[str, tuple[Any, ...]]]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from linnet._kernels import vocab
 from linnet.artefact import Artefact, Table, empty_table
-from linnet.choosing import Candidate, Choice, choose, fit_weighted
+from linnet.choosing import Candidate, Choice, choose, fit_watched, fit_weighted
 from linnet.decide import Calibration
 from linnet.errors import DataError
 from linnet.features.blocks import Blocks, describe
@@ -71,11 +71,12 @@ def train(
     settings = dict(choice.best.settings)
     power = float(settings.pop("ratio"))
     weights = recipe.weights(final_rows, y_index[final], n_classes, power)
-    W, b = fit_weighted(
-        make(settings), final_rows, weights, recipe, blocks, y_index[final], n_classes, sample_weight=final_weight,
-        threads=threads, on_pass=log.made_pass,
-        held=None if clf.refit or dev_rows is None else (rows.take(dev_rows), y_index[dev_rows]),
-    )  # fmt: skip
+    task = (make(settings), final_rows, weights, recipe, blocks, y_index[final], n_classes)
+    told: dict[str, Any] = {"sample_weight": final_weight, "threads": threads, "on_pass": log.made_pass}
+    if clf.refit or dev_rows is None:
+        W, b = fit_weighted(*task, **told)
+    else:
+        W, b = fit_watched(*task, (rows.take(dev_rows), y_index[dev_rows]), **told)
     if clf.calibrate:
         W, b, calibration = _calibrated(choice.best, y_index, n_classes, W, b)
     else:

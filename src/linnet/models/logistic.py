@@ -30,7 +30,7 @@ from linnet.errors import DataError
 from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel, ProbabilityModel
 from linnet.models.inputs import seed_of
-from linnet.models.optimised import fit_optimised, optimiser_of
+from linnet.models.optimised import fit_logistic, optimiser_of
 from linnet.models.settings import above_zero, truth, whole
 from linnet.models.solving import Task, fit_sgd, solver_of
 from linnet.solvers.losses import Logistic, Loss, Softmax
@@ -52,11 +52,13 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
     """Probabilities from a line: log-odds are w.x + b.
 
     Parameters: ``C`` weighs the loss against the penalty (smaller: simpler, and less sure). ``solver`` is "newton",
-    "sgd", an :class:`~linnet.solvers.online.SGD` with its own rate, schedule and decay, or an optimiser of
-    :mod:`linnet.solvers` such as ``Adam(rate=0.1)``, or its name, "adam" (it has a tol of its own). ``tol`` bounds |gradient| /
+    "sgd" or an :class:`~linnet.solvers.online.SGD` with its own rate, schedule and decay. ``tol`` bounds |gradient| /
     |gradient at zero| (newton); ``max_iter`` the Newton steps (None: 100) or the passes of sgd (None: 20).
     ``fit_intercept``. ``class_weight`` None, "balanced" or {label: factor}. ``random_state`` (sgd only). ``threads``
     (newton only) do not change the answer.
+
+    ``solver`` may also be an optimiser of :mod:`linnet.solvers`, such as ``Adam(rate=0.1)``, or its name, "adam": it
+    minimises the same, and has a tol of its own.
 
     >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
     >>> model.predict_proba([[1.5], [3.0]]).round(3).tolist()
@@ -104,10 +106,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         task = Task(X.explicit(), y, n_classes, sample_weight, threads, self._recorded(on_pass))
         optimiser = optimiser_of(self.solver, PASSES)
         if optimiser is not None:
-            loss: Loss = Logistic() if n_classes == 2 else Softmax()
-            intercept = truth("fit_intercept", self.fit_intercept)
-            found = fit_optimised(self, task, optimiser, loss, fit_intercept=intercept)
-            return found.W.astype(X.values.dtype), found.b
+            return fit_logistic(self, task, optimiser)
         solver, sgd = solver_of(self.solver, PASSES)
         passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
         W, b = self._newton(task, passes) if sgd is None else self._take_steps(task, sgd, passes)

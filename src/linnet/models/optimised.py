@@ -10,25 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet.data.splitting import split_indices
+from linnet.errors import DataError
 from linnet.models.inputs import seed_of
-from linnet.models.settings import above_zero, whole
+from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Task
 from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
 from linnet.solvers.distinct import distinct
-from linnet.solvers.losses import Loss, Softmax
+from linnet.solvers.losses import Logistic, Loss, Softmax, SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import LinearProblem
 from linnet.solvers.report import Pass, Watch, Weights, warn_unfinished
 
-__all__ = ["Fitted", "fit_optimised", "optimiser_of"]
+__all__ = ["fit_logistic", "fit_optimised", "fit_svm", "optimiser_of"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,13 +48,33 @@ def optimiser_of(setting: Any, own: Iterable[str]) -> Optimiser | None:
     return None
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """The weights and intercepts, and |w| of each output."""
+def fit_logistic(model: Any, task: Task, optimiser: Optimiser) -> Weights:
+    """Fit a LogisticRegression: its intercept is not penalised."""
+    loss: Loss = Logistic() if task.n_classes == 2 else Softmax()
+    W, b, _ = fit_optimised(model, task, optimiser, loss, fit_intercept=truth("fit_intercept", model.fit_intercept))
+    return W.astype(task.X.values.dtype), b
 
-    W: Floats  # (n_features, n_outputs)
-    b: Floats  # (n_outputs,)
-    lengths: Floats  # (n_outputs,)
+
+def fit_svm(model: Any, task: Task, optimiser: Optimiser) -> Weights:
+    """Fit a LinearSVM by its squared hinge: under L2 the intercept is penalised, as by the dual solver."""
+    if one_of("loss", "squared_hinge" if model.loss is None else model.loss, ("squared_hinge", "hinge")) == "hinge":
+        raise DataError(
+            "the hinge is not smooth: optimisers take loss='squared_hinge'; for 'hinge' use 'dual' or 'sgd'"
+        )
+    if model.cost is not None:
+        raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
+    scale = above_zero("intercept_scaling", model.intercept_scaling)
+    intercept = truth("fit_intercept", model.fit_intercept)
+    constant = (scale if intercept else 0.0) if _penalty(model) == "l2" else None
+    W, b, lengths = fit_optimised(model, task, optimiser, SquaredHinge(), fit_intercept=intercept, constant=constant)
+    for name in ("support_", "dual_coef_", "slack_"):  # what only the dual solver knows
+        vars(model).pop(name, None)
+    model.margin_ = 2.0 / np.maximum(lengths, np.finfo(np.float64).tiny)
+    return W.astype(task.X.values.dtype), b
+
+
+def _penalty(model: Any) -> str:
+    return one_of("penalty", getattr(model, "penalty", "l2"), ("l2", "l1"))
 
 
 def fit_optimised(
@@ -65,11 +85,14 @@ def fit_optimised(
     *,
     fit_intercept: bool = True,
     constant: float | None = None,
-) -> Fitted:
-    """Minimise the model's objective; reads its C, max_iter, random_state and penalty, sets n_iter_ and interrupted_.
+) -> tuple[Floats, Floats, Floats]:
+    """Minimise the model's objective; returns W, b, and |w| of each output.
 
-    constant is that of :class:`~linnet.solvers.problem.LinearProblem`: for intercepts that are penalised.
+    Reads the model's C, max_iter, random_state and penalty; sets n_iter_ and interrupted_. constant is that of
+    :class:`~linnet.solvers.problem.LinearProblem`: for intercepts that are penalised.
     """
+    if getattr(model, "decay", None) is not None:
+        raise DataError(f"decay belongs to solver='sgd', got decay={model.decay!r}; other solvers take C")
     C, seed = above_zero("C", model.C), seed_of(model.random_state)
     passes = None if model.max_iter is None else whole("max_iter", model.max_iter)
     of = distinct(task.X, task.y, task.weight)
@@ -79,7 +102,7 @@ def fit_optimised(
         kept, held = split_indices(y, seed, (1.0 - optimiser.validation, optimiser.validation))
         judge, patience = _judge(X.take(held), y[held], weight[held]), optimiser.patience
         X, y, weight, optimiser = X.take(kept), y[kept], weight[kept], optimiser.optimiser
-    l1 = getattr(model, "penalty", "l2") == "l1"
+    l1 = _penalty(model) == "l1"
 
     def shown(weights: Weights) -> Weights:
         W, b = weights
@@ -104,7 +127,7 @@ def fit_optimised(
     model.interrupted_ = found.interrupted
     if not found.converged and not found.stopped and not found.interrupted and _promises(optimiser):
         warn_unfinished(type(model).__name__, found.passes, found.violation, optimiser.tol)
-    return Fitted(*shown(problem.weights(found.w)), problem.lengths(found.w))
+    return *shown(problem.weights(found.w)), problem.lengths(found.w)
 
 
 def _promises(optimiser: Optimiser) -> bool:

@@ -34,12 +34,11 @@ from linnet.errors import DataError
 from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
-from linnet.models.optimised import fit_optimised, optimiser_of
+from linnet.models.optimised import fit_svm, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Task, fit_sgd, solver_of
 from linnet.solvers import dual
 from linnet.solvers.distinct import distinct
-from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
@@ -58,13 +57,15 @@ class LinearSVM(DecisionModel):
     """A wide-margin line: the best single linear model for most text.
 
     Parameters: ``C`` weighs the loss against the penalty (smaller: simpler). ``loss`` is "squared_hinge" or "hinge";
-    None takes the solver's own (dual: squared hinge; sgd: hinge). ``solver`` is "dual", "sgd", an
-    :class:`~linnet.solvers.online.SGD` with its own rate, schedule and decay, or, for the squared hinge, an optimiser
-    of :mod:`linnet.solvers` such as ``LBFGS()``, or its name, "lbfgs" (it has a tol of its own). ``tol`` bounds the spread of the
+    None takes the solver's own (dual: squared hinge; sgd: hinge). ``solver`` is "dual", "sgd" or an
+    :class:`~linnet.solvers.online.SGD` with its own rate, schedule and decay. ``tol`` bounds the spread of the
     projected gradient (dual); ``max_iter`` the passes (None: 1000 for dual, 20 for sgd). ``fit_intercept``,
     ``intercept_scaling``. ``class_weight`` None, "balanced" or {label: factor}. ``cost`` (sgd only): cost[i][j] is the
     price of answering class j where class i is right, classes sorted; None charges 1 for every error.
     ``random_state``, ``threads``.
+
+    ``solver`` may also be an optimiser of :mod:`linnet.solvers`, such as ``LBFGS()``, or its name, "lbfgs": it minimises
+    what "dual" does with the squared hinge, and has a tol of its own.
 
     The order of the rows never matters, and a row given twice is a row of weight 2, exactly. Threads share out classes
     and do not change the answer.
@@ -130,31 +131,20 @@ class LinearSVM(DecisionModel):
     ) -> Weights:
         """Fit to encoded rows. With X.gain the weights returned are folded: they apply to the values without it."""
         task = Task(X, y, n_classes, sample_weight, threads, self._recorded(on_pass))
-        vars(self).pop("support_", None)
         optimiser = optimiser_of(self.solver, LOSSES)
         if optimiser is not None:
-            return self._optimise(task, optimiser)
+            return fit_svm(self, task, optimiser)
         solver, sgd = solver_of(self.solver, LOSSES)
         passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
         loss = LOSSES[solver][0] if self.loss is None else one_of("loss", self.loss, LOSSES["dual"])
         if loss not in LOSSES[solver]:
             raise DataError(f"solver {solver!r} has loss {', '.join(LOSSES[solver])} only, got {loss!r}")
+        vars(self).pop("support_", None)
         return self._solve_dual(task, loss, passes) if sgd is None else self._take_steps(task, sgd, passes)
 
     def _bias_scale(self) -> float:
         scale = above_zero("intercept_scaling", self.intercept_scaling)
         return scale if truth("fit_intercept", self.fit_intercept) else 0.0
-
-    def _optimise(self, task: Task, optimiser: Optimiser) -> Weights:
-        if one_of("loss", "squared_hinge" if self.loss is None else self.loss, LOSSES["dual"]) == "hinge":
-            raise DataError(
-                "the hinge is not smooth: optimisers take loss='squared_hinge'; for 'hinge' use 'dual' or 'sgd'"
-            )
-        if self.cost is not None:
-            raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
-        found = fit_optimised(self, task, optimiser, SquaredHinge(), constant=self._bias_scale())
-        self.margin_ = 2.0 / np.maximum(found.lengths, np.finfo(np.float64).tiny)
-        return found.W.astype(task.X.values.dtype), found.b
 
     def _take_steps(self, task: Task, sgd: SGD, passes: int) -> Weights:
         run = fit_sgd(
