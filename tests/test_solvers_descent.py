@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -199,6 +201,32 @@ def test_sparse_dense_float32_and_threads():
     assert a.w.tobytes() == b.w.tobytes()
 
 
+DATA = Path(os.environ.get("LINNET_DATA", "../shared/data"))
+
+
+@pytest.mark.slow
+def test_lbfgs_on_real_rows():
+    """The optimum of Newton's method: 1e-6 of the objective, 1e-4 of the weights."""
+    name = "rt_polarity/all.csv"
+    if not (DATA / name).exists():
+        pytest.skip(f"LINNET_DATA/{name} is not there")
+    from linnet import read
+    from linnet.features import Vectorizer
+
+    data = read(DATA / name)
+    X, y = Vectorizer("words:1").fit_transform(data.text), np.array(data.label.to_pylist())
+    exact = LogisticRegression(solver="newton").fit(X, y)
+    found = LogisticRegression(solver=LBFGS(tol=1e-6)).fit(X, y)
+    values = [_objective(model, X, y) for model in (exact, found)]
+    assert abs(values[1] - values[0]) <= 1e-6 * values[0]
+    np.testing.assert_allclose(found.coef_, exact.coef_, atol=1e-4)
+
+
+def _objective(model, X, y):
+    logs = model.predict_log_proba(X)
+    return np.sum(model.coef_**2) / 2 - logs[np.arange(len(y)), np.searchsorted(model.classes_, y)].sum()
+
+
 # ---- L1
 
 
@@ -249,6 +277,27 @@ def test_l1_with_single_steps(optimiser):
     found = optimise(f, optimiser, max_passes=8000)
     np.testing.assert_array_equal(found.w == 0, exact.w == 0)
     np.testing.assert_allclose(found.w, exact.w, atol=1e-3)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("Model", "C"), [(LogisticRegression, 0.3), (LinearSVM, 0.05)])
+def test_l1_in_a_model(Model, C, intercept):
+    """sum |w| + C sum loss, the intercept free: by the subgradient, from the fitted weights alone."""
+    X, y = rows(n=150, d=30, classes=2)
+    model = Model(C, solver=ProximalGradient(tol=1e-9), fit_intercept=intercept)
+    model.penalty = "l1"
+    model.fit(X, y)
+    t = np.where(y == 1, 1.0, -1.0)
+    z = t * model.decision_function(X)
+    slope = -t / (1 + np.exp(z)) if Model is LogisticRegression else -2 * t * np.maximum(0, 1 - z)
+    w, g = model.coef_[0], C * X.T @ slope
+    assert 3 < (w == 0).sum() < 30
+    assert (np.abs(g[w == 0]) <= 1 + 1e-6).all()
+    np.testing.assert_allclose(g[w != 0], -np.sign(w[w != 0]), atol=1e-6)
+    if intercept:
+        assert abs(C * slope.sum()) < 1e-6
+    else:
+        assert model.intercept_[0] == 0
 
 
 def test_l1_so_strong_that_nothing_is_left():
