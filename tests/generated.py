@@ -40,7 +40,10 @@ def numbers(found):
 
 def learned(model):
     """Every array that a fitted model keeps."""
-    return numbers((model.coef_, model.intercept_) if hasattr(model, "coef_") else (model.embedding_, model.head_))
+    for names in (("coef_", "intercept_"), ("embedding_", "head_"), ("dual_coef_", "support_")):
+        if hasattr(model, names[0]):
+            return numbers([getattr(model, name) for name in names])
+    raise AssertionError(f"{model!r}: say here what it learns")
 
 
 def as_bytes(arrays):

@@ -43,6 +43,22 @@ def test_duplicate_entries_are_summed():
     assert twice.nnz == 3  # what was handed in is as it was
 
 
+@every_model
+def test_sparse_rows_in_any_order(Model):
+    """Unsorted entries, as scikit-learn's vectorisers give them, and unsorted ones given in two parts."""
+    X, y = counts()
+    csr = sp.csr_array(X)
+    back = np.concatenate([np.arange(b - 1, a - 1, -1) for a, b in zip(csr.indptr[:-1], csr.indptr[1:], strict=True)])
+    mixed = sp.csr_array((csr.data[back], csr.indices[back], csr.indptr), shape=csr.shape)
+    parts = np.repeat(csr.data[back] / 2, 2), np.repeat(csr.indices[back], 2), 2 * csr.indptr
+    want = Model().fit(X, y)
+    for rows in (mixed, sp.csr_array(parts, shape=csr.shape)):
+        assert not rows.has_sorted_indices
+        model = Model().fit(rows, y)
+        assert as_bytes(learned(model)) == as_bytes(learned(want))
+        np.testing.assert_array_equal(model.predict(rows), want.predict(X))
+
+
 def test_float32_stays():
     X, y = counts()
     dense, sparse = LinearSVM().fit(X.astype(np.float32), y), LinearSVM().fit(sp.csr_array(X.astype(np.float32)), y)

@@ -39,6 +39,18 @@ def test_products(X, n_outputs, kind, seed):
 
 
 @few
+@given(matrices(), st.data())
+def test_has_repeats(X, data):
+    """Entries in any order; a column is moved onto another one where the draw says so."""
+    indices = X.indices.copy()
+    if len(indices) and data.draw(st.booleans()):
+        to, source = (data.draw(st.integers(0, len(indices) - 1)) for _ in range(2))
+        indices[to] = indices[source]
+    rows = twins.rows_of(X.indptr, indices, X.values)
+    assert sparse.has_repeats(X.indptr, indices, np.full(X.n_features, -1, np.int64)) == twins.has_repeats(rows)
+
+
+@few
 @given(matrices())
 def test_transpose(X):
     indptr = np.zeros(X.n_features + 1, np.int64)

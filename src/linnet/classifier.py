@@ -105,6 +105,8 @@ class TextClassifier:
 
         dev, a Dataset or (texts, labels), is what settings are chosen on; without it, folds of the training rows
         are. Ctrl-C while settings are tried keeps the best so far; in the last fit it keeps the weights so far.
+        With refit=False the dev rows are held out of the last fit too: history_ then has the dev accuracy after every
+        pass, and Ctrl-C keeps the weights that did best on them.
         """
         from linnet.training import train
 

@@ -25,6 +25,7 @@ from linnet.features.blocks import table
 from linnet.features.buffers import Scratch, pieces_of
 from linnet.features.computed import compute
 from linnet.features.rows import Norm
+from linnet.solvers.curves import Curves
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
@@ -438,4 +439,10 @@ def model_html(clf: TextClassifier) -> str:
         for c in clf.artefact.classes[:10]
     )
     size = f"{clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes"
-    return f"<div><p><code>{html.escape(repr(clf))}</code> {size}</p><table>{settings}</table>{tops}</div>"
+    return f"<div><p><code>{html.escape(repr(clf))}</code> {size}</p><table>{settings}</table>{tops}{_curves_html(clf)}</div>"
+
+
+def _curves_html(clf: TextClassifier) -> str:
+    """Draw the passes of the last fit, where it made some."""
+    passes = [entry for entry in clf.history_ if entry["kind"] == "pass"]
+    return Curves.of(passes)._repr_html_() if passes else ""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from linnet._kernels import vocab
 from linnet.artefact import Artefact, Table, empty_table
-from linnet.choosing import Candidate, Choice, choose, fit_weighted
+from linnet.choosing import Candidate, Choice, choose, fit_watched, fit_weighted
 from linnet.decide import Calibration
 from linnet.errors import DataError
 from linnet.features.blocks import AnyBlocks, Blocks, describe
@@ -83,10 +83,12 @@ def train(
     settings = dict(choice.best.settings)
     power = float(settings.pop("ratio"))
     weights = recipe.weights(final_rows, y_index[final], n_classes, power)
-    W, b = fit_weighted(
-        make(settings), final_rows, weights, recipe, blocks, y_index[final], n_classes, sample_weight=final_weight,
-        threads=threads, on_pass=log.made_pass,
-    )  # fmt: skip
+    task = (make(settings), final_rows, weights, recipe, blocks, y_index[final], n_classes)
+    told: dict[str, Any] = {"sample_weight": final_weight, "threads": threads, "on_pass": log.made_pass}
+    if clf.refit or dev_rows is None:
+        W, b = fit_weighted(*task, **told)
+    else:
+        W, b = fit_watched(*task, (rows.take(dev_rows), y_index[dev_rows]), **told)
     if clf.calibrate:
         W, b, calibration = _calibrated(choice.best, y_index, n_classes, W, b)
     else:
@@ -148,8 +150,11 @@ class _Log:
         self._say("chosen", _settings_text(best.settings), dev_accuracy=best.accuracy, dev_rows=len(best.rows))
 
     def made_pass(self, p: Pass, _: Callable[[], Any]) -> None:
-        self.history.append({"kind": "pass", "pass": p.number, "loss": p.loss, "violation": p.violation})
-        self._say("pass", f"pass {p.number}", p.number, 0, loss=p.loss, violation=p.violation)
+        news = {"loss": p.loss, "violation": p.violation}
+        if p.score is not None:
+            news["dev_accuracy"] = p.score
+        self.history.append({"kind": "pass", "pass": p.number, **news})
+        self._say("pass", f"pass {p.number}", p.number, 0, **news)
 
 
 def _settings_text(settings: dict[str, Any]) -> str:

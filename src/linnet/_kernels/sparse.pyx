@@ -135,6 +135,21 @@ def class_sums(const int64_t[::1] indptr, const int32_t[::1] indices, const real
                 out[indices[k], c] += weight[i] if ones else weight[i] * values[k]
 
 
+def has_repeats(const int64_t[::1] indptr, const int32_t[::1] indices, int64_t[::1] last):
+    """Say whether some row has two entries in one column. last, (n_features,), must hold -1: the last row of each column.
+    """
+    cdef int64_t i, k
+    cdef bint found = False
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            for k in range(indptr[i], indptr[i + 1]):
+                found |= last[indices[k]] == i
+                last[indices[k]] = i
+            if found:
+                break
+    return bool(found)
+
+
 def scale_segments(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, int tf,
                    const real[::1] norm_weight, int normalise, bint multiply, real[::1] values):
     """Write the weighted value of each entry: tf, divided by the norm of its segment (a block of a document).

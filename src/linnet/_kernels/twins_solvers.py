@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
-    "Average", "Margins", "class_sums", "dot", "online_pass", "row_key", "rows_of", "scale_segment", "svm_pass",
+    "Average", "Margins", "class_sums", "dot", "has_repeats", "online_pass", "row_key", "rows_of", "scale_segment", "svm_pass",
     "transpose", "transposed_dot",
 ]  # fmt: skip
 
@@ -43,6 +43,11 @@ def rows_of(indptr: Sequence[int], indices: Sequence[int], values: Sequence[floa
 def dot(rows: list[Row], W: Sequence[Sequence[float]]) -> Table:
     """Return X W."""
     return [[sum((v * W[j][c] for j, v in row), 0.0) for c in range(len(W[0]))] for row in rows]
+
+
+def has_repeats(rows: list[Row]) -> bool:
+    """Say whether some row has two entries in one column."""
+    return any(len({j for j, _ in row}) < len(row) for row in rows)
 
 
 def transposed_dot(rows: list[Row], R: Sequence[Sequence[float]], n_features: int) -> Table:

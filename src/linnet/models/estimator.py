@@ -20,7 +20,7 @@ from linnet.models import inputs
 from linnet.models.settings import whole
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid, log_softmax, sigmoid, softmax
-from linnet.solvers.report import OnPass, Weights
+from linnet.solvers.report import OnPass, Pass, Watch, Weights
 
 __all__ = ["DecisionModel", "Estimator", "LinearClassifier", "ProbabilityModel"]
 
@@ -83,11 +83,15 @@ class LinearClassifier(Estimator):
     """Whether fit_matrix takes a Matrix with a gain."""
     non_negative: ClassVar[bool] = False
     """Whether features must not be negative."""
+    sorts: ClassVar[bool] = True
+    """Whether the entries of sparse rows are sorted first, so that unsorted ones give the same last digits."""
 
     class_weight: Any = None
     threads: int = 1
     interrupted_: bool = False
     """Whether Ctrl-C ended the last fit, with the weights as they were."""
+    history_: list[Pass]
+    """The reports of all passes, where the model makes passes."""
 
     coef_: npt.NDArray[Any]  # (n_outputs, n_features)
     intercept_: Floats  # (n_outputs,)
@@ -120,6 +124,12 @@ class LinearClassifier(Estimator):
         self._keep(*self.fit_matrix(M, index, len(classes), sample_weight=weight, threads=threads))
         return self
 
+    def _recorded(self, on_pass: OnPass | None) -> OnPass:
+        """Return what a solver reports to: it writes history_, and passes the news on."""
+        watch = Watch(on_pass)
+        self.history_ = watch.history
+        return watch
+
     def _keep(self, W: npt.NDArray[Any], b: Floats) -> None:
         self.coef_ = W.T  # the transpose of a feature-major table: predicting needs no copy
         self.intercept_ = b
@@ -131,7 +141,7 @@ class LinearClassifier(Estimator):
         if not reset:
             self._check_fitted()
             inputs.check_names(names, getattr(self, "feature_names_in_", None), name)
-        M = inputs.as_matrix(X, name)
+        M = inputs.as_matrix(X, name, sort=self.sorts)
         if self.non_negative and (M.values < 0).any():
             raise DataError(f"Negative values in data passed to {name} (input X): it counts, so give counts or tf-idf")
         if reset:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet._kernels import sparse
 from linnet.errors import DataError
 from linnet.solvers.matrix import Matrix
 
@@ -32,8 +33,10 @@ Floats = npt.NDArray[np.float64]
 SHOWN_NAMES = 5
 
 
-def as_matrix(X: Any, model: str) -> Matrix:
+def as_matrix(X: Any, model: str, *, sort: bool = True) -> Matrix:
     """Return rows of numbers as a Matrix: float32 stays, everything else becomes float64.
+
+    Without sort, sparse rows may keep their entries in any order, as scikit-learn's vectorisers give them.
 
     >>> as_matrix([[0, 2], [1, 0]], "LinearSVM").values.tolist()
     [2.0, 1.0]
@@ -42,7 +45,7 @@ def as_matrix(X: Any, model: str) -> Matrix:
         return X
     if hasattr(X, "tocsr"):
         _check_shape(X.shape, model)
-        matrix = _from_sparse(X)
+        matrix = _from_sparse(X, sort)
     else:
         matrix = _from_dense(_numbers(X, model))
     if not np.isfinite(matrix.values).all():
@@ -93,10 +96,15 @@ def _from_dense(array: npt.NDArray[Any]) -> Matrix:
     return Matrix(indptr, columns.astype(np.int32), array[rows, columns].astype(kind), array.shape[1])
 
 
-def _from_sparse(X: Any) -> Matrix:
+def _from_sparse(X: Any, sort: bool) -> Matrix:
     _check_real(X.dtype, X)
     csr = X.tocsr()
-    if not csr.has_canonical_format:  # entries given twice are one entry, their sum
+    if not csr.has_canonical_format:
+        if not sort and not csr.has_sorted_indices:  # sorting costs more than counting
+            matrix = Matrix.from_scipy(csr)
+            if not sparse.has_repeats(matrix.indptr, matrix.indices, np.full(matrix.n_features, -1, np.int64)):
+                return matrix
+        # entries given twice are one entry, their sum
         csr = csr.copy()
         csr.sum_duplicates()
     return Matrix.from_scipy(csr)

@@ -30,6 +30,7 @@ from linnet.errors import DataError
 from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel, ProbabilityModel
 from linnet.models.inputs import seed_of
+from linnet.models.optimised import fit_logistic, optimiser_of
 from linnet.models.settings import above_zero, truth, whole
 from linnet.models.solving import Task, fit_sgd, solver_of
 from linnet.solvers.losses import Logistic, Loss, Softmax
@@ -37,6 +38,7 @@ from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import minimise
 from linnet.solvers.objective import Objective
 from linnet.solvers.online import SGD
+from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.report import OnPass, Pass, Weights, warn_unfinished
 
 __all__ = ["LogisticRegression"]
@@ -55,6 +57,9 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
     ``fit_intercept``. ``class_weight`` None, "balanced" or {label: factor}. ``random_state`` (sgd only). ``threads``
     (newton only) do not change the answer.
 
+    ``solver`` may also be an optimiser of :mod:`linnet.solvers`, such as ``Adam(rate=0.1)``, or its name, "adam": it
+    minimises the same, and has a tol of its own.
+
     >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
     >>> model.predict_proba([[1.5], [3.0]]).round(3).tolist()
     [[0.5, 0.5], [0.192, 0.808]]
@@ -68,7 +73,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         self,
         C: float = 1.0,
         *,
-        solver: str | SGD = "newton",
+        solver: str | SGD | Optimiser = "newton",
         tol: float = 1e-8,
         max_iter: int | None = None,
         fit_intercept: bool = True,
@@ -98,7 +103,10 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         """Fit to encoded rows."""
         if X.gain is not None:
             raise DataError("LogisticRegression takes plain features; a gain per class is for LinearSVM")
-        task = Task(X.explicit(), y, n_classes, sample_weight, threads, on_pass)
+        task = Task(X.explicit(), y, n_classes, sample_weight, threads, self._recorded(on_pass))
+        optimiser = optimiser_of(self.solver, PASSES)
+        if optimiser is not None:
+            return fit_logistic(self, task, optimiser)
         solver, sgd = solver_of(self.solver, PASSES)
         passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
         W, b = self._newton(task, passes) if sgd is None else self._take_steps(task, sgd, passes)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from linnet.errors import DataError
 from linnet.models.settings import one_of
+from linnet.solvers.descent import OPTIMISERS
 from linnet.solvers.distinct import distinct
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Run, descend
@@ -46,7 +47,7 @@ def solver_of(setting: Any, known: Iterable[str]) -> tuple[str, SGD | None]:
     """
     if isinstance(setting, SGD):
         return "sgd", setting
-    name = one_of("solver", setting, known)
+    name = one_of("solver", setting, dict.fromkeys([*known, *OPTIMISERS]))
     return name, SGD() if name == "sgd" else None
 
 

@@ -34,12 +34,14 @@ from linnet.errors import DataError
 from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
+from linnet.models.optimised import fit_svm, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Task, fit_sgd, solver_of
 from linnet.solvers import dual
 from linnet.solvers.distinct import distinct
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD
+from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.report import OnPass, Pass, Weights, warn_unfinished
 
 __all__ = ["LinearSVM"]
@@ -61,6 +63,9 @@ class LinearSVM(DecisionModel):
     ``intercept_scaling``. ``class_weight`` None, "balanced" or {label: factor}. ``cost`` (sgd only): cost[i][j] is the
     price of answering class j where class i is right, classes sorted; None charges 1 for every error.
     ``random_state``, ``threads``.
+
+    ``solver`` may also be an optimiser of :mod:`linnet.solvers`, such as ``LBFGS()``, or its name, "lbfgs": it minimises
+    what "dual" does with the squared hinge, and has a tol of its own.
 
     The order of the rows never matters, and a row given twice is a row of weight 2, exactly. Threads share out classes
     and do not change the answer.
@@ -92,7 +97,7 @@ class LinearSVM(DecisionModel):
         C: float = 1.0,
         *,
         loss: str | None = None,
-        solver: str | SGD = "dual",
+        solver: str | SGD | Optimiser = "dual",
         tol: float = 0.01,
         max_iter: int | None = None,
         fit_intercept: bool = True,
@@ -125,7 +130,10 @@ class LinearSVM(DecisionModel):
         on_pass: OnPass | None = None,
     ) -> Weights:
         """Fit to encoded rows. With X.gain the weights returned are folded: they apply to the values without it."""
-        task = Task(X, y, n_classes, sample_weight, threads, on_pass)
+        task = Task(X, y, n_classes, sample_weight, threads, self._recorded(on_pass))
+        optimiser = optimiser_of(self.solver, LOSSES)
+        if optimiser is not None:
+            return fit_svm(self, task, optimiser)
         solver, sgd = solver_of(self.solver, LOSSES)
         passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
         loss = LOSSES[solver][0] if self.loss is None else one_of("loss", self.loss, LOSSES["dual"])

@@ -33,7 +33,7 @@ class Pass:
     score: float | None = None
 
 
-OnPass: TypeAlias = Callable[[Pass, Callable[[], Any]], None]
+OnPass: TypeAlias = Callable[[Pass, Callable[[], Any]], Any]
 """Called after each pass with the report and a function that gives the weights so far."""
 
 
