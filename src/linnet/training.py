@@ -15,10 +15,11 @@ from linnet.decide import Calibration
 from linnet.errors import DataError
 from linnet.features.blocks import Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
-from linnet.features.counting import Counted, Seen, Slots, count, count_known, names_of, thread_count
+from linnet.features.counting import Counted, Slots, names_of, thread_count
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
+from linnet.features.sharing import Part, Texts
 from linnet.solvers.report import Pass
 
 if TYPE_CHECKING:
@@ -37,8 +38,12 @@ def train(
     dev: Any,
     sample_weight: npt.ArrayLike | None,
     on_event: Callable[[Event], None] | None,
+    part: Part | None = None,
 ) -> tuple[Artefact, History]:
-    """Fit and return the artefact and the history of passes and candidates."""
+    """Fit and return the artefact and the history of passes and candidates.
+
+    part is where the texts of X (without dev) are counted already; the result is the same without.
+    """
     cls, recipe, fixed = clf.recipe()
     threads = thread_count(clf.threads)
     log = _Log(on_event)
@@ -49,7 +54,8 @@ def train(
 
     blocks = recipe.features or default_blocks(pieces)
     log.stage(f"counting features {describe(blocks)}")
-    counted, min_df = _count(pieces, blocks, recipe, n_classes, threads)
+    texts = Texts(pieces) if part is None else part
+    counted, min_df = _count(texts, blocks, recipe, n_classes, threads)
     rows = counted.rows
 
     def make(settings: dict[str, Any]) -> Any:
@@ -80,7 +86,7 @@ def train(
     else:
         calibration = None
     card = _card(clf, X, recipe, blocks, min_df, classes, y_index, choice, calibration, len(final), dev_rows)
-    return _artefact(pieces, blocks, recipe, counted, classes, weights, W, b, clf.calibrate, card), log.history
+    return _artefact(texts.pieces, blocks, recipe, counted, classes, weights, W, b, clf.calibrate, card), log.history
 
 
 class _Log:
@@ -195,25 +201,18 @@ def _class_weighted(
     return np.asarray(base * per_class[y])
 
 
-def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
+def _count(texts: Texts | Part, blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
     """Count, then drop the columns that no setting would use; returns the cut-off for fold training parts too."""
-    counting = recipe.tf != "presence"
     n_outputs = 1 if n_classes == 2 else n_classes
-    none = np.zeros(0, np.uint64)
+    counted = texts.count(blocks, hash_bits=recipe.hash_bits, counting=recipe.tf != "presence", threads=threads)
     if recipe.hash_bits:
-        n = 1 << recipe.hash_bits
-        rows = count_known(
-            pieces, blocks, none, 64 - recipe.hash_bits, np.zeros(0, np.int32), n, counting=counting, threads=threads
-        )
-        empty = np.zeros(0, np.int32)
-        return Counted(rows, none, Seen(empty, empty, empty, empty.astype(np.uint8))), 1
-    counted = count(pieces, blocks, counting=counting, threads=threads)
+        return counted, 1
     rows = counted.rows
     min_df = recipe.min_df or (2 if rows.n_columns * n_outputs > LARGE_MODEL else 1)
 
     def names(columns: npt.NDArray[np.int64]) -> Names:
         seen = counted.seen.take(columns)
-        data, offsets = names_of(pieces, blocks, seen, counted.fingerprints[columns])
+        data, offsets = names_of(texts.pieces, blocks, seen, counted.fingerprints[columns])
         return Names(data, offsets[:-1], np.diff(offsets), seen.block)
 
     kept = kept_columns(rows, min_df=min_df, max_df=recipe.max_df, max_features=recipe.max_features, names=names)
