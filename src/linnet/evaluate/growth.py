@@ -1,0 +1,101 @@
+"""What more labels would bring: a power law through a learning curve, and how far it can be trusted.
+
+Accuracy grows with the number of training rows as a - b n^-c, quickly at first, then ever more slowly towards a. The
+law is fitted by least squares; leaving out one fold at a time (the jackknife) says how much its forecast shakes.
+
+>>> rows = np.array([100, 200, 400, 800, 1600])
+>>> law = fit_power_law(rows, 0.9 - 2.0 * rows**-0.5)
+>>> round(float(law.at(3200)), 4)
+0.8646
+
+Reference: Hestness et al., Deep Learning Scaling is Predictable, Empirically, 2017; Efron, The Jackknife, 1982.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.evaluate.intervals import Interval
+
+__all__ = ["Forecast", "PowerLaw", "fit_power_law", "forecast"]
+
+Floats = npt.NDArray[np.float64]
+
+SPEEDS = np.geomspace(0.05, 2.0, 120)
+LEAST_POINTS = 4
+LEAST_FOLDS = 3
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """a - b n^-c with b >= 0: what n training rows give."""
+
+    a: float
+    b: float
+    c: float
+
+    def at(self, n: npt.ArrayLike) -> Floats:
+        """Return the score that n rows are expected to give."""
+        return np.asarray(self.a - self.b * np.asarray(n, np.float64) ** -self.c)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What ``rows`` training rows would add to the score of those there are, with its 95 % interval."""
+
+    rows: int
+    gain: float
+    interval: Interval
+    law: PowerLaw
+
+
+def fit_power_law(rows: npt.ArrayLike, scores: npt.ArrayLike) -> PowerLaw:
+    """Fit a - b n^-c by least squares, with a <= 1 and b >= 0; c from 0.05 to 2, as close as the steps of a grid.
+
+    Given c the law is linear in a and b, so each c has its best a and b, and the best c is looked up.
+    """
+    n, y = np.asarray(rows, np.float64), np.asarray(scores, np.float64)
+    best, least = PowerLaw(float(y.mean()), 0.0, 1.0), float(np.sum((y - y.mean()) ** 2))
+    for c in SPEEDS:
+        x = n**-c
+        spread = x - x.mean()
+        b = max(0.0, -float(spread @ y) / float(spread @ spread))
+        a = float(y.mean()) + b * float(x.mean())
+        if a > 1.0:
+            a, b = 1.0, max(0.0, float(x @ (1.0 - y)) / float(x @ x))
+        error = float(np.sum((y - a + b * x) ** 2))
+        if error < least * (1 - 1e-9):
+            best, least = PowerLaw(a, b, float(c)), error
+    return best
+
+
+def forecast(
+    rows: npt.ArrayLike, right: npt.NDArray[np.int64], held: npt.NDArray[np.int64], factor: float = 2.0
+) -> Forecast | None:
+    """Say what factor times the rows would bring; None where that cannot be told: too few sizes or folds.
+
+    rows are the training rows of each size, the last one all of them; right, (sizes, folds), how many of the held-out
+    rows of a fold are right; held, (folds,), how many those are.
+    """
+    n = np.asarray(rows, np.float64)
+    folds = right.shape[1]
+    if len(n) < LEAST_POINTS or folds < LEAST_FOLDS:
+        return None
+    from scipy.special import stdtrit
+
+    target = factor * n[-1]
+
+    def gain(kept: npt.NDArray[np.bool_]) -> tuple[float, PowerLaw]:
+        law = fit_power_law(n, right[:, kept].sum(axis=1) / held[kept].sum())
+        return float(law.at(target) - law.at(n[-1])), law
+
+    whole, law = gain(np.ones(folds, dtype=bool))
+    without = np.array([gain(np.arange(folds) != k)[0] for k in range(folds)])
+    error = math.sqrt((folds - 1) / folds * float(np.sum((without - without.mean()) ** 2)))
+    half = float(stdtrit(folds - 1, 0.975)) * error
+    most = 1.0 - float(right[-1].sum() / held.sum())
+    return Forecast(round(target), whole, (max(0.0, whole - half), min(most, whole + half)), law)
