@@ -230,9 +230,27 @@ def _calibrated(
 
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
     """
-    c = Calibration.fit(best.scores, y[best.rows], n_classes, shifted=False)
+    scores, right = _finite(best.scores, y[best.rows])
+    c = Calibration.fit(scores, right, n_classes, shifted=False) if len(scores) else Calibration(1.0, 0 * b)
     W *= np.float32(c.scale)
     return W, c.scale * b, c
+
+
+def _finite(
+    scores: npt.NDArray[np.float64], y: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
+    """Leave out rows of a class that a fold had no row to learn from: naive Bayes gives it the score minus infinity.
+
+    The class stays next to impossible for the other rows of that fold.
+    """
+    if np.isfinite(scores).all():
+        return scores, y
+    own = scores[:, 0] if scores.shape[1] == 1 else scores[np.arange(len(y)), y]
+    kept = np.isfinite(own)
+    scores, y = scores[kept], y[kept]
+    known = np.isfinite(scores)
+    low = np.min(scores, axis=1, where=known, initial=0.0)
+    return np.where(known, scores, low[:, None] - 30.0), y
 
 
 def _artefact(

@@ -65,7 +65,7 @@ def compare(data: str | None, **options: Any) -> None:
     with _Fits(options["quiet"]) as progress:
         found = running.compare(
             rows, models=options["models"], folds=options["folds"], repeats=options["repeats"],
-            features=options["features"], curve={"best": True, "all": "all", None: False}[options["curve"]],
+            features=options["features"], curve=options["curve"] or False,
             seed=options["seed"], threads=options["threads"], on_event=progress,
         )  # fmt: skip
     _report(found, options["out"], options["json_"])
@@ -184,10 +184,10 @@ def _show(found: Any) -> None:
     from linnet.comparing.comparison import curve_cells
 
     console = Console(highlight=False)
-    for cells in (found.cells(), *map(curve_cells, found.curves)):
+    for cells in (found.cells(console.width), *map(curve_cells, found.curves)):
         table = Table(box=None, pad_edge=False)
         for k, name in enumerate(cells[0]):
-            table.add_column(name, justify="right" if k else "left", overflow="fold" if not k else "ellipsis")
+            table.add_column(name, justify="right" if k else "left", no_wrap=k > 0, overflow="fold")
         for row in cells[1:]:
             table.add_row(*map(Text, row), style="bold" if row[0] == found.recommended else None)
         console.print(table)

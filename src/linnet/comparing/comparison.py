@@ -183,14 +183,19 @@ class Comparison:
             })  # fmt: skip
         return rows
 
-    def cells(self) -> list[list[str]]:
-        """Return the table as it is printed, its head first."""
-        head = ["model", "accuracy", "95 % interval", "macro F1", "log loss", "train s", "predict MB/s", "size MB"]
-        return [head, *([
-            m.name, f"{m.accuracy:.4f}", f"[{m.accuracy_interval[0]:.4f}, {m.accuracy_interval[1]:.4f}]",
-            f"{m.macro_f1:.4f}", f"{m.log_loss:.4f}", f"{m.train_seconds:.3g}", f"{m.megabytes_per_second:.3g}",
-            f"{m.size / 1e6:.3g}",
-        ] for m in self.models)]  # fmt: skip
+    def cells(self, width: int = 1000) -> list[list[str]]:
+        """Return the table as it is printed, its head first; where it is wider than width, without what matters least."""
+        rows = [["model", "accuracy", "95 % interval", "macro F1", "log loss", "train s", "MB/s", "size MB"]]
+        for m in self.models:
+            low, high = m.accuracy_interval
+            rows.append([
+                m.name, f"{m.accuracy:.4f}", f"[{low:.4f}, {high:.4f}]", f"{m.macro_f1:.4f}", f"{m.log_loss:.4f}",
+                f"{m.train_seconds:.3g}", f"{m.megabytes_per_second:.3g}", f"{m.size / 1e6:.3g}",
+            ])  # fmt: skip
+        for column in (4, 3):
+            if sum(max(map(len, cells)) + 2 for cells in zip(*rows, strict=True)) - 2 > width:
+                rows = [row[:column] + row[column + 1 :] for row in rows]
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for JSON.
@@ -221,10 +226,10 @@ class Comparison:
 
     def to_text(self, width: int = 100) -> str:
         """Return the table, what was left out, the curves, and the words."""
-        parts = [aligned(self.cells(), width)]
+        parts = [aligned(self.cells(width), 1000)]
         if self.skipped:
             parts.append([f"{name} was left out: {reason}" for name, reason in self.skipped.items()])
-        parts += [aligned(curve_cells(curve), width) for curve in self.curves]
+        parts += [aligned(curve_cells(curve), 1000) for curve in self.curves]
         parts += [[f"note: {note}" for note in self.notes], list(self.words)]
         return "\n\n".join("\n".join(part) for part in parts if part)
 

@@ -65,8 +65,8 @@ def compare(
     1.0
     """
     specs = as_specs(models, features=features, seed=seed, threads=threads)
-    if curve not in (False, True, "all"):
-        raise LinnetError(f"curve must be False, True or 'all', got {curve!r}")
+    if curve not in (False, True, "best", "all"):
+        raise LinnetError(f"curve must be True (the best model), 'all' or False, got {curve!r}")
     rows = Labelled.of(_dataset(data, y))
     n_folds = (10 if len(rows.codes) < FEW_ROWS else 5) if folds is None else folds
     if folds is None:

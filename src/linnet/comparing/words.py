@@ -57,7 +57,7 @@ def of_comparison(found: Comparison) -> list[str]:
         lines.append(_sensitivity(found, alike))
     label, share = found.baseline
     low = best.accuracy_interval[0]
-    always = f"always answering '{label}' is right on {share:.1%} of the rows"
+    always = f"always answering '{label}' is right on {100 * share:.1f} % of the rows"
     lines.append(
         f"For scale: {always}."
         if low > share

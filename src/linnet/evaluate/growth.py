@@ -59,18 +59,17 @@ def fit_power_law(rows: npt.ArrayLike, scores: npt.ArrayLike) -> PowerLaw:
     Given c the law is linear in a and b, so each c has its best a and b, and the best c is looked up.
     """
     n, y = np.asarray(rows, np.float64), np.asarray(scores, np.float64)
-    best, least = PowerLaw(float(y.mean()), 0.0, 1.0), float(np.sum((y - y.mean()) ** 2))
-    for c in SPEEDS:
-        x = n**-c
-        spread = x - x.mean()
-        b = max(0.0, -float(spread @ y) / float(spread @ spread))
-        a = float(y.mean()) + b * float(x.mean())
-        if a > 1.0:
-            a, b = 1.0, max(0.0, float(x @ (1.0 - y)) / float(x @ x))
-        error = float(np.sum((y - a + b * x) ** 2))
-        if error < least * (1 - 1e-9):
-            best, least = PowerLaw(a, b, float(c)), error
-    return best
+    x = n[None, :] ** -SPEEDS[:, None]  # (speeds, sizes)
+    spread = x - x.mean(axis=1, keepdims=True)
+    b = np.maximum(0.0, -(spread @ y) / (spread**2).sum(axis=1))
+    a = y.mean() + b * x.mean(axis=1)
+    b = np.where(a > 1.0, np.maximum(0.0, x @ (1.0 - y)) / (x**2).sum(axis=1), b)
+    a = np.minimum(a, 1.0)
+    errors = ((y - a[:, None] + b[:, None] * x) ** 2).sum(axis=1)
+    k = int(errors.argmin())
+    if errors[k] > float(np.sum((y - y.mean()) ** 2)) - 1e-15:  # no better than a flat line
+        return PowerLaw(float(y.mean()), 0.0, 1.0)
+    return PowerLaw(float(a[k]), float(b[k]), float(SPEEDS[k]))
 
 
 def forecast(
