@@ -288,7 +288,9 @@ def test_unusable_data():
 def test_rare_labels_are_said_and_counted_as_errors():
     """A label with one row cannot be learned where it is held out: it is an error, not a crash."""
     texts, labels = TRAIN.text.to_pylist()[:60], TRAIN.label_list()[:60]
-    found = compare([*texts, "odd one", "few one", "few two"], [*labels, "odd", "few", "few"], features="words:1", folds=5)
+    found = compare(
+        [*texts, "odd one", "few one", "few two"], [*labels, "odd", "few", "few"], features="words:1", folds=5
+    )
     assert not found.skipped
     assert found.classes == ("few", "negative", "odd", "positive")
     assert any("'few' 2" in note and "'odd' 1" in note and "one row" in note for note in found.notes)
