@@ -52,6 +52,12 @@ def test_mcnemar_reference_values():
     assert few.p == pytest.approx(2 * (1 + 7) / 2**7)
 
 
+def test_exact_mcnemar_of_many_rows():
+    for only_a, only_b in ((480, 521), (520, 520), (700, 301), (5000, 5300)):
+        expected = stats.binomtest(only_a, only_a + only_b, 0.5).pvalue
+        assert mcnemar(*rows(5, only_a, only_b, 3), exact=True).p == pytest.approx(expected, rel=1e-9)
+
+
 def test_which_mcnemar_depends_on_the_rows_that_differ():
     assert mcnemar(*rows(1000, 12, 12, 0)).test == "McNemar, exact"
     assert mcnemar(*rows(1000, 13, 12, 0)).test == "McNemar, chi-square"

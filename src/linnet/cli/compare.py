@@ -134,7 +134,7 @@ def _duration(seconds: float) -> str:
     """Write a time left.
 
     >>> _duration(3.2), _duration(75), _duration(7300)
-    ('3 s', '1 min 15 s', '2 h 2 min')
+    ('3 s', '1 min 15 s', '2 h 1 min')
     """
     whole = round(seconds)
     if whole < 60:

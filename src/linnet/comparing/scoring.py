@@ -24,7 +24,7 @@ def score(name: str, answers: Sequence[Answers], rows: Labelled, folds: int) -> 
         found.append(evaluate(rows.codes[held], predicted, range(len(rows.classes))))
         losses.append(-float(np.mean(np.concatenate([a.log_p for a in one]))))
     size = sum(float(rows.shared.sizes[a.held].sum()) for a in answers)
-    chosen = Counter(tuple(a.settings.items()) for a in answers)
+    chosen = Counter(repr(a.settings) for a in answers).most_common(1)[0][0]
     return ModelScores(
         name,
         float(np.mean([e.accuracy for e in found])),
@@ -37,7 +37,7 @@ def score(name: str, answers: Sequence[Answers], rows: Labelled, folds: int) -> 
         float(np.mean([a.predict_seconds for a in answers])),
         size / 1e6 / max(1e-9, sum(a.predict_seconds for a in answers)),
         next((a.size for a in answers if a.size is not None), 0),
-        dict(chosen.most_common(1)[0][0]),
+        next(a.settings for a in answers if repr(a.settings) == chosen),
     )
 
 
