@@ -91,7 +91,7 @@ def _coin_tail(k: int, n: int) -> float:
     0.109375
     """
     if n <= 1000:  # exact
-        return sum(math.comb(n, heads) for heads in range(k + 1)) / 2**n
+        return float(sum(math.comb(n, heads) for heads in range(k + 1)) / 2**n)
     from scipy.special import bdtr
 
     return float(bdtr(k, n, 0.5))
