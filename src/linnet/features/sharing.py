@@ -42,6 +42,9 @@ class Texts:
 
     pieces: list[Piece]
 
+    def __len__(self) -> int:
+        return sum(map(len, self.pieces))
+
     def count(
         self, blocks: Blocks, *, hash_bits: int | None = None, counting: bool = False, threads: int | None = None
     ) -> Counted:
@@ -87,6 +90,9 @@ class Part:
     shared: Shared
     rows: Indices
     saved: float = field(default=0.0, init=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     @property
     def pieces(self) -> list[Piece]:
