@@ -231,7 +231,11 @@ def _calibrated(
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
     """
     scores, right = _finite(best.scores, y[best.rows])
-    c = Calibration.fit(scores, right, n_classes, shifted=False) if len(scores) else Calibration(1.0, 0 * b)
+    c = (
+        Calibration.fit(scores, right, n_classes, shifted=False)
+        if len(scores)
+        else Calibration(1.0, np.zeros(best.scores.shape[1]))
+    )
     W *= np.float32(c.scale)
     return W, c.scale * b, c
 
