@@ -28,9 +28,7 @@ from linnet.errors import DataError, LinnetError
 from linnet.evaluate import PairedTest
 from linnet.evaluate.growth import fit_power_law, forecast
 from linnet.features import sharing
-from linnet.features.blocks import parse as blocks
 from linnet.models import MODELS
-from linnet.training import train
 
 TRAIN = load("reviews")[0]
 DATA_DIR = os.environ.get("LINNET_DATA", "/work/shared/data")
@@ -82,44 +80,6 @@ def test_repeats_and_seeds_draw_other_folds():
 
 
 # ---- shared counting
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"model": "svm"},
-        {"model": "nb", "tf": "count", "features": "words:1-2"},
-        {"model": "logistic", "features": "words:1", "hash_bits": 10},
-        {"model": "svm", "features": "words:1-2+chars:2-3", "max_features": 300, "min_df": 2},
-    ],
-)
-@pytest.mark.parametrize("threads", [1, 2])
-def test_shared_counting_gives_the_same_model_to_the_byte(given, threads, tmp_path):
-    shared = sharing.Shared(TRAIN.text)
-    shared.counted(blocks("words:1-2"), None, False, threads)  # counted before, without counts
-    clf = TextClassifier(**given, threads=threads)
-    for k, (fit_on, _) in enumerate(fold_indices(Labelled.of(TRAIN).codes, 3, 2)):
-        data = TRAIN.take(fit_on)
-        train(clf, data, None, None, None, None)[0].save(tmp_path / f"alone{k}")
-        train(clf, data, None, None, None, None, shared.part(fit_on))[0].save(tmp_path / f"shared{k}")
-        assert (tmp_path / f"alone{k}").read_bytes() == (tmp_path / f"shared{k}").read_bytes()
-
-
-def test_shared_counting_of_odd_texts():
-    """Empty rows, rows with no feature of the others, rows in any order."""
-    texts = ["", "a b a", "ß ẞ", "b", "", "a\u00df as", "c c c"]
-    shared = sharing.Shared(texts)
-    for rows in ([0], [6, 1, 3], [2, 5], [4, 0], list(range(7))):
-        for counting in (False, True):
-            found = shared.part(np.array(rows)).count(blocks("words:1-2+chars:1-2"), counting=counting)
-            alone = sharing.Texts(sharing.pieces_of([texts[k] for k in rows])).count(
-                blocks("words:1-2+chars:1-2"), counting=counting
-            )
-            assert np.array_equal(found.rows.indices, alone.rows.indices)
-            assert np.array_equal(found.rows.indptr, alone.rows.indptr)
-            assert np.array_equal(found.rows.counts, alone.rows.counts)
-            assert np.array_equal(found.fingerprints, alone.fingerprints)
-            assert found.rows.n_columns == alone.rows.n_columns
 
 
 def test_features_are_counted_once_for_all_models_and_folds(monkeypatch):

@@ -22,7 +22,6 @@ import numpy.typing as npt
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import Piece, pieces_of
 from linnet.features.counting import Counted, Seen, count, count_known
-from linnet.features.rows import Rows
 
 __all__ = ["Part", "Shared", "Texts", "count_hashed"]
 
@@ -105,27 +104,13 @@ class Part:
         """Take the documents from the count of all of them."""
         began = time.perf_counter()
         whole, seconds = self.shared.counted(blocks, hash_bits, counting, threads)
-        rows = whole.rows.take(self.rows)
-        if not counting and len(rows.counts):
-            rows = replace(rows, counts=np.zeros(0, np.int32))
-        if not hash_bits:
-            columns, numbers = _first_sight(rows)
-            whole = Counted(rows.keep(numbers), whole.fingerprints[columns], whole.seen.take(columns))
+        every = whole.rows if counting else replace(whole.rows, counts=np.zeros(0, np.int32))
+        if hash_bits:
+            whole = replace(whole, rows=every.take(self.rows))
         else:
-            whole = replace(whole, rows=rows)
+            rows, columns = every.take_seen(self.rows)
+            whole = Counted(rows, whole.fingerprints[columns], whole.seen.take(columns))
         sizes = self.shared.sizes
         share = float(sizes[self.rows].sum()) / max(1.0, float(sizes.sum()))
         self.saved += seconds * share - (time.perf_counter() - began)
         return whole
-
-
-def _first_sight(rows: Rows) -> tuple[Indices, npt.NDArray[np.int32]]:
-    """Return the columns that occur, in the order of first sight, and the new number of every column (-1: none)."""
-    first = np.full(rows.n_columns, -1, dtype=np.int64)
-    n = len(rows.indices)
-    first[rows.indices[::-1]] = np.arange(n - 1, -1, -1)  # of several values for one place the last stays
-    present = np.flatnonzero(first >= 0)
-    columns = present[np.argsort(first[present], kind="stable")]
-    numbers = np.full(rows.n_columns, -1, dtype=np.int32)
-    numbers[columns] = np.arange(len(columns), dtype=np.int32)
-    return columns, numbers
