@@ -260,6 +260,13 @@ def test_rare_labels_are_said_and_counted_as_errors():
     assert small.folds == 4  # as many as there are rows
 
 
+def test_texts_that_are_there_twice_are_said():
+    texts, labels = TRAIN.text.to_pylist()[:100], TRAIN.label_list()[:100]
+    found = compare([*texts, *texts[:20]], [*labels, *labels[:20]], models="nb", features="words:1", folds=3)
+    assert any(note.startswith("20 rows repeat a text") for note in found.notes)
+    assert not compare(texts, labels, models="nb", features="words:1", folds=3).notes
+
+
 def test_few_rows_get_ten_folds():
     assert compare(TRAIN.take(range(100)), models="nb", features="words:1").folds == 10
 
@@ -310,8 +317,20 @@ def test_interrupt_keeps_whole_folds(after, folds, names):
     for m in found.models:
         same = next(other for other in full.models if other.name == m.name)
         assert m.fold_accuracy == same.fold_accuracy[:folds]
+    assert found.rows_judged == sum(len(held) for _, held in fold_indices(Labelled.of(TRAIN).codes, 0, 4)[:folds])
     if names == {"svm"}:
         assert "interrupted" in found.skipped["nb"]
+
+
+def test_interrupt_in_the_repeats():
+    """A repeat that is not whole is left out; without a whole one, rows decide."""
+    given = {"models": "svm,nb", "features": "words:1", "folds": 3, "repeats": 3}
+    one = compare(TRAIN, **given, on_event=Stop(2 * 3 + 3))
+    assert (one.folds_done, one.rows_judged) == (3, 552)
+    assert any("McNemar on the same 552" in line for line in one.words)
+    two = compare(TRAIN, **given, on_event=Stop(2 * 6 + 1))
+    assert two.folds_done == 6
+    assert any("over 6 folds" in line for line in two.words)
 
 
 class Presses(MODELS["nb"]):
@@ -434,7 +453,7 @@ def made(models, p_values, repeats=1, **more):
         for m, p in zip(models[1:], p_values, strict=True)
     )
     return Comparison(
-        "f.csv", 2000, ("a", "b"), 5, repeats, 5 * repeats, 0, ("a", 0.5), tuple(models), pairs, {}, **more
+        "f.csv", 2000, 2000, ("a", "b"), 5, repeats, 5 * repeats, 0, ("a", 0.5), tuple(models), pairs, {}, **more
     )
 
 
@@ -473,7 +492,7 @@ def test_outcome_as_text_html_and_json(found):
     assert found.words[-1] in text
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
     assert list(found.to_dict()) == [
-        "source", "rows", "classes", "folds", "repeats", "folds_done", "finished", "seed", "baseline", "models", "pairs",
+        "source", "rows", "rows_judged", "classes", "folds", "repeats", "folds_done", "finished", "seed", "baseline", "models", "pairs",
         "skipped", "curves", "notes", "best", "recommended", "words",
     ]  # fmt: skip
     assert [row["model"] for row in found.table] == [m.name for m in found.models]

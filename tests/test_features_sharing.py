@@ -15,6 +15,7 @@ from linnet.features.blocks import parse as blocks
 from linnet.features.buffers import pieces_of
 from linnet.features.rows import Rows
 from linnet.features.sharing import Shared, Texts
+from linnet.models import MODELS
 from linnet.training import train
 
 TRAIN = load("reviews")[0]
@@ -96,3 +97,12 @@ def test_shared_counting_of_odd_texts():
             assert np.array_equal(found.rows.counts, alone.rows.counts)
             assert np.array_equal(found.fingerprints, alone.fingerprints)
             assert found.rows.n_columns == alone.rows.n_columns
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_is_the_same_with_shared_counts(name, tmp_path):
+    shared, rows = Shared(TRAIN.text), np.arange(0, len(TRAIN), 3)
+    clf = TextClassifier(name)
+    train(clf, TRAIN.take(rows), None, None, None, None)[0].save(tmp_path / "alone")
+    train(clf, TRAIN.take(rows), None, None, None, None, shared.part(rows))[0].save(tmp_path / "shared")
+    assert (tmp_path / "alone").read_bytes() == (tmp_path / "shared").read_bytes()

@@ -142,6 +142,7 @@ class Comparison:
 
     source: str
     rows: int
+    rows_judged: int  # those held out in a finished fold: all of them, but for Ctrl-C
     classes: tuple[str, ...]
     folds: int
     repeats: int
@@ -200,13 +201,14 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for JSON.
 
-        Keys: source, rows, classes, folds, repeats, folds_done, finished, seed, baseline (label, accuracy), models (a
-        list, best first), pairs, skipped (a list of model, reason), curves, notes, best, recommended, words.
+        Keys: source, rows, rows_judged, classes, folds, repeats, folds_done, finished, seed, baseline (label, accuracy),
+        models (a list, best first), pairs, skipped (a list of model, reason), curves, notes, best, recommended, words.
         """
         label, accuracy = self.baseline
         return {
             "source": self.source,
             "rows": self.rows,
+            "rows_judged": self.rows_judged,
             "classes": list(self.classes),
             "folds": self.folds,
             "repeats": self.repeats,

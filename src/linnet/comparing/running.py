@@ -26,6 +26,7 @@ __all__ = ["compare"]
 FEW_ROWS = 500  # below this, ten folds: five would leave too few rows to learn from
 HALVINGS = 4  # a learning curve goes down to a sixteenth
 LEAST_ROWS = 10  # of which no fewer are tried
+MANY_TWICE = 0.01  # share of rows with a text that was there before: above this it is said
 
 Indices = npt.NDArray[np.int64]
 Folds = list[tuple[Indices, Indices]]
@@ -82,10 +83,11 @@ def compare(
         names = [m.name for m in scores] if curve == "all" else [scores[0].name] if curve else []
         curves = tuple(run.curve(name, answers[name][:n_folds], seed) for name in names)
     done = len(answers[scores[0].name])
+    judged = sum(len(a.held) for a in answers[scores[0].name][:n_folds])
     share_of = np.bincount(rows.codes) / len(rows.codes)
     top = int(share_of.argmax())
     return Comparison(
-        rows.data.source, len(rows.codes), rows.classes, n_folds, repeats, done, seed,
+        rows.data.source, len(rows.codes), judged, rows.classes, n_folds, repeats, done, seed,
         (rows.classes[top], float(share_of[top])), tuple(scores),
         pairs_of(scores, answers, rows, n_folds, repeats if done > n_folds else 1, seed), run.skipped, curves,
         tuple(_notes(rows, n_folds, run.stopped)), not run.stopped,
@@ -114,6 +116,12 @@ def _notes(rows: Labelled, folds: int, stopped: bool) -> list[str]:
         )
         notes.append(
             f"labels with fewer rows than the {folds} folds: {named}; some folds hold none of them out.{alone}"
+        )
+    twice = len(rows.codes) - len(rows.data.text.unique())
+    if twice > MANY_TWICE * len(rows.codes):
+        notes.append(
+            f"{twice:,} rows repeat a text that is there already; where the two are in different folds the scores are "
+            "too good"
         )
     if stopped:
         notes.append("interrupted: only what was finished is shown")

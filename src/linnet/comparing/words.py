@@ -53,7 +53,7 @@ def of_comparison(found: Comparison) -> list[str]:
     if lines:
         lines.append(_test(found))
     alike = [pair for pair in _with_best(found) if not pair.differ]
-    if alike and found.repeats == 1:
+    if alike and _by_rows(found):
         lines.append(_sensitivity(found, alike))
     label, share = found.baseline
     low = best.accuracy_interval[0]
@@ -80,23 +80,24 @@ def _against_best(pair: Pair) -> str:
     return f"{pair.better} and {pair.other} do not differ ({p_text(pair.p)}; {points(pair.difference)} apart)."
 
 
+def _by_rows(found: Comparison) -> bool:
+    """Say whether rows decided, not folds."""
+    return bool(found.pairs) and found.pairs[0].test.test.startswith("McNemar")
+
+
 def _test(found: Comparison) -> str:
-    if found.repeats > 1:
-        name = f"corrected repeated k-fold t-test (Nadeau and Bengio) over {found.folds_done} folds"
+    if _by_rows(found):
+        name = f"McNemar on the same {found.rows_judged:,} held-out rows"
     else:
-        name = f"McNemar on the same {_judged(found):,} held-out rows"
+        name = f"corrected repeated k-fold t-test (Nadeau and Bengio) over {found.folds_done} folds"
     many = len(found.pairs)
     raised = f"; p-values raised for {many} pairs (Holm)" if many > 1 else ""
     return f"Test: {name}{raised}."
 
 
-def _judged(found: Comparison) -> int:
-    return found.rows if found.finished else round(found.rows * found.folds_done / found.folds)
-
-
 def _sensitivity(found: Comparison, alike: list[Pair]) -> str:
     """Say which difference would have been seen four times in five, from how often the models disagree."""
-    n = _judged(found)
+    n = found.rows_judged
     z = NormalDist().inv_cdf(1 - 0.025 / len(found.pairs)) + NormalDist().inv_cdf(0.8)
     seen = z * math.sqrt(max(1.0, median(pair.discordant for pair in alike))) / n
     return f"Not to differ is not to be equal: {n:,} rows tell such models apart from about {points(seen)} on."
