@@ -67,6 +67,7 @@ def linnet(debug: bool) -> None:
 
     \b
     linnet demo                          the whole story on built-in data
+    linnet compare reviews.csv           every model on the same folds, and which to take
     linnet train reviews.csv             split, choose settings, fit, test, save reviews.linnet
     linnet predict reviews.linnet new.csv --proba
     linnet explain reviews.linnet "not bad at all"

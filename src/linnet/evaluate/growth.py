@@ -1,12 +1,13 @@
 """What more labels would bring: a power law through a learning curve, and how far it can be trusted.
 
 Accuracy grows with the number of training rows as a - b n^-c, quickly at first, then ever more slowly towards a. The
-law is fitted by least squares; leaving out one fold at a time (the jackknife) says how much its forecast shakes.
+law is fitted by least squares; leaving out one fold at a time (the jackknife), and trusting small sizes more or less,
+says how much its forecast shakes.
 
 >>> rows = np.array([100, 200, 400, 800, 1600])
 >>> law = fit_power_law(rows, 0.9 - 2.0 * rows**-0.5)
->>> round(float(law.at(3200)), 4)
-0.8649
+>>> round(float(law.at(3200)), 3)  # 0.9 - 2 / sqrt(3200) = 0.86464
+0.865
 
 Reference: Hestness et al., Deep Learning Scaling is Predictable, Empirically, 2017; Efron, The Jackknife, 1982.
 """
@@ -53,22 +54,26 @@ class Forecast:
     law: PowerLaw
 
 
-def fit_power_law(rows: npt.ArrayLike, scores: npt.ArrayLike) -> PowerLaw:
+def fit_power_law(rows: npt.ArrayLike, scores: npt.ArrayLike, trust: float = 1.0) -> PowerLaw:
     """Fit a - b n^-c by least squares, with a <= 1 and b >= 0; c from 0.05 to 2, as close as the steps of a grid.
 
+    A size counts by n^trust: the law holds for many rows better than for few, and what is asked is how it goes on.
     Given c the law is linear in a and b, so each c has its best a and b, and the best c is looked up.
     """
     n, y = np.asarray(rows, np.float64), np.asarray(scores, np.float64)
+    w = n**trust / np.sum(n**trust)
     x = n[None, :] ** -SPEEDS[:, None]  # (speeds, sizes)
-    spread = x - x.mean(axis=1, keepdims=True)
-    b = np.maximum(0.0, -(spread @ y) / (spread**2).sum(axis=1))
-    a = y.mean() + b * x.mean(axis=1)
-    b = np.where(a > 1.0, np.maximum(0.0, x @ (1.0 - y)) / (x**2).sum(axis=1), b)
+    mean = x @ w
+    spread = x - mean[:, None]
+    b = np.maximum(0.0, -(spread @ (w * y)) / (spread**2 @ w))
+    a = w @ y + b * mean
+    b = np.where(a > 1.0, np.maximum(0.0, x @ (w * (1.0 - y))) / (x**2 @ w), b)
     a = np.minimum(a, 1.0)
-    errors = ((y - a[:, None] + b[:, None] * x) ** 2).sum(axis=1)
+    errors = (y - a[:, None] + b[:, None] * x) ** 2 @ w
     k = int(errors.argmin())
-    if errors[k] > float(np.sum((y - y.mean()) ** 2)) - 1e-15:  # no better than a flat line
-        return PowerLaw(float(y.mean()), 0.0, 1.0)
+    level = float(w @ y)
+    if errors[k] > float(w @ (y - level) ** 2) - 1e-15:  # no better than a flat line
+        return PowerLaw(level, 0.0, 1.0)
     return PowerLaw(float(a[k]), float(b[k]), float(SPEEDS[k]))
 
 
@@ -78,7 +83,9 @@ def forecast(
     """Say what factor times the rows would bring; None where that cannot be told: too few sizes or folds.
 
     rows are the training rows of each size, the last one all of them; right, (sizes, folds), how many of the held-out
-    rows of a fold are right; held, (folds,), how many those are.
+    rows of a fold are right; held, (folds,), how many those are. The interval adds up two doubts: what leaving out a
+    fold changes, and what it changes to count all sizes alike or the large ones even more, for the law is only a law of
+    thumb.
     """
     n = np.asarray(rows, np.float64)
     folds = right.shape[1]
@@ -88,13 +95,15 @@ def forecast(
 
     target = factor * n[-1]
 
-    def gain(kept: npt.NDArray[np.bool_]) -> tuple[float, PowerLaw]:
-        law = fit_power_law(n, right[:, kept].sum(axis=1) / held[kept].sum())
+    def gain(kept: npt.NDArray[np.bool_], trust: float = 1.0) -> tuple[float, PowerLaw]:
+        law = fit_power_law(n, right[:, kept].sum(axis=1) / held[kept].sum(), trust)
         return float(law.at(target) - law.at(n[-1])), law
 
-    whole, law = gain(np.ones(folds, dtype=bool))
+    every = np.ones(folds, dtype=bool)
+    whole, law = gain(every)
     without = np.array([gain(np.arange(folds) != k)[0] for k in range(folds)])
-    error = math.sqrt((folds - 1) / folds * float(np.sum((without - without.mean()) ** 2)))
-    half = float(stdtrit(folds - 1, 0.975)) * error
+    noise = math.sqrt((folds - 1) / folds * float(np.sum((without - without.mean()) ** 2)))
+    misfit = max(abs(gain(every, trust)[0] - whole) for trust in (0.0, 2.0))
+    half = math.hypot(float(stdtrit(folds - 1, 0.975)) * noise, misfit)
     most = 1.0 - float(right[-1].sum() / held.sum())
     return Forecast(round(target), whole, (max(0.0, whole - half), min(most, whole + half)), law)
