@@ -61,6 +61,9 @@ def test_every_row_is_held_out_once_a_repeat(codes, folds, repeats, seed):
     for k in range(repeats):
         part = pairs[k * folds : (k + 1) * folds]
         assert sorted(np.concatenate([held for _, held in part]).tolist()) == list(range(len(codes)))
+        sizes = [len(held) for _, held in part]
+        assert min(sizes) >= 1
+        assert max(sizes) - min(sizes) <= 1
         for fit_on, held in part:
             assert sorted([*fit_on.tolist(), *held.tolist()]) == list(range(len(codes)))
         for c in np.unique(codes):

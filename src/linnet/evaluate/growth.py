@@ -46,7 +46,7 @@ class PowerLaw:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What ``rows`` training rows would add to the score of those there are, with its 95 % interval."""
+    """What ``rows`` training rows would add to the score of those there are, with a rough 95 % interval."""
 
     rows: int
     gain: float
