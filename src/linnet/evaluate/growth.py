@@ -46,7 +46,7 @@ class PowerLaw:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What ``rows`` training rows would add to the score of those there are, with a rough 95 % interval."""
+    """What ``rows`` training rows would add to the score of those there are, with a rough interval."""
 
     rows: int
     gain: float
@@ -83,9 +83,9 @@ def forecast(
     """Say what factor times the rows would bring; None where that cannot be told: too few sizes or folds.
 
     rows are the training rows of each size, the last one all of them; right, (sizes, folds), how many of the held-out
-    rows of a fold are right; held, (folds,), how many those are. The interval adds up two doubts: what leaving out a
-    fold changes, and what it changes to count all sizes alike or the large ones even more, for the law is only a law of
-    thumb.
+    rows of a fold are right; held, (folds,), how many those are. The interval is for the gain as it would be measured on
+    the rows then at hand, and adds up three doubts: what leaving out a fold changes; what it changes to count all sizes
+    alike, or the large ones even more, for the law is only a law of thumb; and the luck of which rows come in.
     """
     n = np.asarray(rows, np.float64)
     folds = right.shape[1]
@@ -104,6 +104,7 @@ def forecast(
     without = np.array([gain(np.arange(folds) != k)[0] for k in range(folds)])
     noise = math.sqrt((folds - 1) / folds * float(np.sum((without - without.mean()) ** 2)))
     misfit = max(abs(gain(every, trust)[0] - whole) for trust in (0.0, 2.0))
-    half = math.hypot(float(stdtrit(folds - 1, 0.975)) * noise, misfit)
     most = 1.0 - float(right[-1].sum() / held.sum())
+    luck = math.sqrt(most * (1.0 - most) / float(held.sum()) * (1 - 1 / factor))
+    half = math.hypot(float(stdtrit(folds - 1, 0.975)) * noise, misfit, 1.96 * luck)
     return Forecast(round(target), whole, (max(0.0, whole - half), min(most, whole + half)), law)
