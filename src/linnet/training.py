@@ -18,11 +18,12 @@ from linnet.errors import DataError
 from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
 from linnet.features.computed import ComputedBlocks, compute, split
-from linnet.features.counting import Counted, Seen, Slots, count, count_known, names_of, thread_count
+from linnet.features.counting import Counted, Seen, Slots, names_of, thread_count
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
 from linnet.features.rows import Rows
+from linnet.features.sharing import Part, Texts
 from linnet.solvers.head import Head, finish, scaled
 from linnet.solvers.report import Pass
 
@@ -42,8 +43,12 @@ def train(
     dev: Any,
     sample_weight: npt.ArrayLike | None,
     on_event: Callable[[Event], None] | None,
+    part: Part | None = None,
 ) -> tuple[Artefact, History]:
-    """Fit and return the artefact and the history of passes and candidates."""
+    """Fit and return the artefact and the history of passes and candidates.
+
+    part is where the texts of X (without dev) are counted already; the result is the same without.
+    """
     cls, recipe, fixed = clf.recipe()
     threads = thread_count(clf.threads)
     log = _Log(on_event)
@@ -57,7 +62,8 @@ def train(
     features = recipe.features or default_blocks(pieces)
     blocks, computed = split(features)
     log.stage(f"counting features {describe(features)}")
-    counted, min_df = _count(pieces, blocks, recipe, n_classes, threads)
+    texts = Texts(pieces) if part is None else part
+    counted, min_df = _count(texts, blocks, recipe, n_classes, threads)
     if computed:
         counted = _with_computed(counted, computed, pieces)
     rows = counted.rows
@@ -95,7 +101,7 @@ def train(
         calibration = None
     card = _card(clf, X, recipe, features, min_df, classes, y_index, choice, calibration, len(final), dev_rows)
     n = rows.n_columns
-    model = _artefact(pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
+    model = _artefact(texts.pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
     return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
 
 
@@ -242,27 +248,20 @@ def _class_weighted(
     return np.asarray(base * per_class[y])
 
 
-def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
+def _count(texts: Texts | Part, blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
     """Count, then drop the columns that no setting would use; returns the cut-off for fold training parts too."""
     if not blocks:
-        return _nothing_counted(sum(map(len, pieces))), 1
-    counting = recipe.tf != "presence"
+        return _nothing_counted(len(texts)), 1
     n_outputs = 1 if n_classes == 2 else n_classes
-    none = np.zeros(0, np.uint64)
+    counted = texts.count(blocks, hash_bits=recipe.hash_bits, counting=recipe.tf != "presence", threads=threads)
     if recipe.hash_bits:
-        n = 1 << recipe.hash_bits
-        rows = count_known(
-            pieces, blocks, none, 64 - recipe.hash_bits, np.zeros(0, np.int32), n, counting=counting, threads=threads
-        )
-        empty = np.zeros(0, np.int32)
-        return Counted(rows, none, Seen(empty, empty, empty, empty.astype(np.uint8))), 1
-    counted = count(pieces, blocks, counting=counting, threads=threads)
+        return counted, 1
     rows = counted.rows
     min_df = recipe.min_df or (2 if rows.n_columns * n_outputs > LARGE_MODEL else 1)
 
     def names(columns: npt.NDArray[np.int64]) -> Names:
         seen = counted.seen.take(columns)
-        data, offsets = names_of(pieces, blocks, seen, counted.fingerprints[columns])
+        data, offsets = names_of(texts.pieces, blocks, seen, counted.fingerprints[columns])
         return Names(data, offsets[:-1], np.diff(offsets), seen.block)
 
     kept = kept_columns(rows, min_df=min_df, max_df=recipe.max_df, max_features=recipe.max_features, names=names)
@@ -293,8 +292,30 @@ def _calibrated(
 
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
     """
-    c = Calibration.fit(best.scores, y[best.rows], n_classes, shifted=False)
+    scores, right = _finite(best.scores, y[best.rows])
+    c = (
+        Calibration.fit(scores, right, n_classes, shifted=False)
+        if len(scores)
+        else Calibration(1.0, np.zeros(best.scores.shape[1]))
+    )
     return *scaled(W, b, c.scale), c
+
+
+def _finite(
+    scores: npt.NDArray[np.float64], y: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
+    """Leave out rows of a class that a fold had no row to learn from: naive Bayes gives it the score minus infinity.
+
+    The class stays next to impossible for the other rows of that fold.
+    """
+    if np.isfinite(scores).all():
+        return scores, y
+    own = scores[:, 0] if scores.shape[1] == 1 else scores[np.arange(len(y)), y]
+    kept = np.isfinite(own)
+    scores, y = scores[kept], y[kept]
+    known = np.isfinite(scores)
+    low = np.min(scores, axis=1, where=known, initial=0.0)
+    return np.where(known, scores, low[:, None] - 30.0), y
 
 
 def _artefact(

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from importlib.resources import files
 
 from linnet.data import Dataset
 from linnet.errors import DataError, nearest
 
-__all__ = ["NAMES", "lexicon", "load"]
+__all__ = ["NAMES", "lexicon", "load", "whole"]
 
 NAMES = {"reviews": "690 short book reviews, positive or negative, written for linnet (BSD-3-Clause)"}
 
@@ -39,3 +40,15 @@ def load(name: str) -> tuple[Dataset, Dataset, Dataset]:
         return Dataset.from_lists([r["text"] for r in mine], [r["label"] for r in mine])
 
     return part("train"), part("dev"), part("test")
+
+
+def whole(name: str) -> Dataset:
+    """Return all parts of a built-in data set behind one another.
+
+    >>> len(whole("reviews"))
+    690
+    """
+    parts = load(name)
+    texts = [text for part in parts for text in part.text.to_pylist()]
+    labels = [label for part in parts for label in part.label_list()]
+    return replace(Dataset.from_lists(texts, labels), source=f"built-in {name}")

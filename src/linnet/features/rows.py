@@ -48,14 +48,26 @@ class Rows:
 
     def take(self, rows: npt.NDArray[np.int64]) -> Rows:
         """Return the given documents, in the given order."""
+        return self._take(rows, np.zeros(0, np.int32), np.zeros(0, np.int32))[0]
+
+    def take_seen(self, rows: npt.NDArray[np.int64]) -> tuple[Rows, npt.NDArray[np.int32]]:
+        """Return the given documents with columns numbered afresh in the order of first sight, and those columns."""
+        numbers, columns = np.full(self.n_columns, -1, np.int32), np.empty(self.n_columns, np.int32)
+        taken, n = self._take(rows, numbers, columns)
+        return replace(taken, n_columns=n), columns[:n]
+
+    def _take(
+        self, rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32], columns: npt.NDArray[np.int32]
+    ) -> tuple[Rows, int]:
         segments = (rows[:, None] * self.n_blocks + np.arange(self.n_blocks)).ravel()
         begin, end = self.indptr[segments], self.indptr[segments + 1]
         indptr = np.zeros(len(segments) + 1, dtype=np.int64)
         np.cumsum(end - begin, out=indptr[1:])
-        entries = np.repeat(begin - indptr[:-1], end - begin) + np.arange(indptr[-1])
-        counts = self.counts[entries] if len(self.counts) else self.counts
+        indices = np.empty(indptr[-1], np.int32)
+        counts = np.empty(indptr[-1] if len(self.counts) else 0, np.int32)
+        n = vocab.take(self.indices, self.counts, begin, indptr, numbers, columns, indices, counts)
         computed = None if self.computed is None else self.computed[rows]
-        return replace(self, indptr=indptr, indices=self.indices[entries], counts=counts, computed=computed)
+        return replace(self, indptr=indptr, indices=indices, counts=counts, computed=computed), n
 
     def slice(self, first: int, last: int) -> Rows:
         """Return documents first..last-1 as views."""

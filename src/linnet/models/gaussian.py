@@ -38,6 +38,7 @@ from linnet.models.estimates import Form
 from linnet.models.naive_bayes import NaiveBayes, class_sums
 from linnet.models.settings import above_zero
 from linnet.solvers.matrix import Matrix
+from linnet.solvers.numerics import log_sigmoid
 
 __all__ = ["GaussianNB"]
 
@@ -215,7 +216,7 @@ class GaussianNB(NaiveBayes):
                 return np.asarray(-0.5 * (np.log(2.0 * np.pi * v).sum() + ((rows - m) ** 2 / v).sum(axis=1)))
             nu = float(self.freedom_[c])
             scale = lgamma((nu + 1.0) / 2.0) - lgamma(nu / 2.0) - 0.5 * np.log(nu * np.pi * v)  # (n_features,)
-            tails = np.logaddexp(0.0, 2.0 * np.log(np.abs(rows - m)) - np.log(nu * v))  # log(1 + t^2 / nu)
+            tails = -log_sigmoid(np.log(nu * v) - 2.0 * np.log(np.abs(rows - m)))  # log(1 + t^2 / nu)
             return np.asarray(scale.sum() - 0.5 * (nu + 1.0) * tails.sum(axis=1))
 
     def _scores(self, X: Any) -> Floats:
