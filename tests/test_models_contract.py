@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import linnet.models
-from generated import counts
+from generated import as_bytes, counts, learned
 from linnet.errors import DataError
 from linnet.models import ESTIMATORS as CLASSES
-from linnet.models import LinearSVM, LogisticRegression, MultinomialNB
+from linnet.models import FeedForward, LinearSVM, LogisticRegression, MultinomialNB
 from linnet.solvers import LBFGS, Momentum, ProximalGradient  # noqa: F401 - for eval
 from linnet.solvers.online import SGD, Inverse
 
@@ -26,6 +26,7 @@ ESTIMATORS = [
     "LinearSVM(loss='hinge')",
     "LinearSVM(solver='sgd')",
     "LogisticRegression(solver='sgd')",
+    "FeedForward(hidden=0)",
     "KernelPerceptron(average=True)",
     "LeastSquares(solver='lsqr', alpha=0.1)",
     "LeastSquares(solver='normal', alpha=0.1)",
@@ -78,7 +79,9 @@ def test_check_estimator(checked, text):
     assert [c for c in checked[text] if c[1] != "passed"] == []
 
 
-@pytest.mark.parametrize("text", [e for e in ESTIMATORS if "NB" not in e and "Kernel" not in e and "Votes" not in e])
+@pytest.mark.parametrize(
+    "text", [e for e in ESTIMATORS if not any(name in e for name in ("NB", "Kernel", "Votes", "Feed"))]
+)
 def test_balanced_class_weight(text):
     from sklearn.utils.estimator_checks import check_class_weight_balanced_linear_classifier
 
@@ -160,6 +163,15 @@ def test_settings():
         (MultinomialNB(alpha=[1.0, 2.0]), "one number or one a feature"),
         (MultinomialNB(class_prior=[1.0]), "class_prior must hold a number above 0 for each of 2 classes"),
         (MultinomialNB(fit_prior=1), "fit_prior must be True or False"),
+        (FeedForward(dim=0), "dim must be a whole number from 1, got 0"),
+        (FeedForward(hidden=-1), "hidden must be a whole number from 0, got -1"),
+        (FeedForward(dropout=1.0), "dropout must be a number from 0 and below 1, got 1.0"),
+        (FeedForward(smoothing=-0.1), "smoothing must be a number from 0 and below 1, got -0.1"),
+        (FeedForward(rate=0), "rate must be a number above 0, got 0"),
+        (FeedForward(batch=0), "batch must be a whole number from 1, got 0"),
+        (FeedForward(step="adam"), "unknown step 'adam'; choose one of: sgd, adagrad"),
+        (FeedForward(patience=0), "patience must be a whole number from 1, got 0"),
+        (FeedForward(validation=1), "validation must be a number from 0 and below 1, got 1"),
     ],
 )
 def test_settings_that_cannot_be(model, message):
@@ -174,6 +186,8 @@ def test_copies(text):
     model = made(text).fit(X, y)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         np.testing.assert_array_equal(other.predict(X), model.predict(X))
+        if hasattr(model, "head_"):
+            assert as_bytes(learned(other)) == as_bytes(learned(model))
         if hasattr(model, "coef_"):
             assert other.coef_.tobytes() == model.coef_.tobytes()
             assert other.coef_.T.flags.c_contiguous  # predicting needs no copy

@@ -93,7 +93,7 @@ def test_class_sums(X, n_classes, ones, seed):
 
 @few
 @given(
-    matrices(dtype=np.float32), st.sampled_from(["presence", "count", "sublinear"]), st.booleans(), st.booleans(),
+    matrices(dtype=np.float32), st.sampled_from(["presence", "count", "sublinear"]), st.sampled_from([0, 1, 2]), st.booleans(),
     st.integers(0, 99),
 )  # fmt: skip
 def test_scale_segments(X, tf, normalise, multiply, seed):
@@ -107,8 +107,9 @@ def test_scale_segments(X, tf, normalise, multiply, seed):
     want = [twins.scale_segment(row, tf, norm_weight.tolist(), normalise, multiply) for row in rows]
     close(out, [v for row in want for v in row], np.float32)
     scale = np.empty(len(X), np.float32)
-    sparse.segment_scale(X.indptr, X.indices, norm_weight, scale)
-    want = [twins.scale_segment(row, "presence", norm_weight.tolist(), True, False) for row in rows]
+    how = normalise or 1
+    sparse.segment_scale(X.indptr, X.indices, norm_weight, how, scale)
+    want = [twins.scale_segment(row, "presence", norm_weight.tolist(), how, False) for row in rows]
     close(scale, [row[0] if row else 1.0 for row in want], np.float32)
 
 

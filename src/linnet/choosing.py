@@ -19,6 +19,7 @@ from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.recipe import Recipe, Weights
 from linnet.features.rows import Rows
+from linnet.solvers.head import finish
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.report import Pass, Watch
 
@@ -107,8 +108,11 @@ def fit_weighted(
     sample_weight: npt.NDArray[np.float64] | None,
     threads: int,
     on_pass: OnPass | None = None,
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
-    """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm."""
+) -> tuple[npt.NDArray[np.float32], Any]:
+    """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm.
+
+    Beside them comes what turns their sums into scores: b, or the Head of a net.
+    """
     if rows.computed is not None and getattr(model, "non_negative", False) and (rows.computed < 0).any():
         raise DataError(
             f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more"
@@ -133,7 +137,11 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
     none = np.zeros(0, np.float32)
     share = np.array([b.weight for b in blocks], dtype=np.float32)
     if recipe.tf == "presence" and not multiply and rows.computed is None:
-        scale = rows.segment_scale(weights.norm) if recipe.normalise else np.ones(len(rows.indptr) - 1, np.float32)
+        scale = (
+            rows.segment_scale(weights.norm, recipe.normalise)
+            if recipe.normalise
+            else np.ones(len(rows.indptr) - 1, np.float32)
+        )
         scale.reshape(-1, len(share))[:] *= share
         return Matrix(rows.indptr, rows.indices, none, rows.n_columns, scale=scale, n_blocks=rows.n_blocks)
     values = rows.values(recipe.tf, weights.norm, normalise=recipe.normalise, multiply=multiply)
@@ -147,8 +155,7 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
 
 
 def _scores(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any) -> npt.NDArray[np.float64]:
-    scores: npt.NDArray[np.float64] = _weighted(rows, weights, recipe, blocks, multiply=False).dot(W) + b
-    return scores
+    return finish(_weighted(rows, weights, recipe, blocks, multiply=False).dot(W), b)
 
 
 def _right(S: npt.NDArray[np.float64], y: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:

@@ -38,13 +38,13 @@ class Event:
 class TextClassifier:
     """Learn labels from texts.
 
-    Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such as
-    ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or sublinear;
-    ``idf``; ``normalise`` rows per block; ``ratio`` the power p of the supervised |log-count ratio|^p, one value or
-    several to choose from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``class_weight`` None, "balanced"
-    or a dict; ``params`` fixed or listed settings of the model (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``); ``refit`` on
-    train and dev once the settings are chosen; ``calibrate``; ``seed``; ``threads`` (None: all cores; never changes
-    the result).
+    Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such
+    as ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or
+    sublinear; ``idf``; ``normalise`` rows per block (True: length 1; "mean"; False); ``ratio`` the power p of the
+    supervised |log-count ratio|^p, one value or several to choose from; ``min_df``, ``max_df``, ``max_features``,
+    ``hash_bits``; ``class_weight`` None, "balanced" or a dict; ``params`` fixed or listed settings of the model
+    (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``); ``refit`` on train and dev once the settings are chosen; ``calibrate``;
+    ``seed``; ``threads`` (None: all cores; never changes the result).
 
     >>> clf = TextClassifier("nb", features="words:1")
     >>> texts = ["loved it", "great fun", "loved the cast", "dull", "a dull bore", "awful"]
@@ -60,7 +60,7 @@ class TextClassifier:
         features: Any = None,
         tf: str | None = None,
         idf: bool | None = None,
-        normalise: bool | None = None,
+        normalise: bool | str | None = None,
         ratio: float | Iterable[float] | None = None,
         min_df: int | None = None,
         max_df: float | None = None,

@@ -24,6 +24,7 @@ from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
 from linnet.features.rows import Rows
 from linnet.features.sharing import Part, Texts
+from linnet.solvers.head import Head, finish, scaled
 from linnet.solvers.report import Pass
 
 if TYPE_CHECKING:
@@ -67,8 +68,10 @@ def train(
         counted = _with_computed(counted, computed, pieces)
     rows = counted.rows
 
+    seeded = {"random_state": clf.seed} if "random_state" in cls().get_params() else {}
+
     def make(settings: dict[str, Any]) -> Any:
-        return cls(**{**fixed, **settings})
+        return cls(**{**seeded, **fixed, **settings})
 
     log.stage(f"choosing settings on {'dev' if dev_rows is not None else 'held-out rows'}")
     choice = choose(
@@ -284,7 +287,7 @@ def _with_computed(counted: Counted, computed: ComputedBlocks, pieces: list[Piec
 
 def _calibrated(
     best: Candidate, y: npt.NDArray[np.int32], n_classes: int, W: Any, b: Any
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Calibration]:
+) -> tuple[npt.NDArray[np.float32], Any, Calibration]:
     """Fold a scale learned on held-out scores into the weights: scores become log-odds, decisions stay as they are.
 
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
@@ -295,8 +298,7 @@ def _calibrated(
         if len(scores)
         else Calibration(1.0, np.zeros(best.scores.shape[1]))
     )
-    W *= np.float32(c.scale)
-    return W, c.scale * b, c
+    return *scaled(W, b, c.scale), c
 
 
 def _finite(
@@ -318,22 +320,41 @@ def _finite(
 
 def _artefact(
     pieces: list[Piece], blocks: Blocks, recipe: Recipe, counted: Counted, classes: tuple[Any, ...], weights: Weights,
-    W: npt.NDArray[np.float32], b: npt.NDArray[np.float64], calibrated: bool, card: dict[str, Any],
+    W: npt.NDArray[np.float32], b: Any, calibrated: bool, card: dict[str, Any],
 ) -> Artefact:  # fmt: skip
     """Put the weights where the lookup finds them, and keep the names of the weightiest."""
+    head = b if isinstance(b, Head) else None
+    strength = _strength(W, weights.norm, recipe, head)
+    if head is not None:
+        b = np.zeros(W.shape[1])
     if recipe.hash_bits and blocks:
         table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
         shift = 64 - recipe.hash_bits
-        return Artefact(classes, blocks, recipe.tf, recipe.normalise, table, shift, b, calibrated=calibrated, card=card)
+        return Artefact(
+            classes, blocks, recipe.tf, recipe.normalise, table, shift, b, calibrated=calibrated, card=card, head=head
+        )
     table = empty_table(Slots.size_for(len(counted.fingerprints))[1], W.shape[1])
     slots = Slots.of(counted.fingerprints, table.slots)
     vocab.fill_rows(counted.fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
-    named = _largest(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1), NAMED_FEATURES)
+    named = _largest(strength, NAMED_FEATURES)
     name_bytes, name_offsets = names_of(pieces, blocks, counted.seen.take(named), counted.fingerprints[named])
     return Artefact(
         classes, blocks, recipe.tf, recipe.normalise, table, slots.shift, b, name_bytes, name_offsets,
-        slots.find(counted.fingerprints[named]), calibrated, card,
+        slots.find(counted.fingerprints[named]), calibrated, card, head=head,
     )  # fmt: skip
+
+
+def _strength(
+    W: npt.NDArray[np.float32], norm: npt.NDArray[np.float32], recipe: Recipe, head: Head | None
+) -> npt.NDArray[np.float32]:
+    """Return how much each feature can do to a score: its largest weight; with a head, what it does alone."""
+    if head is None:
+        return np.asarray(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1))
+    sums = W.astype(np.float64)
+    if recipe.normalise:
+        sums /= np.where(norm > 0, norm, 1)[:, None]
+    alone = finish(sums, head) - finish(np.zeros((1, W.shape[1])), head)
+    return np.asarray(np.abs(alone).max(axis=1), dtype=np.float32)
 
 
 def _largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:

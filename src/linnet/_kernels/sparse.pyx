@@ -20,6 +20,9 @@ cdef enum:
     TF_COUNT = 1
     TF_SUBLINEAR = 2
 
+cdef enum:
+    NORM_MEAN = 2
+
 
 def dot(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const weight_real[:, ::1] W,
         int64_t first, int64_t last, double[:, ::1] out):
@@ -148,10 +151,11 @@ def has_repeats(const int64_t[::1] indptr, const int32_t[::1] indices, int64_t[:
 
 
 def scale_segments(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, int tf,
-                   const real[::1] norm_weight, bint normalise, bint multiply, real[::1] values):
+                   const real[::1] norm_weight, int normalise, bint multiply, real[::1] values):
     """Write the weighted value of each entry: tf, divided by the norm of its segment (a block of a document).
 
-    tf is 1, the count, or 1 + ln count; the norm is that of tf * norm_weight. With multiply the value is also
+    tf is 1, the count, or 1 + ln count; the norm is that of tf * norm_weight: its length (normalise 1) or its sum, which
+    makes a weighted mean (2). With multiply the value is also
     multiplied by the column's weight (the matrix scikit-learn would give); without, the weight stays in the model.
     """
     cdef int64_t s, k
@@ -167,22 +171,31 @@ def scale_segments(const int64_t[::1] indptr, const int32_t[::1] indices, const 
                     t = 1.0 + log(<double>counts[k])
                 values[k] = <real>t
                 t *= norm_weight[indices[k]]
-                total += t * t
-            total = 1.0 / sqrt(total) if normalise and total > 0.0 else 1.0
+                total += t if normalise == NORM_MEAN else t * t
+            if normalise and total > 0.0:
+                total = 1.0 / (total if normalise == NORM_MEAN else sqrt(total))
+            else:
+                total = 1.0
             for k in range(indptr[s], indptr[s + 1]):
                 values[k] = <real>(values[k] * total)
                 if multiply:
                     values[k] *= norm_weight[indices[k]]
 
 
-def segment_scale(const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] norm_weight,
+def segment_scale(const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] norm_weight, int normalise,
                   float[::1] scale):
-    """Write one over the norm of each segment of present features (1 where it is empty)."""
+    """Write one over the norm of each segment of present features (1 where it is empty): its length (1) or sum (2)."""
     cdef int64_t s, k
     cdef double total
     with nogil:
         for s in range(indptr.shape[0] - 1):
             total = 0.0
             for k in range(indptr[s], indptr[s + 1]):
-                total += <double>norm_weight[indices[k]] * norm_weight[indices[k]]
-            scale[s] = <float>(1.0 / sqrt(total)) if total > 0.0 else 1.0
+                if normalise == NORM_MEAN:
+                    total += norm_weight[indices[k]]
+                else:
+                    total += <double>norm_weight[indices[k]] * norm_weight[indices[k]]
+            if total > 0.0:
+                scale[s] = <float>(1.0 / (total if normalise == NORM_MEAN else sqrt(total)))
+            else:
+                scale[s] = 1.0

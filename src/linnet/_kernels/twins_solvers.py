@@ -103,14 +103,15 @@ def class_sums(rows: list[Row], y: Sequence[int], weight: Sequence[float], n_fea
     return out
 
 
-def scale_segment(counts: Row, tf: str, norm_weight: Sequence[float], normalise: bool, multiply: bool) -> list[float]:
-    """Return the weighted values of one segment of counts.
+def scale_segment(counts: Row, tf: str, norm_weight: Sequence[float], normalise: int, multiply: bool) -> list[float]:
+    """Return the weighted values of one segment of counts; normalise 1 makes its length 1, 2 its sum.
 
     >>> scale_segment([(0, 1), (1, 1)], "count", [3.0, 4.0], True, False)
     [0.2, 0.2]
     """
     values = [{"presence": 1.0, "count": float(n), "sublinear": 1.0 + math.log(n)}[tf] for _, n in counts]
-    norm = math.sqrt(sum((v * norm_weight[j]) ** 2 for v, (j, _) in zip(values, counts, strict=True)))
+    weighted = [v * norm_weight[j] for v, (j, _) in zip(values, counts, strict=True)]
+    norm = sum(weighted) if normalise == 2 else math.sqrt(sum(v**2 for v in weighted))
     factor = 1.0 / norm if normalise and norm > 0.0 else 1.0
     return [v * factor * (norm_weight[j] if multiply else 1.0) for v, (j, _) in zip(values, counts, strict=True)]
 

@@ -17,7 +17,7 @@ from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, Chars, Words
 from linnet.features.buffers import Piece
 from linnet.features.computed import scales, split
-from linnet.features.rows import TF, Rows
+from linnet.features.rows import TF, Norm, Rows
 from linnet.features.weighting import idf, log_count_ratio
 
 __all__ = ["Recipe", "Weights", "default_blocks"]
@@ -51,7 +51,8 @@ class Weights:
 class Recipe:
     """What a model wants of the features; every field can be set by the user.
 
-    tf: presence, count or sublinear. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out).
+    tf: presence, count or sublinear. normalise: True (each block of a row has length 1), "mean" (its weighted mean is
+    taken) or False. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out).
     grid: the model's own settings to try. Values are tried one axis at a time, the first value first; many
     says where to start instead where rows are many. fixed: settings of the model that differ for text from its defaults.
     """
@@ -59,7 +60,7 @@ class Recipe:
     features: AnyBlocks | None = None
     tf: str = "presence"
     idf: bool = True
-    normalise: bool = True
+    normalise: Norm = True
     ratio: tuple[float, ...] = (0.0,)
     min_df: int | None = None
     max_df: float = 1.0
@@ -72,6 +73,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.tf not in TF:
             raise LinnetError(nearest("tf", self.tf, TF))
+        if self.normalise not in (True, False, "mean"):
+            raise LinnetError(f"normalise must be True, False or 'mean', got {self.normalise!r}")
         if self.hash_bits is not None and not 8 <= self.hash_bits <= 28:
             raise LinnetError(f"hash_bits must be from 8 to 28, got {self.hash_bits}")
 

@@ -7,18 +7,21 @@ One row a document, one segment a block of that document: segment s = document *
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import sparse, vocab
 
-__all__ = ["TF", "Rows"]
+__all__ = ["NORM", "TF", "Norm", "Rows"]
 
 Real = TypeVar("Real", np.float32, np.float64)
 
 TF = {"presence": 0, "count": 1, "sublinear": 2}
+Norm: TypeAlias = bool | Literal["mean"]
+NORM: dict[bool | str, int] = {False: 0, True: 1, "mean": 2}
+"""What becomes of the segment of a block: left as it is, divided by its length, or by its sum."""
 
 
 @dataclass(frozen=True)
@@ -80,19 +83,19 @@ class Rows:
         vocab.document_frequency(self.indices, df)
         return df
 
-    def values(self, tf: str, weight: npt.NDArray[Real], *, normalise: bool, multiply: bool) -> npt.NDArray[Real]:
+    def values(self, tf: str, weight: npt.NDArray[Real], *, normalise: Norm, multiply: bool) -> npt.NDArray[Real]:
         """Return the value of each entry, in the precision of weight: tf over the norm of its segment.
 
         See the kernel scale_segments.
         """
         out = np.empty(len(self.indices), dtype=weight.dtype)
-        sparse.scale_segments(self.indptr, self.indices, self.counts, TF[tf], weight, normalise, multiply, out)
+        sparse.scale_segments(self.indptr, self.indices, self.counts, TF[tf], weight, NORM[normalise], multiply, out)
         return out
 
-    def segment_scale(self, weight: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def segment_scale(self, weight: npt.NDArray[np.float32], normalise: Norm = True) -> npt.NDArray[np.float32]:
         """Return one over the norm of each segment of present features."""
         out = np.empty(len(self.indptr) - 1, dtype=np.float32)
-        sparse.segment_scale(self.indptr, self.indices, weight, out)
+        sparse.segment_scale(self.indptr, self.indices, weight, NORM[normalise], out)
         return out
 
     def with_computed(

@@ -1,7 +1,7 @@
-"""Models in the scikit-learn contract, one file a model; each ends as (W, b) where it is linear.
+"""Models in the scikit-learn contract, one file a model; each ends as (W, b) where it is linear; a net has a head for b.
 
 >>> sorted(MODELS)
-['bernoulli', 'least-squares', 'lexicon', 'logistic', 'nb', 'nbsvm', 'perceptron', 'svm', 'votes']
+['bernoulli', 'feed-forward', 'least-squares', 'lexicon', 'logistic', 'nb', 'nbsvm', 'perceptron', 'svm', 'votes']
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 from linnet.models.bernoulli import BernoulliNB
 from linnet.models.categorical import CategoricalNB
+from linnet.models.feed_forward import FeedForward
 from linnet.models.gaussian import GaussianNB
 from linnet.models.kernel_perceptron import KernelPerceptron
 from linnet.models.kernels import RBF, Linear, Polynomial
@@ -23,9 +24,9 @@ from linnet.models.svm import LinearSVM
 from linnet.models.word_votes import WordVotes
 
 __all__ = [
-    "ESTIMATORS", "MODELS", "NBSVM", "RBF", "BernoulliNB", "CategoricalNB", "GaussianNB", "KernelPerceptron",
-    "LeastSquares", "Lexicon", "Linear", "LinearSVM", "LogisticRegression", "MultinomialNB", "Perceptron", "Polynomial",
-    "WordVotes",
+    "ESTIMATORS", "MODELS", "NBSVM", "RBF", "BernoulliNB", "CategoricalNB", "FeedForward", "GaussianNB",
+    "KernelPerceptron", "LeastSquares", "Lexicon", "Linear", "LinearSVM", "LogisticRegression", "MultinomialNB",
+    "Perceptron", "Polynomial", "WordVotes",
 ]  # fmt: skip
 
 MODELS: dict[str, type[Any]] = {
@@ -37,6 +38,7 @@ MODELS: dict[str, type[Any]] = {
     "perceptron": Perceptron,
     "least-squares": LeastSquares,
     "votes": WordVotes,
+    "feed-forward": FeedForward,
     "lexicon": Lexicon,
 }
 """What ``--model NAME`` and ``TextClassifier(NAME)`` know."""
