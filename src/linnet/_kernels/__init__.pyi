@@ -2,6 +2,7 @@
 
 from typing import Any
 
+columns: Any
 dual: Any
 featurize: Any
 online: Any

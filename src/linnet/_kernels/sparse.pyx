@@ -28,14 +28,22 @@ def dot(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] v
     cdef double v
     cdef const weight_real* w
     with nogil:
-        for i in range(first, last):
-            for c in range(n_outputs):
-                out[i, c] = 0.0
-            for k in range(indptr[i], indptr[i + 1]):
-                v = values[k]
-                w = &W[indices[k], 0]
+        if n_outputs == 1:
+            w = &W[0, 0] if W.shape[0] else NULL
+            for i in range(first, last):
+                v = 0.0
+                for k in range(indptr[i], indptr[i + 1]):
+                    v += <double>values[k] * w[indices[k]]
+                out[i, 0] = v
+        else:
+            for i in range(first, last):
                 for c in range(n_outputs):
-                    out[i, c] += v * w[c]
+                    out[i, c] = 0.0
+                for k in range(indptr[i], indptr[i + 1]):
+                    v = values[k]
+                    w = &W[indices[k], 0]
+                    for c in range(n_outputs):
+                        out[i, c] += v * w[c]
 
 
 def transposed_dot(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values,
@@ -45,12 +53,19 @@ def transposed_dot(const int64_t[::1] indptr, const int32_t[::1] indices, const 
     cdef double v
     cdef double* o
     with nogil:
-        for i in range(indptr.shape[0] - 1):
-            for k in range(indptr[i], indptr[i + 1]):
-                v = values[k]
-                o = &out[indices[k], 0]
-                for c in range(n_outputs):
-                    o[c] += v * R[i, c]
+        if n_outputs == 1:
+            o = &out[0, 0] if out.shape[0] else NULL
+            for i in range(indptr.shape[0] - 1):
+                v = R[i, 0]
+                for k in range(indptr[i], indptr[i + 1]):
+                    o[indices[k]] += values[k] * v
+        else:
+            for i in range(indptr.shape[0] - 1):
+                for k in range(indptr[i], indptr[i + 1]):
+                    v = values[k]
+                    o = &out[indices[k], 0]
+                    for c in range(n_outputs):
+                        o[c] += v * R[i, c]
 
 
 def transpose(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values,
@@ -76,6 +91,18 @@ def transpose(const int64_t[::1] indptr, const int32_t[::1] indices, const real[
             at = out_indptr[j]
             out_indptr[j] = following
             following = at
+
+
+def has_duplicates(const int64_t[::1] indptr, const int32_t[::1] indices, int32_t[::1] seen) -> bool:
+    """Return whether some row has two entries in one column; seen, (n_features,), must hold -1."""
+    cdef int64_t i, k
+    cdef bint found = False
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            for k in range(indptr[i], indptr[i + 1]):
+                found |= seen[indices[k]] == i
+                seen[indices[k]] = <int32_t>i
+    return found
 
 
 cdef inline uint64_t mix(uint64_t h) noexcept nogil:

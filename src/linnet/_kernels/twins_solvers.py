@@ -68,6 +68,15 @@ def transpose(rows: list[Row], n_features: int) -> list[Row]:
     return out
 
 
+def has_duplicates(rows: list[Row]) -> bool:
+    """Return whether some row has two entries in one column.
+
+    >>> has_duplicates([[(0, 1.0)], [(0, 1.0), (2, 1.0)]])
+    False
+    """
+    return any(len({j for j, _ in row}) < len(row) for row in rows)
+
+
 def row_key(row: Row) -> int:
     """Return the 64-bit key of a row's content; the order of its entries and its zeros do not matter.
 

@@ -20,6 +20,7 @@ Regression, 2008.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
@@ -32,9 +33,12 @@ from linnet.models.estimator import DecisionModel, ProbabilityModel
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, truth, whole
 from linnet.models.solving import Task, fit_sgd, solver_of
+from linnet.solvers import dual_logistic
+from linnet.solvers.columns import Compact, compact
+from linnet.solvers.distinct import distinct
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.newton import minimise
+from linnet.solvers.newton import Minimum, inner, minimise
 from linnet.solvers.objective import Objective
 from linnet.solvers.online import SGD
 from linnet.solvers.report import OnPass, Pass, Weights, warn_unfinished
@@ -43,7 +47,7 @@ __all__ = ["LogisticRegression"]
 
 Floats = npt.NDArray[np.float64]
 
-PASSES = {"newton": 100, "sgd": 20}
+PASSES = {"dual": 200, "newton": 100, "sgd": 20}
 
 
 class LogisticRegression(DecisionModel, ProbabilityModel):
@@ -68,7 +72,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         self,
         C: float = 1.0,
         *,
-        solver: str | SGD = "newton",
+        solver: str | SGD | None = None,
         tol: float = 1e-8,
         max_iter: int | None = None,
         fit_intercept: bool = True,
@@ -99,9 +103,12 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         if X.gain is not None:
             raise DataError("LogisticRegression takes plain features; a gain per class is for LinearSVM")
         task = Task(X.explicit(), y, n_classes, sample_weight, threads, on_pass)
-        solver, sgd = solver_of(self.solver, PASSES)
+        chosen = ("dual" if n_classes == 2 else "newton") if self.solver is None else self.solver
+        solver, sgd = solver_of(chosen, PASSES)
+        if solver == "dual" and n_classes > 2:
+            raise DataError(f"solver 'dual' is for two classes, got {n_classes}; choose 'newton' or 'sgd', or leave it out")
         passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
-        W, b = self._newton(task, passes) if sgd is None else self._take_steps(task, sgd, passes)
+        W, b = self._descend(task, solver, passes) if sgd is None else self._take_steps(task, sgd, passes)
         return W.astype(X.values.dtype), b
 
     def _take_steps(self, task: Task, sgd: SGD, passes: int) -> tuple[Floats, Floats]:
@@ -113,34 +120,65 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         self.interrupted_ = run.passes < passes and not run.settled
         return run.W, run.b
 
-    def _newton(self, task: Task, passes: int) -> tuple[Floats, Floats]:
+    def _descend(self, task: Task, solver: str, passes: int) -> tuple[Floats, Floats]:
+        """Coordinate descent on the dual where asked for, then Newton steps: none where that was enough."""
         tol, C = above_zero("tol", self.tol), above_zero("C", self.C)
-        c = np.full(len(task.X), C) if task.weight is None else C * task.weight
+        of = distinct(task.X, task.y, task.weight)
+        small = compact(task.X, of.rows)
         loss: Loss = Logistic() if task.n_classes == 2 else Softmax()
+        intercept = truth("fit_intercept", self.fit_intercept)
+        y, c = task.y[of.rows], C * of.weight
         pool = ThreadPoolExecutor(task.threads) if task.threads > 1 else None
         try:
             f = Objective(
-                task.X, task.y, c, loss, task.n_outputs, fit_intercept=truth("fit_intercept", self.fit_intercept),
-                pool=pool, threads=task.threads,
-            )  # fmt: skip
+                small.X, y, c, loss, task.n_outputs, fit_intercept=intercept, pool=pool, threads=task.threads
+            )
 
             def weights(w: Floats) -> tuple[Floats, Floats]:
                 W, b = f.unpack(w)
                 shared = b.mean() if task.n_outputs > 1 else 0.0  # a common shift changes no probability
-                return W.copy(), b - shared
+                return small.expand(W), b - shared
 
-            def watch(number: int, value: float, violation: float, w: Floats) -> None:
+            start, made, first, done = np.zeros(f.size), 0, f.first_gradient(), False
+            if solver == "dual" and first > 0.0:
+                run = self._passes(task, f, small, first, passes, weights)
+                start, made = np.append(run.w, run.b)[: f.size], run.passes
+                done = run.interrupted or run.violation <= tol
+
+            def each_step(number: int, value: float, violation: float, w: Floats) -> None:
                 if task.on_pass is not None:
                     W, _ = f.unpack(w)
                     data = value - 0.5 * float(np.vdot(W, W))
-                    task.on_pass(Pass(number, data, violation, len(task.X)), lambda: weights(w))
+                    task.on_pass(Pass(made + number, data, violation, len(task.X)), lambda: weights(w))
 
-            found = minimise(f, np.zeros(f.size), tol=tol, max_steps=passes, on_step=watch)
+            if done:
+                found = Minimum(start, 0, 0, run.violation, run.violation <= tol)
+            else:
+                found = minimise(f, start, tol=tol, max_steps=passes - made, scale=first, on_step=each_step)
         finally:
             if pool is not None:
                 pool.shutdown()
-        self.n_iter_ = max(1, found.steps)
-        self.interrupted_ = not found.converged and found.steps < passes
-        if found.steps == passes and not found.converged:
+        self.n_iter_ = max(1, made + found.steps)
+        self.interrupted_ = not found.converged and self.n_iter_ < passes
+        if self.n_iter_ == passes and not found.converged:
             warn_unfinished(type(self).__name__, passes, found.violation, tol)
         return weights(found.w)
+
+    def _passes(
+        self, task: Task, f: Objective, small: Compact, first: float, passes: int, weights: Callable[[Floats], Weights]
+    ) -> dual_logistic.Found:
+        """Dual coordinate descent on the problem f."""
+
+        def each_pass(report: Pass, found: Callable[[], tuple[Floats, float]]) -> None:
+            if task.on_pass is not None:
+                task.on_pass(report, lambda: weights(np.append(*found())[: f.size]))
+
+        def violation(w: Floats, b: float) -> float:
+            g = f(np.append(w, b)[: f.size]).gradient()
+            return float(np.sqrt(inner(g, g))) / first
+
+        return dual_logistic.solve(
+            small.X, small.norms, np.where(f.y == 1, 1, -1).astype(np.int8), f.c, violation=violation, first=first,
+            fit_intercept=f.fit_intercept, tol=float(self.tol), max_passes=passes, seed=seed_of(self.random_state),
+            on_pass=each_pass,
+        )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Run, descend
 from linnet.solvers.report import OnPass, Pass, Weights
 
-__all__ = ["Task", "fit_sgd", "solver_of"]
+__all__ = ["Task", "fit_sgd", "solver_of", "with_decay"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,6 +48,23 @@ def solver_of(setting: Any, known: Iterable[str]) -> tuple[str, SGD | None]:
         return "sgd", setting
     name = one_of("solver", setting, known)
     return name, SGD() if name == "sgd" else None
+
+
+def with_decay(sgd: SGD | None, decay: Any) -> SGD | None:
+    """Fill in a model's ``decay``: the weight decay of stochastic steps, in place of the one that C stands for.
+
+    >>> with_decay(SGD(), 0.1).decay
+    0.1
+    """
+    if decay is None:
+        return sgd
+    if sgd is None:
+        raise DataError(f"decay belongs to solver='sgd', got decay={decay!r}; other solvers take C")
+    if sgd.decay is not None:
+        raise DataError(f"decay is given twice: decay={decay!r} and solver={sgd!r}; leave one out")
+    if not isinstance(decay, int | float | np.number) or isinstance(decay, bool) or not 0 <= float(decay) < np.inf:
+        raise DataError(f"decay must be a number from 0, got {decay!r}")
+    return replace(sgd, decay=float(decay))
 
 
 def fit_sgd(

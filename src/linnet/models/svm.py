@@ -37,7 +37,8 @@ from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Task, fit_sgd, solver_of
 from linnet.solvers import dual
-from linnet.solvers.distinct import distinct
+from linnet.solvers.columns import Compact, compact
+from linnet.solvers.distinct import Distinct, distinct
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD
 from linnet.solvers.report import OnPass, Pass, Weights, warn_unfinished
@@ -86,6 +87,8 @@ class LinearSVM(DecisionModel):
     n_iter_: int
     margin_: Floats  # (n_outputs,)
     support_: npt.NDArray[np.int64]
+    dual_coef_: Floats  # (n_outputs, n_support)
+    slack_: Floats  # (n_rows,) or (n_rows, n_outputs)
 
     def __init__(
         self,
@@ -131,8 +134,13 @@ class LinearSVM(DecisionModel):
         loss = LOSSES[solver][0] if self.loss is None else one_of("loss", self.loss, LOSSES["dual"])
         if loss not in LOSSES[solver]:
             raise DataError(f"solver {solver!r} has loss {', '.join(LOSSES[solver])} only, got {loss!r}")
-        vars(self).pop("support_", None)
-        return self._solve_dual(task, loss, passes) if sgd is None else self._take_steps(task, sgd, passes)
+        for name in ("support_", "dual_coef_", "slack_"):
+            vars(self).pop(name, None)
+        if sgd is not None:
+            return self._take_steps(task, sgd, passes)
+        if self.cost is not None:
+            raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
+        return self._solve_dual(task, loss, passes)
 
     def _bias_scale(self) -> float:
         scale = above_zero("intercept_scaling", self.intercept_scaling)
@@ -149,26 +157,21 @@ class LinearSVM(DecisionModel):
         return run.W.astype(task.X.values.dtype), run.b
 
     def _solve_dual(self, task: Task, loss: str, passes: int) -> Weights:
-        if self.cost is not None:
-            raise DataError("cost belongs to solver='sgd'; for solver='dual' use class_weight or sample_weight")
-        X, y, tol = task.X, task.y, above_zero("tol", self.tol)
-        of = distinct(X, y, task.weight)
-        C = np.zeros((1, len(X)))
-        C[0, of.rows] = above_zero("C", self.C) * of.weight
-        positive = (y == 1)[None, :] if task.n_classes == 2 else y[None, :] == np.arange(task.n_classes)[:, None]
-        problem = dual.Problem(
-            X.indptr, X.indices, X.values, np.where(positive, 1, -1).astype(np.int8), X.n_features, C,
-            weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
-        )  # fmt: skip
+        tol, of = above_zero("tol", self.tol), distinct(task.X, task.y, task.weight)
+        problem, small = self._problem(task, of)
         last = Pass(0, np.inf, np.inf, 0)
+
+        def outputs(U: npt.NDArray[Any], b: Floats) -> Weights:
+            W = np.ascontiguousarray(U.T)
+            return (W if small is None else small.expand(W, task.X.values.dtype)), b
 
         def watch(report: Pass, weights: Callable[[], tuple[npt.NDArray[Any], Floats]]) -> None:
             nonlocal last
             last = report
             if task.on_pass is not None:
-                task.on_pass(report, lambda: _feature_major(*weights()))
+                task.on_pass(report, lambda: outputs(*weights()))
 
-        W, b, states = dual.solve(
+        U, b, states = dual.solve(
             problem, squared=loss == "squared_hinge", bias_scale=self._bias_scale(), tol=tol, max_passes=passes,
             seed=seed_of(self.random_state), threads=task.threads, on_pass=watch,
         )  # fmt: skip
@@ -177,23 +180,54 @@ class LinearSVM(DecisionModel):
         self.interrupted_ = unfinished and last.number < passes
         if unfinished and last.number == passes:
             warn_unfinished(type(self).__name__, passes, last.violation, tol)
-        held = np.any([s.alpha[of.rows] > 0.0 for s in states], axis=0)
-        self.support_ = np.flatnonzero((of.place >= 0) & held[of.place])
-        self.margin_ = np.array([2.0 / max(_length(s), np.finfo(np.float64).tiny) for s in states])
-        return _feature_major(W, b)
+        self.margin_ = np.array([2.0 / max(s.length(), np.finfo(np.float64).tiny) for s in states])
+        W, b = outputs(U, b)
+        at = slice(None) if small is not None else of.rows
+        self._keep_dual(task, of, np.stack([s.alpha[at] * s.signs[at] for s in states], axis=1))
+        if small is not None:
+            missing = 1.0 - problem.signs.T * (small.X.dot(U.T) + b)
+            self.slack_ = _slack(task, of, missing, W, b)
+        return W, b
+
+    def _problem(self, task: Task, of: Distinct) -> tuple[dual.Problem, Compact | None]:
+        """Return the problem over the distinct rows: on fewer columns, or as it is where features carry gains."""
+        X, C = task.X, above_zero("C", self.C) * of.weight
+        signs = _signs(task.y, task.n_classes).T.astype(np.int8)
+        if X.gain is not None:
+            cost = np.zeros((1, len(X)))
+            cost[0, of.rows] = C
+            return dual.Problem(
+                X.indptr, X.indices, X.values, np.ascontiguousarray(signs), X.n_features, cost,
+                weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
+            ), None  # fmt: skip
+        small = compact(X, of.rows)
+        M = small.X
+        signs = np.ascontiguousarray(signs[:, of.rows])
+        return dual.Problem(M.indptr, M.indices, M.values, signs, M.n_features, C[None], norms=small.norms), small
+
+    def _keep_dual(self, task: Task, of: Distinct, signed: Floats) -> None:
+        """Keep the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""
+        share = np.ones(len(task.X)) if task.weight is None else task.weight
+        held = (of.place >= 0) & signed.any(axis=1)[of.place]
+        self.support_ = np.flatnonzero(held)
+        place = of.place[held]
+        self.dual_coef_ = (signed[place] * (share[held] / of.weight[place])[:, None]).T
 
 
-def _feature_major(W: npt.NDArray[Any], b: Floats) -> Weights:
-    return np.ascontiguousarray(W.T), b
+def _signs(y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int64]:
+    """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs)."""
+    positive = (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
+    return np.where(positive, 1, -1)
 
 
-def _length(state: dual.State) -> float:
-    """|w| of one problem, from u = g w and g^2; in pieces, because the tables may be large."""
-    total = 0.0
-    for k in range(0, len(state.pair), 1 << 16):
-        u, squares = state.pair[k : k + (1 << 16)].T.astype(np.float64)
-        total += float(np.sum(u * u / np.where(squares > 0.0, squares, 1.0)))
-    return float(np.sqrt(total))
+def _slack(task: Task, of: Distinct, missing: Floats, W: npt.NDArray[Any], b: Floats) -> Floats:
+    """Return max(0, 1 - t f(x)) of every row, those of weight zero too: (n_rows,) for one output."""
+    out = missing[of.place]
+    absent = np.flatnonzero(of.place < 0)
+    if len(absent):
+        out[absent] = 1.0 - _signs(task.y[absent], task.n_classes) * (task.X.take(absent).dot(W) + b)
+    np.maximum(out, 0.0, out=out)
+    return out[:, 0] if out.shape[1] == 1 else out
 
 
 def _cost(cost: npt.ArrayLike | None, n_classes: int) -> Floats:

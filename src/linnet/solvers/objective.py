@@ -2,14 +2,16 @@
 
     f(W, b) = 1/2 |W|^2 + sum_i c_i l(W^T x_i + b, y_i)         the intercept b is not penalised
 
-The gradient needs X^T R: X is transposed once, so that both products run over rows of something, in threads, and each
-number is summed in one order whatever the number of threads.
+Products with the curvature need X^T R: X is transposed once, when the first is asked for, so that both products run
+over rows of something, in threads, and each number is summed in one order whatever the number of threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +48,16 @@ class Objective:
         self.X, self.y, self.c, self.loss = X, y, c, loss
         self.n_outputs, self.fit_intercept = n_outputs, fit_intercept
         self.pool, self.threads = pool, threads
-        self.XT = transposed(X)
-        self.squares = np.square(self.XT.values)
+
+    @cached_property
+    def XT(self) -> Matrix:  # noqa: N802 - X, transposed
+        """The columns as rows."""
+        return transposed(self.X)
+
+    @cached_property
+    def squares(self) -> npt.NDArray[np.floating]:
+        """The squared values of the columns."""
+        return np.square(self.XT.values)
 
     @property
     def size(self) -> int:
@@ -74,12 +84,24 @@ class Objective:
         W, b = self.unpack(w)
         return self._rows(self.X, self.X.values, W) + b
 
-    def _transposed(self, R: Floats, values: npt.NDArray[np.floating]) -> Floats:
+    def _transposed(self, R: Floats, *, squared: bool = False) -> Floats:
         """Return X^T R and, below it, the column sums of R: the part of the intercept."""
-        parts = [self._rows(self.XT, values, R).ravel()]
+        parts = [self._rows(self.XT, self.squares if squared else self.XT.values, R).ravel()]
+        return self._with_sums(parts, R)
+
+    def _spread(self, R: Floats) -> Floats:
+        """The same without a transposed matrix: for a point or two, cheaper than to make one."""
+        return self._with_sums([self.X.transposed_dot(R).ravel()], R)
+
+    def _with_sums(self, parts: list[Floats], R: Floats) -> Floats:
         if self.fit_intercept:
             parts.append(R.sum(axis=0))
         return np.concatenate(parts)
+
+    def first_gradient(self) -> float:
+        """Return |gradient| where all weights are zero."""
+        g = self._spread(self.loss.gradient(np.zeros((len(self.X), self.n_outputs)), self.y, self.c))
+        return sqrt(inner(g, g))
 
     def __call__(self, w: Floats) -> Local:
         S = self.scores(w)
@@ -87,7 +109,8 @@ class Objective:
         value = 0.5 * inner(W, W) + self.loss.value(S, self.y, self.c)
 
         def gradient() -> Floats:
-            g = self._transposed(self.loss.gradient(S, self.y, self.c), self.XT.values)
+            R = self.loss.gradient(S, self.y, self.c)
+            g = self._transposed(R) if "XT" in vars(self) else self._spread(R)
             g[: len(W)] += W
             return g
 
@@ -95,11 +118,11 @@ class Objective:
             of_scores = self.loss.curvature(S, self.y, self.c)
 
             def product(d: Floats) -> Floats:
-                out = self._transposed(of_scores.product(self.scores(d)), self.XT.values)
+                out = self._transposed(of_scores.product(self.scores(d)))
                 out[: len(W)] += d[: len(W)]
                 return out
 
-            preconditioner = self._transposed(of_scores.diagonal, self.squares)
+            preconditioner = self._transposed(of_scores.diagonal, squared=True)
             preconditioner[: len(W)] += 1.0
             preconditioner *= DIAGONAL_SHARE
             preconditioner += 1.0 - DIAGONAL_SHARE
