@@ -190,12 +190,12 @@ def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const r
     Dual      min_a  1/2 a'Qa + sum_i a_i log a_i + (C_i - a_i) log(C_i - a_i),  0 < a_i < C_i; rest_i = C_i - a_i
     Update    Newton on one variable, a_i or C_i - a_i, whichever will be the smaller, until its slope is below inner
     offset    is added to every score
-    stats     receives the loss as rows were met, and the sum of squares of (a_i - C_i sigmoid(-y_i score_i)) |x_i| to
-              first order: about the squared gradient of the primal problem
+    stats     receives, as rows are met with e_i = a_i - C_i sigmoid(-y_i score_i): the loss, sum_i e_i^2 q_i, which is
+              about the squared gradient of the primal problem by w, and sum_i y_i e_i, about that by the intercept
     Paper     Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic Regression and Maximum Entropy Models, 2011.
     """
     cdef int64_t t, i, k, begin, n = order.shape[0], count, steps = 0, turn
-    cdef double score, sign, old, other, z, C, slope, d, b = bias[0], loss = 0.0, total = 0.0
+    cdef double score, sign, old, other, z, C, slope, d, b = bias[0], loss = 0.0, total = 0.0, drift = 0.0
     with nogil:
         for t in range(n):
             i = order[t]
@@ -206,14 +206,16 @@ def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const r
                 ln_prefetch(&values[indptr[order[t + 1]]])
             score = y[i] * (offset + b * bias_scale + row_score(&indices[begin], &values[begin], count, &w[0]))
             C = alpha[i] + rest[i]
-            loss += C * (log1p(exp(-score)) if score > 0.0 else log1p(exp(score)) - score)
+            d = exp(-fabs(score))
+            loss += C * (log1p(d) - (score if score < 0.0 else 0.0))
+            d = alpha[i] - C * (d if score > 0.0 else 1.0) / (1.0 + d)
+            total += d * d * q[i]
+            drift += d * y[i]
             sign = 1.0 if 0.5 * q[i] * (rest[i] - alpha[i]) + score >= 0.0 else -1.0
             old, other = alpha[i], rest[i]
             if sign < 0.0:
                 old, other = other, old
             slope = sign * score + log(old / other)
-            d = slope * old * other / C
-            total += d * d * q[i]
             if fabs(slope) < inner:
                 continue
             z = old
@@ -242,4 +244,5 @@ def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const r
         bias[0] = b
         stats[0] = loss
         stats[1] = total
+        stats[2] = drift
     return steps

@@ -68,6 +68,33 @@ def transposed_dot(const int64_t[::1] indptr, const int32_t[::1] indices, const 
                         o[c] += v * R[i, c]
 
 
+def curved_dot(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const double[::1] h,
+               const double[::1] p, double shift, double[::1] out) -> float:
+    """Add X^T (h * (X p + shift)) to out, row by row, and return sum_i h_i (X p + shift)_i."""
+    cdef int64_t i, k
+    cdef double v, total = 0.0
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            v = shift
+            for k in range(indptr[i], indptr[i + 1]):
+                v += values[k] * p[indices[k]]
+            v *= h[i]
+            total += v
+            for k in range(indptr[i], indptr[i + 1]):
+                out[indices[k]] += values[k] * v
+    return total
+
+
+def squared_columns(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values,
+                    const double[::1] h, double[::1] out):
+    """Add the weighted squares of each column to out: out[j] += sum_i h_i X[i, j]^2."""
+    cdef int64_t i, k
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            for k in range(indptr[i], indptr[i + 1]):
+                out[indices[k]] += h[i] * values[k] * values[k]
+
+
 def transpose(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values,
               int64_t[::1] out_indptr, int32_t[::1] out_indices, real[::1] out_values):
     """Write X^T as sparse rows: row j of it holds column j of X, in the order of the rows of X.

@@ -55,6 +55,24 @@ def transposed_dot(rows: list[Row], R: Sequence[Sequence[float]], n_features: in
     return out
 
 
+def curved_dot(
+    rows: list[Row], h: Sequence[float], p: Sequence[float], shift: float, n_features: int
+) -> tuple[list[float], float]:
+    """Return X^T (h * (X p + shift)) and sum_i h_i (X p + shift)_i."""
+    R = [[h[i] * (s[0] + shift)] for i, s in enumerate(dot(rows, [[v] for v in p]))]
+    return [r[0] for r in transposed_dot(rows, R, n_features)], sum(r[0] for r in R)
+
+
+def squared_columns(rows: list[Row], h: Sequence[float], n_features: int) -> list[float]:
+    """Return sum_i h_i X[i, j]^2 for each column.
+
+    >>> squared_columns([[(0, 3.0)], [(0, 1.0), (1, 2.0)]], [1.0, 10.0], 2)
+    [19.0, 40.0]
+    """
+    squares = [[(j, v * v) for j, v in row] for row in rows]
+    return [r[0] for r in transposed_dot(squares, [[v] for v in h], n_features)]
+
+
 def transpose(rows: list[Row], n_features: int) -> list[Row]:
     """Return the columns as rows.
 

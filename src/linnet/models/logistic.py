@@ -139,9 +139,11 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
                 shared = b.mean() if task.n_outputs > 1 else 0.0  # a common shift changes no probability
                 return small.expand(W), b - shared
 
-            start, made, first, done = np.zeros(f.size), 0, f.first_gradient(), False
+            start, made, done = np.zeros(f.size), 0, False
+            gradient = f.first_gradient()
+            first = float(np.sqrt(inner(gradient, gradient)))
             if solver == "dual" and first > 0.0:
-                run = self._passes(task, f, small, first, passes, weights)
+                run = self._passes(task, f, small, gradient, passes, weights)
                 start, made = np.append(run.w, run.b)[: f.size], run.passes
                 done = run.interrupted or run.violation <= tol
 
@@ -165,9 +167,10 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         return weights(found.w)
 
     def _passes(
-        self, task: Task, f: Objective, small: Compact, first: float, passes: int, weights: Callable[[Floats], Weights]
+        self, task: Task, f: Objective, small: Compact, at_zero: Floats, passes: int, weights: Callable[[Floats], Weights]
     ) -> dual_logistic.Found:
-        """Dual coordinate descent on the problem f."""
+        """Dual coordinate descent on the problem f, whose gradient at zero is known."""
+        first = float(np.sqrt(inner(at_zero, at_zero)))
 
         def each_pass(report: Pass, found: Callable[[], tuple[Floats, float]]) -> None:
             if task.on_pass is not None:
@@ -178,7 +181,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
             return float(np.sqrt(inner(g, g))) / first
 
         return dual_logistic.solve(
-            small.X, small.norms, np.where(f.y == 1, 1, -1).astype(np.int8), f.c, violation=violation, first=first,
+            small.X, small.norms, np.where(f.y == 1, 1, -1).astype(np.int8), f.c, violation=violation, gradient=at_zero,
             fit_intercept=f.fit_intercept, tol=float(self.tol), max_passes=passes, seed=seed_of(self.random_state),
             on_pass=each_pass,
         )  # fmt: skip

@@ -14,21 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import exp, sqrt
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import dual
 from linnet.solvers.matrix import Matrix
+from linnet.solvers.newton import inner
 from linnet.solvers.report import Pass
 
 __all__ = ["Found", "solve"]
 
 Floats = npt.NDArray[np.float64]
 
-FIRST_INNER = 1e-2  # slope at which a single variable is solved, at first
-LAST_INNER = 1e-10
-PATIENCE = 8  # passes in which the estimate must have halved
+FIRST_SLOPE = 1e-2  # slope at which a single variable is solved, at first
+LAST_SLOPE = 1e-10
+PATIENCE = 5  # passes in which the estimate must have halved
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def solve(
     C: Floats,
     *,
     violation: Callable[[Floats, float], float],
-    first: float,
+    gradient: Floats,
     fit_intercept: bool = True,
     tol: float = 1e-4,
     max_passes: int = 100,
@@ -58,45 +60,66 @@ def solve(
 ) -> Found:
     """Make passes until the violation is at most tol, or passes bring little; norms are |x_i|^2.
 
-    violation(w, b) is |gradient| / first, first being |gradient| at zero.
+    gradient is that of the problem at zero, -sum_i C_i t_i x_i / 2, and below it that of the intercept where there is
+    one. violation(w, b) is |gradient at w, b| / |gradient at zero|.
 
     >>> X = Matrix.from_dense(np.array([[0.0], [1.0], [2.0], [3.0]]))
     >>> t = np.array([-1, -1, 1, 1], dtype=np.int8)
-    >>> found = solve(X, np.array([0.0, 1.0, 4.0, 9.0]), t, np.ones(4), violation=lambda w, b: 0.0, first=1.0, tol=1e-6)
+    >>> found = solve(X, np.array([0.0, 1.0, 4.0, 9.0]), t, np.ones(4), violation=lambda w, b: 0.0, gradient=np.array([-2.0, 0.0]), tol=1e-6)
     >>> round(float(found.w[0]), 3), round(found.b, 3)
     (0.958, -1.437)
     """
     n = len(signs)
     rho = (float(norms.mean()) or 1.0) if fit_intercept else 0.0
-    alpha = np.minimum(1e-3 * C, 1e-8)
-    rest, q, w = C - alpha, norms + rho, np.zeros(X.n_features)
-    bias, stats, offset = np.zeros(1), np.zeros(2), 0.0
-    root = float(np.sqrt(rho))
+    root, first = sqrt(rho), sqrt(inner(gradient, gradient))
+    share = _start(4.0 * (first * first + (rho - 1.0) * gradient[-1] ** 2 * fit_intercept), float(C.sum()))
+    alpha, rest = share * C, (1.0 - share) * C
+    w = -2.0 * share * gradient[: X.n_features]
+    bias = np.array([-2.0 * share * gradient[-1] * root if fit_intercept else 0.0])
+    q, stats, offset = norms + rho, np.zeros(3), 0.0
     rng = np.random.Generator(np.random.PCG64(seed))
-    rows, inner, passes = np.arange(n, dtype=np.int32), FIRST_INNER, 0
+    rows, slope, passes = np.arange(n, dtype=np.int32), FIRST_SLOPE, 0
     history, target = [np.inf], tol
     found, interrupted = np.inf, False
     try:
         while passes < max_passes:
             order = rng.permutation(rows)
             steps = dual.logistic_pass(
-                X.indptr, X.indices, X.values, signs, order, w, bias, root, offset, alpha, rest, q, inner, stats
+                X.indptr, X.indices, X.values, signs, order, w, bias, root, offset, alpha, rest, q, slope, stats
             )
             passes += 1
             b = offset + float(bias[0]) * root
             offset = b
-            history.append(float(np.sqrt(stats[1] + rho * bias[0] ** 2)) / first)
+            history.append(sqrt(stats[1] + (stats[2] ** 2 if fit_intercept else 0.0)) / first)
             if on_pass is not None:
                 on_pass(Pass(passes, float(stats[0]), history[-1], n), lambda b=b: (w, b))  # type: ignore[misc]
             if history[-1] <= target:
                 found = violation(w, b)
                 if found <= tol:
                     break
-                target = 0.5 * history[-1] * tol / found
+                target = history[-1] * max(0.1, 0.7 * tol / found)
             if history[-1] > 0.5 * history[-1 - min(PATIENCE, passes)]:
                 break
             if steps <= n // 2:
-                inner = max(LAST_INNER, 0.1 * inner)
+                slope = max(LAST_SLOPE, 0.1 * slope)
     except KeyboardInterrupt:
         interrupted = True
     return Found(w, offset, passes, found, interrupted)
+
+
+def _start(curvature: float, total: float) -> float:
+    """Return the share s that minimises the dual where all a_i = s C_i: curvature s + total log(s / (1 - s)) = 0.
+
+    >>> _start(0.0, 1.0)
+    0.5
+    >>> round(_start(10.0, 1.0), 4)
+    0.1634
+    """
+    low, high = -300.0, 0.0  # of log(s / (1 - s))
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if curvature / (1.0 + exp(-middle)) + total * middle < 0.0:
+            low = middle
+        else:
+            high = middle
+    return 1.0 / (1.0 + exp(-high))

@@ -2,8 +2,9 @@
 
     f(W, b) = 1/2 |W|^2 + sum_i c_i l(W^T x_i + b, y_i)         the intercept b is not penalised
 
-Products with the curvature need X^T R: X is transposed once, when the first is asked for, so that both products run
-over rows of something, in threads, and each number is summed in one order whatever the number of threads.
+One output: products with the curvature read each row once, look up and add. More outputs need X^T R: X is transposed
+once, when the first product is asked for, so that both products run over rows of something, in threads, and each number
+is summed in one order whatever the number of threads.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -98,10 +98,26 @@ class Objective:
             parts.append(R.sum(axis=0))
         return np.concatenate(parts)
 
-    def first_gradient(self) -> float:
-        """Return |gradient| where all weights are zero."""
-        g = self._spread(self.loss.gradient(np.zeros((len(self.X), self.n_outputs)), self.y, self.c))
-        return sqrt(inner(g, g))
+    def _curved(self, h: Floats, d: Floats) -> Floats:
+        """Return X^T (h * (X d)) for one output: each row is read once, and needs no transposed matrix."""
+        X, out = self.X, np.zeros(self.size)
+        shift = float(d[-1]) if self.fit_intercept else 0.0
+        total = sparse.curved_dot(X.indptr, X.indices, X.values, h, d[: X.n_features], shift, out[: X.n_features])
+        if self.fit_intercept:
+            out[-1] = total
+        return out
+
+    def _squares(self, h: Floats) -> Floats:
+        """Return the diagonal of X^T diag(h) X for one output."""
+        X, out = self.X, np.zeros(self.size)
+        sparse.squared_columns(X.indptr, X.indices, X.values, h, out[: X.n_features])
+        if self.fit_intercept:
+            out[-1] = float(np.sum(h))
+        return out
+
+    def first_gradient(self) -> Floats:
+        """Return the gradient where all weights are zero."""
+        return self._spread(self.loss.gradient(np.zeros((len(self.X), self.n_outputs)), self.y, self.c))
 
     def __call__(self, w: Floats) -> Local:
         S = self.scores(w)
@@ -116,13 +132,17 @@ class Objective:
 
         def curvature() -> tuple[Callable[[Floats], Floats], Floats]:
             of_scores = self.loss.curvature(S, self.y, self.c)
+            h = np.ascontiguousarray(of_scores.diagonal[:, 0])
 
             def product(d: Floats) -> Floats:
-                out = self._transposed(of_scores.product(self.scores(d)))
+                one = self.n_outputs == 1
+                out = self._curved(h, d) if one else self._transposed(of_scores.product(self.scores(d)))
                 out[: len(W)] += d[: len(W)]
                 return out
 
-            preconditioner = self._transposed(of_scores.diagonal, squared=True)
+            preconditioner = (
+                self._squares(h) if self.n_outputs == 1 else self._transposed(of_scores.diagonal, squared=True)
+            )
             preconditioner[: len(W)] += 1.0
             preconditioner *= DIAGONAL_SHARE
             preconditioner += 1.0 - DIAGONAL_SHARE
