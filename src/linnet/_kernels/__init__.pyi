@@ -3,6 +3,7 @@
 from typing import Any
 
 columns: Any
+coordinate: Any
 dual: Any
 featurize: Any
 online: Any
