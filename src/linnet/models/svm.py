@@ -18,6 +18,9 @@ solver="sgd" takes the update of the lecture notes, one row at a time, over all 
 which descends on 1/2 |W|^2 + C sum_i s_i max_y (w_y.x_i + cost(y_i, y) - w_{y_i}.x_i) (Crammer and Singer), with
 decay = 1 / (C sum_i s_i). A cost matrix says which errors are worse. The intercept is not penalised.
 
+solver="coordinate" puts an L1 penalty in place of the L2 one, sum_j |w_j| + C sum_i s_i max(0, 1 - t_i f(x_i))^2: most
+weights become zero, exactly. Here the intercept is not penalised.
+
 References: Hsieh et al., A Dual Coordinate Descent Method for Large-scale Linear SVM, 2008; Crammer and Singer, On the
 Algorithmic Implementation of Multiclass Kernel-based Vector Machines, 2001; Eisenstein, chapter 2.
 """
@@ -35,10 +38,11 @@ from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, truth, whole
-from linnet.models.solving import Task, fit_sgd, solver_of
+from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.solvers import dual
 from linnet.solvers.columns import Compact, compact
 from linnet.solvers.distinct import Distinct, distinct
+from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD
 from linnet.solvers.report import OnPass, Pass, Weights, warn_unfinished
@@ -47,27 +51,37 @@ __all__ = ["LinearSVM"]
 
 Floats = npt.NDArray[np.float64]
 
-LOSSES = {"dual": ("squared_hinge", "hinge"), "sgd": ("hinge",)}
-"""What each solver can minimise; the first is its default."""
-PASSES = {"dual": 1000, "sgd": 20}
+SOLVERS = {
+    "dual": Support(1000, ("l2",), ("squared_hinge", "hinge")),
+    "coordinate": Support(200, ("l1",), ("squared_hinge",)),
+    "sgd": Support(20, ("l2",), ("hinge",)),
+}
+LOSSES = ("squared_hinge", "hinge")
+PENALTIES = {"l2": "dual", "l1": "coordinate"}
+"""Each penalty and the solver that is taken where none is given."""
 
 
 class LinearSVM(DecisionModel):
     """A wide-margin line: the best single linear model for most text.
 
-    Parameters: ``C`` weighs the loss against the penalty (smaller: simpler). ``loss`` is "squared_hinge" or "hinge";
-    None takes the solver's own (dual: squared hinge; sgd: hinge). ``solver`` is "dual", "sgd" or an
-    :class:`~linnet.solvers.online.SGD` with its own rate, schedule and decay. ``tol`` bounds the spread of the
-    projected gradient (dual); ``max_iter`` the passes (None: 1000 for dual, 20 for sgd). ``fit_intercept``,
-    ``intercept_scaling``. ``class_weight`` None, "balanced" or {label: factor}. ``cost`` (sgd only): cost[i][j] is the
-    price of answering class j where class i is right, classes sorted; None charges 1 for every error.
+    Parameters: ``C`` weighs the loss against the penalty (smaller: simpler). ``penalty`` is "l2" or "l1", which leaves
+    few weights that are not zero. ``loss`` is "squared_hinge" or "hinge"; None takes the solver's own (dual and
+    coordinate: squared hinge; sgd: hinge). ``solver`` is "dual" (L2), "coordinate" (L1), "sgd" or an
+    :class:`~linnet.solvers.online.SGD` with its own rate, schedule and decay; None takes the one for the penalty.
+    ``tol`` bounds the spread of the projected gradient (dual), or how far the weights are from the conditions of the
+    optimum, relative to weights of zero (coordinate); ``max_iter`` the passes (None: 1000 for dual, 200 steps for
+    coordinate, 20 for sgd). ``fit_intercept``, ``intercept_scaling`` (dual, sgd). ``class_weight`` None, "balanced" or
+    {label: factor}. ``cost`` (sgd only): cost[i][j] is the price of answering class j where class i is right, classes
+    sorted; None charges 1 for every error. ``decay`` (sgd only): the weight decay; None takes that which C stands for.
     ``random_state``, ``threads``.
 
     The order of the rows never matters, and a row given twice is a row of weight 2, exactly. Threads share out classes
     and do not change the answer.
 
-    Learned, beside the usual: ``margin_``, the width 2 / |w| of each output; ``support_`` (dual only), the rows that
-    hold the line: those on the wrong side of their margin, or on it.
+    Learned, beside the usual: ``margin_``, the width 2 / |w| of each output. By solver="dual" also ``support_``, the
+    rows that hold the line: those on the wrong side of their margin, or on it; ``dual_coef_``, (n_outputs, n_support),
+    what each of them adds: w = sum_i dual_coef_i x_i, dual_coef_i = alpha_i t_i; and on plain features ``slack_``,
+    max(0, 1 - t f(x)) of every row, (n_rows,) or (n_rows, n_outputs).
 
     >>> model = LinearSVM().fit([[0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [2.0, 0.0]], ["cold", "cold", "hot", "hot"])
     >>> model.predict([[3.0, 0.5]]).tolist()
@@ -94,18 +108,21 @@ class LinearSVM(DecisionModel):
         self,
         C: float = 1.0,
         *,
+        penalty: str = "l2",
         loss: str | None = None,
-        solver: str | SGD = "dual",
+        solver: str | SGD | None = None,
         tol: float = 0.01,
         max_iter: int | None = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
         cost: npt.ArrayLike | None = None,
+        decay: float | None = None,
         random_state: Any = 0,
         threads: int = 1,
     ) -> None:
         self.C = C
+        self.penalty = penalty
         self.loss = loss
         self.solver = solver
         self.tol = tol
@@ -114,6 +131,7 @@ class LinearSVM(DecisionModel):
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.cost = cost
+        self.decay = decay
         self.random_state = random_state
         self.threads = threads
 
@@ -129,18 +147,20 @@ class LinearSVM(DecisionModel):
     ) -> Weights:
         """Fit to encoded rows. With X.gain the weights returned are folded: they apply to the values without it."""
         task = Task(X, y, n_classes, sample_weight, threads, on_pass)
-        solver, sgd = solver_of(self.solver, LOSSES)
-        passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
-        loss = LOSSES[solver][0] if self.loss is None else one_of("loss", self.loss, LOSSES["dual"])
-        if loss not in LOSSES[solver]:
-            raise DataError(f"solver {solver!r} has loss {', '.join(LOSSES[solver])} only, got {loss!r}")
+        penalty = one_of("penalty", self.penalty, PENALTIES)
+        solver, sgd = solver_of(PENALTIES[penalty] if self.solver is None else self.solver, SOLVERS)
+        support = SOLVERS[solver]
+        loss = support.losses[0] if self.loss is None else one_of("loss", self.loss, LOSSES)
+        support.check(solver, SOLVERS, penalty=penalty, loss=loss)
+        passes = support.passes if self.max_iter is None else whole("max_iter", self.max_iter)
+        sgd = with_decay(sgd, self.decay)
         for name in ("support_", "dual_coef_", "slack_"):
             vars(self).pop(name, None)
         if sgd is not None:
             return self._take_steps(task, sgd, passes)
         if self.cost is not None:
             raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
-        return self._solve_dual(task, loss, passes)
+        return self._solve_dual(task, loss, passes) if solver == "dual" else self._solve_l1(task, passes)
 
     def _bias_scale(self) -> float:
         scale = above_zero("intercept_scaling", self.intercept_scaling)
@@ -153,8 +173,22 @@ class LinearSVM(DecisionModel):
         )  # fmt: skip
         self.n_iter_ = run.passes
         self.interrupted_ = run.passes < passes and not run.settled
-        self.margin_ = 2.0 / np.maximum(np.linalg.norm(run.W, axis=0), np.finfo(np.float64).tiny)
+        self.margin_ = _widths(run.W)
         return run.W.astype(task.X.values.dtype), run.b
+
+    def _solve_l1(self, task: Task, passes: int) -> Weights:
+        tol = above_zero("tol", self.tol)
+        self._bias_scale()
+        found = fit_l1(
+            task, SquaredHinge(), C=above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept),
+            tol=tol, max_steps=passes, seed=seed_of(self.random_state),
+        )  # fmt: skip
+        self.n_iter_ = max(1, found.steps)
+        self.interrupted_ = not found.converged and found.steps < passes
+        if not found.converged and found.steps == passes:
+            warn_unfinished(type(self).__name__, passes, found.violation, tol)
+        self.margin_ = _widths(found.W)
+        return found.W.astype(task.X.values.dtype), found.b
 
     def _solve_dual(self, task: Task, loss: str, passes: int) -> Weights:
         tol, of = above_zero("tol", self.tol), distinct(task.X, task.y, task.weight)
@@ -212,6 +246,11 @@ class LinearSVM(DecisionModel):
         self.support_ = np.flatnonzero(held)
         place = of.place[held]
         self.dual_coef_ = (signed[place] * (share[held] / of.weight[place])[:, None]).T
+
+
+def _widths(W: Floats) -> Floats:
+    """Return 2 / |w| of each output."""
+    return np.asarray(2.0 / np.maximum(np.linalg.norm(W, axis=0), np.finfo(np.float64).tiny))
 
 
 def _signs(y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int64]:
