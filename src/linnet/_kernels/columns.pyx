@@ -1,10 +1,11 @@
 """A smaller matrix with the same optimum: frequent columns first, columns of one row made one.
 
 Locality  a solver walks over rows and looks up a weight an entry. With the columns in the order of their frequency (by
-          powers of two) most lookups hit the same few pages.
+          powers of two) most lookups hit the same few pages. renumber does this alone: columns frequent in a sample of
+          rows come first, the others as they are met, so that those of one row only lie side by side. The values stay.
 Private   columns met in one row only: under an L2 penalty their weights are a multiple of their values, w_j = z v_ij, so
           all of them are one column of value sqrt(sum_j v_ij^2), exactly. Of word pairs, two thirds are private.
-Cost      two passes over the entries.
+Cost      two passes over the entries, and a copy of them; renumber: one pass, and a copy of the columns.
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
@@ -35,12 +36,12 @@ cdef inline int group(int32_t count) noexcept nogil:
     return g
 
 
-def rank_columns(const int32_t[::1] counts, int32_t[::1] place, double[::1] factor) -> tuple:
+def rank_columns(const int32_t[::1] counts, int32_t[::1] place) -> tuple:
     """Number the columns with two entries and more, frequent groups first; -1 for the rest.
 
-    factor receives 1 for those, else 0. Returns how many such columns there are, and how many entries they have.
+    Returns how many such columns there are, and how many entries they have.
     """
-    cdef int64_t j, total, entries = 0
+    cdef int64_t j, total = 0, entries = 0
     cdef int64_t[GROUPS] start
     cdef int g
     with nogil:
@@ -49,21 +50,49 @@ def rank_columns(const int32_t[::1] counts, int32_t[::1] place, double[::1] fact
         for j in range(counts.shape[0]):
             if counts[j] > 1:
                 start[group(counts[j])] += 1
-        total = 0
         for g in range(GROUPS):
             total += start[g]
             start[g] = total - start[g]
         for j in range(counts.shape[0]):
+            place[j] = -1
             if counts[j] > 1:
                 g = group(counts[j])
                 place[j] = <int32_t>start[g]
                 start[g] += 1
-                factor[j] = 1.0
                 entries += counts[j]
-            else:
-                place[j] = -1
-                factor[j] = 0.0
     return total, entries
+
+
+def renumber(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] rows,
+             const double[::1] coefficient, int64_t n_columns, int32_t[::1] place, int32_t[::1] out, double[::1] norms,
+             double[::1] sums) -> int:
+    """Write the new columns of the given rows to out, numbering those that have no place yet as they are met.
+
+    Where coefficient is not empty, sums receives sum_i coefficient_i x_i, over new columns. norms receives the squared
+    norm of each of the rows. Returns the number of columns.
+    """
+    cdef int64_t t, k, i
+    cdef int32_t p
+    cdef double v, total, c
+    cdef bint summing = coefficient.shape[0] > 0
+    with nogil:
+        for t in range(rows.shape[0]):
+            i = rows[t]
+            total = 0.0
+            c = coefficient[i] if summing else 0.0
+            for k in range(indptr[i], indptr[i + 1]):
+                p = place[indices[k]]
+                if p < 0:
+                    p = <int32_t>n_columns
+                    place[indices[k]] = p
+                    n_columns += 1
+                out[k] = p
+                v = values[k]
+                total += v * v
+                if summing:
+                    sums[p] += c * v
+            norms[i] = total
+    return n_columns
 
 
 def compact_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] rows,

@@ -246,3 +246,22 @@ def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const r
         stats[1] = total
         stats[2] = drift
     return steps
+
+
+def logistic_gradient(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
+                      const int32_t[::1] rows, const double[::1] C, const double[::1] w, double b, double[::1] out) -> float:
+    """Add -sum_i C_i y_i sigmoid(-y_i (w.x_i + b)) x_i over the given rows to out, and return it for the intercept."""
+    cdef int64_t t, i, k, begin, end
+    cdef double score, d, drift = 0.0
+    with nogil:
+        for t in range(rows.shape[0]):
+            i = rows[t]
+            begin = indptr[i]
+            end = indptr[i + 1]
+            score = y[i] * (b + row_score(&indices[begin], &values[begin], end - begin, &w[0]))
+            d = exp(-fabs(score))
+            d = -C[i] * y[i] * (d if score > 0.0 else 1.0) / (1.0 + d)
+            drift += d
+            for k in range(begin, end):
+                out[indices[k]] += d * values[k]
+    return drift

@@ -38,11 +38,11 @@ from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.solvers import dual_logistic
-from linnet.solvers.columns import Compact, compact
+from linnet.solvers.columns import compact, renumber
 from linnet.solvers.distinct import distinct
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.newton import Minimum, inner, minimise
+from linnet.solvers.newton import minimise
 from linnet.solvers.objective import Objective
 from linnet.solvers.online import SGD
 from linnet.solvers.report import OnPass, Pass, Weights, warn_unfinished
@@ -132,7 +132,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         elif solver == "coordinate":
             W, b = self._solve_l1(task, passes)
         else:
-            W, b = self._descend(task, solver, passes)
+            W, b = self._dual(task, passes) if solver == "dual" else self._fit_newton(task, passes)
         return W.astype(X.values.dtype, copy=False), b
 
     def _take_steps(self, task: Task, sgd: SGD, passes: int) -> tuple[Floats, Floats]:
@@ -159,68 +159,79 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         if not converged and steps == most:
             warn_unfinished(type(self).__name__, most, violation, float(self.tol))
 
-    def _descend(self, task: Task, solver: str, passes: int) -> tuple[Floats, Floats]:
-        """Coordinate descent on the dual where asked for, then Newton steps: none where that was enough."""
-        tol, C = above_zero("tol", self.tol), above_zero("C", self.C)
+    def _dual(self, task: Task, passes: int) -> tuple[Floats, Floats]:
+        """Coordinate descent on the dual, then Newton steps where its passes bring too little."""
+        tol, intercept = above_zero("tol", self.tol), truth("fit_intercept", self.fit_intercept)
+        of = distinct(task.X, task.y, task.weight)
+        c = np.zeros(len(task.X))
+        c[of.rows] = above_zero("C", self.C) * of.weight
+        signs = np.where(task.y == 1, 1, -1).astype(np.int8)
+        new = renumber(task.X, of.rows, -0.5 * c * signs)
+        gradient = np.append(new.sums, -0.5 * float(c @ signs)) if intercept else new.sums
+        problem = dual_logistic.Problem(new.X, of.rows, new.norms, signs, c, gradient)
+
+        def weights(w: Floats, b: float) -> tuple[Floats, Floats]:
+            return new.expand(w[:, None]), np.array([b])
+
+        def watch(report: Pass, found: Callable[[], tuple[Floats, float]]) -> None:
+            if task.on_pass is not None:
+                task.on_pass(report, lambda: weights(*found()))
+
+        if problem.first == 0.0:  # nothing to learn
+            self._finish(0, passes, 0.0, True)
+            return weights(np.zeros(new.X.n_features), 0.0)
+        run = dual_logistic.solve(
+            problem, tol=tol, max_passes=passes, seed=seed_of(self.random_state), on_pass=watch
+        )
+        if run.done or run.interrupted or run.passes == passes:
+            self._finish(run.passes, passes, run.violation, run.done)
+            return weights(run.w, run.b)
+        f = Objective(new.X, task.y, c, Logistic(), 1, fit_intercept=intercept)
+        return self._newton(task, f, passes, np.append(run.w, run.b)[: f.size], problem.first, run.passes, new.expand)
+
+    def _fit_newton(self, task: Task, passes: int) -> tuple[Floats, Floats]:
+        """Newton steps from zero, over the distinct rows and fewer columns."""
         of = distinct(task.X, task.y, task.weight)
         small = compact(task.X, of.rows)
         loss: Loss = Logistic() if task.n_classes == 2 else Softmax()
-        intercept = truth("fit_intercept", self.fit_intercept)
-        y, c = task.y[of.rows], C * of.weight
         pool = ThreadPoolExecutor(task.threads) if task.threads > 1 else None
         try:
             f = Objective(
-                small.X, y, c, loss, task.n_outputs, fit_intercept=intercept, pool=pool, threads=task.threads
-            )
-
-            def weights(w: Floats) -> tuple[Floats, Floats]:
-                W, b = f.unpack(w)
-                shared = b.mean() if task.n_outputs > 1 else 0.0  # a common shift changes no probability
-                return small.expand(W), b - shared
-
-            start, made, done = np.zeros(f.size), 0, False
-            gradient = f.first_gradient()
-            first = float(np.sqrt(inner(gradient, gradient)))
-            if solver == "dual" and first > 0.0:
-                run = self._passes(task, f, small, gradient, passes, weights)
-                start, made = np.append(run.w, run.b)[: f.size], run.passes
-                done = run.interrupted or run.violation <= tol
-
-            def each_step(number: int, value: float, violation: float, w: Floats) -> None:
-                if task.on_pass is not None:
-                    W, _ = f.unpack(w)
-                    data = value - 0.5 * float(np.vdot(W, W))
-                    task.on_pass(Pass(made + number, data, violation, len(task.X)), lambda: weights(w))
-
-            if done:
-                found = Minimum(start, 0, 0, run.violation, run.violation <= tol)
-            else:
-                found = minimise(f, start, tol=tol, max_steps=passes - made, scale=first, on_step=each_step)
+                small.X, task.y[of.rows], above_zero("C", self.C) * of.weight, loss, task.n_outputs,
+                fit_intercept=truth("fit_intercept", self.fit_intercept), pool=pool, threads=task.threads,
+            )  # fmt: skip
+            return self._newton(task, f, passes, np.zeros(f.size), None, 0, small.expand)
         finally:
             if pool is not None:
                 pool.shutdown()
+
+    def _newton(
+        self,
+        task: Task,
+        f: Objective,
+        passes: int,
+        start: Floats,
+        first: float | None,
+        made: int,
+        expand: Callable[[Floats], Floats],
+    ) -> tuple[Floats, Floats]:
+        """Newton steps from a start that made some passes; first is |gradient at zero|."""
+        tol = above_zero("tol", self.tol)
+
+        def weights(w: Floats) -> tuple[Floats, Floats]:
+            W, b = f.unpack(w)
+            shared = b.mean() if task.n_outputs > 1 else 0.0  # a common shift changes no probability
+            return expand(W), b - shared
+
+        def watch(number: int, value: float, violation: float, w: Floats) -> None:
+            if task.on_pass is not None:
+                W, _ = f.unpack(w)
+                data = value - 0.5 * float(np.vdot(W, W))
+                task.on_pass(Pass(made + number, data, violation, len(task.X)), lambda: weights(w))
+
+        found = minimise(f, start, tol=tol, max_steps=passes - made, scale=first, on_step=watch)
         self._finish(made + found.steps, passes, found.violation, found.converged)
         return weights(found.w)
-
-    def _passes(
-        self, task: Task, f: Objective, small: Compact, at_zero: Floats, passes: int, weights: Callable[[Floats], Weights]
-    ) -> dual_logistic.Found:
-        """Dual coordinate descent on the problem f, whose gradient at zero is known."""
-        first = float(np.sqrt(inner(at_zero, at_zero)))
-
-        def each_pass(report: Pass, found: Callable[[], tuple[Floats, float]]) -> None:
-            if task.on_pass is not None:
-                task.on_pass(report, lambda: weights(np.append(*found())[: f.size]))
-
-        def violation(w: Floats, b: float) -> float:
-            g = f(np.append(w, b)[: f.size]).gradient()
-            return float(np.sqrt(inner(g, g))) / first
-
-        return dual_logistic.solve(
-            small.X, small.norms, np.where(f.y == 1, 1, -1).astype(np.int8), f.c, violation=violation, gradient=at_zero,
-            fit_intercept=f.fit_intercept, tol=float(self.tol), max_passes=passes, seed=seed_of(self.random_state),
-            on_pass=each_pass,
-        )  # fmt: skip
 
 
 def _solver_for(penalty: str, n_classes: int) -> str:

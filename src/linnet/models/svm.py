@@ -40,7 +40,7 @@ from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.solvers import dual
-from linnet.solvers.columns import Compact, compact
+from linnet.solvers.columns import Renumbered, renumber
 from linnet.solvers.distinct import Distinct, distinct
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Matrix
@@ -192,12 +192,12 @@ class LinearSVM(DecisionModel):
 
     def _solve_dual(self, task: Task, loss: str, passes: int) -> Weights:
         tol, of = above_zero("tol", self.tol), distinct(task.X, task.y, task.weight)
-        problem, small = self._problem(task, of)
+        problem, new = self._problem(task, of)
         last = Pass(0, np.inf, np.inf, 0)
 
         def outputs(U: npt.NDArray[Any], b: Floats) -> Weights:
             W = np.ascontiguousarray(U.T)
-            return (W if small is None else small.expand(W, task.X.values.dtype)), b
+            return (W if new is None else new.expand(W, task.X.values.dtype)), b
 
         def watch(report: Pass, weights: Callable[[], tuple[npt.NDArray[Any], Floats]]) -> None:
             nonlocal last
@@ -216,28 +216,28 @@ class LinearSVM(DecisionModel):
             warn_unfinished(type(self).__name__, passes, last.violation, tol)
         self.margin_ = np.array([2.0 / max(s.length(), np.finfo(np.float64).tiny) for s in states])
         W, b = outputs(U, b)
-        at = slice(None) if small is not None else of.rows
-        self._keep_dual(task, of, np.stack([s.alpha[at] * s.signs[at] for s in states], axis=1))
-        if small is not None:
-            missing = 1.0 - problem.signs.T * (small.X.dot(U.T) + b)
-            self.slack_ = _slack(task, of, missing, W, b)
+        self._keep_dual(task, of, np.stack([s.alpha[of.rows] * s.signs[of.rows] for s in states], axis=1))
+        if new is not None:
+            scores = new.X.dot(U.T) if len(of.rows) == len(task.X) else task.X.dot(W)
+            slack = np.maximum(0.0, 1.0 - problem.signs.T * (scores + b))
+            self.slack_ = slack[:, 0] if len(U) == 1 else slack
         return W, b
 
-    def _problem(self, task: Task, of: Distinct) -> tuple[dual.Problem, Compact | None]:
-        """Return the problem over the distinct rows: on fewer columns, or as it is where features carry gains."""
-        X, C = task.X, above_zero("C", self.C) * of.weight
-        signs = _signs(task.y, task.n_classes).T.astype(np.int8)
+    def _problem(self, task: Task, of: Distinct) -> tuple[dual.Problem, Renumbered | None]:
+        """Return the problem over the distinct rows; its columns are renumbered where features carry no gains."""
+        X, C = task.X, np.zeros((1, len(task.X)))
+        C[0, of.rows] = above_zero("C", self.C) * of.weight
+        signs = np.ascontiguousarray(_signs(task.y, task.n_classes).T)
         if X.gain is not None:
-            cost = np.zeros((1, len(X)))
-            cost[0, of.rows] = C
             return dual.Problem(
-                X.indptr, X.indices, X.values, np.ascontiguousarray(signs), X.n_features, cost,
+                X.indptr, X.indices, X.values, signs, X.n_features, C,
                 weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
             ), None  # fmt: skip
-        small = compact(X, of.rows)
-        M = small.X
-        signs = np.ascontiguousarray(signs[:, of.rows])
-        return dual.Problem(M.indptr, M.indices, M.values, signs, M.n_features, C[None], norms=small.norms), small
+        new = renumber(X, of.rows)
+        M = new.X
+        return dual.Problem(
+            M.indptr, M.indices, M.values, signs, M.n_features, C, rows=of.rows, norms=new.norms
+        ), new  # fmt: skip
 
     def _keep_dual(self, task: Task, of: Distinct, signed: Floats) -> None:
         """Keep the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""
@@ -253,20 +253,10 @@ def _widths(W: Floats) -> Floats:
     return np.asarray(2.0 / np.maximum(np.linalg.norm(W, axis=0), np.finfo(np.float64).tiny))
 
 
-def _signs(y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int64]:
+def _signs(y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int8]:
     """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs)."""
     positive = (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
-    return np.where(positive, 1, -1)
-
-
-def _slack(task: Task, of: Distinct, missing: Floats, W: npt.NDArray[Any], b: Floats) -> Floats:
-    """Return max(0, 1 - t f(x)) of every row, those of weight zero too: (n_rows,) for one output."""
-    out = missing[of.place]
-    absent = np.flatnonzero(of.place < 0)
-    if len(absent):
-        out[absent] = 1.0 - _signs(task.y[absent], task.n_classes) * (task.X.take(absent).dot(W) + b)
-    np.maximum(out, 0.0, out=out)
-    return out[:, 0] if out.shape[1] == 1 else out
+    return np.where(positive, 1, -1).astype(np.int8)
 
 
 def _cost(cost: npt.ArrayLike | None, n_classes: int) -> Floats:

@@ -24,7 +24,7 @@ from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import inner
 from linnet.solvers.report import Pass
 
-__all__ = ["Found", "solve"]
+__all__ = ["Found", "Problem", "solve"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,76 +35,96 @@ PATIENCE = 5  # passes in which the estimate must have halved
 
 @dataclass(frozen=True)
 class Found:
-    """The weights, the intercept, the passes made, the violation where it is known, and whether Ctrl-C ended them."""
+    """The weights, the intercept, the passes made, the last violation or its estimate, and how the passes ended."""
 
     w: Floats
     b: float
     passes: int
     violation: float
+    done: bool
     interrupted: bool
 
 
+@dataclass(frozen=True)
+class Problem:
+    """The rows to visit, over all rows; gradient is that at zero, -sum_i C_i t_i x_i / 2, then that of the intercept."""
+
+    X: Matrix
+    rows: npt.NDArray[np.int32]
+    norms: Floats  # (n_rows,), squared
+    signs: npt.NDArray[np.int8]  # (n_rows,)
+    C: Floats  # (n_rows,)
+    gradient: Floats  # (n_features + 1,) or (n_features,) without an intercept
+
+    @property
+    def fit_intercept(self) -> bool:
+        """Whether there is an intercept."""
+        return len(self.gradient) > self.X.n_features
+
+    @property
+    def first(self) -> float:
+        """|gradient| at zero."""
+        return sqrt(inner(self.gradient, self.gradient))
+
+    def violation(self, w: Floats, b: float) -> float:
+        """Return |gradient| / |gradient at zero|."""
+        X, g = self.X, w.copy()
+        drift = dual.logistic_gradient(X.indptr, X.indices, X.values, self.signs, self.rows, self.C, w, b, g)
+        return sqrt(inner(g, g) + (drift * drift if self.fit_intercept else 0.0)) / self.first
+
+
 def solve(
-    X: Matrix,
-    norms: Floats,
-    signs: npt.NDArray[np.int8],
-    C: Floats,
+    p: Problem,
     *,
-    violation: Callable[[Floats, float], float],
-    gradient: Floats,
-    fit_intercept: bool = True,
     tol: float = 1e-4,
     max_passes: int = 100,
     seed: int = 0,
     on_pass: Callable[[Pass, Callable[[], tuple[Floats, float]]], None] | None = None,
 ) -> Found:
-    """Make passes until the violation is at most tol, or passes bring little; norms are |x_i|^2.
-
-    gradient is that of the problem at zero, -sum_i C_i t_i x_i / 2, and below it that of the intercept where there is
-    one. violation(w, b) is |gradient at w, b| / |gradient at zero|.
+    """Make passes until the violation is at most tol, or passes bring little.
 
     >>> X = Matrix.from_dense(np.array([[0.0], [1.0], [2.0], [3.0]]))
-    >>> t = np.array([-1, -1, 1, 1], dtype=np.int8)
-    >>> found = solve(X, np.array([0.0, 1.0, 4.0, 9.0]), t, np.ones(4), violation=lambda w, b: 0.0, gradient=np.array([-2.0, 0.0]), tol=1e-6)
+    >>> t, rows = np.array([-1, -1, 1, 1], dtype=np.int8), np.arange(4, dtype=np.int32)
+    >>> p = Problem(X, rows, np.array([0.0, 1.0, 4.0, 9.0]), t, np.ones(4), np.array([-2.0, 0.0]))
+    >>> found = solve(p, tol=1e-6)
     >>> round(float(found.w[0]), 3), round(found.b, 3)
     (0.958, -1.437)
     """
-    n = len(signs)
-    rho = (float(norms.mean()) or 1.0) if fit_intercept else 0.0
-    root, first = sqrt(rho), sqrt(inner(gradient, gradient))
-    share = _start(4.0 * (first * first + (rho - 1.0) * gradient[-1] ** 2 * fit_intercept), float(C.sum()))
-    alpha, rest = share * C, (1.0 - share) * C
-    w = -2.0 * share * gradient[: X.n_features]
-    bias = np.array([-2.0 * share * gradient[-1] * root if fit_intercept else 0.0])
-    q, stats, offset = norms + rho, np.zeros(3), 0.0
+    X, rows, n = p.X, p.rows, len(p.rows)
+    rho = (float(p.norms[rows].mean()) or 1.0) if p.fit_intercept else 0.0
+    root, first = sqrt(rho), p.first
+    of_intercept = float(p.gradient[-1]) if p.fit_intercept else 0.0
+    share = _start(4.0 * (first * first + (rho - 1.0) * of_intercept**2), float(p.C[rows].sum()))
+    alpha, rest = share * p.C, (1.0 - share) * p.C
+    w, bias = -2.0 * share * p.gradient[: X.n_features], np.array([-2.0 * share * of_intercept * root])
+    q, stats, offset = p.norms + rho, np.zeros(3), 0.0
     rng = np.random.Generator(np.random.PCG64(seed))
-    rows, slope, passes = np.arange(n, dtype=np.int32), FIRST_SLOPE, 0
-    history, target = [np.inf], tol
-    found, interrupted = np.inf, False
+    slope, passes, target, violation = FIRST_SLOPE, 0, tol, np.inf
+    history = [np.inf]
+    done = interrupted = False
     try:
         while passes < max_passes:
-            order = rng.permutation(rows)
             steps = dual.logistic_pass(
-                X.indptr, X.indices, X.values, signs, order, w, bias, root, offset, alpha, rest, q, slope, stats
-            )
+                X.indptr, X.indices, X.values, p.signs, rng.permutation(rows), w, bias, root, offset, alpha, rest, q, slope,
+                stats,
+            )  # fmt: skip
             passes += 1
-            b = offset + float(bias[0]) * root
-            offset = b
-            history.append(sqrt(stats[1] + (stats[2] ** 2 if fit_intercept else 0.0)) / first)
+            offset += float(bias[0]) * root
+            violation = sqrt(stats[1] + (stats[2] ** 2 if p.fit_intercept else 0.0)) / first
+            history.append(violation)
             if on_pass is not None:
-                on_pass(Pass(passes, float(stats[0]), history[-1], n), lambda b=b: (w, b))  # type: ignore[misc]
-            if history[-1] <= target:
-                found = violation(w, b)
-                if found <= tol:
-                    break
-                target = history[-1] * max(0.1, 0.7 * tol / found)
-            if history[-1] > 0.5 * history[-1 - min(PATIENCE, passes)]:
+                on_pass(Pass(passes, float(stats[0]), violation, n), lambda b=offset: (w, b))  # type: ignore[misc]
+            if violation <= target:
+                estimate, violation = violation, p.violation(w, offset)
+                done = violation <= tol
+                target = estimate * max(0.1, 0.7 * tol / violation) if not done else target
+            if done or history[-1] > 0.5 * history[-1 - min(PATIENCE, passes)]:
                 break
             if steps <= n // 2:
                 slope = max(LAST_SLOPE, 0.1 * slope)
     except KeyboardInterrupt:
         interrupted = True
-    return Found(w, offset, passes, found, interrupted)
+    return Found(w, offset, passes, violation, done, interrupted)
 
 
 def _start(curvature: float, total: float) -> float:

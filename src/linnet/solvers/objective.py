@@ -115,10 +115,6 @@ class Objective:
             out[-1] = float(np.sum(h))
         return out
 
-    def first_gradient(self) -> Floats:
-        """Return the gradient where all weights are zero."""
-        return self._spread(self.loss.gradient(np.zeros((len(self.X), self.n_outputs)), self.y, self.c))
-
     def __call__(self, w: Floats) -> Local:
         S = self.scores(w)
         W = w[: self.X.n_features * self.n_outputs]
