@@ -1,11 +1,11 @@
 """A smaller matrix with the same optimum: frequent columns first, columns of one row made one.
 
 Locality  a solver walks over rows and looks up a weight an entry. With the columns in the order of their frequency (by
-          powers of two) most lookups hit the same few pages. renumber does this alone: columns frequent in a sample of
-          rows come first, the others as they are met, so that those of one row only lie side by side. The values stay.
+          powers of two) most lookups hit the same few pages. The passes of dual.pyx do this alone: columns frequent in
+          a sample of rows come first, the others as they are met, so that those of one row only lie side by side.
 Private   columns met in one row only: under an L2 penalty their weights are a multiple of their values, w_j = z v_ij, so
           all of them are one column of value sqrt(sum_j v_ij^2), exactly. Of word pairs, two thirds are private.
-Cost      two passes over the entries, and a copy of them; renumber: one pass, and a copy of the columns.
+Cost      two passes over the entries, and a copy of them.
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
@@ -61,38 +61,6 @@ def rank_columns(const int32_t[::1] counts, int32_t[::1] place) -> tuple:
                 start[g] += 1
                 entries += counts[j]
     return total, entries
-
-
-def renumber(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] rows,
-             const double[::1] coefficient, int64_t n_columns, int32_t[::1] place, int32_t[::1] out, double[::1] norms,
-             double[::1] sums) -> int:
-    """Write the new columns of the given rows to out, numbering those that have no place yet as they are met.
-
-    Where coefficient is not empty, sums receives sum_i coefficient_i x_i, over new columns. norms receives the squared
-    norm of each of the rows. Returns the number of columns.
-    """
-    cdef int64_t t, k, i
-    cdef int32_t p
-    cdef double v, total, c
-    cdef bint summing = coefficient.shape[0] > 0
-    with nogil:
-        for t in range(rows.shape[0]):
-            i = rows[t]
-            total = 0.0
-            c = coefficient[i] if summing else 0.0
-            for k in range(indptr[i], indptr[i + 1]):
-                p = place[indices[k]]
-                if p < 0:
-                    p = <int32_t>n_columns
-                    place[indices[k]] = p
-                    n_columns += 1
-                out[k] = p
-                v = values[k]
-                total += v * v
-                if summing:
-                    sums[p] += c * v
-            norms[i] = total
-    return n_columns
 
 
 def compact_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] rows,

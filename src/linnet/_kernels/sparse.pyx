@@ -4,8 +4,8 @@ X is (indptr, indices, values); W is feature-major, (n_features, n_outputs), so 
 Cost of each: one pass over the entries times n_outputs.
 """
 from libc.math cimport log, sqrt
-from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
 
 cdef fused real:
     float
@@ -120,15 +120,28 @@ def transpose(const int64_t[::1] indptr, const int32_t[::1] indices, const real[
             following = at
 
 
-def has_duplicates(const int64_t[::1] indptr, const int32_t[::1] indices, int32_t[::1] seen) -> bool:
-    """Return whether some row has two entries in one column; seen, (n_features,), must hold -1."""
-    cdef int64_t i, k
+def has_duplicates(const int64_t[::1] indptr, const int32_t[::1] indices) -> bool:
+    """Return whether some row has two entries in one column.
+
+    A few bits a column say that it may have been met in this row; only then are the entries before it looked through.
+    """
+    cdef int64_t i, k, j
+    cdef uint32_t h
+    cdef uint64_t[512] met
     cdef bint found = False
     with nogil:
         for i in range(indptr.shape[0] - 1):
+            memset(met, 0, sizeof(met))
             for k in range(indptr[i], indptr[i + 1]):
-                found |= seen[indices[k]] == i
-                seen[indices[k]] = <int32_t>i
+                h = (<uint32_t>indices[k] * <uint32_t>2654435761) >> 17   # 15 bits
+                if met[h >> 6] >> (h & 63) & 1:
+                    for j in range(indptr[i], k):
+                        if indices[j] == indices[k]:
+                            found = True
+                            break
+                met[h >> 6] |= <uint64_t>1 << (h & 63)
+            if found:
+                break
     return found
 
 

@@ -100,8 +100,7 @@ def _from_sparse(X: Any) -> Matrix:
     matrix = Matrix.from_scipy(csr)
     if csr.has_sorted_indices and csr.has_canonical_format:
         return matrix
-    seen = np.full(matrix.n_features, -1, dtype=np.int32)
-    if not sparse.has_duplicates(matrix.indptr, matrix.indices, seen):
+    if not sparse.has_duplicates(matrix.indptr, matrix.indices):
         return matrix  # the order of the entries of a row does not matter
     csr = csr.copy()
     csr.sum_duplicates()  # entries given twice are one entry, their sum

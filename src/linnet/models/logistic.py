@@ -38,7 +38,7 @@ from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.solvers import dual_logistic
-from linnet.solvers.columns import compact, renumber
+from linnet.solvers.columns import compact, numbering
 from linnet.solvers.distinct import distinct
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Matrix
@@ -166,9 +166,8 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         c = np.zeros(len(task.X))
         c[of.rows] = above_zero("C", self.C) * of.weight
         signs = np.where(task.y == 1, 1, -1).astype(np.int8)
-        new = renumber(task.X, of.rows, -0.5 * c * signs)
-        gradient = np.append(new.sums, -0.5 * float(c @ signs)) if intercept else new.sums
-        problem = dual_logistic.Problem(new.X, of.rows, new.norms, signs, c, gradient)
+        new = numbering(task.X, of.rows)
+        problem = dual_logistic.Problem(new, of.rows, signs, c, intercept)
 
         def weights(w: Floats, b: float) -> tuple[Floats, Floats]:
             return new.expand(w[:, None]), np.array([b])
@@ -177,12 +176,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
             if task.on_pass is not None:
                 task.on_pass(report, lambda: weights(*found()))
 
-        if problem.first == 0.0:  # nothing to learn
-            self._finish(0, passes, 0.0, True)
-            return weights(np.zeros(new.X.n_features), 0.0)
-        run = dual_logistic.solve(
-            problem, tol=tol, max_passes=passes, seed=seed_of(self.random_state), on_pass=watch
-        )
+        run = dual_logistic.solve(problem, tol=tol, max_passes=passes, seed=seed_of(self.random_state), on_pass=watch)
         if run.done or run.interrupted or run.passes == passes:
             self._finish(run.passes, passes, run.violation, run.done)
             return weights(run.w, run.b)

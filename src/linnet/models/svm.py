@@ -40,7 +40,7 @@ from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.solvers import dual
-from linnet.solvers.columns import Renumbered, renumber
+from linnet.solvers.columns import Numbering, numbering
 from linnet.solvers.distinct import Distinct, distinct
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Matrix
@@ -81,7 +81,8 @@ class LinearSVM(DecisionModel):
     Learned, beside the usual: ``margin_``, the width 2 / |w| of each output. By solver="dual" also ``support_``, the
     rows that hold the line: those on the wrong side of their margin, or on it; ``dual_coef_``, (n_outputs, n_support),
     what each of them adds: w = sum_i dual_coef_i x_i, dual_coef_i = alpha_i t_i; and on plain features ``slack_``,
-    max(0, 1 - t f(x)) of every row, (n_rows,) or (n_rows, n_outputs).
+    max(0, 1 - t f(x)) of every row as the solver last met it, which is exact as far as ``tol``: (n_rows,) or (n_rows,
+    n_outputs); 0 for rows of weight zero.
 
     >>> model = LinearSVM().fit([[0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [2.0, 0.0]], ["cold", "cold", "hot", "hot"])
     >>> model.predict([[3.0, 0.5]]).tolist()
@@ -218,12 +219,12 @@ class LinearSVM(DecisionModel):
         W, b = outputs(U, b)
         self._keep_dual(task, of, np.stack([s.alpha[of.rows] * s.signs[of.rows] for s in states], axis=1))
         if new is not None:
-            scores = new.X.dot(U.T) if len(of.rows) == len(task.X) else task.X.dot(W)
-            slack = np.maximum(0.0, 1.0 - problem.signs.T * (scores + b))
+            slack = np.maximum(0.0, np.stack([s.slack for s in states], axis=1)[of.rows[of.place]])
+            slack[of.place < 0] = 0.0
             self.slack_ = slack[:, 0] if len(U) == 1 else slack
         return W, b
 
-    def _problem(self, task: Task, of: Distinct) -> tuple[dual.Problem, Renumbered | None]:
+    def _problem(self, task: Task, of: Distinct) -> tuple[dual.Problem, Numbering | None]:
         """Return the problem over the distinct rows; its columns are renumbered where features carry no gains."""
         X, C = task.X, np.zeros((1, len(task.X)))
         C[0, of.rows] = above_zero("C", self.C) * of.weight
@@ -233,10 +234,10 @@ class LinearSVM(DecisionModel):
                 X.indptr, X.indices, X.values, signs, X.n_features, C,
                 weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
             ), None  # fmt: skip
-        new = renumber(X, of.rows)
+        new = numbering(X, of.rows)
         M = new.X
         return dual.Problem(
-            M.indptr, M.indices, M.values, signs, M.n_features, C, rows=of.rows, norms=new.norms
+            M.indptr, M.indices, M.values, signs, M.n_features, C, rows=of.rows, numbering=new
         ), new  # fmt: skip
 
     def _keep_dual(self, task: Task, of: Distinct, signed: Floats) -> None:

@@ -2,8 +2,8 @@
 
 Columns met in one row only have weights in proportion to their values, so each row's become one column; the others are
 put in the order of how often they are met, so that the weights looked up most lie together. On word pairs this leaves a
-third of the columns (``compact``). Renumbering alone (``renumber``) is cheaper, and pays off within a pass or two. See
-the kernel for the argument.
+third of the columns (``compact``). Numbering alone (``numbering``) costs little more than the first pass of a solver
+that does it on its way. See the kernel for the argument.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from linnet._kernels import columns
 from linnet.solvers.matrix import Matrix
 
-__all__ = ["Compact", "Renumbered", "compact", "renumber"]
+__all__ = ["Compact", "Numbering", "compact", "numbering"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,13 +25,13 @@ SAMPLE = 16  # one row in so many says which columns are frequent
 
 
 @dataclass(frozen=True)
-class Renumbered:
-    """All rows, those given over new columns; ``expand`` brings weights back to the old ones."""
+class Numbering:
+    """New columns for some rows, filled in as a solver makes its first pass; ``expand`` brings weights back."""
 
-    X: Matrix
-    norms: Floats  # (n_rows,), squared, of the given rows
-    place: npt.NDArray[np.int32]  # (n_features,): the new column of each old one; -1 where it has no entry
-    sums: Floats  # (n_columns,): sum_i coefficient_i x_i, or nothing
+    X: Matrix  # the same values at columns that are not known yet
+    old: npt.NDArray[np.int32]  # (n_entries,)
+    place: npt.NDArray[np.int32]  # (n_features,): the new column of each old one, or -1
+    n_columns: npt.NDArray[np.int64]  # (1,): how many are numbered
 
     def expand(self, W: Floats, dtype: Any = np.float64) -> npt.NDArray[Any]:
         """Return the weights of the old columns, (n_features, n_outputs)."""
@@ -39,25 +39,19 @@ class Renumbered:
         return np.asarray(out, dtype=dtype)
 
 
-def renumber(X: Matrix, rows: npt.NDArray[np.int32], coefficient: Floats | None = None) -> Renumbered:
-    """Put the columns that are met often side by side, for solvers that walk over the given rows only.
+def numbering(X: Matrix, rows: npt.NDArray[np.int32]) -> Numbering:
+    """Number the columns that are frequent in a sample of the rows; the others are for the first pass.
 
     >>> X = Matrix.from_dense(np.array([[1.0, 0.0, 3.0], [0.0, 2.0, 4.0]]))
-    >>> new = renumber(X, np.array([1], dtype=np.int32), np.ones(2))
-    >>> new.X.n_features, new.sums.tolist(), new.expand(np.array([[5.0], [6.0]])).ravel().tolist()
-    (2, [2.0, 4.0], [0.0, 5.0, 6.0])
+    >>> numbering(X, np.array([1], dtype=np.int32)).place.tolist()
+    [-1, -1, -1]
     """
     X = X.explicit()
     counts, place = np.zeros(X.n_features, dtype=np.int32), np.empty(X.n_features, dtype=np.int32)
     columns.count_columns(X.indptr, X.indices, np.ascontiguousarray(rows[::SAMPLE]), counts)
     n_first, _ = columns.rank_columns(counts, place)
-    indices, norms = np.zeros(len(X.indices), dtype=np.int32), np.zeros(len(X))
-    sums = np.zeros(0 if coefficient is None else X.n_features)
-    n_columns = columns.renumber(
-        X.indptr, X.indices, X.values, rows, np.zeros(0) if coefficient is None else coefficient, n_first, place, indices,
-        norms, sums,
-    )  # fmt: skip
-    return Renumbered(Matrix(X.indptr, indices, X.values, n_columns), norms, place, sums[:n_columns])
+    new = Matrix(X.indptr, np.zeros(len(X.indices), dtype=np.int32), X.values, X.n_features)
+    return Numbering(new, X.indices, place, np.array([n_first], dtype=np.int64))
 
 
 @dataclass(frozen=True)
