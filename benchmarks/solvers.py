@@ -143,7 +143,10 @@ def naive_bayes(X: sp.csr_matrix, y: np.ndarray, repeat: int) -> dict[str, float
 def threads(X: sp.csr_matrix, y: np.ndarray, repeat: int) -> dict[str, Any]:
     """One thread and two, wall time, where there are many classes."""
     out = {}
-    for name, make in (("svm", lambda t: LinearSVM(threads=t)), ("softmax", lambda t: LogisticRegression(tol=1e-3, threads=t))):
+    for name, make in (
+        ("svm", lambda t: LinearSVM(threads=t)),
+        ("softmax", lambda t: LogisticRegression(tol=1e-3, threads=t)),
+    ):
         seconds, weights = {1: np.inf, 2: np.inf}, {}
         for _ in range(repeat):
             for t in (1, 2):
@@ -164,12 +167,16 @@ def measure(name: str, data: Path, cache: Path, options: argparse.Namespace) -> 
     for problem in options.problems.split(","):
         if problem == "nb":
             result["nb"] = found = naive_bayes(X, y, options.repeat)
-            print(f"  nb        linnet {found['linnet']:.3f} s, scikit-learn {found['scikit-learn']:.3f} s: {found['ratio']:.2f} x")
+            print(
+                f"  nb        linnet {found['linnet']:.3f} s, scikit-learn {found['scikit-learn']:.3f} s: {found['ratio']:.2f} x"
+            )
         elif problem == "threads":
             if many:
                 result["threads"] = found = threads(X, y, options.repeat)
                 for model, f in found.items():
-                    print(f"  threads   {model} {f['one']:.2f} s, {f['two']:.2f} s: {f['ratio']:.2f} x, same bytes: {f['same']}")
+                    print(
+                        f"  threads   {model} {f['one']:.2f} s, {f['two']:.2f} s: {f['ratio']:.2f} x, same bytes: {f['same']}"
+                    )
         else:
             result[problem] = race(problem, options.C, X, y if problem == "svm" else two, options.repeat)
             for row in result[problem]["gaps"]:

@@ -125,7 +125,9 @@ def test_features_of_any_size(model, scale):
     np.testing.assert_allclose(model.fit(rows * scale, y).coef_ * scale, small, rtol=2e-2, atol=2e-3)
 
 
-@pytest.mark.parametrize("model", [LogisticRegression(), LogisticRegression(penalty="l1"), LinearSVM(max_iter=10**5)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [LogisticRegression(), LogisticRegression(penalty="l1"), LinearSVM(max_iter=10**5)], ids=repr
+)
 def test_weights_of_a_million(model):
     """Rows of weight 1e6: finite weights, right answers."""
     rng = np.random.default_rng(0)

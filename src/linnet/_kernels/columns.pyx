@@ -1,8 +1,7 @@
 """A smaller matrix with the same optimum: frequent columns first, columns of one row made one.
 
 Locality  a solver walks over rows and looks up a weight an entry. With the columns in the order of their frequency (by
-          powers of two) most lookups hit the same few pages. The passes of dual.pyx do this alone: columns frequent in
-          a sample of rows come first, the others as they are met, so that those of one row only lie side by side.
+          powers of two) most lookups hit the same few pages.
 Private   columns met in one row only: under an L2 penalty their weights are a multiple of their values, w_j = z v_ij, so
           all of them are one column of value sqrt(sum_j v_ij^2), exactly. Of word pairs, two thirds are private.
 Cost      two passes over the entries, and a copy of them.
@@ -65,19 +64,24 @@ def rank_columns(const int32_t[::1] counts, int32_t[::1] place) -> tuple:
 
 def compact_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] rows,
                  int32_t[::1] place, double[::1] factor, int64_t n_shared, int64_t[::1] out_indptr,
-                 int32_t[::1] out_indices, real[::1] out_values, double[::1] norms, int32_t[::1] scratch) -> int:
+                 int32_t[::1] out_indices, real[::1] out_values, double[::1] norms, int32_t[::1] scratch,
+                 const double[::1] coefficient, double[::1] sums) -> int:
     """Write the given rows over the new columns; place[j] and factor[j] become column and share of each old one.
 
-    w_j = factor[j] * w_new[place[j]]. norms receives the squared norm of each row. scratch has room for the longest row. Returns the number of columns.
+    w_j = factor[j] * w_new[place[j]]. norms receives the squared norm of each row. scratch has room for the longest row. sums
+    receives sum_t coefficient_t x_t over new columns, where coefficient is not empty. Returns the number of columns.
     """
     cdef int64_t t, k, i, s, n_own, at = 0, n_columns = n_shared
     cdef int32_t j, p
-    cdef double own, v, total
+    cdef double own, v, total, c = 0.0
+    cdef bint summing = coefficient.shape[0] > 0
     with nogil:
         out_indptr[0] = 0
         for t in range(rows.shape[0]):
             i = rows[t]
             own = total = 0.0
+            if summing:
+                c = coefficient[t]
             n_own = 0
             for k in range(indptr[i], indptr[i + 1]):
                 v = values[k]
@@ -86,6 +90,8 @@ def compact_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const re
                     total += v * v
                     out_indices[at] = p
                     out_values[at] = values[k]
+                    if summing:
+                        sums[p] += c * v
                     at += 1
                 else:
                     own += v * v
@@ -101,6 +107,8 @@ def compact_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const re
                     factor[j] = values[k] / own
                 out_indices[at] = <int32_t>n_columns
                 out_values[at] = <real>own
+                if summing:
+                    sums[n_columns] = c * own
                 at += 1
                 n_columns += 1
             out_indptr[t + 1] = at

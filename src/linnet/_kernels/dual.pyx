@@ -127,37 +127,16 @@ cdef inline double row_score(const int32_t* indices, const real* values, int64_t
     return (a + b) + (c + d)
 
 
-cdef inline int64_t number_row(const int32_t* old, const real* values, int64_t n, int32_t* place, int64_t n_columns,
-                               int32_t* new, double* norm) noexcept nogil:
-    """Write the new columns of a row, numbering those that have no place yet; returns how many columns there are."""
-    cdef int64_t k
-    cdef int32_t p
-    cdef double total = 0.0
-    for k in range(n):
-        p = place[old[k]]
-        if p < 0:
-            p = <int32_t>n_columns
-            place[old[k]] = p
-            n_columns += 1
-        new[k] = p
-        total += <double>values[k] * values[k]
-    norm[0] = total
-    return n_columns
-
-
-def plain_pass(const int64_t[::1] indptr, int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
+def plain_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
                const int32_t[::1] order, double[::1] w, double[::1] bias, double bias_scale, double[::1] alpha,
-               const double[::1] diag, const double[::1] upper, double[::1] q, const double[::1] weight, bint squared,
-               double[::1] bounds, double[::1] stats, int32_t[::1] keep, double[::1] slacks,
-               const int32_t[::1] columns, int32_t[::1] place, int64_t[::1] n_columns) -> int:
-    """svm_pass for plain rows: a value an entry, no gains. slacks receives 1 - y_i score of each row as it is met.
+               const double[::1] diag, const double[::1] upper, const double[::1] q, const double[::1] weight,
+               bint squared, double[::1] bounds, double[::1] stats, int32_t[::1] keep, double[::1] slacks) -> int:
+    """svm_pass for plain rows: a value an entry, no gains. q holds the squared norms of the rows with the intercept.
 
-    q holds the squared norms of the rows with the intercept. Where place is not empty, this is the first pass: q and
-    indices are filled in, the new columns of each row in place of the old ones (see columns.pyx).
+    slacks receives 1 - y_i score of each row as it is met.
     """
     cdef int64_t t, i, k, begin, n_keep = 0, n = order.shape[0], count
     cdef double G, PG, old, new, d, loss = 0.0, slack, top = -1e300, low = 1e300, b = bias[0]
-    cdef bint first = place.shape[0] > 0
     with nogil:
         for t in range(n):
             i = order[t]
@@ -166,10 +145,6 @@ def plain_pass(const int64_t[::1] indptr, int32_t[::1] indices, const real[::1] 
             if t + 1 < n:
                 ln_prefetch(&indices[indptr[order[t + 1]]])
                 ln_prefetch(&values[indptr[order[t + 1]]])
-            if first and count:
-                n_columns[0] = number_row(&columns[begin], &values[begin], count, &place[0], n_columns[0], &indices[begin], &q[i])
-            if first:
-                q[i] += bias_scale * bias_scale
             slack = 1.0 - y[i] * (b * bias_scale + row_score(&indices[begin], &values[begin], count, &w[0]))
             slacks[i] = slack
             if slack > 0.0:
@@ -211,10 +186,9 @@ def plain_pass(const int64_t[::1] indptr, int32_t[::1] indices, const real[::1] 
     return n_keep
 
 
-def logistic_pass(const int64_t[::1] indptr, int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
+def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
                   const int32_t[::1] order, double[::1] w, double[::1] bias, double bias_scale, double offset,
-                  double[::1] alpha, double[::1] rest, double[::1] q, double inner, double[::1] stats,
-                  const int32_t[::1] columns, int32_t[::1] place, int64_t[::1] n_columns, double[::1] sums) -> int:
+                  double[::1] alpha, double[::1] rest, const double[::1] q, double inner, double[::1] stats) -> int:
     """One pass of dual coordinate descent for logistic regression; returns the Newton steps taken on single variables.
 
     Dual      min_a  1/2 a'Qa + sum_i a_i log a_i + (C_i - a_i) log(C_i - a_i),  0 < a_i < C_i; rest_i = C_i - a_i
@@ -222,11 +196,8 @@ def logistic_pass(const int64_t[::1] indptr, int32_t[::1] indices, const real[::
     offset    is added to every score
     stats     receives, as rows are met with e_i = a_i - C_i sigmoid(-y_i score_i): the loss, sum_i e_i^2 q_i, which is
               about the squared gradient of the primal problem by w, and sum_i y_i e_i, about that by the intercept
-    first     where place is not empty this is the first pass: q and indices are filled in, the new columns of each row in
-              place of the old ones (see columns.pyx), and sums receives sum_i C_i y_i x_i
     Paper     Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic Regression and Maximum Entropy Models, 2011.
     """
-    cdef bint first = place.shape[0] > 0
     cdef int64_t t, i, k, begin, n = order.shape[0], count, steps = 0, turn
     cdef double score, sign, old, other, z, C, slope, d, b = bias[0], loss = 0.0, total = 0.0, drift = 0.0
     with nogil:
@@ -238,12 +209,6 @@ def logistic_pass(const int64_t[::1] indptr, int32_t[::1] indices, const real[::
                 ln_prefetch(&indices[indptr[order[t + 1]]])
                 ln_prefetch(&values[indptr[order[t + 1]]])
             C = alpha[i] + rest[i]
-            if first and count:
-                n_columns[0] = number_row(&columns[begin], &values[begin], count, &place[0], n_columns[0], &indices[begin], &q[i])
-                for k in range(begin, begin + count):
-                    sums[indices[k]] += C * y[i] * values[k]
-            if first:
-                q[i] += bias_scale * bias_scale
             score = y[i] * (offset + b * bias_scale + row_score(&indices[begin], &values[begin], count, &w[0]))
             d = exp(-fabs(score))
             loss += C * (log1p(d) - (score if score < 0.0 else 0.0))

@@ -38,7 +38,7 @@ from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.solvers import dual_logistic
-from linnet.solvers.columns import compact, numbering
+from linnet.solvers.columns import compact
 from linnet.solvers.distinct import distinct
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Matrix
@@ -163,25 +163,28 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         """Coordinate descent on the dual, then Newton steps where its passes bring too little."""
         tol, intercept = above_zero("tol", self.tol), truth("fit_intercept", self.fit_intercept)
         of = distinct(task.X, task.y, task.weight)
-        c = np.zeros(len(task.X))
-        c[of.rows] = above_zero("C", self.C) * of.weight
-        signs = np.where(task.y == 1, 1, -1).astype(np.int8)
-        new = numbering(task.X, of.rows)
-        problem = dual_logistic.Problem(new, of.rows, signs, c, intercept)
+        y, c = task.y[of.rows], above_zero("C", self.C) * of.weight
+        signs = np.where(y == 1, 1, -1).astype(np.int8)
+        small = compact(task.X, of.rows, -0.5 * c * signs)
+        gradient = np.append(small.sums, -0.5 * float(np.sum(c * signs))) if intercept else small.sums
+        problem = dual_logistic.Problem(small.X, small.norms, signs, c, gradient)
 
         def weights(w: Floats, b: float) -> tuple[Floats, Floats]:
-            return new.expand(w[:, None]), np.array([b])
+            return small.expand(w[:, None]), np.array([b])
 
         def watch(report: Pass, found: Callable[[], tuple[Floats, float]]) -> None:
             if task.on_pass is not None:
                 task.on_pass(report, lambda: weights(*found()))
 
+        if problem.first == 0.0:  # nothing to learn
+            self._finish(0, passes, 0.0, True)
+            return weights(np.zeros(small.X.n_features), 0.0)
         run = dual_logistic.solve(problem, tol=tol, max_passes=passes, seed=seed_of(self.random_state), on_pass=watch)
         if run.done or run.interrupted or run.passes == passes:
             self._finish(run.passes, passes, run.violation, run.done)
             return weights(run.w, run.b)
-        f = Objective(new.X, task.y, c, Logistic(), 1, fit_intercept=intercept)
-        return self._newton(task, f, passes, np.append(run.w, run.b)[: f.size], problem.first, run.passes, new.expand)
+        f = Objective(small.X, y, c, Logistic(), 1, fit_intercept=intercept)
+        return self._newton(task, f, passes, np.append(run.w, run.b)[: f.size], problem.first, run.passes, small.expand)
 
     def _fit_newton(self, task: Task, passes: int) -> tuple[Floats, Floats]:
         """Newton steps from zero, over the distinct rows and fewer columns."""

@@ -40,7 +40,7 @@ from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.solvers import dual
-from linnet.solvers.columns import Numbering, numbering
+from linnet.solvers.columns import Compact, compact
 from linnet.solvers.distinct import Distinct, distinct
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Matrix
@@ -193,12 +193,12 @@ class LinearSVM(DecisionModel):
 
     def _solve_dual(self, task: Task, loss: str, passes: int) -> Weights:
         tol, of = above_zero("tol", self.tol), distinct(task.X, task.y, task.weight)
-        problem, new = self._problem(task, of)
+        problem, small = self._problem(task, of)
         last = Pass(0, np.inf, np.inf, 0)
 
         def outputs(U: npt.NDArray[Any], b: Floats) -> Weights:
             W = np.ascontiguousarray(U.T)
-            return (W if new is None else new.expand(W, task.X.values.dtype)), b
+            return (W if small is None else small.expand(W, task.X.values.dtype)), b
 
         def watch(report: Pass, weights: Callable[[], tuple[npt.NDArray[Any], Floats]]) -> None:
             nonlocal last
@@ -217,33 +217,33 @@ class LinearSVM(DecisionModel):
             warn_unfinished(type(self).__name__, passes, last.violation, tol)
         self.margin_ = np.array([2.0 / max(s.length(), np.finfo(np.float64).tiny) for s in states])
         W, b = outputs(U, b)
-        self._keep_dual(task, of, np.stack([s.alpha[of.rows] * s.signs[of.rows] for s in states], axis=1))
-        if new is not None:
-            slack = np.maximum(0.0, np.stack([s.slack for s in states], axis=1)[of.rows[of.place]])
+        at = of.rows if small is None else slice(None)
+        self._keep_dual(task, of, np.stack([s.alpha[at] * s.signs[at] for s in states], axis=1))
+        if small is not None:
+            slack = np.maximum(0.0, np.stack([s.slack for s in states], axis=1)[of.place])
             slack[of.place < 0] = 0.0
             self.slack_ = slack[:, 0] if len(U) == 1 else slack
         return W, b
 
-    def _problem(self, task: Task, of: Distinct) -> tuple[dual.Problem, Numbering | None]:
-        """Return the problem over the distinct rows; its columns are renumbered where features carry no gains."""
-        X, C = task.X, np.zeros((1, len(task.X)))
-        C[0, of.rows] = above_zero("C", self.C) * of.weight
-        signs = np.ascontiguousarray(_signs(task.y, task.n_classes).T)
-        if X.gain is not None:
-            return dual.Problem(
-                X.indptr, X.indices, X.values, signs, X.n_features, C,
-                weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
-            ), None  # fmt: skip
-        new = numbering(X, of.rows)
-        M = new.X
+    def _problem(self, task: Task, of: Distinct) -> tuple[dual.Problem, Compact | None]:
+        """Return the problem over the distinct rows: on fewer columns, or as it is where features carry gains."""
+        X, C = task.X, above_zero("C", self.C) * of.weight
+        signs = _signs(task.y, task.n_classes).T
+        if X.gain is None:
+            small = compact(X, of.rows)
+            M, signs = small.X, np.ascontiguousarray(signs[:, of.rows])
+            return dual.Problem(M.indptr, M.indices, M.values, signs, M.n_features, C[None], norms=small.norms), small
+        cost = np.zeros((1, len(X)))
+        cost[0, of.rows] = C
         return dual.Problem(
-            M.indptr, M.indices, M.values, signs, M.n_features, C, rows=of.rows, numbering=new
-        ), new  # fmt: skip
+            X.indptr, X.indices, X.values, np.ascontiguousarray(signs), X.n_features, cost,
+            weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
+        ), None  # fmt: skip
 
     def _keep_dual(self, task: Task, of: Distinct, signed: Floats) -> None:
         """Keep the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""
         share = np.ones(len(task.X)) if task.weight is None else task.weight
-        held = (of.place >= 0) & signed.any(axis=1)[of.place]
+        held = (of.place >= 0) & (np.abs(signed).max(axis=1) > 0.0)[of.place]
         self.support_ = np.flatnonzero(held)
         place = of.place[held]
         self.dual_coef_ = (signed[place] * (share[held] / of.weight[place])[:, None]).T

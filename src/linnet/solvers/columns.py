@@ -2,8 +2,7 @@
 
 Columns met in one row only have weights in proportion to their values, so each row's become one column; the others are
 put in the order of how often they are met, so that the weights looked up most lie together. On word pairs this leaves a
-third of the columns (``compact``). Numbering alone (``numbering``) costs little more than the first pass of a solver
-that does it on its way. See the kernel for the argument.
+third of the columns. See the kernel for the argument.
 """
 
 from __future__ import annotations
@@ -17,41 +16,9 @@ import numpy.typing as npt
 from linnet._kernels import columns
 from linnet.solvers.matrix import Matrix
 
-__all__ = ["Compact", "Numbering", "compact", "numbering"]
+__all__ = ["Compact", "compact"]
 
 Floats = npt.NDArray[np.float64]
-
-SAMPLE = 16  # one row in so many says which columns are frequent
-
-
-@dataclass(frozen=True)
-class Numbering:
-    """New columns for some rows, filled in as a solver makes its first pass; ``expand`` brings weights back."""
-
-    X: Matrix  # the same values at columns that are not known yet
-    old: npt.NDArray[np.int32]  # (n_entries,)
-    place: npt.NDArray[np.int32]  # (n_features,): the new column of each old one, or -1
-    n_columns: npt.NDArray[np.int64]  # (1,): how many are numbered
-
-    def expand(self, W: Floats, dtype: Any = np.float64) -> npt.NDArray[Any]:
-        """Return the weights of the old columns, (n_features, n_outputs)."""
-        out = np.append(W, np.zeros((1, W.shape[1])), axis=0).take(self.place, axis=0, mode="wrap")
-        return np.asarray(out, dtype=dtype)
-
-
-def numbering(X: Matrix, rows: npt.NDArray[np.int32]) -> Numbering:
-    """Number the columns that are frequent in a sample of the rows; the others are for the first pass.
-
-    >>> X = Matrix.from_dense(np.array([[1.0, 0.0, 3.0], [0.0, 2.0, 4.0]]))
-    >>> numbering(X, np.array([1], dtype=np.int32)).place.tolist()
-    [-1, -1, -1]
-    """
-    X = X.explicit()
-    counts, place = np.zeros(X.n_features, dtype=np.int32), np.empty(X.n_features, dtype=np.int32)
-    columns.count_columns(X.indptr, X.indices, np.ascontiguousarray(rows[::SAMPLE]), counts)
-    n_first, _ = columns.rank_columns(counts, place)
-    new = Matrix(X.indptr, np.zeros(len(X.indices), dtype=np.int32), X.values, X.n_features)
-    return Numbering(new, X.indices, place, np.array([n_first], dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -62,6 +29,7 @@ class Compact:
     norms: Floats  # (n_rows,), squared
     place: npt.NDArray[np.int32]  # (n_features,): the new column of each old one; -1 where it has no entry
     factor: Floats  # (n_features,)
+    sums: Floats  # (n_columns,): sum_i coefficient_i x_i, or nothing
 
     def expand(self, W: Floats, dtype: Any = np.float64) -> npt.NDArray[Any]:
         """Return the weights of the old columns, (n_features, n_outputs)."""
@@ -72,8 +40,8 @@ class Compact:
         return np.asarray(out, dtype=dtype)
 
 
-def compact(X: Matrix, rows: npt.NDArray[np.int32]) -> Compact:
-    """Return the given rows, in that order, over fewer columns.
+def compact(X: Matrix, rows: npt.NDArray[np.int32], coefficient: Floats | None = None) -> Compact:
+    """Return the given rows, in that order, over fewer columns; coefficient, one a row, asks for a sum of them.
 
     >>> X = Matrix.from_dense(np.array([[1.0, 0.0, 3.0, 4.0], [2.0, 0.0, 0.0, 0.0]]))
     >>> small = compact(X, np.array([0, 1], dtype=np.int32))
@@ -91,9 +59,11 @@ def compact(X: Matrix, rows: npt.NDArray[np.int32]) -> Compact:
     most = n_entries + len(rows)
     indptr, norms = np.zeros(len(rows) + 1, dtype=np.int64), np.empty(len(rows))
     indices, values = np.empty(most, dtype=np.int32), np.empty(most, dtype=X.values.dtype)
+    sums = np.zeros(0 if coefficient is None else n_shared + len(rows))
     n_columns = columns.compact_rows(
         X.indptr, X.indices, X.values, rows, place, factor, n_shared, indptr, indices, values, norms,
         np.empty(int(np.diff(X.indptr).max(initial=0)), dtype=np.int32),
+        np.zeros(0) if coefficient is None else coefficient, sums,
     )  # fmt: skip
     small = Matrix(indptr, indices[: indptr[-1]], values[: indptr[-1]], n_columns)
-    return Compact(small, norms, place, factor)
+    return Compact(small, norms, place, factor, sums[:n_columns])

@@ -69,7 +69,7 @@ class _Problem:
         d = self.X.n_features
         S = np.empty((len(self.X), self.n_outputs))
         sparse.dot(self.X.indptr, self.X.indices, self.X.values, W[:d], 0, len(self.X), S)
-        return S + W[d:].sum(axis=0)
+        return np.asarray(S + W[d:].sum(axis=0))
 
     def value(self, W: Floats, S: Floats) -> float:
         return float(np.sum(self.penalty @ np.abs(W))) + self.loss.value(S, self.y, self.c)
@@ -125,7 +125,7 @@ def solve(
                 stuck = True
                 break
             W, S, gained = step
-            stuck = gained <= 8.0 * np.finfo(np.float64).eps * abs(value)
+            stuck = gained <= 8.0 * float(np.finfo(np.float64).eps) * abs(value)
             value, G = f.value(W, S), f.gradient(S)
             wrong = f.violation(W, G)
             size = float(wrong.sum())

@@ -15,13 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import dual, sparse
-from linnet.solvers.columns import Numbering
 from linnet.solvers.report import Pass
 
 __all__ = ["Problem", "State", "solve"]
 
 Floats = npt.NDArray[Any]
-NONE = np.zeros(0, dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Problem:
     scale: Floats | None = None  # (n_rows * n_blocks,): times the values of each segment
     n_blocks: int = 1
     rows: npt.NDArray[np.int32] | None = None  # which rows to visit; without, all whose C is above zero
-    numbering: Numbering | None = None  # of plain rows: their columns, not known before the first pass
+    norms: npt.NDArray[np.float64] | None = None  # (n_rows,), squared, of plain rows; without, they are computed
 
     @property
     def plain(self) -> bool:
@@ -51,6 +49,8 @@ class Problem:
 
     def squared_norms(self) -> npt.NDArray[np.float64]:
         """Return |x_i|^2 of plain rows."""
+        if self.norms is not None:
+            return self.norms
         out, ones = np.empty((self.signs.shape[1], 1)), np.ones((self.n_features, 1))
         sparse.dot(self.indptr, self.indices, np.square(self.values), ones, 0, len(out), out)
         return out[:, 0]
@@ -74,8 +74,9 @@ class State:
     rng: np.random.Generator
     bounds: npt.NDArray[np.float64] = field(default_factory=lambda: np.array([np.inf, -np.inf]))
     stats: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
-    slack: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))  # as rows were last met; plain rows only
-    numbered: bool = False
+    slack: npt.NDArray[np.float64] = field(
+        default_factory=lambda: np.zeros(0)
+    )  # as rows were last met; plain rows only
     done: bool = False
 
     @property
@@ -97,8 +98,7 @@ def _start(p: Problem, c: int, squared: bool, bias_scale: float, seed: int) -> S
     n = p.signs.shape[1]
     C = p.C[c if len(p.C) > 1 else 0]
     if p.plain:
-        table = np.zeros((p.n_features, 1))
-        q = p.squared_norms() + bias_scale**2 if p.numbering is None else np.zeros(n)
+        table, q = np.zeros((p.n_features, 1)), p.squared_norms() + bias_scale**2
     else:
         table, q = np.zeros((p.n_features, 2), dtype=p.values.dtype), np.full(n, -1.0)
         if p.weight is None:
@@ -110,7 +110,9 @@ def _start(p: Problem, c: int, squared: bool, bias_scale: float, seed: int) -> S
         diag = 0.5 / C if squared else np.zeros(n)
     upper = np.full(n, np.inf) if squared else C.copy()
     rng = np.random.Generator(np.random.PCG64([seed, c]))
-    state = State(table, np.zeros(1), np.zeros(n), diag, upper, q, C, p.signs[c], rows, rows, np.empty(n, np.int32), rng)
+    state = State(
+        table, np.zeros(1), np.zeros(n), diag, upper, q, C, p.signs[c], rows, rows, np.empty(n, np.int32), rng
+    )
     state.slack = np.zeros(n if p.plain else 0)
     return state
 
@@ -119,13 +121,10 @@ def _pass(p: Problem, c: int, s: State, squared: bool, bias_scale: float, tol: f
     """One pass over one problem, then decide what is active in the next and whether it is solved."""
     order = s.rng.permutation(s.active)
     if p.plain:
-        new = p.numbering if not s.numbered else None
-        place, count = (NONE, np.zeros(1, np.int64)) if new is None else (new.place, new.n_columns)
         left = dual.plain_pass(
             p.indptr, p.indices, p.values, p.signs[c], order, s.u, s.bias, bias_scale, s.alpha, s.diag, s.upper, s.q,
-            s.C, squared, s.bounds, s.stats, s.keep, s.slack, NONE if new is None else new.old, place, count,
+            s.C, squared, s.bounds, s.stats, s.keep, s.slack,
         )  # fmt: skip
-        s.numbered = True
     else:
         scale = p.scale if p.scale is not None else np.zeros(0, p.values.dtype)
         left = dual.svm_pass(
@@ -174,11 +173,6 @@ def solve(
         try:
             for number in range(1, max_passes + 1):
                 open_problems = [c for c in range(n_problems) if not states[c].done]
-                if number == 1 and p.numbering is not None:  # the first problem numbers the columns, the others use them
-                    _pass(p, 0, states[0], squared, bias_scale, tol)
-                    for state in states[1:]:
-                        state.q[:], state.numbered = states[0].q, True
-                    open_problems = open_problems[1:]
                 list(mapper(lambda c: _pass(p, c, states[c], squared, bias_scale, tol), open_problems))
                 if on_pass is not None:
                     violation = max(float(s.stats[0] - s.stats[1]) for s in states)

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, sqrt
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import dual
-from linnet.solvers.columns import Numbering, numbering
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import inner
 from linnet.solvers.report import Pass
@@ -31,9 +30,6 @@ Floats = npt.NDArray[np.float64]
 
 FIRST_SLOPE = 1e-2  # slope at which a single variable is solved, at first
 LAST_SLOPE = 1e-10
-SMALL_SHARE = 1e-12  # of C: where dual variables begin; w begins at zero, which is off by as little
-ROW_SAMPLE = 64  # one row in so many tells how long rows are
-NONE = np.zeros(0, dtype=np.int32)
 PATIENCE = 5  # passes in which the estimate must have halved
 
 
@@ -49,27 +45,31 @@ class Found:
     interrupted: bool
 
 
-@dataclass
+@dataclass(frozen=True)
 class Problem:
-    """The rows to visit, over all rows; the first pass numbers the columns and finds the gradient at zero."""
+    """Rows with their signs and costs; gradient is that at zero, -sum_i C_i t_i x_i / 2, then that of the intercept."""
 
-    new: Numbering
-    rows: npt.NDArray[np.int32]
+    X: Matrix
+    norms: Floats  # (n_rows,), squared
     signs: npt.NDArray[np.int8]  # (n_rows,)
     C: Floats  # (n_rows,)
-    fit_intercept: bool = True
-    first: float = 0.0  # |gradient at zero|, known after the first pass
+    gradient: Floats  # (n_features + 1,) or (n_features,) without an intercept
+
+    @property
+    def fit_intercept(self) -> bool:
+        """Whether there is an intercept."""
+        return len(self.gradient) > self.X.n_features
+
+    @property
+    def first(self) -> float:
+        """|gradient| at zero."""
+        return sqrt(inner(self.gradient, self.gradient))
 
     def violation(self, w: Floats, b: float) -> float:
         """Return |gradient| / |gradient at zero|."""
-        X, g = self.new.X, w.copy()
-        drift = dual.logistic_gradient(X.indptr, X.indices, X.values, self.signs, self.rows, self.C, w, b, g)
+        X, g, rows = self.X, w.copy(), np.arange(len(self.C), dtype=np.int32)
+        drift = dual.logistic_gradient(X.indptr, X.indices, X.values, self.signs, rows, self.C, w, b, g)
         return sqrt(inner(g, g) + (drift * drift if self.fit_intercept else 0.0)) / self.first
-
-    def row_size(self) -> float:
-        """Return the mean squared norm of a sample of the rows, or 1 where they are empty."""
-        sample = np.ascontiguousarray(self.rows[::ROW_SAMPLE])
-        return float(np.sum(np.square(self.new.X.take(sample).values, dtype=np.float64))) / len(sample) or 1.0
 
 
 def solve(
@@ -83,32 +83,34 @@ def solve(
     """Make passes until the violation is at most tol, or passes bring little.
 
     >>> X = Matrix.from_dense(np.array([[0.0], [1.0], [2.0], [3.0]]))
-    >>> t, rows = np.array([-1, -1, 1, 1], dtype=np.int8), np.arange(4, dtype=np.int32)
-    >>> found = solve(Problem(numbering(X, rows), rows, t, np.ones(4)), tol=1e-6)
+    >>> t = np.array([-1, -1, 1, 1], dtype=np.int8)
+    >>> p = Problem(X, np.array([0.0, 1.0, 4.0, 9.0]), t, np.ones(4), np.array([-2.0, 0.0]))
+    >>> found = solve(p, tol=1e-6)
     >>> round(float(found.w[0]), 3), round(found.b, 3)
     (0.958, -1.437)
     """
-    X, new, n = p.new.X, p.new, len(p.rows)
-    rho = p.row_size() if p.fit_intercept else 0.0
-    root = sqrt(rho)
-    alpha, rest = SMALL_SHARE * p.C, (1.0 - SMALL_SHARE) * p.C
-    w, bias, q, sums = np.zeros(X.n_features), np.zeros(1), np.zeros(len(p.C)), np.zeros(X.n_features)
-    stats, offset = np.zeros(3), 0.0
+    X, n = p.X, len(p.C)
+    rho = (float(p.norms.mean()) or 1.0) if p.fit_intercept else 0.0
+    root, first = sqrt(rho), p.first
+    of_intercept = float(p.gradient[-1]) if p.fit_intercept else 0.0
+    share = _start(4.0 * (first * first + (rho - 1.0) * of_intercept**2), float(p.C.sum()))
+    alpha, rest = share * p.C, (1.0 - share) * p.C
+    w, bias = -2.0 * share * p.gradient[: X.n_features], np.array([-2.0 * share * of_intercept * root])
+    q, stats, offset = p.norms + rho, np.zeros(3), 0.0
     rng = np.random.Generator(np.random.PCG64(seed))
+    rows = np.arange(n, dtype=np.int32)
     slope, passes, target, violation = FIRST_SLOPE, 0, tol, np.inf
     history = [np.inf]
     done = interrupted = False
     try:
         while passes < max_passes:
             steps = dual.logistic_pass(
-                X.indptr, X.indices, X.values, p.signs, rng.permutation(p.rows), w, bias, root, offset, alpha, rest, q,
-                slope, stats, new.old, NONE if passes else new.place, new.n_columns, sums,
+                X.indptr, X.indices, X.values, p.signs, rng.permutation(rows), w, bias, root, offset, alpha, rest, q, slope,
+                stats,
             )  # fmt: skip
             passes += 1
-            if passes == 1:
-                p.first = 0.5 * sqrt(inner(sums, sums) + (float(p.C @ p.signs) ** 2 if p.fit_intercept else 0.0)) or 1.0
             offset += float(bias[0]) * root
-            violation = sqrt(stats[1] + (stats[2] ** 2 if p.fit_intercept else 0.0)) / p.first
+            violation = sqrt(stats[1] + (stats[2] ** 2 if p.fit_intercept else 0.0)) / first
             history.append(violation)
             if on_pass is not None:
                 on_pass(Pass(passes, float(stats[0]), violation, n), lambda b=offset: (w, b))  # type: ignore[misc]
@@ -124,3 +126,20 @@ def solve(
         interrupted = True
     return Found(w, offset, passes, violation, done, interrupted)
 
+
+def _start(curvature: float, total: float) -> float:
+    """Return the share s that minimises the dual where all a_i = s C_i: curvature s + total log(s / (1 - s)) = 0.
+
+    >>> _start(0.0, 1.0)
+    0.5
+    >>> round(_start(10.0, 1.0), 4)
+    0.1634
+    """
+    low, high = -300.0, 0.0  # of log(s / (1 - s))
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if curvature / (1.0 + exp(-middle)) + total * middle < 0.0:
+            low = middle
+        else:
+            high = middle
+    return 1.0 / (1.0 + exp(-high))

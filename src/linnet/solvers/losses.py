@@ -92,7 +92,7 @@ class Softmax:
 
     def curvature(self, S: Floats, y: Labels, c: Floats) -> Curvature:
         """Return c (diag(p) - p p^T), row by row."""
-        P = softmax(S)
+        P: Floats = np.asarray(softmax(S), dtype=np.float64)
         weighted: Floats = c[:, None] * P
         diagonal: Floats = weighted * (1.0 - P)
         return Curvature(lambda V: weighted * (V - (P * V).sum(axis=1, keepdims=True)), diagonal, (weighted, P))

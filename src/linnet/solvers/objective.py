@@ -57,7 +57,7 @@ class Objective:
     @cached_property
     def squares(self) -> npt.NDArray[np.floating]:
         """The squared values of the columns."""
-        return np.square(self.XT.values)
+        return np.asarray(np.square(self.XT.values))
 
     @property
     def size(self) -> int:
