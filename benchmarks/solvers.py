@@ -41,7 +41,7 @@ from linnet.models import LinearSVM, LogisticRegression, MultinomialNB
 
 HERE = Path(__file__).resolve().parent
 GAPS = (1e-2, 1e-4, 1e-6)
-PASSES = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30)
+PASSES = (2, 3, 4, 5, 6, 8, 11, 15, 20)
 ONE_CLASS = "comp.graphics"  # against the rest, where liblinear takes two classes
 
 Run = tuple[float, float]  # seconds, objective
@@ -83,7 +83,7 @@ def timed(model: Any, X: sp.csr_matrix, y: np.ndarray, clock: Callable[[], float
 
 def ladders(C: float, problem: str, many: bool) -> dict[str, list[Any]]:
     """The models of each side, from loose to tight."""
-    passes = PASSES if not many else PASSES[2::2]
+    passes = PASSES if not many else ()  # twenty times the work: tolerances only
     if problem == "svm":
         ours = [LinearSVM(C, tol=t, max_iter=20_000) for t in (1.0, 0.1, 1e-2, 1e-3)]
         ours += [LinearSVM(C, tol=1e-9, max_iter=k) for k in passes]
@@ -91,12 +91,12 @@ def ladders(C: float, problem: str, many: bool) -> dict[str, list[Any]]:
         theirs += [LinearSVC(C=C, dual=True, tol=1e-9, max_iter=k) for k in passes]
         return {"linnet": ours, "liblinear": theirs}
     plain = {"C": C, "fit_intercept": False}
-    ours = [LogisticRegression(**plain, tol=t) for t in (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)]
+    ours = [LogisticRegression(**plain, tol=t) for t in (0.1, 1e-2, 1e-4, 1e-8)]
     ours += [LogisticRegression(**plain, tol=1e-12, max_iter=k) for k in passes]
     liblinear = {**plain, "solver": "liblinear"}
-    dual = [TheirLogistic(**liblinear, dual=True, tol=t, max_iter=20_000) for t in (1.0, 0.1, 1e-2, 1e-3, 1e-4)]
+    dual = [TheirLogistic(**liblinear, dual=True, tol=t, max_iter=20_000) for t in (1.0, 0.1, 1e-4)]
     dual += [TheirLogistic(**liblinear, dual=True, tol=1e-12, max_iter=k) for k in passes]
-    primal = [TheirLogistic(**liblinear, tol=t, max_iter=20_000) for t in (1.0, 0.1, 1e-2, 1e-3, 1e-4)]
+    primal = [TheirLogistic(**liblinear, tol=t, max_iter=20_000) for t in (1.0, 0.1, 1e-3)]
     return {"linnet": ours, "liblinear dual": dual, "liblinear primal": primal}
 
 

@@ -8,6 +8,7 @@ Cost      two passes over the entries, and a copy of them.
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
+from linnet._kernels.text cimport ln_prefetch
 
 cdef fused real:
     float
@@ -15,6 +16,7 @@ cdef fused real:
 
 cdef enum:
     GROUPS = 33
+    AHEAD = 24   # entries: what a lookup costs is waiting for memory
 
 
 def count_columns(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] rows, int32_t[::1] counts):
@@ -23,6 +25,8 @@ def count_columns(const int64_t[::1] indptr, const int32_t[::1] indices, const i
     with nogil:
         for t in range(rows.shape[0]):
             for k in range(indptr[rows[t]], indptr[rows[t] + 1]):
+                if k + AHEAD < indptr[rows[t] + 1]:
+                    ln_prefetch(&counts[indices[k + AHEAD]])
                 counts[indices[k]] += 1
 
 
@@ -84,6 +88,8 @@ def compact_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const re
                 c = coefficient[t]
             n_own = 0
             for k in range(indptr[i], indptr[i + 1]):
+                if k + AHEAD < indptr[i + 1]:
+                    ln_prefetch(&place[indices[k + AHEAD]])
                 v = values[k]
                 p = place[indices[k]]
                 if p >= 0:

@@ -76,7 +76,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
     [[0.5, 0.5], [0.192, 0.808]]
     """
 
-    recipe: ClassVar[Recipe] = Recipe(grid=(("C", (10.0, 1.0, 3.0, 30.0, 100.0)),), fixed=(("tol", 1e-4),))
+    recipe: ClassVar[Recipe] = Recipe(ratio=(0.5, 0.0), grid=(("C", (10.0, 3.0, 30.0, 100.0)),), fixed=(("tol", 1e-3),))
 
     n_iter_: int
 
