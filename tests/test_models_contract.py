@@ -45,6 +45,9 @@ ESTIMATORS = [
     "LogisticRegression(solver=ProximalGradient())",
     "LinearSVM(solver=LBFGS())",
     "LinearSVM(solver='newton')",
+    "LogisticRegression(solver='newton')",
+    "LogisticRegression(penalty='l1')",
+    "LinearSVM(penalty='l1')",
 ]
 
 
@@ -133,7 +136,7 @@ def test_settings():
     assert repr(LogisticRegression()) == "LogisticRegression()"
     assert model.set_params(C=0.5) is model
     assert model.get_params()["C"] == 0.5
-    with pytest.raises(DataError, match="unknown setting of LinearSVM 'c'; choose one of: C, loss"):
+    with pytest.raises(DataError, match="unknown setting of LinearSVM 'c'; choose one of: C, penalty"):
         model.set_params(c=1)
 
 
@@ -148,7 +151,10 @@ def test_settings():
         (LinearSVM(fit_intercept="yes"), "fit_intercept must be True or False, got 'yes'"),
         (LinearSVM(intercept_scaling=0), "intercept_scaling must be a number above 0, got 0"),
         (LinearSVM(loss="hinges"), r"unknown loss 'hinges'.*did you mean 'hinge'"),
-        (LinearSVM(solver="duel"), r"unknown solver 'duel'; choose one of: dual, sgd, .*\(did you mean 'dual'"),
+        (
+            LinearSVM(solver="duel"),
+            r"unknown solver 'duel'; choose one of: dual, coordinate, sgd, .*\(did you mean 'dual'",
+        ),
         (LinearSVM(solver="sgd", loss="squared_hinge"), "solver 'sgd' has loss hinge only, got 'squared_hinge'"),
         (LinearSVM(cost=[[0, 1], [1, 0]]), "cost belongs to solver='sgd'"),
         (LinearSVM(solver="sgd", cost=[[0, 1, 1], [1, 0, 1]]), "a row and a column for each of 2 classes, got shape"),
@@ -158,7 +164,28 @@ def test_settings():
         (LinearSVM(class_weight={0: 0.0, 1: 1.0}), "class_weight must hold numbers above 0"),
         (LinearSVM(class_weight={0: 2.0, 7: 1.0}), r"class_weight names \[7\], which are not labels"),
         (LogisticRegression(C=0), "C must be a number above 0, got 0"),
-        (LogisticRegression(solver=3), "solver must be one of 'newton', 'sgd', .*'lbfgs', .*got 3"),
+        (
+            LogisticRegression(solver=3),
+            "solver must be one of 'dual', 'newton', 'coordinate', 'sgd', .*'lbfgs', .*got 3",
+        ),
+        (LogisticRegression(penalty="l3"), "unknown penalty 'l3'; choose one of: l2, l1"),
+        (
+            LogisticRegression(solver="newton", penalty="l1"),
+            "'newton' has penalty l2 only, got 'l1'; that is for .*'coord",
+        ),
+        (
+            LogisticRegression(solver="coordinate"),
+            "solver 'coordinate' has penalty l1 only, got 'l2'; that is for solver",
+        ),
+        (LogisticRegression(decay=0.1), "decay belongs to solver='sgd', got decay=0.1"),
+        (LinearSVM(solver="dual", penalty="l1"), "solver 'dual' has penalty l2 only, got 'l1'.*solver 'coordinate'"),
+        (
+            LinearSVM(loss="hinge", penalty="l1"),
+            "'coordinate' has loss squared_hinge only, got 'hinge'; .*'dual' or 'sgd'",
+        ),
+        (LinearSVM(decay=0.1), "decay belongs to solver='sgd', got decay=0.1; other solvers take C"),
+        (LinearSVM(solver=SGD(decay=0.1), decay=0.1), r"decay is given twice: decay=0.1 and solver=SGD\("),
+        (LinearSVM(solver="sgd", decay=-1), "decay must be a number from 0, got -1"),
         (MultinomialNB(alpha=0), "alpha must be a number above 0, got 0"),
         (MultinomialNB(alpha=[1.0, 2.0]), "one number or one a feature"),
         (MultinomialNB(class_prior=[1.0]), "class_prior must hold a number above 0 for each of 2 classes"),

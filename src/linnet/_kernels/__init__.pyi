@@ -2,6 +2,8 @@
 
 from typing import Any
 
+columns: Any
+coordinate: Any
 dual: Any
 featurize: Any
 network: Any

@@ -4,8 +4,8 @@ X is (indptr, indices, values); W is feature-major, (n_features, n_outputs), so 
 Cost of each: one pass over the entries times n_outputs.
 """
 from libc.math cimport log, sqrt
-from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
 
 cdef fused real:
     float
@@ -31,14 +31,22 @@ def dot(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] v
     cdef double v
     cdef const weight_real* w
     with nogil:
-        for i in range(first, last):
-            for c in range(n_outputs):
-                out[i, c] = 0.0
-            for k in range(indptr[i], indptr[i + 1]):
-                v = values[k]
-                w = &W[indices[k], 0]
+        if n_outputs == 1:
+            w = &W[0, 0] if W.shape[0] else NULL
+            for i in range(first, last):
+                v = 0.0
+                for k in range(indptr[i], indptr[i + 1]):
+                    v += <double>values[k] * w[indices[k]]
+                out[i, 0] = v
+        else:
+            for i in range(first, last):
                 for c in range(n_outputs):
-                    out[i, c] += v * w[c]
+                    out[i, c] = 0.0
+                for k in range(indptr[i], indptr[i + 1]):
+                    v = values[k]
+                    w = &W[indices[k], 0]
+                    for c in range(n_outputs):
+                        out[i, c] += v * w[c]
 
 
 def transposed_dot(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values,
@@ -48,12 +56,46 @@ def transposed_dot(const int64_t[::1] indptr, const int32_t[::1] indices, const 
     cdef double v
     cdef double* o
     with nogil:
+        if n_outputs == 1:
+            o = &out[0, 0] if out.shape[0] else NULL
+            for i in range(indptr.shape[0] - 1):
+                v = R[i, 0]
+                for k in range(indptr[i], indptr[i + 1]):
+                    o[indices[k]] += values[k] * v
+        else:
+            for i in range(indptr.shape[0] - 1):
+                for k in range(indptr[i], indptr[i + 1]):
+                    v = values[k]
+                    o = &out[indices[k], 0]
+                    for c in range(n_outputs):
+                        o[c] += v * R[i, c]
+
+
+def curved_dot(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const double[::1] h,
+               const double[::1] p, double shift, double[::1] out) -> float:
+    """Add X^T (h * (X p + shift)) to out, row by row, and return sum_i h_i (X p + shift)_i."""
+    cdef int64_t i, k
+    cdef double v, total = 0.0
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            v = shift
+            for k in range(indptr[i], indptr[i + 1]):
+                v += values[k] * p[indices[k]]
+            v *= h[i]
+            total += v
+            for k in range(indptr[i], indptr[i + 1]):
+                out[indices[k]] += values[k] * v
+    return total
+
+
+def squared_columns(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values,
+                    const double[::1] h, double[::1] out):
+    """Add the weighted squares of each column to out: out[j] += sum_i h_i X[i, j]^2."""
+    cdef int64_t i, k
+    with nogil:
         for i in range(indptr.shape[0] - 1):
             for k in range(indptr[i], indptr[i + 1]):
-                v = values[k]
-                o = &out[indices[k], 0]
-                for c in range(n_outputs):
-                    o[c] += v * R[i, c]
+                out[indices[k]] += h[i] * values[k] * values[k]
 
 
 def transpose(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values,
@@ -79,6 +121,31 @@ def transpose(const int64_t[::1] indptr, const int32_t[::1] indices, const real[
             at = out_indptr[j]
             out_indptr[j] = following
             following = at
+
+
+def has_duplicates(const int64_t[::1] indptr, const int32_t[::1] indices) -> bool:
+    """Return whether some row has two entries in one column.
+
+    A few bits a column say that it may have been met in this row; only then are the entries before it looked through.
+    """
+    cdef int64_t i, k, j
+    cdef uint32_t h
+    cdef uint64_t[512] met
+    cdef bint found = False
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            memset(met, 0, sizeof(met))
+            for k in range(indptr[i], indptr[i + 1]):
+                h = (<uint32_t>indices[k] * <uint32_t>2654435761) >> 17   # 15 bits
+                if met[h >> 6] >> (h & 63) & 1:
+                    for j in range(indptr[i], k):
+                        if indices[j] == indices[k]:
+                            found = True
+                            break
+                met[h >> 6] |= <uint64_t>1 << (h & 63)
+            if found:
+                break
+    return found
 
 
 cdef inline uint64_t mix(uint64_t h) noexcept nogil:
@@ -133,21 +200,6 @@ def class_sums(const int64_t[::1] indptr, const int32_t[::1] indices, const real
                 continue
             for k in range(indptr[i], indptr[i + 1]):
                 out[indices[k], c] += weight[i] if ones else weight[i] * values[k]
-
-
-def has_repeats(const int64_t[::1] indptr, const int32_t[::1] indices, int64_t[::1] last):
-    """Say whether some row has two entries in one column. last, (n_features,), must hold -1: the last row of each column.
-    """
-    cdef int64_t i, k
-    cdef bint found = False
-    with nogil:
-        for i in range(indptr.shape[0] - 1):
-            for k in range(indptr[i], indptr[i + 1]):
-                found |= last[indices[k]] == i
-                last[indices[k]] = i
-            if found:
-                break
-    return bool(found)
 
 
 def scale_segments(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, int tf,

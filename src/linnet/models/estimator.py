@@ -83,8 +83,6 @@ class LinearClassifier(Estimator):
     """Whether fit_matrix takes a Matrix with a gain."""
     non_negative: ClassVar[bool] = False
     """Whether features must not be negative."""
-    sorts: ClassVar[bool] = True
-    """Whether the entries of sparse rows are sorted first, so that unsorted ones give the same last digits."""
 
     class_weight: Any = None
     threads: int = 1
@@ -141,7 +139,7 @@ class LinearClassifier(Estimator):
         if not reset:
             self._check_fitted()
             inputs.check_names(names, getattr(self, "feature_names_in_", None), name)
-        M = inputs.as_matrix(X, name, sort=self.sorts)
+        M = inputs.as_matrix(X, name)
         if self.non_negative and (M.values < 0).any():
             raise DataError(f"Negative values in data passed to {name} (input X): it counts, so give counts or tf-idf")
         if reset:

@@ -33,10 +33,10 @@ Floats = npt.NDArray[np.float64]
 SHOWN_NAMES = 5
 
 
-def as_matrix(X: Any, model: str, *, sort: bool = True) -> Matrix:
+def as_matrix(X: Any, model: str) -> Matrix:
     """Return rows of numbers as a Matrix: float32 stays, everything else becomes float64.
 
-    Without sort, sparse rows may keep their entries in any order, as scikit-learn's vectorisers give them.
+    Sparse rows keep their entries in the order given, as scikit-learn's vectorisers give them.
 
     >>> as_matrix([[0, 2], [1, 0]], "LinearSVM").values.tolist()
     [2.0, 1.0]
@@ -45,7 +45,7 @@ def as_matrix(X: Any, model: str, *, sort: bool = True) -> Matrix:
         return X
     if hasattr(X, "tocsr"):
         _check_shape(X.shape, model)
-        matrix = _from_sparse(X, sort)
+        matrix = _from_sparse(X)
     else:
         matrix = _from_dense(_numbers(X, model))
     if not np.isfinite(matrix.values).all():
@@ -96,17 +96,16 @@ def _from_dense(array: npt.NDArray[Any]) -> Matrix:
     return Matrix(indptr, columns.astype(np.int32), array[rows, columns].astype(kind), array.shape[1])
 
 
-def _from_sparse(X: Any, sort: bool) -> Matrix:
+def _from_sparse(X: Any) -> Matrix:
     _check_real(X.dtype, X)
     csr = X.tocsr()
-    if not csr.has_canonical_format:
-        if not sort and not csr.has_sorted_indices:  # sorting costs more than counting
-            matrix = Matrix.from_scipy(csr)
-            if not sparse.has_repeats(matrix.indptr, matrix.indices, np.full(matrix.n_features, -1, np.int64)):
-                return matrix
-        # entries given twice are one entry, their sum
-        csr = csr.copy()
-        csr.sum_duplicates()
+    matrix = Matrix.from_scipy(csr)
+    if csr.has_sorted_indices and csr.has_canonical_format:
+        return matrix
+    if not sparse.has_duplicates(matrix.indptr, matrix.indices):
+        return matrix  # the order of the entries of a row does not matter
+    csr = csr.copy()
+    csr.sum_duplicates()  # entries given twice are one entry, their sum
     return Matrix.from_scipy(csr)
 
 

@@ -20,7 +20,7 @@ Reference: Manning, Raghavan, Schuetze: Introduction to Information Retrieval, c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +68,6 @@ class NaiveBayes(ProbabilityModel):
     prior on classes, taken as ``estimate`` says; with None their shares are those seen. ``fit_prior=False`` makes classes
     equally likely; ``class_prior`` gives their probabilities, classes sorted.
     """
-
-    sorts: ClassVar[bool] = False  # counts are the same in any order
 
     estimate: str
     class_alpha: npt.ArrayLike | None

@@ -52,7 +52,6 @@ class WordVotes(DecisionModel):
 
     recipe: ClassVar[Recipe] = Recipe(features=(Words(1, 1),), idf=False, normalise=False)
     non_negative: ClassVar[bool] = True
-    sorts: ClassVar[bool] = False  # counts are the same in any order
 
     feature_count_: Floats
     votes_: npt.NDArray[np.int64]

@@ -28,10 +28,14 @@ Labels = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Curvature:
-    """The second derivative by the scores: times a matrix, and its diagonal, both (n_rows, n_outputs)."""
+    """The second derivative by the scores: times a matrix, and its diagonal, both (n_rows, n_outputs).
+
+    Where the outputs of a row meet, parts are A and B with product(V) = A (V - sum_k B_k V_k); else diagonal V is all.
+    """
 
     product: Callable[[Floats], Floats]
     diagonal: Floats
+    parts: tuple[Floats, Floats] | None = None
 
 
 class Loss(Protocol):
@@ -95,10 +99,10 @@ class Softmax:
 
     def curvature(self, S: Floats, y: Labels, c: Floats) -> Curvature:
         """Return c (diag(p) - p p^T), row by row."""
-        P = softmax(S)
+        P: Floats = np.asarray(softmax(S), dtype=np.float64)
         weighted: Floats = c[:, None] * P
         diagonal: Floats = weighted * (1.0 - P)
-        return Curvature(lambda V: weighted * (V - (P * V).sum(axis=1, keepdims=True)), diagonal)
+        return Curvature(lambda V: weighted * (V - (P * V).sum(axis=1, keepdims=True)), diagonal, (weighted, P))
 
 
 class SquaredHinge:
