@@ -55,7 +55,8 @@ def test_sparse_rows_in_any_order(Model):
     for rows in (mixed, sp.csr_array(parts, shape=csr.shape)):
         assert not rows.has_sorted_indices
         model = Model().fit(rows, y)
-        assert as_bytes(learned(model)) == as_bytes(learned(want))
+        for got, expected in zip(learned(model), learned(want), strict=True):  # sums in another order: the last digits
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
         np.testing.assert_array_equal(model.predict(rows), want.predict(X))
 
 

@@ -166,7 +166,10 @@ class NBSVM(DecisionModel):
 
 
 def _log_odds(y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Floats:
-    """Return log(rows of the class / other rows) for each output, rows counted by their weight."""
-    rows = np.bincount(y, weights=weight, minlength=n_classes)
+    """Return log(rows of the class / other rows) for each output, rows counted by their weight.
+
+    A class without rows, as a fold may have, counts as half a row.
+    """
+    rows = np.maximum(np.bincount(y, weights=weight, minlength=n_classes), 0.5)
     odds = np.log(rows) - np.log(rows.sum() - rows)
     return np.asarray(odds[1:] if n_classes == 2 else odds)
