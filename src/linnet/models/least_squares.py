@@ -58,7 +58,7 @@ class LeastSquares(DecisionModel):
     """
 
     recipe: ClassVar[Recipe] = Recipe(
-        ratio=(0.5, 0.0), grid=(("alpha", (1.0, 0.3, 3.0, 10.0)),), fixed=(("tol", 1e-2),)
+        ratio=(0.5, 0.0), grid=(("alpha", (1.0, 0.3, 3.0, 10.0)),), fixed=(("solver", "lsqr"), ("tol", 1e-2))
     )
 
     solver_: str
