@@ -19,10 +19,10 @@ demo: $(VENV)/.installed
 	$(BIN)/linnet demo
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -q -m "not slow" tests
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow" tests
 
 test-all: $(VENV)/.installed
-	$(BIN)/python -m pytest -q tests
+	$(BIN)/python -m pytest -q -n auto --dist loadfile tests
 
 lint: $(VENV)/.tools
 	$(BIN)/ruff check src tests benchmarks tools

@@ -32,6 +32,24 @@ def counts(n=60, d=25, classes=3, seed=0):
     return X, y
 
 
+def numbers(found):
+    """Every array of what fit_matrix returned: W and b, or the embeddings and the layers of a head."""
+    W, b = found
+    return [W, *(part for layer in b.layers for part in layer)] if hasattr(b, "layers") else [W, b]
+
+
+def learned(model):
+    """Every array that a fitted model keeps."""
+    for names in (("coef_", "intercept_"), ("embedding_", "head_"), ("dual_coef_", "support_")):
+        if hasattr(model, names[0]):
+            return numbers([getattr(model, name) for name in names])
+    raise AssertionError(f"{model!r}: say here what it learns")
+
+
+def as_bytes(arrays):
+    return b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)
+
+
 @st.composite
 def matrices(draw, least_rows=1, dtype=None):
     """A Matrix of a few rows: empty rows, empty columns, one row, duplicates, entries in any order."""

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -56,6 +57,15 @@ def test_train_says_what_it_did(folder):
     result = json.loads((folder / "r.json").read_text())
     assert result["test"]["n"] == len(TEST)
     assert result["card"]["settings"]["features"] == "words:1"
+
+
+def test_the_perceptron_says_that_it_has_separated_the_rows(tmp_path):
+    texts = ["good film", "good fun", "great fun", "bad film", "bad bore", "awful bore"] * 5
+    rows = "".join(f"{'neg' if 'b' in t else 'pos'},{t} {k}\n" for k, t in enumerate(texts))
+    (tmp_path / "small.csv").write_text("label,text\n" + rows, encoding="utf-8")
+    done = run("train", "small.csv", "--model", "perceptron", "--features", "words:1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert re.search(r"separated the training rows after \d+ passes", done.stderr.decode())
 
 
 def test_train_splits_by_itself_and_is_reproducible(folder):

@@ -315,7 +315,10 @@ def test_max_features_keeps_the_most_frequent_and_of_equals_the_first_by_name() 
 
 
 odd_texts = st.lists(
-    st.text(st.sampled_from("aAbB1_ .,'’\n\x1c\u00a0éÉßΣσςİıǅ中ไ한\u0301\u200d👩²½ﬁ") | st.characters(), max_size=25),
+    st.text(
+        st.sampled_from("aAbB1_ .,'’\n\x1c\u00a0éÉßΣσςİıǅ中ไ한\u0301\u200d👩²½ﬁ") | st.characters(codec="utf-8"),
+        max_size=25,
+    ),
     min_size=1,
     max_size=5,
 )

@@ -13,10 +13,12 @@ import textwrap
 import numpy as np
 import pytest
 
-from generated import counts
+import linnet.models
+from generated import as_bytes, counts, learned
 from linnet.errors import DataError
 from linnet.models import ESTIMATORS as CLASSES
-from linnet.models import MODELS, LinearSVM, LogisticRegression, MultinomialNB
+from linnet.models import FeedForward, LinearSVM, LogisticRegression, MultinomialNB
+from linnet.solvers import LBFGS, Momentum, ProximalGradient  # noqa: F401 - for eval
 from linnet.solvers.online import SGD, Inverse
 
 ESTIMATORS = [
@@ -24,7 +26,33 @@ ESTIMATORS = [
     "LinearSVM(loss='hinge')",
     "LinearSVM(solver='sgd')",
     "LogisticRegression(solver='sgd')",
+    "FeedForward(hidden=0)",
+    "KernelPerceptron(average=True)",
+    "LeastSquares(solver='lsqr', alpha=0.1)",
+    "LeastSquares(solver='normal', alpha=0.1)",
+    "Perceptron(average=False)",
+    "Perceptron(start='random')",
+    "MultinomialNB(estimate='mle')",
+    "MultinomialNB(oov=True, rare=2)",
+    "BernoulliNB(estimate='mle')",
+    "BernoulliNB(estimate='map', alpha=(1.5, 3.0))",
+    "CategoricalNB(estimate='mle')",
+    "GaussianNB(estimate='map')",
+    "GaussianNB(estimate='predictive')",
+    "LogisticRegression(solver='adam')",
+    "LogisticRegression(solver=LBFGS())",
+    "LogisticRegression(solver=Momentum())",
+    "LogisticRegression(solver=ProximalGradient())",
+    "LinearSVM(solver=LBFGS())",
+    "LinearSVM(solver='newton')",
+    "LogisticRegression(solver='newton')",
+    "LogisticRegression(penalty='l1')",
+    "LinearSVM(penalty='l1')",
 ]
+
+
+def made(text):
+    return eval(text, {**globals(), **vars(linnet.models)})
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +63,7 @@ def checked():
         warnings.simplefilter("ignore")
         from sklearn.utils.estimator_checks import check_estimator
         from linnet.models import *
+        from linnet.solvers import *
         out = {{}}
         for text in {ESTIMATORS!r}:
             found = check_estimator(eval(text), on_fail=None, on_skip=None)
@@ -53,11 +82,13 @@ def test_check_estimator(checked, text):
     assert [c for c in checked[text] if c[1] != "passed"] == []
 
 
-@pytest.mark.parametrize("text", [e for e in ESTIMATORS if "NB" not in e])
+@pytest.mark.parametrize(
+    "text", [e for e in ESTIMATORS if not any(name in e for name in ("NB", "Kernel", "Votes", "Feed"))]
+)
 def test_balanced_class_weight(text):
     from sklearn.utils.estimator_checks import check_class_weight_balanced_linear_classifier
 
-    check_class_weight_balanced_linear_classifier("model", eval(text))
+    check_class_weight_balanced_linear_classifier("model", made(text))
 
 
 def test_imports_stay_light():
@@ -67,7 +98,7 @@ def test_imports_stay_light():
         import numpy as np
         import linnet.models
         X = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 0.0], [0.0, 3.0], [1.0, 1.0]])
-        for Model in linnet.models.MODELS.values():
+        for Model in linnet.models.ESTIMATORS:
             for y in ([0, 1, 1, 0, 1], ["a", "b", "c", "a", "c"]):
                 model = Model().fit(X, y, sample_weight=[1, 2, 1, 1, 1])
                 model.predict(X), model.score(X, y), repr(model), model.get_params()
@@ -89,11 +120,11 @@ def test_in_scikit_learns_tools():
 
     texts = ["good film", "good fun", "great fun", "bad film", "bad bore", "awful bore"] * 4
     y = (["pos"] * 3 + ["neg"] * 3) * 4
-    for Model in MODELS.values():
+    for Model in CLASSES:
         pipe = make_pipeline(CountVectorizer(), Model())
         assert cross_val_score(pipe, texts, y, cv=3).mean() == 1.0
-        name = "alpha" if Model is MultinomialNB else "C"
-        grid = GridSearchCV(Model(), {name: [0.1, 1.0]}, cv=2).fit(CountVectorizer().fit_transform(texts), y)
+        grid = dict(Model.recipe.grid[:1]) if hasattr(Model, "recipe") else {}
+        grid = GridSearchCV(Model(), grid, cv=2).fit(CountVectorizer().fit_transform(texts), y)
         assert grid.best_score_ == 1.0
     model = clone(LinearSVM(C=3.0, solver=SGD(rate=0.5, schedule=Inverse())))
     assert model.get_params()["solver"] == SGD(rate=0.5, schedule=Inverse())
@@ -105,7 +136,7 @@ def test_settings():
     assert repr(LogisticRegression()) == "LogisticRegression()"
     assert model.set_params(C=0.5) is model
     assert model.get_params()["C"] == 0.5
-    with pytest.raises(DataError, match="unknown setting of LinearSVM 'c'; choose one of: C, loss"):
+    with pytest.raises(DataError, match="unknown setting of LinearSVM 'c'; choose one of: C, penalty"):
         model.set_params(c=1)
 
 
@@ -120,7 +151,10 @@ def test_settings():
         (LinearSVM(fit_intercept="yes"), "fit_intercept must be True or False, got 'yes'"),
         (LinearSVM(intercept_scaling=0), "intercept_scaling must be a number above 0, got 0"),
         (LinearSVM(loss="hinges"), r"unknown loss 'hinges'.*did you mean 'hinge'"),
-        (LinearSVM(solver="duel"), r"unknown solver 'duel'; choose one of: dual, sgd \(did you mean 'dual'"),
+        (
+            LinearSVM(solver="duel"),
+            r"unknown solver 'duel'; choose one of: dual, coordinate, sgd, .*\(did you mean 'dual'",
+        ),
         (LinearSVM(solver="sgd", loss="squared_hinge"), "solver 'sgd' has loss hinge only, got 'squared_hinge'"),
         (LinearSVM(cost=[[0, 1], [1, 0]]), "cost belongs to solver='sgd'"),
         (LinearSVM(solver="sgd", cost=[[0, 1, 1], [1, 0, 1]]), "a row and a column for each of 2 classes, got shape"),
@@ -130,11 +164,41 @@ def test_settings():
         (LinearSVM(class_weight={0: 0.0, 1: 1.0}), "class_weight must hold numbers above 0"),
         (LinearSVM(class_weight={0: 2.0, 7: 1.0}), r"class_weight names \[7\], which are not labels"),
         (LogisticRegression(C=0), "C must be a number above 0, got 0"),
-        (LogisticRegression(solver=3), "solver must be one of 'newton', 'sgd', got 3"),
+        (
+            LogisticRegression(solver=3),
+            "solver must be one of 'dual', 'newton', 'coordinate', 'sgd', .*'lbfgs', .*got 3",
+        ),
+        (LogisticRegression(penalty="l3"), "unknown penalty 'l3'; choose one of: l2, l1"),
+        (
+            LogisticRegression(solver="newton", penalty="l1"),
+            "'newton' has penalty l2 only, got 'l1'; that is for .*'coord",
+        ),
+        (
+            LogisticRegression(solver="coordinate"),
+            "solver 'coordinate' has penalty l1 only, got 'l2'; that is for solver",
+        ),
+        (LogisticRegression(decay=0.1), "decay belongs to solver='sgd', got decay=0.1"),
+        (LinearSVM(solver="dual", penalty="l1"), "solver 'dual' has penalty l2 only, got 'l1'.*solver 'coordinate'"),
+        (
+            LinearSVM(loss="hinge", penalty="l1"),
+            "'coordinate' has loss squared_hinge only, got 'hinge'; .*'dual' or 'sgd'",
+        ),
+        (LinearSVM(decay=0.1), "decay belongs to solver='sgd', got decay=0.1; other solvers take C"),
+        (LinearSVM(solver=SGD(decay=0.1), decay=0.1), r"decay is given twice: decay=0.1 and solver=SGD\("),
+        (LinearSVM(solver="sgd", decay=-1), "decay must be a number from 0, got -1"),
         (MultinomialNB(alpha=0), "alpha must be a number above 0, got 0"),
         (MultinomialNB(alpha=[1.0, 2.0]), "one number or one a feature"),
         (MultinomialNB(class_prior=[1.0]), "class_prior must hold a number above 0 for each of 2 classes"),
         (MultinomialNB(fit_prior=1), "fit_prior must be True or False"),
+        (FeedForward(dim=0), "dim must be a whole number from 1, got 0"),
+        (FeedForward(hidden=-1), "hidden must be a whole number from 0, got -1"),
+        (FeedForward(dropout=1.0), "dropout must be a number from 0 and below 1, got 1.0"),
+        (FeedForward(smoothing=-0.1), "smoothing must be a number from 0 and below 1, got -0.1"),
+        (FeedForward(rate=0), "rate must be a number above 0, got 0"),
+        (FeedForward(batch=0), "batch must be a whole number from 1, got 0"),
+        (FeedForward(step="adam"), "unknown step 'adam'; choose one of: sgd, adagrad"),
+        (FeedForward(patience=0), "patience must be a whole number from 1, got 0"),
+        (FeedForward(validation=1), "validation must be a number from 0 and below 1, got 1"),
     ],
 )
 def test_settings_that_cannot_be(model, message):
@@ -146,11 +210,14 @@ def test_settings_that_cannot_be(model, message):
 @pytest.mark.parametrize("text", ESTIMATORS)
 def test_copies(text):
     X, y = counts()
-    model = eval(text).fit(X, y)
+    model = made(text).fit(X, y)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         np.testing.assert_array_equal(other.predict(X), model.predict(X))
-        assert other.coef_.tobytes() == model.coef_.tobytes()
-        assert other.coef_.T.flags.c_contiguous  # predicting needs no copy
+        if hasattr(model, "head_"):
+            assert as_bytes(learned(other)) == as_bytes(learned(model))
+        if hasattr(model, "coef_"):
+            assert other.coef_.tobytes() == model.coef_.tobytes()
+            assert other.coef_.T.flags.c_contiguous  # predicting needs no copy
 
 
 def test_doctests_of_models_and_solvers():

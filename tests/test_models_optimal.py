@@ -218,6 +218,66 @@ def test_naive_bayes_waits_for_a_class():
     assert model.predict([[0, 5]]).tolist() == ["b"]
 
 
+# ---- L1
+
+
+def l1_violation(model, X, y, weight, C, R):
+    """Largest distance from the conditions of the optimum, given the gradient by the scores: also of the intercept."""
+    G = (X.T @ R).T
+    W = model.coef_
+    off = np.where(W == 0, np.maximum(np.abs(G) - 1, 0), np.abs(G + np.sign(W)))
+    return max(off.max(), np.abs(R.sum(axis=0)).max() if model.fit_intercept else 0.0)
+
+
+def errors(model, X, y, weight, C):
+    """The derivative of C times the loss by the scores."""
+    if isinstance(model, LinearSVM):
+        classes = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
+        T = np.where(y[:, None] == classes, 1.0, -1.0)
+        slack = np.maximum(0, 1 - T * (X @ model.coef_.T + model.intercept_))
+        return -2 * C * weight[:, None] * T * slack
+    P = model.predict_proba(X) - (y[:, None] == model.classes_)
+    return C * weight[:, None] * (P[:, 1:] if len(model.classes_) == 2 else P)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("classes", [2, 4, 5])
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+@pytest.mark.parametrize("Model", [LinearSVM, LogisticRegression])
+def test_l1_optimality_conditions(Model, C, classes, intercept):
+    X, y, weight = data(classes)
+    model = Model(C, penalty="l1", fit_intercept=intercept, tol=1e-11).fit(X, y, weight)
+    assert l1_violation(model, X, y, weight, C, errors(model, X, y, weight, C)) < 1e-6 * max(1.0, C)
+    if C < 1:
+        assert (model.coef_ == 0).mean() > 0.3
+
+
+@pytest.mark.parametrize("C", [0.3, 3.0])
+def test_l1_is_liblinears(C):
+    """Without an intercept, which liblinear would penalise."""
+    X, y, weight = data(2)
+    ours = LogisticRegression(C, penalty="l1", fit_intercept=False, tol=1e-10).fit(X, y, weight)
+    theirs = sklearn.linear_model.LogisticRegression(
+        C=C, l1_ratio=1.0, solver="liblinear", fit_intercept=False, tol=1e-10, max_iter=100_000
+    ).fit(X, y, weight)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    np.testing.assert_array_equal(ours.coef_ == 0, theirs.coef_ == 0)
+    mine = LinearSVM(C, penalty="l1", fit_intercept=False, tol=1e-10).fit(X, y, weight)
+    svc = sklearn.svm.LinearSVC(C=C, penalty="l1", dual=False, fit_intercept=False, tol=1e-8, max_iter=10**6)
+    svc.fit(X, y, weight)
+    np.testing.assert_allclose(mine.coef_, svc.coef_, atol=1e-4)
+    np.testing.assert_array_equal(mine.coef_ == 0, svc.coef_ == 0)
+
+
+def test_l1_softmax_is_sagas():
+    X, y, weight = data(5)
+    ours = LogisticRegression(0.5, penalty="l1", tol=1e-10).fit(X, y, weight)
+    theirs = sklearn.linear_model.LogisticRegression(C=0.5, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100_000)
+    theirs.fit(X, y, weight)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
+    np.testing.assert_allclose(np.abs(ours.coef_).sum(), np.abs(theirs.coef_).sum(), rtol=1e-4)
+
+
 # ---- real text
 
 
@@ -257,6 +317,53 @@ def test_logistic_on_rt(rt):
     a, b = (logistic_objective(m, X, y, one, 1.0) for m in (ours, theirs))
     assert abs(a - b) <= 1e-6 * b
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_l1_on_rt(rt):
+    """Real zeros, the same as liblinear's; columns that are equal share a weight in any way, so one of each is kept."""
+    X, y = rt
+    X = X[:, np.unique(np.asarray(X.T @ np.random.default_rng(0).random(X.shape[0])).round(12), return_index=True)[1]]
+    settings = {"C": 1.0, "fit_intercept": False}
+    ours = LogisticRegression(**settings, penalty="l1", tol=1e-10).fit(X, y)
+    theirs = sklearn.linear_model.LogisticRegression(
+        **settings, l1_ratio=1.0, solver="liblinear", tol=1e-8, max_iter=10_000
+    ).fit(X, y)
+    np.testing.assert_array_equal(ours.coef_ != 0, theirs.coef_ != 0)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    assert (ours.coef_ != 0).mean() < 0.02
+
+
+@pytest.fixture(scope="module")
+def groups():
+    """20 Newsgroups, tf-idf of words and pairs."""
+    import pyarrow.parquet
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    path = Path(os.environ.get("LINNET_DATA", "../shared/data")) / "20newsgroups" / "train.parquet"
+    if not path.exists():
+        pytest.skip(f"{path} is absent: point LINNET_DATA at the data sets")
+    table = pyarrow.parquet.read_table(path)
+    X = TfidfVectorizer(ngram_range=(1, 2), min_df=2).fit_transform(table["text"].to_pylist())
+    return X, np.array(table["label"].to_pylist())
+
+
+@pytest.mark.slow
+def test_solvers_on_20_newsgroups(groups):
+    """One class against the rest, and without an intercept, which liblinear would penalise."""
+    X, y = groups
+    y, one = (y == "comp.graphics").astype(int), np.ones(len(y))
+    mine = LogisticRegression(fit_intercept=False).fit(X, y)
+    liblinear = sklearn.linear_model.LogisticRegression(solver="liblinear", dual=True, tol=1e-8, max_iter=10_000)
+    yours = liblinear.set_params(fit_intercept=False).fit(X, y)
+    a, b = (logistic_objective(m, X, y, one, 1.0) for m in (mine, yours))
+    assert abs(a - b) <= 1e-6 * b
+    np.testing.assert_allclose(mine.coef_, yours.coef_, atol=1e-4)
+    svm = LinearSVM(tol=1e-6, max_iter=10_000).fit(X, y)
+    svc = sklearn.svm.LinearSVC(dual=True, tol=1e-8, max_iter=10_000).fit(X, y)
+    a, b = (svm_objective(m, X, y, one, 1.0, True) for m in (svm, svc))
+    assert abs(a - b) <= 1e-6 * b
+    np.testing.assert_allclose(svm.coef_, svc.coef_, atol=1e-4)
 
 
 @pytest.mark.slow

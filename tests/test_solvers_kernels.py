@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generated import matrices
-from linnet._kernels import dual, online, sparse
+from linnet._kernels import columns, coordinate, dual, online, sparse
 from linnet._kernels import twins_solvers as twins
 
 EMPTY = {np.float32: np.zeros(0, np.float32), np.float64: np.zeros(0)}
@@ -36,6 +36,102 @@ def test_products(X, n_outputs, kind, seed):
     back = np.ones((X.n_features, n_outputs))
     sparse.transposed_dot(X.indptr, X.indices, X.values, R, back)
     close(back - 1, twins.transposed_dot(twin_rows(X), R.tolist(), X.n_features))
+
+
+@few
+@given(matrices(), st.integers(0, 99))
+def test_products_of_one_output(X, seed):
+    rng = np.random.default_rng(seed)
+    h, p, shift = rng.random(len(X)), rng.normal(size=X.n_features), float(rng.normal())
+    out = np.zeros(X.n_features)
+    total = sparse.curved_dot(X.indptr, X.indices, X.values, h, p, shift, out)
+    want, want_total = twins.curved_dot(twin_rows(X), h.tolist(), p.tolist(), shift, X.n_features)
+    close(out, want)
+    close(total, want_total)
+    squares = np.zeros(X.n_features)
+    sparse.squared_columns(X.indptr, X.indices, X.values, h, squares)
+    close(squares, twins.squared_columns(twin_rows(X), h.tolist(), X.n_features))
+
+
+@few
+@given(st.lists(st.lists(st.integers(0, 5), max_size=5), min_size=1, max_size=5), st.sampled_from([1, 70_001]))
+def test_has_duplicates(found, stride):
+    indptr = np.cumsum([0, *map(len, found)])
+    indices = np.array([j * stride for row in found for j in row], np.int32)
+    assert sparse.has_duplicates(indptr, indices) == twins.has_duplicates([[(j, 1.0) for j in row] for row in found])
+
+
+def test_has_duplicates_in_a_long_row():
+    indices = np.arange(200_000, dtype=np.int32)  # every bit is taken many times over
+    assert not sparse.has_duplicates(np.array([0, 5000]), indices[:5000])
+    indices[4999] = 17
+    assert sparse.has_duplicates(np.array([0, 5000]), indices[:5000])
+
+
+@few
+@given(matrices())
+def test_compact_rows(X):
+    rows = np.arange(len(X) - 1, -1, -1, dtype=np.int32)
+    counts, place = np.zeros(X.n_features, np.int32), np.empty(X.n_features, np.int32)
+    columns.count_columns(X.indptr, X.indices, rows, counts)
+    n_shared, entries = columns.rank_columns(counts, place)
+    want = twins.compact_rows(twin_rows(X), rows.tolist(), X.n_features)
+    assert counts.tolist() == want.counts
+    assert n_shared == sum(n > 1 for n in counts)
+    assert entries == sum(n for n in counts if n > 1)
+    factor, norms = (place >= 0).astype(float), np.empty(len(X))
+    coefficient, sums = np.linspace(-1.0, 2.0, len(X)), np.zeros(n_shared + len(X))
+    indptr = np.zeros(len(X) + 1, np.int64)
+    indices, values = np.empty(entries + len(X), np.int32), np.empty(entries + len(X), X.values.dtype)
+    found = columns.compact_rows(
+        X.indptr, X.indices, X.values, rows, place, factor, n_shared, indptr, indices, values, norms,
+        np.empty(X.n_features, np.int32), coefficient, sums,
+    )  # fmt: skip
+    assert found == want.n_columns
+    close(
+        sums[:found],
+        [r[0] for r in twins.transposed_dot(want.rows, coefficient[:, None].tolist(), found)],
+        X.values.dtype.type,
+    )
+    assert place.tolist() == want.place
+    close(factor, want.factor, X.values.dtype.type)
+    close(norms, want.norms, X.values.dtype.type)
+    got = twins.rows_of(indptr, indices, values)
+    assert [[j for j, _ in row] for row in got] == [[j for j, _ in row] for row in want.rows]
+    close([v for row in got for _, v in row], [v for row in want.rows for _, v in row], X.values.dtype.type)
+
+
+@few
+@given(matrices(), st.integers(1, 3), st.integers(0, 99))
+def test_lasso_pass(X, n_outputs, seed):
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.ones(n_outputs + 1), len(X))[:, :n_outputs]
+    A, B = np.ascontiguousarray(P * rng.random((len(X), 1))), P.copy() if n_outputs > 1 else np.zeros((len(X), 1))
+    indptr = np.zeros(X.n_features + 1, np.int64)
+    indices, values = np.empty_like(X.indices), np.empty_like(X.values)
+    sparse.transpose(X.indptr, X.indices, X.values, indptr, indices, values)
+    column, output = (a.astype(np.int32) for a in np.nonzero(rng.random((X.n_features, n_outputs)) < 0.8))
+    diagonal = np.empty(len(column))
+    coordinate.column_curvature(indptr, indices, values, column, output, A, B, diagonal)
+    twin = twins.Lasso(twins.transpose(twin_rows(X), X.n_features), A.tolist(), B.tolist())
+    pairs = list(zip(column.tolist(), output.tolist(), strict=True))
+    close(diagonal, [twin.curvature(j, k) for j, k in pairs])
+    diagonal += 0.01
+    w, d = np.where(rng.random(len(column)) < 0.5, rng.normal(size=len(column)), 0.0), np.zeros(len(column))
+    slope, penalty = rng.normal(size=len(column)) * 2, rng.choice([0.0, 1.0], len(column))
+    D, mean = np.zeros_like(A), np.zeros(len(X))
+    want = [0.0] * len(column)
+    for _ in range(3):
+        order = rng.permutation(len(column)).astype(np.int32)
+        left = coordinate.lasso_pass(
+            indptr, indices, values, order, column, output, slope, diagonal, penalty, w, d, A, B, D, mean
+        )
+        close(
+            left,
+            twin.visit(order.tolist(), pairs, slope.tolist(), diagonal.tolist(), penalty.tolist(), w.tolist(), want),
+        )
+        close(d, want)
+    assert not (w + d)[np.abs(w + d) < 1e-14].any()  # zero is zero
 
 
 @few
@@ -81,7 +177,7 @@ def test_class_sums(X, n_classes, ones, seed):
 
 @few
 @given(
-    matrices(dtype=np.float32), st.sampled_from(["presence", "count", "sublinear"]), st.booleans(), st.booleans(),
+    matrices(dtype=np.float32), st.sampled_from(["presence", "count", "sublinear"]), st.sampled_from([0, 1, 2]), st.booleans(),
     st.integers(0, 99),
 )  # fmt: skip
 def test_scale_segments(X, tf, normalise, multiply, seed):
@@ -95,8 +191,9 @@ def test_scale_segments(X, tf, normalise, multiply, seed):
     want = [twins.scale_segment(row, tf, norm_weight.tolist(), normalise, multiply) for row in rows]
     close(out, [v for row in want for v in row], np.float32)
     scale = np.empty(len(X), np.float32)
-    sparse.segment_scale(X.indptr, X.indices, norm_weight, scale)
-    want = [twins.scale_segment(row, "presence", norm_weight.tolist(), True, False) for row in rows]
+    how = normalise or 1
+    sparse.segment_scale(X.indptr, X.indices, norm_weight, how, scale)
+    want = [twins.scale_segment(row, "presence", norm_weight.tolist(), how, False) for row in rows]
     close(scale, [row[0] if row else 1.0 for row in want], np.float32)
 
 
@@ -163,10 +260,10 @@ def test_svm_pass_shrinks_like_its_twin():
 @few
 @given(
     matrices(), st.sampled_from(["perceptron", "hinge", "softmax"]), st.sampled_from([0.0, 0.1, 0.6]),
-    st.sampled_from([0.0, 1.0, 4.0]), st.integers(2, 4), st.integers(0, 99),
+    st.sampled_from([0.0, 1.0, 4.0]), st.integers(2, 4), st.sampled_from([1, 2, 3, 100]), st.integers(0, 99),
 )  # fmt: skip
-def test_online_pass(X, loss, decay, bias_rate, n_classes, seed):
-    """The running scale and the lazy averages, of W and of b, over several passes, with and without decay."""
+def test_online_pass(X, loss, decay, bias_rate, n_classes, batch, seed):
+    """The running scale, batches and the lazy averages, of W and of b, over several passes, with and without decay."""
     rng = np.random.default_rng(seed)
     n, kind = len(X), X.values.dtype.type
     y = rng.integers(0, n_classes, n).astype(np.int32)
@@ -175,7 +272,8 @@ def test_online_pass(X, loss, decay, bias_rate, n_classes, seed):
     if loss == "perceptron":
         cost[:] = 0
     V, A = np.zeros((X.n_features, n_classes), kind), np.zeros((X.n_features, n_classes), kind)
-    b, A_b, state, scratch = np.zeros(n_classes), np.zeros(n_classes), np.array([1.0, 0, 0, 0]), np.empty(n_classes)
+    b, A_b, state = np.zeros(n_classes), np.zeros(n_classes), np.array([1.0, 0, 0, 0])
+    scratch = np.empty(batch * n_classes)
     theta = twins.Theta([[0.0] * n_classes for _ in range(X.n_features)], [0.0] * n_classes)
     for _ in range(3):
         order = rng.permutation(n).astype(np.int32)
@@ -186,7 +284,7 @@ def test_online_pass(X, loss, decay, bias_rate, n_classes, seed):
         )  # fmt: skip
         want = twins.online_pass(
             twin_rows(X), y.tolist(), order.tolist(), rates.tolist(), weight.tolist(), theta, loss=loss,
-            cost=cost.tolist(), decay=decay, bias_rate=bias_rate,
+            cost=cost.tolist(), decay=decay, bias_rate=bias_rate, batch=batch,
         )  # fmt: skip
         assert changed == want[0]
         scale, total, steps, found = state
@@ -211,3 +309,64 @@ def test_online_pass_without_average(loss):
     )  # fmt: skip
     assert X.shape == V.shape
     assert (V != 0).any()
+
+
+@few
+@given(matrices(), st.booleans(), st.sampled_from([0.0, 1.0, 2.0]), st.integers(0, 99))
+def test_plain_pass_is_svm_pass(X, squared, bias_scale, seed):
+    rng = np.random.default_rng(seed)
+    n = len(X)
+    signs, C = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(0.3, 4.0, n)
+    twin = twins.Margins([0.0] * X.n_features, [1.0] * X.n_features, 0.0, [0.0] * n)
+    diag, upper = (0.5 / C, np.full(n, np.inf)) if squared else (np.zeros(n), C.copy())
+    w, bias, alpha = np.zeros(X.n_features), np.zeros(1), np.zeros(n)
+    q = np.array([bias_scale**2 + sum(v * v for _, v in row) for row in twin_rows(X)])
+    stats, keep, slack = np.zeros(3), np.zeros(n, np.int32), np.zeros(n)
+    active = np.arange(n, dtype=np.int32)
+    if bias_scale == 0.0 and not squared:
+        active = active[np.diff(X.indptr) > 0]
+    for _ in range(3):
+        order = rng.permutation(active)
+        left = dual.plain_pass(
+            X.indptr, X.indices, X.values, signs, order, w, bias, bias_scale, alpha, diag, upper, q, C, squared,
+            np.array([np.inf, -np.inf]), stats, keep, slack,
+        )  # fmt: skip
+        visit = twins.svm_pass(
+            twin_rows(X), signs.tolist(), order.tolist(), twin, C.tolist(), squared=squared, bias_scale=bias_scale
+        )
+        assert keep[:left].tolist() == visit.keep
+        close(stats, [visit.top, visit.low, visit.loss])
+        close(alpha, twin.alpha)
+        close(w, twin.u)
+        close(bias[0], twin.bias)
+
+
+@few
+@given(matrices(), st.sampled_from([0.0, 1.0, 2.0]), st.integers(0, 99))
+def test_logistic_pass(X, bias_scale, seed):
+    rng = np.random.default_rng(seed)
+    n = len(X)
+    signs, C = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(0.3, 4.0, n)
+    w, bias = np.zeros(X.n_features), np.zeros(1)
+    q = np.array([bias_scale**2 + sum(v * v for _, v in row) for row in twin_rows(X)])
+    alpha, stats = 1e-3 * C, np.zeros(3)
+    rest = C - alpha
+    twin = twins.Odds([0.0] * X.n_features, 0.0, alpha.tolist())
+    for _ in range(3):
+        order = rng.permutation(n).astype(np.int32)
+        dual.logistic_pass(
+            X.indptr, X.indices, X.values, signs, order, w, bias, bias_scale, 0.3, alpha, rest, q, 1e-11, stats
+        )
+        loss, square, drift = twins.logistic_pass(
+            twin_rows(X), signs.tolist(), order.tolist(), twin, C.tolist(), bias_scale=bias_scale, offset=0.3
+        )
+        for got, want in ((alpha, twin.alpha), (w, twin.w), (bias[0], twin.bias)):
+            np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(stats, [loss, square, drift], rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(alpha + rest, C)
+    out = np.zeros(X.n_features)
+    found = dual.logistic_gradient(X.indptr, X.indices, X.values, signs, order, C, w, 0.2, out)
+    scores = [s[0] + 0.2 for s in twins.dot(twin_rows(X), w[:, None].tolist())]
+    R = [[-C[i] * signs[i] / (1 + np.exp(signs[i] * s))] for i, s in enumerate(scores)]
+    close(found, sum(r[0] for r in R))
+    close(out, [r[0] for r in twins.transposed_dot(twin_rows(X), R, X.n_features)])

@@ -17,16 +17,18 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier, load
+    from linnet.comparing import Comparison, compare
     from linnet.data import Dataset, read, stream
     from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError
 
 __all__ = [
-    "DataError", "Dataset", "LinnetError", "MissingExtraError", "ModelFileError", "TextClassifier", "__version__", "load",
-    "read", "stream",
+    "Comparison", "DataError", "Dataset", "LinnetError", "MissingExtraError", "ModelFileError", "TextClassifier",
+    "__version__", "compare", "load", "read", "stream",
 ]  # fmt: skip
 
 _HOME = {
-    "TextClassifier": "linnet.classifier", "load": "linnet.classifier", "Dataset": "linnet.data", "read": "linnet.data",
+    "TextClassifier": "linnet.classifier", "load": "linnet.classifier",
+    "Comparison": "linnet.comparing", "compare": "linnet.comparing", "Dataset": "linnet.data", "read": "linnet.data",
     "stream": "linnet.data", "DataError": "linnet.errors", "LinnetError": "linnet.errors",
     "MissingExtraError": "linnet.errors", "ModelFileError": "linnet.errors",
 }  # fmt: skip

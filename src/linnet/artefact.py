@@ -1,9 +1,10 @@
-"""The artefact: what every linear text model ends as, and all that prediction needs.
+"""The artefact: what every text model ends as, and all that prediction needs.
 
 Classes, blocks, a vocabulary laid out for lookup (or the number of hash bits), ``rows`` (feature-major: the norm weight
 and one weight a class), ``b``, names of the weightiest features, and a card. Calibration is folded into the weights:
 scores are log-odds, their softmax is the probability, the largest one is the answer. It scores bytes in one fused pass,
-in threads, and imports neither scipy nor scikit-learn.
+in threads, and imports neither scipy nor scikit-learn. A net looks up embeddings in the same way and has a ``head``,
+a few dense layers, that turns their sums into scores.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ import numpy.typing as npt
 
 from linnet import store
 from linnet._kernels import score
-from linnet.errors import ModelFileError
+from linnet.errors import LinnetError, ModelFileError
 from linnet.features.blocks import Blocks, from_dict, table
 from linnet.features.buffers import Piece, Scratch, pieces_of, shards
+from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of
 from linnet.features.counting import thread_count
-from linnet.features.rows import TF
+from linnet.features.rows import NORM, TF, Norm
+from linnet.solvers.head import Head, finish
 from linnet.solvers.numerics import sigmoid, softmax
 
 __all__ = ["Artefact"]
@@ -62,20 +65,23 @@ def empty_table(size: int, n_outputs: int) -> Table:
 
 @dataclass(frozen=True)
 class Artefact:
-    """A linear model over text. ``scores`` has one column for two classes (above zero means the second), else one each."""
+    """A model over text. ``scores`` has one column for two classes (above zero means the second), else one each."""
 
     classes: tuple[Any, ...]
     blocks: Blocks
     tf: str
-    normalise: bool
+    normalise: Norm
     table: Table
     shift: int
-    b: npt.NDArray[np.float64]  # (n_outputs,)
+    b: npt.NDArray[np.float64]  # (n_lookup,)
     name_bytes: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     name_offsets: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     name_slots: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     calibrated: bool = False
     card: Mapping[str, Any] = field(default_factory=dict)
+    computed: ComputedBlocks = ()
+    computed_weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    head: Head | None = None
 
     @property
     def slots(self) -> npt.NDArray[np.uint64]:
@@ -88,14 +94,25 @@ class Artefact:
         return self.table.rows
 
     @property
+    def n_lookup(self) -> int:
+        """How many numbers are looked up a feature: a weight an output, or the embedding that a head reads."""
+        return int(self.table.rows.shape[1]) - 1
+
+    @property
     def n_outputs(self) -> int:
         """1 for two classes, else the number of classes."""
-        return int(self.table.rows.shape[1]) - 1
+        return self.n_lookup if self.head is None else self.head.n_outputs
 
     @property
     def n_features(self) -> int:
         """How many features the model knows."""
-        return int(np.count_nonzero(self.slots)) if len(self.slots) else len(self.rows)
+        counted = int(np.count_nonzero(self.slots)) if len(self.slots) else len(self.rows)
+        return counted + len(self.computed_weights)
+
+    @property
+    def computed_names(self) -> list[str]:
+        """The names of the computed columns, in the order of their weights."""
+        return column_names(self.computed)
 
     @cached_property
     def _kinds(self) -> npt.NDArray[np.int64]:
@@ -107,30 +124,56 @@ class Artefact:
 
     def scores(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return the score of every text, (n_texts, n_outputs)."""
+        sums = self.sums(texts, threads)
+        return sums if self.head is None else finish(sums, self.head)
+
+    def sums(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Return what the lookups add up to, (n_texts, n_lookup): the scores, but for a head."""
         pieces = pieces_of(texts)
         size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
-        parts = [np.empty((len(p), self.n_outputs)) for p in pieces]
+        parts = [np.empty((len(p), self.n_lookup)) for p in pieces]
         runs = shards(pieces, 1 if size < SMALL_JOB else thread_count(threads))
-        if len(runs) == 1:
+        if not self.blocks:  # computed columns only
+            for part in parts:
+                part[:] = self.b
+        elif len(runs) == 1:
             self._run(pieces, runs[0], parts)
         else:
             with ThreadPoolExecutor(len(runs)) as pool:
                 list(pool.map(lambda run: self._run(pieces, run, parts), runs))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        scores = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return add_scores(scores, compute(self.computed, pieces), self.computed_weights) if self.computed else scores
 
     def _run(self, pieces: list[Piece], run: list[tuple[int, int, int]], parts: list[npt.NDArray[np.float64]]) -> None:
         scratch = Scratch(max(pieces[k].longest() for k, _, _ in run))
-        total = np.empty(self.n_outputs)
+        total = np.empty(self.n_lookup)
         for k, first, last in run:
             while True:
                 first = score.score_documents(
-                    pieces[k].data, pieces[k].offsets, first, last, self._kinds, self._shares, TF[self.tf], self.normalise, self.slots,
-                    self.shift, self.rows, self.b, *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths,
+                    pieces[k].data, pieces[k].offsets, first, last, self._kinds, self._shares, TF[self.tf], NORM[self.normalise],
+                    self.slots, self.shift, self.rows, self.b, *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths,
                     scratch.table, total, parts[k],
                 )  # fmt: skip
                 if first == last:
                     break
                 scratch.make_room(2 * scratch.room)
+
+    def effects(self, slots: npt.NDArray[np.int64], output: int) -> npt.NDArray[np.float64]:
+        """Return what the features in some slots, and behind them the computed ones, do to a score: their weights.
+
+        With a head there are none; then it is how far a text of that feature alone is from an empty one.
+        """
+        if self.head is None:
+            counted = self.rows[slots, 1 + output].astype(np.float64)
+            return np.concatenate([counted, self.computed_weights[:, output]]) if self.computed else counted
+        sums = self.rows[slots, 1:].astype(np.float64)
+        if self.normalise:
+            norm = self.rows[slots, :1].astype(np.float64)
+            np.divide(sums, norm, out=sums, where=norm > 0.0)
+        if self.computed:
+            sums = np.concatenate([sums, self.computed_weights])
+        empty = finish(self.b[None, :], self.head)
+        return np.asarray(finish(sums + self.b, self.head)[:, output] - empty[0, output])
 
     def proba(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Turn scores into probabilities, (n_texts, n_classes)."""
@@ -162,16 +205,23 @@ class Artefact:
             "names": self.name_bytes,
             "name_offsets": self.name_offsets,
             "name_slots": self.name_slots,
+            **({} if self.head is None else self.head.tensors()),
         }
+        head = {} if self.head is None else {"head": {"layers": len(self.head.layers), "inputs": self.n_lookup}}
+        computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
+        if self.computed:
+            tensors["computed_weights"] = self.computed_weights
         card = {
             **self.card,
             "model": {
+                **computed,
                 "classes": list(self.classes),
                 "blocks": [b.to_dict() for b in self.blocks],
                 "tf": self.tf,
                 "normalise": self.normalise,
                 "shift": self.shift,
                 "calibrated": self.calibrated,
+                **head,
             },
         }
         store.write(path, tensors, card)
@@ -185,15 +235,22 @@ class Artefact:
             about = card.pop("model")
             t = stored.tensors
             n_outputs = 1 if len(about["classes"]) == 2 else len(about["classes"])
-            table = Table.of_records(t["records"], n_outputs) if "records" in t else Table(t["slots"], t["rows"])
+            head = about.get("head")
+            n_lookup = n_outputs if head is None else int(head["inputs"])
+            table = Table.of_records(t["records"], n_lookup) if "records" in t else Table(t["slots"], t["rows"])
             model = cls(
                 tuple(about["classes"]), tuple(from_dict(b) for b in about["blocks"]), about["tf"], about["normalise"],
                 table, int(about["shift"]), t["b"],
                 t["names"], t["name_offsets"], t["name_slots"], bool(about["calibrated"]), card,
+                tuple(kind_of(c["block"]).from_dict(c) for c in about.get("computed", ())),
+                t.get("computed_weights", np.zeros((0, 0), np.float32)),
+                head=None if head is None else Head.of_tensors(t, int(head["layers"])),
             )  # fmt: skip
             model._check()
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (LinnetError, KeyError, TypeError, ValueError, IndexError) as error:
             where = "the bytes given" if isinstance(path, bytes) else os.fspath(path)
+            if isinstance(error, LinnetError):  # it knows better what is missing
+                raise ModelFileError(f"{where}: {error}") from error
             problem = f"the model file does not hold a linnet text model ({error})"
             raise ModelFileError(f"{where}: {problem}; train it again") from error
         return model
@@ -207,10 +264,14 @@ class Artefact:
             and len(self.rows) == n_slots
             and n_slots >= 1 << (64 - self.shift)
             and self.n_outputs == (1 if len(self.classes) == 2 else len(self.classes))
-            and self.b.shape == (self.n_outputs,)
+            and self.b.shape == (self.n_lookup,)
+            and (self.head is None or self.head.n_inputs == self.n_lookup)
             and (len(self.slots) == 0 or int(self.slots[-1]) == 0)
             and self.tf in TF
+            and self.normalise in NORM
             and len(self.name_offsets) == len(self.name_slots) + 1
+            and len(self.blocks) + len(self.computed) > 0
+            and self.computed_weights.shape == ((len(self.computed_names), self.n_lookup) if self.computed else (0, 0))
         )
         if not fits:
             raise ValueError("its tables do not fit together")

@@ -15,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.data.splitting import split_indices
-from linnet.errors import LinnetError
+from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.recipe import Recipe, Weights
 from linnet.features.rows import Rows
+from linnet.solvers.head import finish
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import Pass
+from linnet.solvers.report import Pass, Watch
 
-__all__ = ["Candidate", "Choice", "choose", "fit_weighted", "folds_for"]
+__all__ = ["Candidate", "Choice", "choose", "fit_watched", "fit_weighted", "folds_for"]
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds
 LITTLE_WORK = 20_000_000
@@ -31,7 +32,7 @@ LEAST_ROWS = 3_000
 MOST_DEV = 3_000
 
 Indices = npt.NDArray[np.int64]
-OnPass = Callable[[Pass, Callable[[], Any]], None]
+OnPass = Callable[[Pass, Callable[[], Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -107,12 +108,23 @@ def fit_weighted(
     sample_weight: npt.NDArray[np.float64] | None,
     threads: int,
     on_pass: OnPass | None = None,
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
-    """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm."""
+) -> tuple[npt.NDArray[np.float32], Any]:
+    """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm.
+
+    Beside them comes what turns their sums into scores: b, or the Head of a net.
+    """
+    if rows.computed is not None and getattr(model, "non_negative", False) and (rows.computed < 0).any():
+        raise DataError(
+            f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more"
+        )
+    weights = weights.with_computed()
     own = bool(getattr(model, "uses_gain", False))
     X = _weighted(rows, weights, recipe, blocks, multiply=not own)
     if own:
         X = replace(X, gain=weights.gain)
+    if getattr(model, "presence", False) and (X.values != 1).any():
+        name = type(model).__name__
+        raise LinnetError(f"{name} takes words present or absent: leave out tf, idf, ratio and the weights of blocks")
     W, b = model.fit_matrix(X, y, n_classes, sample_weight=sample_weight, threads=threads, on_pass=on_pass)
     W = np.ascontiguousarray(W, dtype=np.float32)
     if not own:
@@ -124,26 +136,76 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
     """Return rows over their norms, times the weight of their block: scales alone for present features, else values."""
     none = np.zeros(0, np.float32)
     share = np.array([b.weight for b in blocks], dtype=np.float32)
-    if recipe.tf == "presence" and not multiply:
-        scale = rows.segment_scale(weights.norm) if recipe.normalise else np.ones(len(rows.indptr) - 1, np.float32)
+    if recipe.tf == "presence" and not multiply and rows.computed is None:
+        scale = (
+            rows.segment_scale(weights.norm, recipe.normalise)
+            if recipe.normalise
+            else np.ones(len(rows.indptr) - 1, np.float32)
+        )
         scale.reshape(-1, len(share))[:] *= share
         return Matrix(rows.indptr, rows.indices, none, rows.n_columns, scale=scale, n_blocks=rows.n_blocks)
     values = rows.values(recipe.tf, weights.norm, normalise=recipe.normalise, multiply=multiply)
     if np.any(share != 1):
         values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
+    if rows.computed is not None:
+        n_computed = rows.computed.shape[1]
+        factors = weights.norm[rows.n_columns :] if multiply else None
+        return Matrix(*rows.with_computed(values, factors), rows.n_columns + n_computed)
     return Matrix(rows.row_ptr, rows.indices, values, rows.n_columns)
 
 
 def _scores(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any) -> npt.NDArray[np.float64]:
-    scores: npt.NDArray[np.float64] = _weighted(rows, weights, recipe, blocks, multiply=False).dot(W) + b
-    return scores
+    return finish(_weighted(rows, weights, recipe, blocks, multiply=False).dot(W), b)
+
+
+def _right(S: npt.NDArray[np.float64], y: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """Say of each row whether its best score is that of its class."""
+    return np.asarray((S[:, 0] > 0) == (y == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y)
+
+
+def fit_watched(
+    model: Any,
+    rows: Rows,
+    weights: Weights,
+    recipe: Recipe,
+    blocks: Blocks,
+    y: npt.NDArray[np.int32],
+    n_classes: int,
+    held: tuple[Rows, npt.NDArray[np.int32]],
+    *,
+    sample_weight: npt.NDArray[np.float64] | None,
+    threads: int,
+    on_pass: OnPass,
+) -> tuple[npt.NDArray[np.float32], Any]:
+    """Fit as fit_weighted does, with the accuracy on held rows in every report.
+
+    A fit that Ctrl-C ends keeps the weights that did best on them.
+    """
+
+    def folded(found: tuple[Any, Any]) -> tuple[npt.NDArray[np.float32], Any]:
+        W = np.ascontiguousarray(found[0], dtype=np.float32)
+        return (W if getattr(model, "uses_gain", False) else W * weights.with_computed().norm[:, None]), found[1]
+
+    def judge(found: tuple[Any, Any]) -> float:
+        return float(_right(_scores(held[0], weights, recipe, blocks, *folded(found)), held[1]).mean())
+
+    watch = Watch(on_pass, judge=judge)
+    found = fit_weighted(
+        model, rows, weights, recipe, blocks, y, n_classes, sample_weight=sample_weight, threads=threads,
+        on_pass=watch,
+    )  # fmt: skip
+    return folded(watch.best) if getattr(model, "interrupted_", False) and watch.best is not None else found
 
 
 def _axes(recipe: Recipe, many: bool) -> list[tuple[str, tuple[Any, ...]]]:
     """Return the settings to try, where to start first."""
     axes: list[tuple[str, tuple[Any, ...]]] = [*recipe.grid, ("ratio", recipe.ratio)]
     first = dict(recipe.many) if many else {}
-    return [(name, (first[name], *values) if first.get(name) in values else values) for name, values in axes if values]
+    return [
+        (name, (first[name], *values) if name in first and first[name] in values else values)
+        for name, values in axes
+        if values
+    ]
 
 
 def _clearly_better(new: Candidate, old: Candidate) -> bool:
@@ -157,6 +219,14 @@ def _clearly_better(new: Candidate, old: Candidate) -> bool:
     return gained - lost > float(np.sqrt(gained + lost))
 
 
+def _ordered(values: tuple[Any, ...]) -> list[Any]:
+    """Return the values once each, by size where they have one, else as given."""
+    try:
+        return sorted(set(values))
+    except TypeError:  # text beside None, or dicts
+        return [v for k, v in enumerate(values) if v not in values[:k]]
+
+
 def _walk(axes: list[tuple[str, tuple[Any, ...]]], judge: Callable[[dict[str, Any]], Candidate]) -> Iterator[Candidate]:
     """Walk the axes: along each, try the neighbours of the best value for as long as they get better; go round twice.
 
@@ -168,7 +238,7 @@ def _walk(axes: list[tuple[str, tuple[Any, ...]]], judge: Callable[[dict[str, An
     for _ in range(2):
         before = best
         for name, values in axes:
-            ordered = sorted(set(values))
+            ordered = _ordered(values)
             for step in (1, -1):
                 k = ordered.index(at[name]) + step
                 while 0 <= k < len(ordered):
@@ -214,7 +284,7 @@ def choose(
 
     def known_or_judged(settings: dict[str, Any]) -> Candidate:
         nonlocal stopped
-        key = tuple(sorted(settings.items()))
+        key = tuple((name, repr(settings[name])) for name in sorted(settings))
         if key not in known:
             candidate = judge(settings)
             if stopped and known:  # half judged, and there are better known ones
@@ -242,7 +312,7 @@ def choose(
                 stopped = True
                 break
         S, at = np.concatenate(scores), np.concatenate(held_rows)
-        right = (S[:, 0] > 0) == (y[at] == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y[at]
+        right = _right(S, y[at])
         return Candidate(settings, float(right.mean()), right, S, at)
 
     best = None

@@ -38,13 +38,13 @@ class Event:
 class TextClassifier:
     """Learn labels from texts.
 
-    Parameters: ``model`` is a name ("svm", "logistic", "nb") or a model object; ``features`` text such as
-    ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or sublinear;
-    ``idf``; ``normalise`` rows per block; ``ratio`` the power p of the supervised |log-count ratio|^p, one value or
-    several to choose from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``class_weight`` None, "balanced"
-    or a dict; ``params`` fixed or listed settings of the model (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``); ``refit`` on
-    train and dev once the settings are chosen; ``calibrate``; ``seed``; ``threads`` (None: all cores; never changes
-    the result).
+    Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such
+    as ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or
+    sublinear; ``idf``; ``normalise`` rows per block (True: length 1; "mean"; False); ``ratio`` the power p of the
+    supervised |log-count ratio|^p, one value or several to choose from; ``min_df``, ``max_df``, ``max_features``,
+    ``hash_bits``; ``class_weight`` None, "balanced" or a dict; ``params`` fixed or listed settings of the model
+    (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``); ``refit`` on train and dev once the settings are chosen; ``calibrate``;
+    ``seed``; ``threads`` (None: all cores; never changes the result).
 
     >>> clf = TextClassifier("nb", features="words:1")
     >>> texts = ["loved it", "great fun", "loved the cast", "dull", "a dull bore", "awful"]
@@ -60,7 +60,7 @@ class TextClassifier:
         features: Any = None,
         tf: str | None = None,
         idf: bool | None = None,
-        normalise: bool | None = None,
+        normalise: bool | str | None = None,
         ratio: float | Iterable[float] | None = None,
         min_df: int | None = None,
         max_df: float | None = None,
@@ -105,6 +105,8 @@ class TextClassifier:
 
         dev, a Dataset or (texts, labels), is what settings are chosen on; without it, folds of the training rows
         are. Ctrl-C while settings are tried keeps the best so far; in the last fit it keeps the weights so far.
+        With refit=False the dev rows are held out of the last fit too: history_ then has the dev accuracy after every
+        pass, and Ctrl-C keeps the weights that did best on them.
         """
         from linnet.training import train
 
@@ -123,7 +125,7 @@ class TextClassifier:
             fixed: dict[str, Any] = dict(cls.recipe.fixed)
         else:
             cls = type(self.model)
-            if not hasattr(cls, "fit_matrix") or not hasattr(cls, "recipe"):
+            if not (hasattr(cls, "fit_matrix") or hasattr(cls, "build")) or not hasattr(cls, "recipe"):
                 raise LinnetError(
                     f"model must be one of {', '.join(MODELS)} or a model of linnet.models, got {self.model!r}"
                 )
@@ -204,6 +206,8 @@ class TextClassifier:
 
     def _columns(self, labels: Iterable[Any]) -> npt.NDArray[np.int64]:
         known = {c: k for k, c in enumerate(self.artefact.classes)}
+        if isinstance(labels, str):
+            raise LinnetError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
         wanted = list(labels)
         for label in wanted:
             if label not in known:
@@ -227,6 +231,15 @@ class TextClassifier:
         from linnet.explain import top_features
 
         return top_features(self.artefact, label, n)
+
+    def named_weights(self) -> dict[Any, dict[str, float]]:
+        """Return {label: {name: weight}}: of feature functions, and of every other feature whose name was kept.
+
+        With two labels the weights of the first are those of the second with the sign turned.
+        """
+        from linnet.explain import named_weights
+
+        return named_weights(self.artefact)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, whole or not at all."""

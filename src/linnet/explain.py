@@ -1,8 +1,12 @@
-"""Exact explanations: what each feature of a text adds to the score. The parts add up to the score.
+"""What each feature of a text adds to the score. The parts add up to the score.
 
 A linear score is a sum, so there is nothing to estimate: ``score = bias + sum_j contribution_j``. A feature that occurs
 several times shares its contribution between its places; a place shares it between the characters it covers, blanks left
 out, which is what the highlighting shows.
+
+A net is not a sum. Near a text it is one all the same (its hidden numbers are on or off), so the parts are those of that
+linear piece, gradient times input, and the intercept is the piece's own. They add up too, but they are approximate: take
+a word away and the text may lie on another piece. Such an explanation is not ``exact`` and says so wherever it is shown.
 """
 
 from __future__ import annotations
@@ -19,24 +23,38 @@ from linnet.artefact import Artefact
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import table
 from linnet.features.buffers import Scratch, pieces_of
+from linnet.features.computed import compute
+from linnet.features.rows import Norm
+from linnet.solvers.curves import Curves
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
 
-__all__ = ["Contribution", "Explanation", "explain", "model_html", "top_features"]
+__all__ = ["Contribution", "Explanation", "explain", "model_html", "named_weights", "top_features"]
 
 EDGES = (1 << 30) | (1 << 29)
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """One feature of the text: its name, block, places (character offsets) and what it adds to the score."""
+    """One feature of the text: its name, block, places (character offsets) and what it adds to the score.
+
+    A computed feature has no places; amount is what it came to for this text.
+    """
 
     feature: str
     block: str
     value: float
     count: int
     spans: tuple[tuple[int, int], ...]
+    amount: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """The name, with how often it occurs or what it came to."""
+        if self.amount is not None:
+            return f"{self.feature} = {self.amount:g}"
+        return self.feature + (f" x{self.count}" if self.count > 1 else "")
 
 
 @dataclass(frozen=True)
@@ -51,6 +69,12 @@ class Explanation:
     bias: float
     contributions: tuple[Contribution, ...]
     unknown: int
+    exact: bool = True
+
+    @property
+    def method(self) -> str:
+        """How the parts were found."""
+        return "exact" if self.exact else "approximate (gradient x input)"
 
     def top(self, n: int = 10) -> tuple[Contribution, ...]:
         """Return the n largest contributions, for or against."""
@@ -78,11 +102,17 @@ class Explanation:
         return pieces
 
     def by_word(self) -> list[tuple[str, float]]:
-        """Return what each word of the text adds, largest first; they and the intercept add up to the score."""
+        """Return what each word of the text adds, largest first; they and the intercept add up to the score.
+
+        What computed features add stands among the words, under "name = amount".
+        """
         totals: dict[str, float] = {}
         for piece, weight in self.words():
             if piece.strip():
                 totals[piece.casefold()] = totals.get(piece.casefold(), 0.0) + weight
+        for c in self.contributions:
+            if c.amount is not None:
+                totals[c.shown] = c.value
         return sorted(totals.items(), key=lambda item: (-abs(item[1]), item[0]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,6 +123,8 @@ class Explanation:
             "score": self.score,
             "probability": self.probability,
             "bias": self.bias,
+            "exact": self.exact,
+            "method": self.method,
             "unknown_features": self.unknown,
             "words": [{"word": w, "value": v} for w, v in self.by_word()],
             "contributions": [
@@ -102,6 +134,7 @@ class Explanation:
                     "value": c.value,
                     "count": c.count,
                     "spans": [list(s) for s in c.spans],
+                    **({} if c.amount is None else {"amount": c.amount}),
                 }
                 for c in self.contributions
             ],
@@ -133,28 +166,38 @@ def explain(model: Artefact, text: str, label: Any = None) -> Explanation:
     column = known[label] if label is not None else int(model.best(scores)[0])
     sign = -1.0 if model.n_outputs == 1 and column == 0 else 1.0
     output = 0 if model.n_outputs == 1 else column
-    parts, unknown = _parts(model, text, output, sign)
+    slope = None if model.head is None else model.head.slope(model.sums([text])[0], output)
+    parts, unknown = _parts(model, text, output, sign, slope)
+    score = sign * float(scores[0, output])
     return Explanation(
         text=text,
         label=model.classes[column],
         against=model.classes[1 - column] if model.n_outputs == 1 else None,
-        score=sign * float(scores[0, output]),
+        score=score,
         probability=float(model.proba(scores)[0, column]),
-        bias=sign * float(model.b[output]),
+        bias=sign * float(model.b[output]) + 0.0 if slope is None else score - sum(c.value for c in parts),  # no -0
         contributions=parts,
         unknown=unknown,
+        exact=slope is None,
     )
 
 
-def _parts(model: Artefact, text: str, output: int, sign: float) -> tuple[tuple[Contribution, ...], int]:
-    """Walk the features of the text as the scorer does, with their places."""
+def _parts(
+    model: Artefact, text: str, output: int, sign: float, slope: npt.NDArray[np.float64] | None
+) -> tuple[tuple[Contribution, ...], int]:
+    """Walk the features of the text as the scorer does, with their places.
+
+    slope is the derivative of the score by the sums, for a model with a head.
+    """
     piece = pieces_of([text])[0]
+    out = _computed_parts(model, piece, output, sign, slope)
+    if not model.blocks:
+        return tuple(sorted(out, key=lambda c: (-abs(c.value), c.feature))), 0
     fps, starts, lengths, ends = _emit(model, piece)
     found = np.empty(len(fps), dtype=np.int64)
     vocab.find(fps, model.slots, model.shift, found)
     at = _char_offsets(piece.data)
     folded = _folded(model, piece)
-    out: list[Contribution] = []
     begin, unknown = 0, 0
     for b, block in enumerate(model.blocks):
         part = slice(begin, int(ends[b]))
@@ -169,8 +212,9 @@ def _parts(model: Artefact, text: str, output: int, sign: float) -> tuple[tuple[
         if model.tf == "sublinear":
             tf = 1.0 + np.log(tf)
         tf[missing] = 0.0
-        norm = np.sqrt(np.sum((tf * rows[:, 0].astype(np.float64)) ** 2)) if model.normalise else 1.0
-        value = sign * block.weight * tf * rows[:, 1 + output].astype(np.float64) / (norm if norm > 0 else 1.0)
+        norm = _norm(tf * rows[:, 0].astype(np.float64), model.normalise)
+        weight = rows[:, 1 + output].astype(np.float64) if slope is None else rows[:, 1:].astype(np.float64) @ slope
+        value = sign * block.weight * tf * weight / (norm if norm > 0 else 1.0)
         where = np.argsort(inverse, kind="stable")
         groups = np.split(where, np.cumsum(counts)[:-1])
         for k in np.flatnonzero(~missing):
@@ -184,6 +228,28 @@ def _parts(model: Artefact, text: str, output: int, sign: float) -> tuple[tuple[
             )
     out.sort(key=lambda c: (-abs(c.value), c.feature))
     return tuple(out), unknown
+
+
+def _norm(weights: npt.NDArray[np.float64], normalise: Norm) -> float:
+    if normalise == "mean":
+        return float(weights.sum())
+    return float(np.sqrt(np.sum(weights**2))) if normalise else 1.0
+
+
+def _computed_parts(
+    model: Artefact, piece: Any, output: int, sign: float, slope: npt.NDArray[np.float64] | None
+) -> list[Contribution]:
+    """Return what the computed columns add: value times weight."""
+    if not model.computed:
+        return []
+    values = compute(model.computed, [piece])[0].astype(np.float64)
+    weights = model.computed_weights.astype(np.float64)
+    added = sign * values * (weights[:, output] if slope is None else weights @ slope)
+    kinds = [block.name for block in model.computed for _ in block.columns]
+    return [
+        Contribution(name, kind, float(value), 1, (), float(amount))
+        for name, kind, value, amount in zip(model.computed_names, kinds, added, values, strict=True)
+    ]
 
 
 def _emit(model: Artefact, piece: Any) -> tuple[Any, Any, Any, Any]:
@@ -233,17 +299,35 @@ def _folded(model: Artefact, piece: Any) -> Any:
 
 
 def top_features(model: Artefact, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
-    """Return the named features with the largest weights for a label (default: the last class)."""
+    """Return the named features with the largest weights for a label (default: the last class); see Artefact.effects."""
     known = {c: k for k, c in enumerate(model.classes)}
     if label is not None and label not in known:
         raise LinnetError(nearest("label", str(label), map(str, known)))
     column = known[label] if label is not None else len(model.classes) - 1
-    weights = model.rows[model.name_slots, 1 + (0 if model.n_outputs == 1 else column)].astype(np.float64)
-    if model.n_outputs == 1 and column == 0:
-        weights = -weights
-    names = model.names()
+    names, weights = _named(model), _named_weights(model, column)
     best = np.argsort(-weights, kind="stable")[:n]
-    return [(_shown(names[int(model.name_slots[k])]), float(weights[k])) for k in best]
+    return [(names[k], float(weights[k])) for k in best]
+
+
+def named_weights(model: Artefact) -> dict[Any, dict[str, float]]:
+    """Return the weight of every feature whose name was kept, computed ones included, by label and name."""
+    names = _named(model)
+    return {
+        label: dict(zip(names, _named_weights(model, column).tolist(), strict=True))
+        for column, label in enumerate(model.classes)
+    }
+
+
+def _named(model: Artefact) -> list[str]:
+    names = model.names()
+    return [_shown(names[int(slot)]) for slot in model.name_slots] + model.computed_names
+
+
+def _named_weights(model: Artefact, column: int) -> npt.NDArray[np.float64]:
+    """Return the weights for a class in the order of ``_named``; two classes share one column."""
+    output = 0 if model.n_outputs == 1 else column
+    weights = model.effects(model.name_slots, output)
+    return (-1.0 if model.n_outputs == 1 and column == 0 else 1.0) * weights
 
 
 def _shown(name: str) -> str:
@@ -273,11 +357,13 @@ def _render_text(e: Explanation, n: int, color: bool) -> str:
         marked.append(f"\x1b[{tone[int(shade * 2.99)]}m{piece}\x1b[0m")
     against = f" rather than {e.against}" if e.against is not None else ""
     lines = ["".join(marked), "", f"{e.label}{against}: probability {e.probability:.3f}, score {e.score:+.4f}", ""]
+    if not e.exact:
+        lines[-1:] = [f"contributions are {e.method}: they add up, but another text would have others", ""]
     lines += _table("word", [(w, v, "") for w, v in e.by_word()], e, n)
     lines += ["", "the features behind it"]
     lines += _table(
         "feature",
-        [(c.feature + (f" x{c.count}" if c.count > 1 else ""), c.value, c.block) for c in e.contributions],
+        [(c.shown, c.value, c.block) for c in e.contributions],
         e,
         n // 2,
     )
@@ -318,15 +404,16 @@ def _render_html(e: Explanation, n: int = 12) -> str:
     rows = "".join(_row(value, word) for word, value in words[:n])
     if len(words) > n:
         rows += _row(sum(value for _, value in words[n:]), f"{len(words) - n:,} more words")
-    features = "".join(_row(c.value, f"{c.feature} ({c.block})") for c in e.top(n))
+    features = "".join(_row(c.value, f"{c.shown} ({c.block})") for c in e.top(n))
     rest = e.contributions[n:]
     if rest:
         features += _row(sum(c.value for c in rest), f"{len(rest):,} more features")
     ends = _row(e.bias, "intercept") + _row(e.score, "= score")
     cell = "<td style='vertical-align:top;border:0'>"
     against = f" rather than <b>{html.escape(str(e.against))}</b>" if e.against is not None else ""
+    method = "" if e.exact else f"; contributions are {e.method}"
     return (
-        f"<div><p><b>{html.escape(str(e.label))}</b>{against}: probability {e.probability:.3f}, score {e.score:+.4f}</p>"
+        f"<div><p><b>{html.escape(str(e.label))}</b>{against}: probability {e.probability:.3f}, score {e.score:+.4f}{method}</p>"
         f"<p style='line-height:1.7'>{''.join(marked)}</p><table><tr>"
         f"{cell}<table><tr><th>contribution</th><th>word</th></tr>{rows}{ends}</table></td>"
         f"{cell}<table><tr><th>contribution</th><th>feature</th></tr>{features}{ends}</table></td></tr></table></div>"
@@ -352,4 +439,10 @@ def model_html(clf: TextClassifier) -> str:
         for c in clf.artefact.classes[:10]
     )
     size = f"{clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes"
-    return f"<div><p><code>{html.escape(repr(clf))}</code> {size}</p><table>{settings}</table>{tops}</div>"
+    return f"<div><p><code>{html.escape(repr(clf))}</code> {size}</p><table>{settings}</table>{tops}{_curves_html(clf)}</div>"
+
+
+def _curves_html(clf: TextClassifier) -> str:
+    """Draw the passes of the last fit, where it made some."""
+    passes = [entry for entry in clf.history_ if entry["kind"] == "pass"]
+    return Curves.of(passes)._repr_html_() if passes else ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,15 +12,19 @@ import numpy.typing as npt
 
 from linnet._kernels import vocab
 from linnet.artefact import Artefact, Table, empty_table
-from linnet.choosing import Candidate, Choice, choose, fit_weighted
+from linnet.choosing import Candidate, Choice, choose, fit_watched, fit_weighted
 from linnet.decide import Calibration
 from linnet.errors import DataError
-from linnet.features.blocks import Blocks, describe
+from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
-from linnet.features.counting import Counted, Seen, Slots, count, count_known, names_of, thread_count
+from linnet.features.computed import ComputedBlocks, compute, split
+from linnet.features.counting import Counted, Seen, Slots, names_of, thread_count
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
+from linnet.features.rows import Rows
+from linnet.features.sharing import Part, Texts
+from linnet.solvers.head import Head, finish, scaled
 from linnet.solvers.report import Pass
 
 if TYPE_CHECKING:
@@ -37,8 +43,12 @@ def train(
     dev: Any,
     sample_weight: npt.ArrayLike | None,
     on_event: Callable[[Event], None] | None,
+    part: Part | None = None,
 ) -> tuple[Artefact, History]:
-    """Fit and return the artefact and the history of passes and candidates."""
+    """Fit and return the artefact and the history of passes and candidates.
+
+    part is where the texts of X (without dev) are counted already; the result is the same without.
+    """
     cls, recipe, fixed = clf.recipe()
     threads = thread_count(clf.threads)
     log = _Log(on_event)
@@ -47,13 +57,21 @@ def train(
     n_classes = len(classes)
     weight = _class_weighted(weight, y_index, classes, clf.class_weight)
 
-    blocks = recipe.features or default_blocks(pieces)
-    log.stage(f"counting features {describe(blocks)}")
-    counted, min_df = _count(pieces, blocks, recipe, n_classes, threads)
+    if hasattr(cls, "build"):
+        return _built(clf, X, cls, recipe, fixed, pieces, classes, y_index, dev_rows, log), log.history
+    features = recipe.features or default_blocks(pieces)
+    blocks, computed = split(features)
+    log.stage(f"counting features {describe(features)}")
+    texts = Texts(pieces) if part is None else part
+    counted, min_df = _count(texts, blocks, recipe, n_classes, threads)
+    if computed:
+        counted = _with_computed(counted, computed, pieces)
     rows = counted.rows
 
+    seeded = {"random_state": clf.seed} if "random_state" in cls().get_params() else {}
+
     def make(settings: dict[str, Any]) -> Any:
-        return cls(**{**fixed, **settings})
+        return cls(**{**seeded, **fixed, **settings})
 
     log.stage(f"choosing settings on {'dev' if dev_rows is not None else 'held-out rows'}")
     choice = choose(
@@ -71,16 +89,46 @@ def train(
     settings = dict(choice.best.settings)
     power = float(settings.pop("ratio"))
     weights = recipe.weights(final_rows, y_index[final], n_classes, power)
-    W, b = fit_weighted(
-        make(settings), final_rows, weights, recipe, blocks, y_index[final], n_classes, sample_weight=final_weight,
-        threads=threads, on_pass=log.made_pass,
-    )  # fmt: skip
+    task = (make(settings), final_rows, weights, recipe, blocks, y_index[final], n_classes)
+    told: dict[str, Any] = {"sample_weight": final_weight, "threads": threads, "on_pass": log.made_pass}
+    if clf.refit or dev_rows is None:
+        W, b = fit_weighted(*task, **told)
+    else:
+        W, b = fit_watched(*task, (rows.take(dev_rows), y_index[dev_rows]), **told)
     if clf.calibrate:
         W, b, calibration = _calibrated(choice.best, y_index, n_classes, W, b)
     else:
         calibration = None
-    card = _card(clf, X, recipe, blocks, min_df, classes, y_index, choice, calibration, len(final), dev_rows)
-    return _artefact(pieces, blocks, recipe, counted, classes, weights, W, b, clf.calibrate, card), log.history
+    card = _card(clf, X, recipe, features, min_df, classes, y_index, choice, calibration, len(final), dev_rows)
+    n = rows.n_columns
+    model = _artefact(texts.pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
+    return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
+
+
+def _built(
+    clf: TextClassifier, X: Any, cls: Any, recipe: Recipe, fixed: dict[str, Any], pieces: list[Piece],
+    classes: tuple[Any, ...], y: npt.NDArray[np.int32], dev_rows: npt.NDArray[np.int64] | None, log: _Log,
+) -> Artefact:  # fmt: skip
+    """Take a model that learns nothing from rows and builds itself; rows judge its settings and calibrate its scores."""
+    log.stage("building the model")
+    names = [name for name, _ in recipe.grid]
+    tries = [dict(zip(names, values, strict=True)) for values in product(*(values for _, values in recipe.grid))]
+    rows = np.arange(len(y)) if dev_rows is None else dev_rows
+    models: list[Artefact] = []
+    judged: list[Candidate] = []
+    for settings in tries:
+        models.append(cls(**{**fixed, **settings}).build(classes, recipe))
+        scores = np.concatenate([models[-1].scores(p, clf.threads) for p in pieces])[rows]
+        right = models[-1].best(scores) == y[rows]
+        judged.append(Candidate(settings, float(right.mean()), right, scores, rows))
+        log.candidate(judged[-1], len(judged), len(tries))
+    best = max(range(len(tries)), key=lambda k: judged[k].accuracy)  # the first of equals
+    choice, model, b, calibration = Choice(judged[best], tuple(judged), 0), models[best], models[best].b, None
+    log.chosen(choice)
+    if clf.calibrate:
+        _, b, calibration = _calibrated(choice.best, y, len(classes), model.rows[:, 1:], b)
+    card = _card(clf, X, recipe, model.blocks, 1, classes, y, choice, calibration, len(y), dev_rows)
+    return replace(model, b=b, calibrated=clf.calibrate, card={**model.card, **card})
 
 
 class _Log:
@@ -108,12 +156,17 @@ class _Log:
         self._say("chosen", _settings_text(best.settings), dev_accuracy=best.accuracy, dev_rows=len(best.rows))
 
     def made_pass(self, p: Pass, _: Callable[[], Any]) -> None:
-        self.history.append({"kind": "pass", "pass": p.number, "loss": p.loss, "violation": p.violation})
-        self._say("pass", f"pass {p.number}", p.number, 0, loss=p.loss, violation=p.violation)
+        news = {"loss": p.loss, "violation": p.violation}
+        if p.score is not None:
+            news["dev_accuracy"] = p.score
+        self.history.append({"kind": "pass", "pass": p.number, **news})
+        self._say("pass", f"pass {p.number}", p.number, 0, **news)
 
 
 def _settings_text(settings: dict[str, Any]) -> str:
-    return " ".join(f"{k}={v:g}" if isinstance(v, float | int) else f"{k}={v}" for k, v in sorted(settings.items()))
+    return " ".join(
+        f"{k}={v:g}" if isinstance(v, float | int) else f"{k}={v!s:.60}" for k, v in sorted(settings.items())
+    )
 
 
 def _gather(
@@ -195,25 +248,20 @@ def _class_weighted(
     return np.asarray(base * per_class[y])
 
 
-def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
+def _count(texts: Texts | Part, blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
     """Count, then drop the columns that no setting would use; returns the cut-off for fold training parts too."""
-    counting = recipe.tf != "presence"
+    if not blocks:
+        return _nothing_counted(len(texts)), 1
     n_outputs = 1 if n_classes == 2 else n_classes
-    none = np.zeros(0, np.uint64)
+    counted = texts.count(blocks, hash_bits=recipe.hash_bits, counting=recipe.tf != "presence", threads=threads)
     if recipe.hash_bits:
-        n = 1 << recipe.hash_bits
-        rows = count_known(
-            pieces, blocks, none, 64 - recipe.hash_bits, np.zeros(0, np.int32), n, counting=counting, threads=threads
-        )
-        empty = np.zeros(0, np.int32)
-        return Counted(rows, none, Seen(empty, empty, empty, empty.astype(np.uint8))), 1
-    counted = count(pieces, blocks, counting=counting, threads=threads)
+        return counted, 1
     rows = counted.rows
     min_df = recipe.min_df or (2 if rows.n_columns * n_outputs > LARGE_MODEL else 1)
 
     def names(columns: npt.NDArray[np.int64]) -> Names:
         seen = counted.seen.take(columns)
-        data, offsets = names_of(pieces, blocks, seen, counted.fingerprints[columns])
+        data, offsets = names_of(texts.pieces, blocks, seen, counted.fingerprints[columns])
         return Names(data, offsets[:-1], np.diff(offsets), seen.block)
 
     kept = kept_columns(rows, min_df=min_df, max_df=recipe.max_df, max_features=recipe.max_features, names=names)
@@ -224,36 +272,89 @@ def _count(pieces: list[Piece], blocks: Blocks, recipe: Recipe, n_classes: int, 
     return Counted(rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)), min_df
 
 
+def _nothing_counted(n: int) -> Counted:
+    """Return rows without columns, for features that are all computed."""
+    none = np.zeros(0, np.int32)
+    rows = Rows(np.zeros(n + 1, np.int64), none, none, 1, 0)
+    return Counted(rows, np.zeros(0, np.uint64), Seen(none, none, none, none.astype(np.uint8)))
+
+
+def _with_computed(counted: Counted, computed: ComputedBlocks, pieces: list[Piece]) -> Counted:
+    for block in computed:
+        block.check()
+    return replace(counted, rows=replace(counted.rows, computed=compute(computed, pieces)))
+
+
 def _calibrated(
     best: Candidate, y: npt.NDArray[np.int32], n_classes: int, W: Any, b: Any
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], Calibration]:
+) -> tuple[npt.NDArray[np.float32], Any, Calibration]:
     """Fold a scale learned on held-out scores into the weights: scores become log-odds, decisions stay as they are.
 
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
     """
-    c = Calibration.fit(best.scores, y[best.rows], n_classes, shifted=False)
-    W *= np.float32(c.scale)
-    return W, c.scale * b, c
+    scores, right = _finite(best.scores, y[best.rows])
+    c = (
+        Calibration.fit(scores, right, n_classes, shifted=False)
+        if len(scores)
+        else Calibration(1.0, np.zeros(best.scores.shape[1]))
+    )
+    return *scaled(W, b, c.scale), c
+
+
+def _finite(
+    scores: npt.NDArray[np.float64], y: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
+    """Leave out rows of a class that a fold had no row to learn from: naive Bayes gives it the score minus infinity.
+
+    The class stays next to impossible for the other rows of that fold.
+    """
+    if np.isfinite(scores).all():
+        return scores, y
+    own = scores[:, 0] if scores.shape[1] == 1 else scores[np.arange(len(y)), y]
+    kept = np.isfinite(own)
+    scores, y = scores[kept], y[kept]
+    known = np.isfinite(scores)
+    low = np.min(scores, axis=1, where=known, initial=0.0)
+    return np.where(known, scores, low[:, None] - 30.0), y
 
 
 def _artefact(
     pieces: list[Piece], blocks: Blocks, recipe: Recipe, counted: Counted, classes: tuple[Any, ...], weights: Weights,
-    W: npt.NDArray[np.float32], b: npt.NDArray[np.float64], calibrated: bool, card: dict[str, Any],
+    W: npt.NDArray[np.float32], b: Any, calibrated: bool, card: dict[str, Any],
 ) -> Artefact:  # fmt: skip
     """Put the weights where the lookup finds them, and keep the names of the weightiest."""
-    if recipe.hash_bits:
+    head = b if isinstance(b, Head) else None
+    strength = _strength(W, weights.norm, recipe, head)
+    if head is not None:
+        b = np.zeros(W.shape[1])
+    if recipe.hash_bits and blocks:
         table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
         shift = 64 - recipe.hash_bits
-        return Artefact(classes, blocks, recipe.tf, recipe.normalise, table, shift, b, calibrated=calibrated, card=card)
+        return Artefact(
+            classes, blocks, recipe.tf, recipe.normalise, table, shift, b, calibrated=calibrated, card=card, head=head
+        )
     table = empty_table(Slots.size_for(len(counted.fingerprints))[1], W.shape[1])
     slots = Slots.of(counted.fingerprints, table.slots)
     vocab.fill_rows(counted.fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
-    named = _largest(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1), NAMED_FEATURES)
+    named = _largest(strength, NAMED_FEATURES)
     name_bytes, name_offsets = names_of(pieces, blocks, counted.seen.take(named), counted.fingerprints[named])
     return Artefact(
         classes, blocks, recipe.tf, recipe.normalise, table, slots.shift, b, name_bytes, name_offsets,
-        slots.find(counted.fingerprints[named]), calibrated, card,
+        slots.find(counted.fingerprints[named]), calibrated, card, head=head,
     )  # fmt: skip
+
+
+def _strength(
+    W: npt.NDArray[np.float32], norm: npt.NDArray[np.float32], recipe: Recipe, head: Head | None
+) -> npt.NDArray[np.float32]:
+    """Return how much each feature can do to a score: its largest weight; with a head, what it does alone."""
+    if head is None:
+        return np.asarray(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1))
+    sums = W.astype(np.float64)
+    if recipe.normalise:
+        sums /= np.where(norm > 0, norm, 1)[:, None]
+    alone = finish(sums, head) - finish(np.zeros((1, W.shape[1])), head)
+    return np.asarray(np.abs(alone).max(axis=1), dtype=np.float32)
 
 
 def _largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:
@@ -267,7 +368,7 @@ def _largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:
 
 
 def _card(
-    clf: TextClassifier, X: Any, recipe: Recipe, blocks: Blocks, min_df: int, classes: tuple[Any, ...],
+    clf: TextClassifier, X: Any, recipe: Recipe, blocks: AnyBlocks, min_df: int, classes: tuple[Any, ...],
     y: npt.NDArray[np.int32], choice: Choice, calibration: Calibration | None, n_fit: int,
     dev_rows: npt.NDArray[np.int64] | None,
 ) -> dict[str, Any]:  # fmt: skip
@@ -298,13 +399,20 @@ def _card(
             if not isinstance(clf.class_weight, dict)
             else {str(k): v for k, v in clf.class_weight.items()},
             "seed": clf.seed,
-            **choice.best.settings,
+            **_plain(clf.params or {}),
+            **_plain(choice.best.settings),
         },
         "choice": {
             "folds": choice.folds,
             "rows": len(choice.best.rows),
             "accuracy": choice.best.accuracy,
-            "tried": [{**c.settings, "accuracy": c.accuracy} for c in choice.tried],
+            "tried": [{**_plain(c.settings), "accuracy": c.accuracy} for c in choice.tried],
         },
         "calibration": calibration.to_dict() if calibration else None,
     }
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as JSON can hold them: objects and long lists as the beginning of their text."""
+    plain = str | int | float | bool | None
+    return {k: v if isinstance(v, plain) else f"{v!s:.80}" for k, v in settings.items()}

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+columns: Any
+coordinate: Any
 dual: Any
 featurize: Any
 minhash: Any
+network: Any
 online: Any
 score: Any
 sparse: Any

@@ -10,12 +10,15 @@ Shrinking coordinates at a bound whose gradient points out of it are set aside (
 Cost      two passes over the entries of the active rows.
 Paper     Hsieh, Chang, Lin, Keerthi, Sundararajan: A Dual Coordinate Descent Method for Large-scale Linear SVM, 2008.
 """
+from libc.math cimport exp, fabs, log, log1p
 from libc.stdint cimport int8_t, int32_t, int64_t
 from linnet._kernels.text cimport ln_prefetch
 
 cdef fused real:
     float
     double
+
+cdef double SMALLEST = 1e-300   # share of C: below, the logarithm of a share has no number
 
 
 def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] indices, const real[::1] values,
@@ -108,3 +111,161 @@ def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] ind
         stats[1] = low
         stats[2] = loss
     return n_keep
+
+
+cdef inline double row_score(const int32_t* indices, const real* values, int64_t n, const double* w) noexcept nogil:
+    """The inner product of a row with the weights, in four sums that do not wait for each other."""
+    cdef int64_t k
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
+    for k in range(0, n - 3, 4):
+        a += values[k] * w[indices[k]]
+        b += values[k + 1] * w[indices[k + 1]]
+        c += values[k + 2] * w[indices[k + 2]]
+        d += values[k + 3] * w[indices[k + 3]]
+    for k in range(n - n % 4, n):
+        a += values[k] * w[indices[k]]
+    return (a + b) + (c + d)
+
+
+def plain_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
+               const int32_t[::1] order, double[::1] w, double[::1] bias, double bias_scale, double[::1] alpha,
+               const double[::1] diag, const double[::1] upper, const double[::1] q, const double[::1] weight,
+               bint squared, double[::1] bounds, double[::1] stats, int32_t[::1] keep, double[::1] slacks) -> int:
+    """svm_pass for plain rows: a value an entry, no gains. q holds the squared norms of the rows with the intercept.
+
+    slacks receives 1 - y_i score of each row as it is met.
+    """
+    cdef int64_t t, i, k, begin, n_keep = 0, n = order.shape[0], count
+    cdef double G, PG, old, new, d, loss = 0.0, slack, top = -1e300, low = 1e300, b = bias[0]
+    with nogil:
+        for t in range(n):
+            i = order[t]
+            begin = indptr[i]
+            count = indptr[i + 1] - begin
+            if t + 1 < n:
+                ln_prefetch(&indices[indptr[order[t + 1]]])
+                ln_prefetch(&values[indptr[order[t + 1]]])
+            slack = 1.0 - y[i] * (b * bias_scale + row_score(&indices[begin], &values[begin], count, &w[0]))
+            slacks[i] = slack
+            if slack > 0.0:
+                loss += weight[i] * (slack * slack if squared else slack)
+            old = alpha[i]
+            G = diag[i] * old - slack
+            PG = G
+            if old == 0.0:
+                if G > bounds[0]:
+                    continue
+                if G > 0.0:
+                    PG = 0.0
+            elif old == upper[i]:
+                if G < bounds[1]:
+                    continue
+                if G < 0.0:
+                    PG = 0.0
+            keep[n_keep] = <int32_t>i
+            n_keep += 1
+            if PG > top:
+                top = PG
+            if PG < low:
+                low = PG
+            if PG > 1e-14 or PG < -1e-14:
+                new = old - G / (q[i] + diag[i])
+                if new < 0.0:
+                    new = 0.0
+                elif new > upper[i]:
+                    new = upper[i]
+                alpha[i] = new
+                d = (new - old) * y[i]
+                b += d * bias_scale
+                for k in range(begin, begin + count):
+                    w[indices[k]] += d * values[k]
+        bias[0] = b
+        stats[0] = top
+        stats[1] = low
+        stats[2] = loss
+    return n_keep
+
+
+def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
+                  const int32_t[::1] order, double[::1] w, double[::1] bias, double bias_scale, double offset,
+                  double[::1] alpha, double[::1] rest, const double[::1] q, double inner, double[::1] stats) -> int:
+    """One pass of dual coordinate descent for logistic regression; returns the Newton steps taken on single variables.
+
+    Dual      min_a  1/2 a'Qa + sum_i a_i log a_i + (C_i - a_i) log(C_i - a_i),  0 < a_i < C_i; rest_i = C_i - a_i
+    Update    Newton on one variable, a_i or C_i - a_i, whichever will be the smaller, until its slope is below inner
+    offset    is added to every score
+    stats     receives, as rows are met with e_i = a_i - C_i sigmoid(-y_i score_i): the loss, sum_i e_i^2 q_i, which is
+              about the squared gradient of the primal problem by w, and sum_i y_i e_i, about that by the intercept
+    Paper     Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic Regression and Maximum Entropy Models, 2011.
+    """
+    cdef int64_t t, i, k, begin, n = order.shape[0], count, steps = 0, turn
+    cdef double score, sign, old, other, z, C, slope, d, b = bias[0], loss = 0.0, total = 0.0, drift = 0.0
+    with nogil:
+        for t in range(n):
+            i = order[t]
+            begin = indptr[i]
+            count = indptr[i + 1] - begin
+            if t + 1 < n:
+                ln_prefetch(&indices[indptr[order[t + 1]]])
+                ln_prefetch(&values[indptr[order[t + 1]]])
+            C = alpha[i] + rest[i]
+            score = y[i] * (offset + b * bias_scale + row_score(&indices[begin], &values[begin], count, &w[0]))
+            d = exp(-fabs(score))
+            loss += C * (log1p(d) - (score if score < 0.0 else 0.0))
+            d = alpha[i] - C * (d if score > 0.0 else 1.0) / (1.0 + d)
+            total += d * d * q[i]
+            drift += d * y[i]
+            sign = 1.0 if 0.5 * q[i] * (rest[i] - alpha[i]) + score >= 0.0 else -1.0
+            old, other = alpha[i], rest[i]
+            if sign < 0.0:
+                old, other = other, old
+            slope = sign * score + log(old / other)
+            if fabs(slope) < inner:
+                continue
+            z = old
+            if z > 0.5 * C:
+                z = 0.1 * old
+                slope = q[i] * (z - old) + sign * score + log(z / (C - z))
+            turn = 0
+            while fabs(slope) >= inner and turn < 100:
+                d = z - slope / (q[i] + C / ((C - z) * z))
+                z = d if d > 0.0 else 0.1 * z
+                slope = q[i] * (z - old) + sign * score + log(z / (C - z))
+                turn += 1
+            if z < SMALLEST * C:
+                z = SMALLEST * C
+            steps += turn
+            if sign > 0.0:
+                alpha[i] = z
+                rest[i] = C - z
+            else:
+                rest[i] = z
+                alpha[i] = C - z
+            d = sign * (z - old) * y[i]
+            b += d * bias_scale
+            for k in range(begin, begin + count):
+                w[indices[k]] += d * values[k]
+        bias[0] = b
+        stats[0] = loss
+        stats[1] = total
+        stats[2] = drift
+    return steps
+
+
+def logistic_gradient(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
+                      const int32_t[::1] rows, const double[::1] C, const double[::1] w, double b, double[::1] out) -> float:
+    """Add -sum_i C_i y_i sigmoid(-y_i (w.x_i + b)) x_i over the given rows to out, and return it for the intercept."""
+    cdef int64_t t, i, k, begin, end
+    cdef double score, d, drift = 0.0
+    with nogil:
+        for t in range(rows.shape[0]):
+            i = rows[t]
+            begin = indptr[i]
+            end = indptr[i + 1]
+            score = y[i] * (b + row_score(&indices[begin], &values[begin], end - begin, &w[0]))
+            d = exp(-fabs(score))
+            d = -C[i] * y[i] * (d if score > 0.0 else 1.0) / (1.0 + d)
+            drift += d
+            for k in range(begin, end):
+                out[indices[k]] += d * values[k]
+    return drift

@@ -1,6 +1,7 @@
 """Bytes to scores in one pass: tokenise, hash, look up, add; no sparse matrix in between.
 
-score_c = b_c + sum over blocks of (share / norm) * sum_j tf_j W_jc,  norm^2 = sum_j (tf_j n_j)^2 where rows are normalised
+score_c = b_c + sum over blocks of (share / norm) * sum_j tf_j W_jc,  norm^2 = sum_j (tf_j n_j)^2 where rows are normalised,
+norm = sum_j tf_j n_j where they are averaged
 
 The vocabulary is laid out by vocab.place: the slot of a fingerprint is its top bits, or one soon after. rows[slot] =
 [n, W_1 .. W_K] as 32-bit floats; with few classes the fingerprint and its row are one record in one cache line. The
@@ -18,6 +19,9 @@ cdef enum:
 
 cdef enum:
     TF_PRESENCE = 0
+
+cdef enum:
+    NORM_MEAN = 2
 
 
 cdef inline int64_t distinct(uint64_t* fps, int32_t* counts, int64_t n, uint32_t* table, uint64_t mask,
@@ -50,20 +54,22 @@ cdef inline void touch(const char* slot_base, int64_t slot_step, const char* row
 
 
 def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last,
-                    const int64_t[:, ::1] blocks, const double[::1] shares, int tf, bint normalise, const uint64_t[:] slots, int shift,
-                    const float[:, :] rows, const double[::1] b, uint64_t[::1] hashes, int32_t[:, ::1] tokens,
-                    uint32_t[::1] codes, int32_t[:, ::1] chars, uint64_t[::1] fps, int32_t[::1] starts,
-                    int32_t[::1] lengths, uint32_t[::1] table, double[::1] total, double[:, ::1] out) -> int:
+                    const int64_t[:, ::1] blocks, const double[::1] shares, int tf, int normalise,
+                    const uint64_t[:] slots, int shift, const float[:, :] rows, const double[::1] b,
+                    uint64_t[::1] hashes, int32_t[:, ::1] tokens, uint32_t[::1] codes, int32_t[:, ::1] chars,
+                    uint64_t[::1] fps, int32_t[::1] starts, int32_t[::1] lengths, uint32_t[::1] table,
+                    double[::1] total, double[:, ::1] out) -> int:
     """Score documents first..last-1 into out; returns the document at which the scratch was too small, or last.
 
-    total is scratch, (n_outputs,). When it stops early, state 'need' is what emit_room says for that document.
+    normalise is 0 (not), 1 (length 1) or 2 (mean). total is scratch, (n_outputs,). When it stops early, state 'need' is
+    what emit_room says for that document.
     """
     cdef Scratch s
     cdef int64_t n_blocks = blocks.shape[0], n_outputs = rows.shape[1] - 1, d, block_number, m, i, c, room = fps.shape[0]
     cdef const int64_t* base = &blocks[0, 0]
     cdef const int64_t* block
     cdef const uint8_t* text = &data[0] if data.shape[0] else NULL
-    cdef bint keep = needs_chars(base, n_blocks), hashing = slots.shape[0] == 0
+    cdef bint keep = needs_chars(base, n_blocks), hashing = slots.shape[0] == 0, mean = normalise == NORM_MEAN
     cdef uint64_t slot, size, found
     cdef int bits
     cdef double norm, t
@@ -120,17 +126,19 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
                             continue
                     row = <const float*>(row_base + slot * row_step)
                     if tf == TF_PRESENCE:
-                        norm += <double>row[0] * row[0]
+                        norm += row[0] if mean else <double>row[0] * row[0]
                         for c in range(n_outputs):
                             total[c] += row[1 + c]
                     else:
                         t = starts[i]
                         if tf == 2:
                             t = 1.0 + log(t)
-                        norm += t * t * row[0] * row[0]
+                        norm += t * row[0] if mean else t * t * row[0] * row[0]
                         for c in range(n_outputs):
                             total[c] += t * row[1 + c]
-                t = shares[block_number] / sqrt(norm) if normalise and norm > 0.0 else shares[block_number]
+                t = shares[block_number]
+                if normalise and norm > 0.0:
+                    t /= norm if mean else sqrt(norm)
                 for c in range(n_outputs):
                     out[d, c] += total[c] * t
     return last

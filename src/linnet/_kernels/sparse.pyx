@@ -4,8 +4,8 @@ X is (indptr, indices, values); W is feature-major, (n_features, n_outputs), so 
 Cost of each: one pass over the entries times n_outputs.
 """
 from libc.math cimport log, sqrt
-from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
 
 cdef fused real:
     float
@@ -20,6 +20,9 @@ cdef enum:
     TF_COUNT = 1
     TF_SUBLINEAR = 2
 
+cdef enum:
+    NORM_MEAN = 2
+
 
 def dot(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const weight_real[:, ::1] W,
         int64_t first, int64_t last, double[:, ::1] out):
@@ -28,14 +31,22 @@ def dot(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] v
     cdef double v
     cdef const weight_real* w
     with nogil:
-        for i in range(first, last):
-            for c in range(n_outputs):
-                out[i, c] = 0.0
-            for k in range(indptr[i], indptr[i + 1]):
-                v = values[k]
-                w = &W[indices[k], 0]
+        if n_outputs == 1:
+            w = &W[0, 0] if W.shape[0] else NULL
+            for i in range(first, last):
+                v = 0.0
+                for k in range(indptr[i], indptr[i + 1]):
+                    v += <double>values[k] * w[indices[k]]
+                out[i, 0] = v
+        else:
+            for i in range(first, last):
                 for c in range(n_outputs):
-                    out[i, c] += v * w[c]
+                    out[i, c] = 0.0
+                for k in range(indptr[i], indptr[i + 1]):
+                    v = values[k]
+                    w = &W[indices[k], 0]
+                    for c in range(n_outputs):
+                        out[i, c] += v * w[c]
 
 
 def transposed_dot(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values,
@@ -45,12 +56,46 @@ def transposed_dot(const int64_t[::1] indptr, const int32_t[::1] indices, const 
     cdef double v
     cdef double* o
     with nogil:
+        if n_outputs == 1:
+            o = &out[0, 0] if out.shape[0] else NULL
+            for i in range(indptr.shape[0] - 1):
+                v = R[i, 0]
+                for k in range(indptr[i], indptr[i + 1]):
+                    o[indices[k]] += values[k] * v
+        else:
+            for i in range(indptr.shape[0] - 1):
+                for k in range(indptr[i], indptr[i + 1]):
+                    v = values[k]
+                    o = &out[indices[k], 0]
+                    for c in range(n_outputs):
+                        o[c] += v * R[i, c]
+
+
+def curved_dot(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const double[::1] h,
+               const double[::1] p, double shift, double[::1] out) -> float:
+    """Add X^T (h * (X p + shift)) to out, row by row, and return sum_i h_i (X p + shift)_i."""
+    cdef int64_t i, k
+    cdef double v, total = 0.0
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            v = shift
+            for k in range(indptr[i], indptr[i + 1]):
+                v += values[k] * p[indices[k]]
+            v *= h[i]
+            total += v
+            for k in range(indptr[i], indptr[i + 1]):
+                out[indices[k]] += values[k] * v
+    return total
+
+
+def squared_columns(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values,
+                    const double[::1] h, double[::1] out):
+    """Add the weighted squares of each column to out: out[j] += sum_i h_i X[i, j]^2."""
+    cdef int64_t i, k
+    with nogil:
         for i in range(indptr.shape[0] - 1):
             for k in range(indptr[i], indptr[i + 1]):
-                v = values[k]
-                o = &out[indices[k], 0]
-                for c in range(n_outputs):
-                    o[c] += v * R[i, c]
+                out[indices[k]] += h[i] * values[k] * values[k]
 
 
 def transpose(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values,
@@ -76,6 +121,31 @@ def transpose(const int64_t[::1] indptr, const int32_t[::1] indices, const real[
             at = out_indptr[j]
             out_indptr[j] = following
             following = at
+
+
+def has_duplicates(const int64_t[::1] indptr, const int32_t[::1] indices) -> bool:
+    """Return whether some row has two entries in one column.
+
+    A few bits a column say that it may have been met in this row; only then are the entries before it looked through.
+    """
+    cdef int64_t i, k, j
+    cdef uint32_t h
+    cdef uint64_t[512] met
+    cdef bint found = False
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            memset(met, 0, sizeof(met))
+            for k in range(indptr[i], indptr[i + 1]):
+                h = (<uint32_t>indices[k] * <uint32_t>2654435761) >> 17   # 15 bits
+                if met[h >> 6] >> (h & 63) & 1:
+                    for j in range(indptr[i], k):
+                        if indices[j] == indices[k]:
+                            found = True
+                            break
+                met[h >> 6] |= <uint64_t>1 << (h & 63)
+            if found:
+                break
+    return found
 
 
 cdef inline uint64_t mix(uint64_t h) noexcept nogil:
@@ -133,10 +203,11 @@ def class_sums(const int64_t[::1] indptr, const int32_t[::1] indices, const real
 
 
 def scale_segments(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, int tf,
-                   const real[::1] norm_weight, bint normalise, bint multiply, real[::1] values):
+                   const real[::1] norm_weight, int normalise, bint multiply, real[::1] values):
     """Write the weighted value of each entry: tf, divided by the norm of its segment (a block of a document).
 
-    tf is 1, the count, or 1 + ln count; the norm is that of tf * norm_weight. With multiply the value is also
+    tf is 1, the count, or 1 + ln count; the norm is that of tf * norm_weight: its length (normalise 1) or its sum, which
+    makes a weighted mean (2). With multiply the value is also
     multiplied by the column's weight (the matrix scikit-learn would give); without, the weight stays in the model.
     """
     cdef int64_t s, k
@@ -152,22 +223,31 @@ def scale_segments(const int64_t[::1] indptr, const int32_t[::1] indices, const 
                     t = 1.0 + log(<double>counts[k])
                 values[k] = <real>t
                 t *= norm_weight[indices[k]]
-                total += t * t
-            total = 1.0 / sqrt(total) if normalise and total > 0.0 else 1.0
+                total += t if normalise == NORM_MEAN else t * t
+            if normalise and total > 0.0:
+                total = 1.0 / (total if normalise == NORM_MEAN else sqrt(total))
+            else:
+                total = 1.0
             for k in range(indptr[s], indptr[s + 1]):
                 values[k] = <real>(values[k] * total)
                 if multiply:
                     values[k] *= norm_weight[indices[k]]
 
 
-def segment_scale(const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] norm_weight,
+def segment_scale(const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] norm_weight, int normalise,
                   float[::1] scale):
-    """Write one over the norm of each segment of present features (1 where it is empty)."""
+    """Write one over the norm of each segment of present features (1 where it is empty): its length (1) or sum (2)."""
     cdef int64_t s, k
     cdef double total
     with nogil:
         for s in range(indptr.shape[0] - 1):
             total = 0.0
             for k in range(indptr[s], indptr[s + 1]):
-                total += <double>norm_weight[indices[k]] * norm_weight[indices[k]]
-            scale[s] = <float>(1.0 / sqrt(total)) if total > 0.0 else 1.0
+                if normalise == NORM_MEAN:
+                    total += norm_weight[indices[k]]
+                else:
+                    total += <double>norm_weight[indices[k]] * norm_weight[indices[k]]
+            if total > 0.0:
+                scale[s] = <float>(1.0 / (total if normalise == NORM_MEAN else sqrt(total)))
+            else:
+                scale[s] = 1.0

@@ -244,3 +244,14 @@ def ngrams(data: bytes, kind: str, tokens: str, case: str, low: int, high: int, 
 def count(grams: list[Gram]) -> dict[int, int]:
     """Return the counts of a document's fingerprints, in the order of first sight."""
     return dict(Counter(g.fingerprint for g in grams))
+
+
+def take(indices: list[int], begin: list[int], lengths: list[int]) -> tuple[list[list[int]], list[int]]:
+    """Return segments of columns, numbered afresh in the order of first sight, and the old number of each new one."""
+    columns: list[int] = []
+    out = []
+    for first, n in zip(begin, lengths, strict=True):
+        old = indices[first : first + n]
+        columns += [c for k, c in enumerate(old) if c not in columns and c not in old[:k]]
+        out.append([columns.index(c) for c in old])
+    return out, columns

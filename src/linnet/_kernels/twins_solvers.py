@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
-    "Average", "Margins", "class_sums", "dot", "online_pass", "row_key", "rows_of", "scale_segment", "svm_pass",
-    "transpose", "transposed_dot",
+    "Average", "Fewer", "Lasso", "Margins", "Odds", "class_sums", "compact_rows", "curved_dot", "dot", "has_duplicates",
+    "logistic_pass", "online_pass", "row_key", "rows_of", "scale_segment", "squared_columns", "svm_pass", "transpose",
+    "transposed_dot",
 ]  # fmt: skip
 
 Row = list[tuple[int, float]]
@@ -55,6 +56,24 @@ def transposed_dot(rows: list[Row], R: Sequence[Sequence[float]], n_features: in
     return out
 
 
+def curved_dot(
+    rows: list[Row], h: Sequence[float], p: Sequence[float], shift: float, n_features: int
+) -> tuple[list[float], float]:
+    """Return X^T (h * (X p + shift)) and sum_i h_i (X p + shift)_i."""
+    R = [[h[i] * (s[0] + shift)] for i, s in enumerate(dot(rows, [[v] for v in p]))]
+    return [r[0] for r in transposed_dot(rows, R, n_features)], sum(r[0] for r in R)
+
+
+def squared_columns(rows: list[Row], h: Sequence[float], n_features: int) -> list[float]:
+    """Return sum_i h_i X[i, j]^2 for each column.
+
+    >>> squared_columns([[(0, 3.0)], [(0, 1.0), (1, 2.0)]], [1.0, 10.0], 2)
+    [19.0, 40.0]
+    """
+    squares = [[(j, v * v) for j, v in row] for row in rows]
+    return [r[0] for r in transposed_dot(squares, [[v] for v in h], n_features)]
+
+
 def transpose(rows: list[Row], n_features: int) -> list[Row]:
     """Return the columns as rows.
 
@@ -66,6 +85,15 @@ def transpose(rows: list[Row], n_features: int) -> list[Row]:
         for j, v in row:
             out[j].append((i, v))
     return out
+
+
+def has_duplicates(rows: list[Row]) -> bool:
+    """Return whether some row has two entries in one column.
+
+    >>> has_duplicates([[(0, 1.0)], [(0, 1.0), (2, 1.0)]])
+    False
+    """
+    return any(len({j for j, _ in row}) < len(row) for row in rows)
 
 
 def row_key(row: Row) -> int:
@@ -98,14 +126,15 @@ def class_sums(rows: list[Row], y: Sequence[int], weight: Sequence[float], n_fea
     return out
 
 
-def scale_segment(counts: Row, tf: str, norm_weight: Sequence[float], normalise: bool, multiply: bool) -> list[float]:
-    """Return the weighted values of one segment of counts.
+def scale_segment(counts: Row, tf: str, norm_weight: Sequence[float], normalise: int, multiply: bool) -> list[float]:
+    """Return the weighted values of one segment of counts; normalise 1 makes its length 1, 2 its sum.
 
     >>> scale_segment([(0, 1), (1, 1)], "count", [3.0, 4.0], True, False)
     [0.2, 0.2]
     """
     values = [{"presence": 1.0, "count": float(n), "sublinear": 1.0 + math.log(n)}[tf] for _, n in counts]
-    norm = math.sqrt(sum((v * norm_weight[j]) ** 2 for v, (j, _) in zip(values, counts, strict=True)))
+    weighted = [v * norm_weight[j] for v, (j, _) in zip(values, counts, strict=True)]
+    norm = sum(weighted) if normalise == 2 else math.sqrt(sum(v**2 for v in weighted))
     factor = 1.0 / norm if normalise and norm > 0.0 else 1.0
     return [v * factor * (norm_weight[j] if multiply else 1.0) for v, (j, _) in zip(values, counts, strict=True)]
 
@@ -170,6 +199,129 @@ def svm_pass(
     return Visit(keep, top, low, loss)
 
 
+@dataclass
+class Odds:
+    """One binary logistic regression: weights, the intercept's weight, and a dual variable a row."""
+
+    w: list[float]
+    bias: float
+    alpha: list[float]
+
+
+def logistic_pass(
+    rows: list[Row],
+    signs: Sequence[int],
+    order: Sequence[int],
+    m: Odds,
+    C: Sequence[float],
+    *,
+    bias_scale: float = 1.0,
+    offset: float = 0.0,
+) -> tuple[float, float, float]:
+    """Visit rows once, each time solving for one dual variable by bisection; changes m in place.
+
+    Returns the loss, sum_i e_i^2 q_i and sum_i y_i e_i as rows are met, e_i = a_i - C_i sigmoid(-y_i score_i).
+    """
+    loss = square = drift = 0.0
+    for i in order:
+        t, old = signs[i], m.alpha[i]
+        score = t * (offset + m.bias * bias_scale + sum(v * m.w[j] for j, v in rows[i]))
+        q = bias_scale**2 + sum(v * v for _, v in rows[i])
+        loss += C[i] * (math.log1p(math.exp(-abs(score))) - min(score, 0.0))
+        error = old - C[i] / (1.0 + math.exp(score))
+        square += error * error * q
+        drift += t * error
+        low, high = -60.0, 60.0  # of the log-odds of a / C, in which the slope rises
+        for _ in range(200):
+            middle = (low + high) / 2
+            if q * (C[i] / (1.0 + math.exp(-middle)) - old) + score + middle < 0.0:
+                low = middle
+            else:
+                high = middle
+        m.alpha[i] = C[i] / (1.0 + math.exp(-high))
+        d = (m.alpha[i] - old) * t
+        m.bias += d * bias_scale
+        for j, v in rows[i]:
+            m.w[j] += d * v
+    return loss, square, drift
+
+
+# ---- fewer columns
+
+
+@dataclass(frozen=True)
+class Fewer:
+    """Rows over fewer columns, and how to come back."""
+
+    rows: list[Row]
+    counts: list[int]
+    place: list[int]
+    factor: list[float]
+    norms: list[float]
+    n_columns: int
+
+
+def compact_rows(rows: list[Row], order: Sequence[int], n_features: int) -> Fewer:
+    """Number shared columns by the power of two of their count, and make one column of a row's own."""
+    counts = [0] * n_features
+    for i in order:
+        for j, _ in rows[i]:
+            counts[j] += 1
+    shared = sorted((j for j in range(n_features) if counts[j] > 1), key=lambda j: (-counts[j].bit_length(), j))
+    place = [shared.index(j) if j in shared else -1 for j in range(n_features)]
+    factor, n_columns, out = [float(p >= 0) for p in place], len(shared), []
+    for i in order:
+        own = math.sqrt(sum(v * v for j, v in rows[i] if counts[j] == 1))
+        new = [(place[j], v) for j, v in rows[i] if counts[j] > 1]
+        if own > 0.0:
+            for j, v in rows[i]:
+                if counts[j] == 1:
+                    place[j], factor[j] = n_columns, v / own
+            new.append((n_columns, own))
+            n_columns += 1
+        out.append(new)
+    norms = [sum(v * v for _, v in rows[i]) for i in order]
+    return Fewer(out, counts, place, factor, norms, n_columns)
+
+
+# ---- coordinate descent with an L1 penalty
+
+
+@dataclass(frozen=True)
+class Lasso:
+    """The quadratic of lasso_pass: columns as rows, and the two parts of the curvature of the scores."""
+
+    columns: list[Row]
+    A: Table
+    B: Table
+
+    def curvature(self, j: int, k: int) -> float:
+        """Return the diagonal of H."""
+        return sum(v * v * self.A[i][k] * (1.0 - self.B[i][k]) for i, v in self.columns[j])
+
+    def visit(
+        self, order: Sequence[int], pairs: list[tuple[int, int]], slope: Sequence[float], diagonal: Sequence[float],
+        penalty: Sequence[float], w: Sequence[float], d: list[float],
+    ) -> float:  # fmt: skip
+        """Visit active weights once; changes d in place and returns the sum of violations."""
+        violation = 0.0
+        for a in order:
+            j, k = pairs[a]
+            D = [[0.0] * len(row) for row in self.A]
+            for (column, output), step in zip(pairs, d, strict=True):
+                for i, v in self.columns[column]:
+                    D[i][output] += step * v
+            g = slope[a]
+            for i, v in self.columns[j]:
+                mean = sum(b * s for b, s in zip(self.B[i], D[i], strict=True))
+                g += v * self.A[i][k] * (D[i][k] - mean)
+            u, r = w[a] + d[a], penalty[a]
+            violation += abs(g + math.copysign(r, u)) if u != 0.0 else max(abs(g) - r, 0.0)
+            wanted = u - g / diagonal[a]  # the minimum without the penalty, then drawn to zero
+            d[a] = math.copysign(max(abs(wanted) - r / diagonal[a], 0.0), wanted) - w[a]
+        return violation
+
+
 # ---- stochastic steps
 
 
@@ -203,35 +355,49 @@ def online_pass(
     cost: Sequence[Sequence[float]],
     decay: float = 0.0,
     bias_rate: float = 1.0,
+    batch: int = 1,
 ) -> tuple[int, float]:
-    """Take one step a row; returns how many rows changed the weights, and the loss met on the way."""
+    """Take one step a row; returns how many rows changed the weights, and the loss met on the way.
+
+    Rows of a batch are scored before any of them takes its step.
+    """
     import numpy as np
 
     changed, total = 0, 0.0
-    for i, rate in zip(order, rates, strict=True):
-        W, b, right = theta.W, theta.b, y[i]
-        scores = [s + b[c] for c, s in enumerate(dot([rows[i]], W)[0])]
-        if decay > 0.0:
-            theta.W = W = [[(1.0 - rate * decay) * w for w in row] for row in W]
-        if loss == "softmax":
-            top = max(scores)
-            norm = sum(math.exp(s - top) for s in scores)
-            direction = [-math.exp(s - top) / norm for s in scores]
-            total += weight[i] * (math.log(norm) + top - scores[right])
-        else:
-            augmented = [s + (cost[right][c] if loss == "hinge" else 0.0) for c, s in enumerate(scores)]
-            best = augmented.index(max(augmented))
-            direction = [0.0] * len(b)
-            direction[best] = -1.0
-            total += weight[i] * (augmented[best] - scores[right])
-        direction[right] += 1.0
-        changed += any(direction)
-        for c, a in enumerate(direction):
-            step = rate * weight[i] * a
-            b[c] += bias_rate * step
-            for j, v in rows[i]:
-                W[j][c] += step * v
-        theta.sums.W = theta.sums.W + np.array(W)
-        theta.sums.b = theta.sums.b + np.array(b)
-        theta.sums.steps += 1
+    for first in range(0, len(order), batch):
+        rows_now = list(zip(order, rates, strict=True))[first : first + batch]
+        found = [_direction(rows[i], y[i], theta, loss, cost) for i, _ in rows_now]
+        for _, rate in rows_now:
+            theta.W = [[(1.0 - rate * decay) * w for w in row] for row in theta.W]
+        for (i, rate), (direction, lost) in zip(rows_now, found, strict=True):
+            changed += any(direction)
+            total += weight[i] * lost
+            for c, a in enumerate(direction):
+                step = rate * weight[i] * a
+                theta.b[c] += bias_rate * step
+                for j, v in rows[i]:
+                    theta.W[j][c] += step * v
+        theta.sums.W = theta.sums.W + len(rows_now) * np.array(theta.W)
+        theta.sums.b = theta.sums.b + len(rows_now) * np.array(theta.b)
+        theta.sums.steps += len(rows_now)
     return changed, total
+
+
+def _direction(
+    row: Row, right: int, theta: Theta, loss: str, cost: Sequence[Sequence[float]]
+) -> tuple[list[float], float]:
+    """Return what a row adds to each class, in units of itself, and its loss."""
+    scores = [s + theta.b[c] for c, s in enumerate(dot([row], theta.W)[0])]
+    if loss == "softmax":
+        top = max(scores)
+        norm = sum(math.exp(s - top) for s in scores)
+        direction = [-math.exp(s - top) / norm for s in scores]
+        lost = math.log(norm) + top - scores[right]
+    else:
+        augmented = [s + (cost[right][c] if loss == "hinge" else 0.0) for c, s in enumerate(scores)]
+        best = augmented.index(max(augmented))
+        direction = [0.0] * len(scores)
+        direction[best] = -1.0
+        lost = augmented[best] - scores[right]
+    direction[right] += 1.0
+    return direction, lost

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ __all__ = ["main"]
 VERBS = {  # verb: (module:function, help)
     "demo": ("linnet.cli.demo:demo", "Train, compare and explain on the built-in book reviews."),
     "train": ("linnet.cli.train:train", "Train a classifier on a file and save it."),
+    "compare": ("linnet.cli.compare:compare", "Compare models on the same folds, with tests and plain words."),
     "predict": ("linnet.cli.predict:predict", "Label texts; streams files of any size."),
     "evaluate": ("linnet.cli.evaluate:evaluate", "Say how good a model is on labelled texts."),
     "explain": ("linnet.cli.explain:explain", "Show why a text gets its label, word by word."),
@@ -67,6 +69,7 @@ def linnet(debug: bool) -> None:
 
     \b
     linnet demo                          the whole story on built-in data
+    linnet compare reviews.csv           every model on the same folds, and which to take
     linnet train reviews.csv             split, choose settings, fit, test, save reviews.linnet
     linnet predict reviews.linnet new.csv --proba
     linnet explain reviews.linnet "not bad at all"
@@ -76,6 +79,7 @@ def linnet(debug: bool) -> None:
 def main() -> None:
     """Run the command line; turn errors into one line and an exit code."""
     debug = "--debug" in sys.argv
+    sys.path.append(str(Path.cwd()))  # feature functions are looked for here too, after everything that is installed
     try:
         code = linnet.main(prog_name="linnet", standalone_mode=False)
         sys.stdout.flush()

@@ -26,7 +26,7 @@ def explain(
 ) -> None:
     """Show what each word of TEXT (or standard input) adds to the score; the parts add up to it exactly.
 
-    Blue speaks for the label, orange against it.
+    Blue speaks for the label, orange against it. For a feed-forward net the parts are approximate (gradient x input).
     """
     from linnet.classifier import load
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from linnet.errors import LinnetError
+
 if TYPE_CHECKING:
     from linnet.data import Dataset
 
-__all__ = ["columns", "read_labelled", "say", "threads"]
+__all__ = ["columns", "read_labelled", "say", "settings", "settings_of", "threads"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,6 +38,43 @@ def threads(f: F) -> F:
         metavar="N",
         help="Threads; all cores by default. Never changes the result.",
     )(f)
+
+
+def settings(f: F) -> F:
+    """Add --set NAME=VALUE, as often as wanted."""
+    return click.option(
+        "--set", "settings", multiple=True, metavar="NAME=VALUE",
+        help="Set a setting of the model: a number, true, false, null, text or JSON; with commas, values to choose from. "
+        "Can be given several times.",
+    )(f)  # fmt: skip
+
+
+def settings_of(given: Iterable[str]) -> dict[str, Any]:
+    """Read NAME=VALUE: JSON where it is JSON, several values where there are commas, else text.
+
+    >>> settings_of(["C=0.5,1,2", "loss=hinge", "lists=words.csv", "fit_intercept=false"])
+    {'C': [0.5, 1, 2], 'loss': 'hinge', 'lists': 'words.csv', 'fit_intercept': False}
+    """
+    found: dict[str, Any] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise LinnetError(f"--set takes NAME=VALUE, got '{item}'; write for example --set C=0.5")
+        if name in found:
+            raise LinnetError(f"--set {name} is given twice; to choose from values write --set {name}=first,second")
+        found[name] = _value(value.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        pass
+    if text in ("True", "False", "None"):
+        return {"True": True, "False": False, "None": None}[text]
+    return [_value(part.strip()) for part in text.split(",")] if "," in text else text
 
 
 def say(text: str = "") -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from linnet.classifier import Event
 from linnet.cli.options import say
+from linnet.solvers.curves import Curves
 
 __all__ = ["Progress"]
 
@@ -17,11 +18,13 @@ class Progress:
     """Shows events; use as a context manager around ``fit(on_event=progress)``.
 
     On a terminal: one bar for the search (time left) and one for the passes (loss). Otherwise one line a stage, one a
-    candidate, one for the passes.
+    candidate, one for the passes. With watch, a line a pass too, and small curves at the end.
     """
 
-    def __init__(self, quiet: bool = False) -> None:
+    def __init__(self, quiet: bool = False, watch: bool = False) -> None:
         self.quiet = quiet
+        self.watch = watch
+        self.passes: list[Event] = []
         self.live = not quiet and sys.stderr.isatty()
         self.bars: Any = None
         self.task: Any = None
@@ -56,8 +59,14 @@ class Progress:
 
     def _close_passes(self) -> None:
         if self.last is not None:
-            self._line(f"  {self.last.done} passes, loss {self.last.values['loss']:.4g}")
-            self.last = None
+            if self.last.values["loss"] == self.last.values["violation"] == 0.0:  # a pass without a mistake
+                self._line(f"  separated the training rows after {self.last.done} passes")
+            else:
+                self._line(f"  {self.last.done} passes, {_news(self.last)}")
+            if self.watch:
+                for line in str(Curves.of({"kind": "pass", **e.values} for e in self.passes)).splitlines():
+                    self._line(f"  {line}")
+            self.last, self.passes = None, []
 
     def __call__(self, event: Event) -> None:
         if self.quiet:
@@ -79,7 +88,15 @@ class Progress:
             )
         elif event.kind == "pass":
             self.last = event
+            if self.watch:
+                self.passes.append(event)
+                accuracy = event.values.get("dev_accuracy")
+                shown = "" if accuracy is None else f"   dev accuracy {accuracy:.4f}"
+                self._line(f"  pass {event.done:>4}   loss {event.values['loss']:<10.4g}{shown}")
             if self.bars is not None:
-                self.bars.update(
-                    self.task, completed=event.done, note=f"pass {event.done} loss {event.values['loss']:.4g}"
-                )
+                self.bars.update(self.task, completed=event.done, note=f"pass {event.done} {_news(event)}")
+
+
+def _news(event: Event) -> str:
+    accuracy = event.values.get("dev_accuracy")
+    return f"loss {event.values['loss']:.4g}" + ("" if accuracy is None else f", dev accuracy {accuracy:.4f}")

@@ -8,15 +8,16 @@ from typing import Any
 
 import click
 
-from linnet.cli.options import columns, read_labelled, say, threads
+from linnet.cli.options import columns, read_labelled, say, settings, settings_of, threads
 from linnet.errors import LinnetError
+from linnet.models import MODELS
 
 __all__ = ["train"]
 
 
 @click.command(short_help="Train a classifier on a file and save it.")
 @click.argument("data")
-@click.option("--model", default="svm", show_default=True, metavar="NAME", help="svm, logistic or nb.")
+@click.option("--model", default="svm", show_default=True, metavar="NAME", help=f"One of {', '.join(MODELS)}.")
 @click.option("--features", metavar="BLOCKS", help="For example words:1-2+chars:2-5; by document length if not given.")
 @click.option("--out", metavar="F.linnet", help="Where to save; DATA with the ending .linnet by default.")
 @click.option("--dev", metavar="FILE", help="Choose settings on this file.")
@@ -28,6 +29,7 @@ __all__ = ["train"]
 @threads
 @click.option("--C", "cost", type=float, metavar="C", help="Fix C instead of choosing it (svm, logistic).")
 @click.option("--alpha", type=float, metavar="A", help="Fix the smoothing instead of choosing it (nb).")
+@settings
 @click.option("--ratio", type=float, metavar="P", help="Fix the power of the log-count ratio; 0 leaves it out.")
 @click.option(
     "--tf", type=click.Choice(["presence", "count", "sublinear"]), help="How often a feature counts in a text."
@@ -38,6 +40,12 @@ __all__ = ["train"]
 @click.option("--max-features", type=click.IntRange(1), metavar="N", help="Keep the N most frequent features.")
 @click.option("--hash-bits", type=click.IntRange(8, 28), metavar="N", help="No vocabulary: hash into 2^N columns.")
 @click.option("--class-weight", type=click.Choice(["balanced"]), help="Let rare classes count as much as common ones.")
+@click.option(
+    "--solver", metavar="NAME", help="How svm or logistic is solved: adam, lbfgs, ...; the model's own if not given."
+)
+@click.option(
+    "--watch", is_flag=True, help="Hold dev rows out of the last fit; show loss and dev score after every pass."
+)
 @click.option("--unusable", metavar="F.csv", help="Write the rows that could not be used to this file.")
 @click.option(
     "--json", "json_", metavar="F", help="Write what was chosen and the test scores as JSON (- for standard output)."
@@ -58,7 +66,7 @@ def train(data: str, **options: Any) -> None:
         options["model"], features=options["features"], tf=options["tf"], idf=options["idf"], ratio=options["ratio"],
         min_df=options["min_df"], max_df=options["max_df"], max_features=options["max_features"],
         hash_bits=options["hash_bits"], class_weight=options["class_weight"], params=_params(options),
-        seed=options["seed"], threads=options["threads"],
+        refit=not options["watch"], seed=options["seed"], threads=options["threads"],
     )  # fmt: skip
     clf.recipe()  # refuse wrong settings before reading a large file
     rows = read_labelled(data, options["text"], options["label"], options["format_"])
@@ -67,7 +75,7 @@ def train(data: str, **options: Any) -> None:
         say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
     fit_on, dev, test = _parts(rows, options)
     del rows  # the parts are copies
-    with Progress(options["quiet"]) as progress:
+    with Progress(options["quiet"], options["watch"]) as progress:
         clf.fit(fit_on, dev=dev, on_event=progress)
     result = _test(clf, test)
     clf.save(out)
@@ -89,7 +97,14 @@ def _out(data: str, out: str | None) -> Path:
 
 
 def _params(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in (("C", options["cost"]), ("alpha", options["alpha"])) if value is not None}
+    """Return the model's settings: --set, and --C, --alpha and --solver, which are short for it."""
+    keys = {"C": "cost", "alpha": "alpha", "solver": "solver"}
+    short = {name: options[key] for name, key in keys.items() if options[key] is not None}
+    given = settings_of(options["settings"])
+    both = sorted(set(short) & set(given))
+    if both:
+        raise LinnetError(f"{both[0]} is given twice, as --{both[0]} and as --set {both[0]}; leave one out")
+    return {**short, **given}
 
 
 def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -101,13 +116,17 @@ def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
         return read_labelled(path, options["text"], options["label"], options["format_"]) if path else None
 
     dev, test = other(options["dev"]), other(options["test"])
+    held = options["watch"] and dev is None  # what is watched needs rows of its own
+    if test is not None and held:
+        rows, dev = rows.split(options["seed"], (0.9, 0.1))
+        say(f"split: {len(rows):,} rows to train on, {len(dev):,} to watch")
     if test is not None:
         return rows, dev, test
     if len(rows) < 10:
         raise LinnetError(
             f"{rows.source}: {len(rows)} usable rows are too few to hold some out for a test; give --test FILE or more rows"
         )
-    if dev is not None or len(rows) < FEW_ROWS:
+    if dev is not None or (len(rows) < FEW_ROWS and not held):
         fit_on, test = rows.split(options["seed"], (0.9, 0.1))
         how = f"dev from {options['dev']}" if dev is not None else "settings chosen by 5 folds"
         say(f"split: {len(fit_on):,} rows to train on ({how}), {len(test):,} to test on")

@@ -9,10 +9,10 @@ import numpy as np
 
 from linnet.errors import DataError
 
-__all__ = ["split_indices"]
+__all__ = ["fold_indices", "split_indices"]
 
 
-def split_indices(codes: np.ndarray, seed: int, fractions: Sequence[float]) -> list[np.ndarray]:
+def split_indices(codes: np.ndarray, seed: int | Sequence[int], fractions: Sequence[float]) -> list[np.ndarray]:
     """Divide rows into parts so that every part has each class in its share.
 
     `codes` holds the class of each row as an integer. Every class is shuffled by the seed and cut on its own: a part
@@ -38,6 +38,31 @@ def split_indices(codes: np.ndarray, seed: int, fractions: Sequence[float]) -> l
         for part, rows in zip(parts, np.split(group, np.cumsum(counts)[:-1]), strict=True):
             part.append(rows)
     return [np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *part])) for part in parts]
+
+
+def fold_indices(codes: np.ndarray, seed: int, folds: int, *, repeats: int = 1) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the (training, held-out) rows of every fold: each row is held out once a repeat.
+
+    Folds are the parts of `split_indices`: each has every class in its share, as near as whole rows go. The folds of
+    the first repeat depend on the seed alone, so more repeats only add to them.
+
+    >>> codes = np.array([0] * 6 + [1] * 3)
+    >>> pairs = fold_indices(codes, 0, 3, repeats=2)
+    >>> len(pairs), [codes[held].tolist() for _, held in pairs[:3]]
+    (6, [[0, 0, 1], [0, 0, 1], [0, 0, 1]])
+    >>> sorted(np.concatenate([held for _, held in pairs[3:]]).tolist())
+    [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    """
+    if folds < 2 or repeats < 1:
+        raise DataError(f"give 2 folds or more, and 1 repeat or more; got {folds} and {repeats}")
+    if len(codes) < folds:
+        raise DataError(f"{len(codes)} rows cannot be held out in {folds} folds; give at most {len(codes)} folds")
+    rows = np.arange(len(codes))
+    out = []
+    for repeat in range(repeats):
+        parts = split_indices(codes, (seed, repeat) if repeat else seed, (1 / folds,) * folds)
+        out += [(np.setdiff1d(rows, held), held) for held in parts]
+    return out
 
 
 def _checked(fractions: Sequence[float]) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from linnet.evaluate.metrics import Evaluation
 
-__all__ = ["html", "text"]
+__all__ = ["aligned", "html", "html_table", "text"]
 
 MATRIX_CLASSES = 12  # a larger confusion matrix is shown as its largest cells
 LARGEST = 10
@@ -19,7 +19,7 @@ LARGEST = 10
 
 def text(result: Evaluation, width: int) -> str:
     """The whole report; labels are cut so that the tables fit in `width`, as far as their numbers do."""
-    parts = ["\n".join(_summary(result)), "\n".join(_aligned(_class_rows(result), width))]
+    parts = ["\n".join(_summary(result)), "\n".join(aligned(_class_rows(result), width))]
     parts.append("\n".join(_matrix(result, width) or _largest(result, width)))
     if result.warnings:
         parts.append("\n".join(f"warning: {line}" for line in result.warnings))
@@ -34,7 +34,7 @@ def html(result: Evaluation) -> str:
         caption, rows = "confusion matrix (rows: truth, columns: predicted)", _matrix_rows(result)
     else:
         caption, rows = "largest confusions", [["truth", "predicted", "rows"], *_confusions(result)]
-    return f"<div><p>{lines}</p>{_html_table('', _class_rows(result))}{_html_table(caption, rows)}{warnings}</div>"
+    return f"<div><p>{lines}</p>{html_table('', _class_rows(result))}{html_table(caption, rows)}{warnings}</div>"
 
 
 def _summary(result: Evaluation) -> list[str]:
@@ -78,7 +78,7 @@ def _matrix(result: Evaluation, width: int) -> list[str]:
     numbers = max(_width(cell) for row in rows[1:] for cell in row[1:])
     for label_width in (16, 8, 4):  # as much of the column heads as fits
         head = ["", *(_cut(cell, max(label_width, numbers)) for cell in rows[0][1:])]
-        table = _aligned([head, *rows[1:]], width)
+        table = aligned([head, *rows[1:]], width)
         if max(map(_width, table)) <= width:
             return ["confusion matrix (rows: truth, columns: predicted)", *table]
     return []
@@ -97,10 +97,10 @@ def _largest(result: Evaluation, width: int) -> list[str]:
     rows = _confusions(result)
     half = max(4, (width - 2 * 2 - max((len(row[2]) for row in rows), default=0)) // 2)
     table = [["truth", "predicted", "rows"], *([_cut(row[0], half), _cut(row[1], half), row[2]] for row in rows)]
-    return ["largest confusions", *_aligned(table, width, left=2)] if rows else []
+    return ["largest confusions", *aligned(table, width, left=2)] if rows else []
 
 
-def _aligned(rows: list[list[str]], width: int, left: int = 1) -> list[str]:
+def aligned(rows: list[list[str]], width: int, left: int = 1) -> list[str]:
     """Columns two spaces apart, the first `left` aligned to the left; the first is cut where a line is too long."""
     widths = [max(_width(cell) for cell in column) for column in zip(*rows, strict=True)]
     widths[0] = min(widths[0], max(5, width - sum(widths[1:]) - 2 * (len(widths) - 1)))
@@ -144,7 +144,8 @@ def _cut(cell: str, width: int) -> str:
     return cell + "…"
 
 
-def _html_table(caption: str, rows: list[list[str]]) -> str:
+def html_table(caption: str, rows: list[list[str]]) -> str:
+    """A table in HTML, the first row its head, every cell escaped."""
     head = "".join(f"<th>{escape.escape(cell)}</th>" for cell in rows[0])
     body = "".join("<tr>" + "".join(f"<td>{escape.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
     title = f"<caption>{escape.escape(caption)}</caption>" if caption else ""

@@ -5,7 +5,8 @@
 >>> describe(Words(1, 3) + Chars(2, 6, weight=0.7))
 'words:1-3+chars:2-6*0.7'
 
-A new block that the kernels know is one class here and one row of ``BLOCKS``.
+A new block that the kernels know is one class here and one row of ``BLOCKS``; one that Python computes is a class of
+``features.computed``.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError, nearest
+from linnet.features.computed import COMPUTED, Computed, kind_of, split
 from linnet.text.tokens import CASES, TOKENS
 
-__all__ = ["BLOCKS", "Block", "Chars", "Words", "as_blocks", "describe", "from_dict", "parse", "table"]
+__all__ = ["BLOCKS", "Block", "Chars", "Words", "as_blocks", "counted_only", "describe", "from_dict", "parse", "table"]
 
 LONGEST = 12
 
@@ -53,10 +55,10 @@ class Block:
         if not 0 < self.weight < float("inf"):
             raise LinnetError(f"{self.name}: the weight of a block must be above 0, got {self.weight}")
 
-    def __add__(self, other: object) -> tuple[Block, ...]:
+    def __add__(self, other: object) -> AnyBlocks:
         return (self, *as_blocks(other))
 
-    def __radd__(self, other: object) -> tuple[Block, ...]:
+    def __radd__(self, other: object) -> AnyBlocks:
         return (*as_blocks(other), self)
 
     def __str__(self) -> str:
@@ -99,23 +101,27 @@ class Chars(Block):
 BLOCKS: dict[str, type[Block]] = {"words": Words, "chars": Chars}
 
 Blocks: TypeAlias = tuple[Block, ...]
+AnyBlocks: TypeAlias = tuple[Block | Computed, ...]
 _ITEM = re.compile(r"([a-z]+)(?::(\d+)(?:-(\d+))?)?(?::([a-z:]+))?(?:\*(\d*\.?\d+))?$")
 
 
-def parse(text: str) -> Blocks:
+def parse(text: str) -> AnyBlocks:
     """Read blocks as written on the command line: ``words:1-2+chars:2-5``, with optional ``:whitespace``, ``:keep``, ``*weight``.
 
     >>> parse("words:1-2:whitespace:keep")
     (Words(1, 2, tokens='whitespace', case='keep'),)
     """
-    blocks = []
+    blocks: list[Block | Computed] = []
     for item in text.replace(" ", "").split("+"):
+        if item.split(":")[0] in COMPUTED:
+            blocks.append(kind_of(item.split(":")[0]).from_text(item))
+            continue
         match = _ITEM.match(item)
         if not match:
             raise LinnetError(f"cannot read the feature block '{item}'; write for example words:1-2+chars:2-5")
         name, low, high, extras, weight = match.groups()
         if name not in BLOCKS:
-            raise LinnetError(nearest("feature block", name, BLOCKS))
+            raise LinnetError(nearest("feature block", name, [*BLOCKS, *COMPUTED]))
         settings: dict[str, Any] = {}
         if low:
             settings["low"], settings["high"] = int(low), int(high or low)
@@ -132,13 +138,13 @@ def parse(text: str) -> Blocks:
     return as_blocks(blocks)
 
 
-def as_blocks(value: object) -> Blocks:
+def as_blocks(value: object) -> AnyBlocks:
     """Accept a string, one block or several."""
     if isinstance(value, str):
         return parse(value)
-    if isinstance(value, Block):
+    if isinstance(value, Block | Computed):
         return (value,)
-    if isinstance(value, Sequence) and value and all(isinstance(v, Block) for v in value):
+    if isinstance(value, Sequence) and value and all(isinstance(v, Block | Computed) for v in value):
         blocks = tuple(value)
         for k, block in enumerate(blocks):
             if block in blocks[:k]:
@@ -147,7 +153,17 @@ def as_blocks(value: object) -> Blocks:
     raise LinnetError(f"features must be text such as 'words:1-2+chars:2-5' or blocks, got {value!r}")
 
 
-def describe(blocks: Blocks) -> str:
+def counted_only(value: object, what: str) -> Blocks:
+    """Accept blocks of n-grams only, on behalf of what."""
+    blocks, computed = split(as_blocks(value))
+    if computed:
+        raise LinnetError(
+            f"{what} counts n-grams only; leave out '{computed[0]}', or use TextClassifier, which takes both"
+        )
+    return blocks
+
+
+def describe(blocks: AnyBlocks) -> str:
     """Write blocks the way the command line reads them."""
     return "+".join(map(str, blocks))
 

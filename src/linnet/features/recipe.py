@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError, nearest
-from linnet.features.blocks import Blocks, Chars, Words
+from linnet.features.blocks import AnyBlocks, Chars, Words
 from linnet.features.buffers import Piece
-from linnet.features.rows import TF, Rows
+from linnet.features.computed import scales, split
+from linnet.features.rows import TF, Norm, Rows
 from linnet.features.weighting import idf, log_count_ratio
 
 __all__ = ["Recipe", "Weights", "default_blocks"]
@@ -29,25 +30,37 @@ LARGE_MODEL = 2_000_000  # weights: above this, features seen in one document on
 
 @dataclass(frozen=True)
 class Weights:
-    """norm is the weight of each feature in the row norm; gain, (n_outputs, n_features), its weight for each class."""
+    """norm is the weight of each feature in the row norm; gain, (n_outputs, n_features), its weight for each class.
+
+    computed is what the values of computed columns are multiplied by while learning, for every class alike.
+    """
 
     norm: npt.NDArray[np.float32]
     gain: npt.NDArray[np.float32]
+    computed: npt.NDArray[np.float32] | None = None
+
+    def with_computed(self) -> Weights:
+        """Return the weights of all columns, the computed ones last."""
+        if self.computed is None:
+            return self
+        every = np.tile(self.computed, (len(self.gain), 1))
+        return Weights(np.concatenate([self.norm, self.computed]), np.concatenate([self.gain, every], axis=1))
 
 
 @dataclass(frozen=True)
 class Recipe:
     """What a model wants of the features; every field can be set by the user.
 
-    tf: presence, count or sublinear. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out).
+    tf: presence, count or sublinear. normalise: True (each block of a row has length 1), "mean" (its weighted mean is
+    taken) or False. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out).
     grid: the model's own settings to try. Values are tried one axis at a time, the first value first; many
     says where to start instead where rows are many. fixed: settings of the model that differ for text from its defaults.
     """
 
-    features: Blocks | None = None
+    features: AnyBlocks | None = None
     tf: str = "presence"
     idf: bool = True
-    normalise: bool = True
+    normalise: Norm = True
     ratio: tuple[float, ...] = (0.0,)
     min_df: int | None = None
     max_df: float = 1.0
@@ -60,6 +73,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.tf not in TF:
             raise LinnetError(nearest("tf", self.tf, TF))
+        if self.normalise not in (True, False, "mean"):
+            raise LinnetError(f"normalise must be True, False or 'mean', got {self.normalise!r}")
         if self.hash_bits is not None and not 8 <= self.hash_bits <= 28:
             raise LinnetError(f"hash_bits must be from 8 to 28, got {self.hash_bits}")
 
@@ -69,9 +84,10 @@ class Recipe:
 
     def weights(self, rows: Rows, y: npt.NDArray[np.int32], n_classes: int, p: float) -> Weights:
         """Learn the weight of each feature from training rows."""
+        computed = None if rows.computed is None else scales(rows.computed, split(self.features or ())[1])
         if p == 0:
             base = self._base(rows.document_frequency(), len(rows))
-            return Weights(base, base[None, :])
+            return Weights(base, base[None, :], computed)
         counts = rows.class_counts(y, n_classes)
         totals = counts.sum(axis=0, dtype=np.int64)
         gain = np.empty((1 if n_classes == 2 else n_classes, rows.n_columns), dtype=np.float32)
@@ -81,13 +97,13 @@ class Recipe:
             np.power(ratio, np.float32(p), out=ratio)
             ratio *= self._base(part.sum(axis=1), len(rows))[:, None]
             gain[:, k : k + CHUNK] = ratio.T
-        return Weights(gain[0] if len(gain) == 1 else gain.max(axis=0), gain)
+        return Weights(gain[0] if len(gain) == 1 else gain.max(axis=0), gain, computed)
 
     def _base(self, df: npt.NDArray[Any], n_rows: int) -> npt.NDArray[np.float32]:
         return (idf(df, n_rows) if self.idf else np.ones(len(df))).astype(np.float32)
 
 
-def default_blocks(pieces: list[Piece]) -> Blocks:
+def default_blocks(pieces: list[Piece]) -> AnyBlocks:
     """Words 1-3, and characters 2-6 where documents are short on average."""
     n = sum(map(len, pieces))
     size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError, nearest
-from linnet.features.blocks import Blocks, Chars, Words, as_blocks
+from linnet.features.blocks import Blocks, Chars, Words, counted_only
 from linnet.features.buffers import Piece, lowered, pieces_of
 from linnet.features.counting import Slots, count, count_known, names_of
 from linnet.features.names import Names
@@ -120,7 +120,7 @@ class Vectorizer:
 
     def _fit(self, texts: Any, y: Any) -> Rows:
         self._check()
-        blocks = as_blocks(self.features)
+        blocks = self._blocks()
         pieces = self._pieces(texts, blocks)
         n_documents = sum(map(len, pieces))
         labels = None if self.ratio is None else _class_numbers(y, n_documents)
@@ -181,11 +181,14 @@ class Vectorizer:
         """Return the counted rows of texts, unweighted and without scipy."""
         self._check()
         self._check_fitted()
-        blocks = as_blocks(self.features)
+        blocks = self._blocks()
         pieces = self._pieces(texts, blocks)
         if self.hash_bits is not None:
             return self._known(pieces, blocks, *_hashing(self.hash_bits))
         return self._known(pieces, blocks, self.slots_.slots, self.slots_.shift, self.columns_, self.n_features)
+
+    def _blocks(self) -> Blocks:
+        return counted_only(self.features, "Vectorizer")
 
     def _known(self, pieces: list[Piece], blocks: Blocks, *vocabulary: Any) -> Rows:
         return count_known(pieces, blocks, *vocabulary, counting=self.tf != "presence", threads=self.threads)
@@ -200,7 +203,7 @@ class Vectorizer:
         weight = np.ones(rows.n_columns) if learned is None else learned
         real = np.float32 if dtype == np.float32 else np.float64
         values = rows.values(self.tf, weight.astype(real), normalise=self.norm is not None, multiply=True)
-        share = np.array([b.weight for b in as_blocks(self.features)], dtype=real)  # (n_blocks,)
+        share = np.array([b.weight for b in self._blocks()], dtype=real)  # (n_blocks,)
         if np.any(share != 1):
             values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
         return rows.to_scipy(values)
@@ -232,7 +235,7 @@ class Vectorizer:
             raise DataError("hash mode keeps no names; leave hash_bits out to have a vocabulary")
         self._check_fitted()
         names: Iterable[str] = self.names_
-        blocks = as_blocks(self.features)
+        blocks = self._blocks()
         if len(blocks) > 1:
             plain = len({b.name for b in blocks}) == len(blocks)
             labels = [b.name if plain else str(b) for b in blocks]
@@ -277,7 +280,7 @@ class Vectorizer:
     def _plain(self) -> bool:
         """Whether the values are whole numbers: presence or counts, with no weights."""
         weighted = self.idf or self.ratio is not None or self.norm is not None or self.tf == "sublinear"
-        return not weighted and all(b.weight == 1 for b in as_blocks(self.features))
+        return not weighted and all(b.weight == 1 for b in self._blocks())
 
     def _dtype(self) -> Any:
         whole = self._plain()

@@ -41,13 +41,14 @@ def log_count_ratio(
     *,
     totals: npt.NDArray[Any] | None = None,
     n_features: int | None = None,
+    signed: bool = False,
 ) -> npt.NDArray[np.float32]:
     """Return |r|, (n_features, n_outputs): how much more often a feature occurs in a class than in the rest.
 
     r_c = ln((p_c / |p_c|_1) / (q_c / |q_c|_1)) with p_c = alpha + counts in the class, q_c = alpha + counts in the
     rest, and the norms summed over all features. For two classes there is one column, because both have the same |r|.
-    (Wang & Manning 2012.) To work through a large table in pieces, give the totals of each class and the number of
-    features of the whole.
+    (Wang & Manning 2012.) With signed, r itself: of two classes, above zero where the second has more. To work through
+    a large table in pieces, give the totals of each class and the number of features of the whole.
 
     >>> log_count_ratio(np.array([[3, 0], [0, 3], [1, 1]])).ravel()  # ln 4, ln 4, ln 1
     array([1.3862944, 1.3862944, 0.       ], dtype=float32)
@@ -68,5 +69,5 @@ def log_count_ratio(
         p, q = counts + np.float32(alpha), counts.sum(axis=1, keepdims=True) - counts + np.float32(alpha)
         sums = totals + smoothing, totals.sum() - totals + smoothing
     shift = np.log(sums[0] / sums[1]).astype(np.float32)
-    ratio: npt.NDArray[np.float32] = np.abs(np.log(p / q) - shift)
-    return ratio
+    ratio: npt.NDArray[np.float32] = np.log(p / q) - shift
+    return ratio if signed else np.abs(ratio)

@@ -20,7 +20,7 @@ from linnet.models import inputs
 from linnet.models.settings import whole
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid, log_softmax, sigmoid, softmax
-from linnet.solvers.report import OnPass, Weights
+from linnet.solvers.report import OnPass, Pass, Watch, Weights
 
 __all__ = ["DecisionModel", "Estimator", "LinearClassifier", "ProbabilityModel"]
 
@@ -88,6 +88,8 @@ class LinearClassifier(Estimator):
     threads: int = 1
     interrupted_: bool = False
     """Whether Ctrl-C ended the last fit, with the weights as they were."""
+    history_: list[Pass]
+    """The reports of all passes, where the model makes passes."""
 
     coef_: npt.NDArray[Any]  # (n_outputs, n_features)
     intercept_: Floats  # (n_outputs,)
@@ -119,6 +121,12 @@ class LinearClassifier(Estimator):
         self.classes_ = classes
         self._keep(*self.fit_matrix(M, index, len(classes), sample_weight=weight, threads=threads))
         return self
+
+    def _recorded(self, on_pass: OnPass | None) -> OnPass:
+        """Return what a solver reports to: it writes history_, and passes the news on."""
+        watch = Watch(on_pass)
+        self.history_ = watch.history
+        return watch
 
     def _keep(self, W: npt.NDArray[Any], b: Floats) -> None:
         self.coef_ = W.T  # the transpose of a feature-major table: predicting needs no copy

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet._kernels import sparse
 from linnet.errors import DataError
 from linnet.solvers.matrix import Matrix
 
@@ -34,6 +35,8 @@ SHOWN_NAMES = 5
 
 def as_matrix(X: Any, model: str) -> Matrix:
     """Return rows of numbers as a Matrix: float32 stays, everything else becomes float64.
+
+    Sparse rows keep their entries in the order given, as scikit-learn's vectorisers give them.
 
     >>> as_matrix([[0, 2], [1, 0]], "LinearSVM").values.tolist()
     [2.0, 1.0]
@@ -96,9 +99,13 @@ def _from_dense(array: npt.NDArray[Any]) -> Matrix:
 def _from_sparse(X: Any) -> Matrix:
     _check_real(X.dtype, X)
     csr = X.tocsr()
-    if not csr.has_canonical_format:  # entries given twice are one entry, their sum
-        csr = csr.copy()
-        csr.sum_duplicates()
+    matrix = Matrix.from_scipy(csr)
+    if csr.has_sorted_indices and csr.has_canonical_format:
+        return matrix
+    if not sparse.has_duplicates(matrix.indptr, matrix.indices):
+        return matrix  # the order of the entries of a row does not matter
+    csr = csr.copy()
+    csr.sum_duplicates()  # entries given twice are one entry, their sum
     return Matrix.from_scipy(csr)
 
 

@@ -1,37 +1,40 @@
-"""Naive Bayes: count, smooth, take logarithms.
+"""Naive Bayes, the family: count, estimate, take logarithms.
 
-If, given the class, words are drawn one by one from a bag, P(y | x) is proportional to P(y) prod_j theta_yj^x_j. Then
-log P is linear in the counts x_j, so the model is W = log theta, b = log P(y), found by counting:
+If the features of a row are independent once its class is known, P(y | x) is proportional to P(y) prod_j P(x_j | y). A
+member of the family says what P(x_j | y) is: words drawn from a bag (multinomial), words present or absent (bernoulli),
+one of several values (categorical), a bell curve (gaussian). What all members share is here:
 
-    theta_yj = (N_yj + alpha) / (N_y + alpha n_features),   P(y) = rows of y / rows
+* What is counted adds up over rows, batches and machines (``count``); what is made of it depends on the sums alone.
+* Three estimates, for class shares and feature shares alike: "mle", "map" and "predictive" (:mod:`.estimates`).
+* log 0 = -inf: a class under which a row is impossible has the score -inf and the probability 0. A row that is
+  impossible under every class says nothing, so its answer is the prior.
+* ``sample`` draws new rows, ``partial_fit`` goes on with the next batch.
 
-N_yj is how often feature j occurs in rows of class y, N_y the sum over j. alpha = 1 is Laplace's smoothing.
+Scores are ``encode(X) W + b``, with W the logarithms. ``coef_`` and ``intercept_`` are those, for two classes their
+difference; where log 0 occurs they hold log 5e-324 instead, the logarithm of the smallest number above zero, so that
+they are finite and can be stored; ``predict`` takes the exact way.
 
-What is counted adds up over rows, batches and machines (``statistics``); what is made of it is a function of the sums
-alone (``linear_form``). A variant of naive Bayes is another pair of those two methods.
-
-Reference: Manning, Raghavan, Schuetze: Introduction to Information Retrieval, chapter 13; the notes, 000 section 6.
+Reference: Manning, Raghavan, Schuetze: Introduction to Information Retrieval, chapter 13; the notes, 000 section 6, 003.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import sparse
 from linnet.errors import DataError
-from linnet.features.recipe import Recipe
 from linnet.models import inputs
+from linnet.models.estimates import ESTIMATES, Form, log_shares, per_item, pseudo_counts
 from linnet.models.estimator import ProbabilityModel
-from linnet.models.settings import above_zero, truth
+from linnet.models.settings import one_of, truth, whole
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.numerics import logsumexp
 from linnet.solvers.report import OnPass, Weights
 
-__all__ = ["MultinomialNB", "NaiveBayes", "Statistics"]
+__all__ = ["NaiveBayes", "Statistics", "class_sums"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,19 +50,71 @@ class Statistics:
         return Statistics(self.rows + other.rows, self.features + other.features)
 
 
+def class_sums(X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
+    """Return the weighted rows of each class, and the sum of each feature over them."""
+    ones = np.ones(len(X)) if weight is None else weight
+    features = np.zeros((X.n_features, n_classes))
+    sparse.class_sums(X.indptr, X.indices, X.values, y, ones, features)
+    return Statistics(np.bincount(y, weights=ones, minlength=n_classes).astype(np.float64), features)
+
+
 class NaiveBayes(ProbabilityModel):
-    """A family of models that are counted, not optimised; a member says what is counted and what it comes to."""
+    """A family of models that are counted, not optimised.
 
-    class_count_: Floats
-    feature_count_: Floats  # (n_classes, n_features)
+    A member says what is counted (``count``), what it comes to (``_estimate``), how rows enter the linear form
+    (``_encode``) and how new ones are drawn (``_draw``).
 
-    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
+    Settings of all: ``estimate`` "mle", "map" or "predictive". ``class_alpha``, a number or one a class, is the Dirichlet
+    prior on classes, taken as ``estimate`` says; with None their shares are those seen. ``fit_prior=False`` makes classes
+    equally likely; ``class_prior`` gives their probabilities, classes sorted.
+    """
+
+    estimate: str
+    class_alpha: npt.ArrayLike | None
+    fit_prior: bool
+    class_prior: npt.ArrayLike | None
+
+    counted_: Any
+    """What was counted so far: a value that adds up."""
+    class_log_prior_: Floats
+    form_: Form | None
+    """The scores of all classes as a linear form, where they are one."""
+
+    def count(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Any:
         """Return what is counted; it adds up over parts of the data."""
         raise NotImplementedError
 
-    def linear_form(self, counted: Statistics) -> tuple[Floats, Floats]:
-        """Return the scores as W, (n_features, n_classes), and b, (n_classes,): log P(x, y) up to what y shares."""
+    def _estimate(self, counted: Any, estimate: str) -> Form | None:
+        """Turn counts into parameters; returns the linear form, or None where scores are not linear."""
         raise NotImplementedError
+
+    def _encode(self, X: Matrix) -> Matrix:
+        return X
+
+    def _draw(self, y: npt.NDArray[np.int64], rng: np.random.Generator) -> Floats:
+        raise NotImplementedError
+
+    def encode(self, X: Any) -> Matrix:
+        """Return rows as the linear form takes them: scores of all classes are ``encode(X).dot(form_.W) + form_.b``."""
+        return self._encode(self._rows(X))
+
+    @property
+    def class_count_(self) -> Floats:
+        """Rows of each class, by their weights."""
+        return np.asarray(self.counted_.rows)
+
+    # ---- fitting
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows and their labels; rows of weight zero are as good as absent."""
+        M = self._rows(X, reset=True)
+        name = type(self).__name__
+        labels = inputs.as_labels(y, len(M), name)
+        weight = inputs.as_weight(sample_weight, len(M))
+        classes, index = inputs.index_of(labels, weight, name)
+        self._learn(self._counted(M, index, len(classes), weight), M.values.dtype)
+        self.classes_ = classes
+        return self
 
     def fit_matrix(
         self,
@@ -72,23 +127,10 @@ class NaiveBayes(ProbabilityModel):
         on_pass: OnPass | None = None,
     ) -> Weights:
         """Count and take logarithms: one pass, nothing to report, and for two classes the difference."""
-        if X.gain is not None:
-            raise DataError(f"{type(self).__name__} takes plain features; a gain per class is for LinearSVM")
-        X = X if X.scale is None and X.n_blocks == 1 else X.explicit()  # counting ones needs no values
-        W, b = self._learn(self.statistics(X, y, n_classes, sample_weight))
-        return W.astype(X.values.dtype), b
-
-    def predict_joint_log_proba(self, X: Any) -> Floats:
-        """Return log P(x, y) for each class, up to what all classes share, (n_rows, n_classes)."""
-        return self._rows(X).dot(self.feature_log_prob_.T) + self.class_log_prior_
-
-    def _learn(self, counted: Statistics) -> tuple[Floats, Floats]:
-        W, b = self.linear_form(counted)
-        self.class_count_ = counted.rows
-        self.feature_count_ = counted.features.T
-        self.class_log_prior_ = b
-        self.feature_log_prob_ = W.T
-        return (W[:, 1:] - W[:, :1], b[1:] - b[:1]) if W.shape[1] == 2 else (W, b)
+        self._learn(self._counted(X, y, n_classes, sample_weight), X.values.dtype)
+        if self.form_ is None:
+            raise DataError(f"{self!r} is not linear: it has no weights to give; fit and predict with rows of numbers")
+        return self.coef_.T, self.intercept_
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch; the first call must name all classes. The order of batches does not matter."""
@@ -110,65 +152,38 @@ class NaiveBayes(ProbabilityModel):
             unknown = np.unique(labels[known[index] != labels])
             raise DataError(f"y holds {unknown.tolist()}, which are not in classes: {known.tolist()}")
         weight = inputs.as_weight(sample_weight, len(M))
-        counted = self.statistics(M.explicit(), index.astype(np.int32), len(known), weight)
-        if first:
-            self.classes_ = known
-        else:
-            counted = Statistics(self.class_count_, self.feature_count_.T) + counted
-        self._keep(*self._learn(counted))
+        counted = self._counted(M, index.astype(np.int32), len(known), weight)
+        self._learn(counted if first else self.counted_ + counted, np.dtype(np.float64))
+        self.classes_ = known
         return self
 
+    def _counted(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Any:
+        if X.gain is not None:
+            raise DataError(f"{type(self).__name__} takes plain features; a gain per class is for LinearSVM")
+        X = X if X.scale is None and X.n_blocks == 1 else X.explicit()  # counting ones needs no values
+        return self.count(X, y, n_classes, weight)
 
-class MultinomialNB(NaiveBayes):
-    """Bags of words: features are counts, or anything else that is not negative.
+    def _learn(self, counted: Any, dtype: Any) -> None:
+        estimate = one_of("estimate", self.estimate, ESTIMATES)
+        self.class_log_prior_ = self._log_prior(counted.rows, estimate)
+        self.form_ = self._estimate(counted, estimate)
+        self.counted_ = counted
+        vars(self).pop("coef_", None)
+        vars(self).pop("intercept_", None)
+        if self.form_ is not None:
+            W, b = self.form_.finite()
+            self._keep(np.ascontiguousarray(W, dtype=dtype), b)
 
-    Parameters: ``alpha`` is added to every count, one number or one for each feature. ``fit_prior`` learns how frequent
-    classes are; without, they are equally likely. ``class_prior`` gives their probabilities instead, classes sorted.
-
-    Learned, beside the usual: ``feature_log_prob_`` (n_classes, n_features), ``class_log_prior_``, ``feature_count_``,
-    ``class_count_``. With two classes ``coef_`` is the difference of the two rows.
-
-    >>> model = MultinomialNB().fit([[2, 0, 1], [0, 3, 1]], ["sport", "trade"])
-    >>> model.predict_proba([[1, 0, 0]]).round(4).tolist()
-    [[0.7778, 0.2222]]
-    """
-
-    recipe: ClassVar[Recipe] = Recipe(idf=False, normalise=False, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),))
-    non_negative: ClassVar[bool] = True
-
-    def __init__(self, alpha: float = 1.0, *, fit_prior: bool = True, class_prior: npt.ArrayLike | None = None) -> None:
-        self.alpha = alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # its checks hand out round clouds of points, which are no counts
-        return tags
-
-    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
-        """Count rows and sum features, by class."""
-        ones = np.ones(len(X)) if weight is None else weight
-        features = np.zeros((X.n_features, n_classes))
-        sparse.class_sums(X.indptr, X.indices, X.values, y, ones, features)
-        return Statistics(np.bincount(y, weights=ones, minlength=n_classes).astype(np.float64), features)
-
-    def linear_form(self, counted: Statistics) -> tuple[Floats, Floats]:
-        """Return log theta and log P(y)."""
-        smoothed = counted.features + self._alpha(len(counted.features))
-        W = np.log(smoothed) - np.log(smoothed.sum(axis=0))
-        return W, self._log_prior(counted.rows)
-
-    def _alpha(self, n_features: int) -> Floats | float:
-        if np.ndim(self.alpha) == 0:
-            return above_zero("alpha", self.alpha)
-        alpha = np.asarray(self.alpha, dtype=np.float64)
-        if alpha.shape != (n_features,) or not (alpha > 0.0).all():
-            raise DataError(f"alpha must be above 0, one number or one a feature ({n_features}); got {self.alpha!r}")
-        return alpha[:, None]
-
-    def _log_prior(self, rows: Floats) -> Floats:
+    def _log_prior(self, rows: Floats, estimate: str) -> Floats:
         fit_prior = truth("fit_prior", self.fit_prior)
+        if self.class_alpha is not None:
+            if self.class_prior is not None or not fit_prior:
+                raise DataError(
+                    "class_alpha is for class shares that are learned: drop class_prior and fit_prior=False"
+                )
+            alpha = per_item("class_alpha", self.class_alpha, len(rows), "class")
+            shares = pseudo_counts(rows, alpha, estimate, "class_alpha")
+            return log_shares(shares, shares.sum(keepdims=True))
         if self.class_prior is not None:
             prior = np.asarray(self.class_prior, dtype=np.float64)
             if prior.shape != rows.shape or not (prior > 0.0).all():
@@ -176,6 +191,39 @@ class MultinomialNB(NaiveBayes):
             return np.log(prior)
         if not fit_prior:
             return np.full(len(rows), -np.log(len(rows)))
-        with np.errstate(divide="ignore"):  # a class that no batch has held yet has probability zero
-            logs = np.log(rows)
-        return np.asarray(logs - logsumexp(logs), dtype=np.float64)
+        return log_shares(rows, rows.sum(keepdims=True))  # a class that no batch has held yet has probability zero
+
+    # ---- using
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """Return log P(x, y) for each class, up to what all classes share, (n_rows, n_classes); -inf if impossible."""
+        return self._joint(self._rows(X))
+
+    def _joint(self, X: Matrix) -> Floats:
+        assert self.form_ is not None
+        return self.form_.joint(self._encode(X))
+
+    def _scores(self, X: Any) -> Floats:
+        M = self._rows(X)
+        if self.form_ is not None and self.form_.barred is None:
+            return self._encode(M).dot(self.coef_.T) + self.intercept_
+        return self._odds(self._joint(M))
+
+    def _odds(self, joint: Floats) -> Floats:
+        """Let the prior answer for rows that are impossible under every class; two classes share one score."""
+        joint[np.isneginf(joint).all(axis=1)] = self.class_log_prior_
+        return joint[:, 1:] - joint[:, :1] if joint.shape[1] == 2 else joint
+
+    def sample(self, n: int = 1, random_state: Any = 0) -> tuple[Floats, npt.NDArray[Any]]:
+        """Draw n new rows with the fitted probabilities: X, (n, n_features), and their labels.
+
+        First the class, then, given the class, the features.
+        """
+        self._check_fitted()
+        rng = np.random.Generator(np.random.PCG64(inputs.seed_of(random_state)))
+        y = self._draw_classes(n, rng)
+        return self._draw(y, rng), np.asarray(self.classes_[y])
+
+    def _draw_classes(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        shares = np.exp(self.class_log_prior_)
+        return rng.choice(len(shares), size=whole("n", n), p=shares / shares.sum())

@@ -9,7 +9,7 @@ import numpy as np
 
 from linnet.errors import DataError, nearest
 
-__all__ = ["above_zero", "one_of", "truth", "whole"]
+__all__ = ["above_zero", "not_negative", "one_of", "share", "share_below_one", "truth", "whole"]
 
 
 def above_zero(name: str, value: Any) -> float:
@@ -21,6 +21,33 @@ def above_zero(name: str, value: Any) -> float:
     """
     if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0 < float(value) < np.inf:
         raise DataError(f"{name} must be a number above 0, got {value!r}")
+    return float(value)
+
+
+def share_below_one(name: str, value: Any) -> float:
+    """Return a number from 0 up to, and not including, 1.
+
+    >>> share_below_one("dropout", 1.5)
+    Traceback (most recent call last):
+    linnet.errors.DataError: dropout must be a number from 0 and below 1, got 1.5
+    """
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0 <= float(value) < 1:
+        raise DataError(f"{name} must be a number from 0 and below 1, got {value!r}")
+    return float(value)
+
+
+def not_negative(name: str, value: Any) -> float:
+    """Return a finite number from zero."""
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
+        raise DataError(f"{name} must be a number from 0, got {value!r}")
+    return float(value)
+
+
+def share(name: str, value: Any, *, one: bool = False) -> float:
+    """Return a part of a whole: above 0 and below 1; with one, 0 and 1 are parts too."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not (0 <= float(value) <= 1 if one else 0 < float(value) < 1):
+        raise DataError(f"{name} must be a number {'from 0 to 1' if one else 'between 0 and 1'}, got {value!r}")
     return float(value)
 
 

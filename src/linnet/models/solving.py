@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from linnet.errors import DataError
 from linnet.models.settings import one_of
+from linnet.solvers import coordinate
+from linnet.solvers.descent import OPTIMISERS
 from linnet.solvers.distinct import distinct
+from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Run, descend
 from linnet.solvers.report import OnPass, Pass, Weights
 
-__all__ = ["Task", "fit_sgd", "solver_of"]
+__all__ = ["Support", "Task", "fit_l1", "fit_sgd", "outputs", "solver_of", "with_decay"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,8 +49,70 @@ def solver_of(setting: Any, known: Iterable[str]) -> tuple[str, SGD | None]:
     """
     if isinstance(setting, SGD):
         return "sgd", setting
-    name = one_of("solver", setting, known)
+    name = one_of("solver", setting, dict.fromkeys([*known, *OPTIMISERS]))
     return name, SGD() if name == "sgd" else None
+
+
+@dataclass(frozen=True)
+class Support:
+    """What a solver of a model can do, the first of each its default, and how many passes it makes at most by default."""
+
+    passes: int
+    penalties: tuple[str, ...] = ("l2",)
+    losses: tuple[str, ...] = ()
+    many: bool = True  # more than two classes
+
+    def check(self, solver: str, known: Mapping[str, Support], **asked: str) -> None:
+        """Refuse what the solver cannot do, and say which can.
+
+        >>> Support(20).check("sgd", {"sgd": Support(20), "coordinate": Support(9, ("l1",))}, penalty="l1")
+        Traceback (most recent call last):
+        linnet.errors.DataError: solver 'sgd' has penalty l2 only, got 'l1'; that is for solver 'coordinate'
+        """
+        for what, got in asked.items():
+            field = {"penalty": "penalties", "loss": "losses"}[what]
+            if got not in getattr(self, field):
+                others = [repr(name) for name, other in known.items() if got in getattr(other, field)]
+                raise DataError(
+                    f"solver {solver!r} has {what} {', '.join(getattr(self, field))} only, got {got!r}; "
+                    f"that is for solver {' or '.join(others)}"
+                )
+
+
+def fit_l1(
+    task: Task, loss: Loss, *, C: float, fit_intercept: bool, tol: float, max_steps: int, seed: int
+) -> coordinate.Sparse:
+    """Minimise sum |W| + C sum_i s_i loss_i over the distinct rows."""
+    if task.X.gain is not None:
+        raise DataError("solver='coordinate' takes plain features; a gain per class is for the SVM's solver='dual'")
+    of = distinct(task.X, task.y, task.weight)
+    n = len(of.rows)
+
+    def watch(number: int, value: float, violation: float, W: Floats, b: Floats) -> None:
+        if task.on_pass is not None:
+            task.on_pass(Pass(number, value, violation, n), lambda: (W.copy(), b.copy()))
+
+    return coordinate.solve(
+        task.X.take(of.rows), task.y[of.rows], C * of.weight, loss, task.n_outputs, fit_intercept=fit_intercept,
+        tol=tol, max_steps=max_steps, seed=seed, on_step=watch,
+    )  # fmt: skip
+
+
+def with_decay(sgd: SGD | None, decay: Any) -> SGD | None:
+    """Fill in a model's ``decay``: the weight decay of stochastic steps, in place of the one that C stands for.
+
+    >>> with_decay(SGD(), 0.1).decay
+    0.1
+    """
+    if decay is None:
+        return sgd
+    if sgd is None:
+        raise DataError(f"decay belongs to solver='sgd', got decay={decay!r}; other solvers take C")
+    if sgd.decay is not None:
+        raise DataError(f"decay is given twice: decay={decay!r} and solver={sgd!r}; leave one out")
+    if not isinstance(decay, int | float | np.number) or isinstance(decay, bool) or not 0 <= float(decay) < np.inf:
+        raise DataError(f"decay must be a number from 0, got {decay!r}")
+    return replace(sgd, decay=float(decay))
 
 
 def fit_sgd(
@@ -76,16 +141,16 @@ def fit_sgd(
     def watch(report: Pass, weights: Callable[[], tuple[Floats, Floats]]) -> None:
         if task.on_pass is not None:
             scaled = Pass(report.number, C * report.loss, report.violation, report.active)
-            task.on_pass(scaled, lambda: _outputs(*weights()))
+            task.on_pass(scaled, lambda: outputs(*weights()))
 
     run = descend(
         task.X, task.y, task.n_classes, of, loss=loss, sgd=sgd, decay=decay, cost=cost, bias_scale=bias_scale,
         max_passes=max_passes, seed=seed, on_pass=watch,
     )  # fmt: skip
-    W, b = _outputs(run.W, run.b)
+    W, b = outputs(run.W, run.b)
     return Run(W, b, run.passes, run.settled)
 
 
-def _outputs(W: Floats, b: Floats) -> Weights:
+def outputs(W: Floats, b: Floats) -> Weights:
     """One score for two classes: how much better the second is."""
     return (W[:, 1:] - W[:, :1], b[1:] - b[:1]) if W.shape[1] == 2 else (W, b)

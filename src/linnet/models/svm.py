@@ -18,6 +18,9 @@ solver="sgd" takes the update of the lecture notes, one row at a time, over all 
 which descends on 1/2 |W|^2 + C sum_i s_i max_y (w_y.x_i + cost(y_i, y) - w_{y_i}.x_i) (Crammer and Singer), with
 decay = 1 / (C sum_i s_i). A cost matrix says which errors are worse. The intercept is not penalised.
 
+solver="coordinate" puts an L1 penalty in place of the L2 one, sum_j |w_j| + C sum_i s_i max(0, 1 - t_i f(x_i))^2: most
+weights become zero, exactly. Here the intercept is not penalised.
+
 References: Hsieh et al., A Dual Coordinate Descent Method for Large-scale Linear SVM, 2008; Crammer and Singer, On the
 Algorithmic Implementation of Multiclass Kernel-based Vector Machines, 2001; Eisenstein, chapter 2.
 """
@@ -34,39 +37,57 @@ from linnet.errors import DataError
 from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
+from linnet.models.optimised import fit_svm, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
-from linnet.models.solving import Task, fit_sgd, solver_of
+from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.solvers import dual
-from linnet.solvers.distinct import distinct
+from linnet.solvers.columns import Compact, compact
+from linnet.solvers.distinct import Distinct, distinct
+from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD
+from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.report import OnPass, Pass, Weights, warn_unfinished
 
 __all__ = ["LinearSVM"]
 
 Floats = npt.NDArray[np.float64]
 
-LOSSES = {"dual": ("squared_hinge", "hinge"), "sgd": ("hinge",)}
-"""What each solver can minimise; the first is its default."""
-PASSES = {"dual": 1000, "sgd": 20}
+SOLVERS = {
+    "dual": Support(1000, ("l2",), ("squared_hinge", "hinge")),
+    "coordinate": Support(200, ("l1",), ("squared_hinge",)),
+    "sgd": Support(20, ("l2",), ("hinge",)),
+}
+LOSSES = ("squared_hinge", "hinge")
+PENALTIES = {"l2": "dual", "l1": "coordinate"}
+"""Each penalty and the solver that is taken where none is given."""
 
 
 class LinearSVM(DecisionModel):
     """A wide-margin line: the best single linear model for most text.
 
-    Parameters: ``C`` weighs the loss against the penalty (smaller: simpler). ``loss`` is "squared_hinge" or "hinge";
-    None takes the solver's own (dual: squared hinge; sgd: hinge). ``solver`` is "dual", "sgd" or an
-    :class:`~linnet.solvers.online.SGD` with its own rate, schedule and decay. ``tol`` bounds the spread of the
-    projected gradient (dual); ``max_iter`` the passes (None: 1000 for dual, 20 for sgd). ``fit_intercept``,
-    ``intercept_scaling``. ``class_weight`` None, "balanced" or {label: factor}. ``cost`` (sgd only): cost[i][j] is the
-    price of answering class j where class i is right, classes sorted; None charges 1 for every error.
+    Parameters: ``C`` weighs the loss against the penalty (smaller: simpler). ``penalty`` is "l2" or "l1", which leaves
+    few weights that are not zero. ``loss`` is "squared_hinge" or "hinge"; None takes the solver's own (dual and
+    coordinate: squared hinge; sgd: hinge). ``solver`` is "dual" (L2), "coordinate" (L1), "sgd" or an
+    :class:`~linnet.solvers.online.SGD` with its own rate, schedule and decay; None takes the one for the penalty.
+    ``tol`` bounds the spread of the projected gradient (dual), or how far the weights are from the conditions of the
+    optimum, relative to weights of zero (coordinate); ``max_iter`` the passes (None: 1000 for dual, 200 steps for
+    coordinate, 20 for sgd). ``fit_intercept``, ``intercept_scaling`` (dual, sgd). ``class_weight`` None, "balanced" or
+    {label: factor}. ``cost`` (sgd only): cost[i][j] is the price of answering class j where class i is right, classes
+    sorted; None charges 1 for every error. ``decay`` (sgd only): the weight decay; None takes that which C stands for.
     ``random_state``, ``threads``.
+
+    ``solver`` may also be an optimiser of :mod:`linnet.solvers`, such as ``LBFGS()``, or its name, "lbfgs": it minimises
+    what "dual" does with the squared hinge, and has a tol of its own.
 
     The order of the rows never matters, and a row given twice is a row of weight 2, exactly. Threads share out classes
     and do not change the answer.
 
-    Learned, beside the usual: ``margin_``, the width 2 / |w| of each output; ``support_`` (dual only), the rows that
-    hold the line: those on the wrong side of their margin, or on it.
+    Learned, beside the usual: ``margin_``, the width 2 / |w| of each output. By solver="dual" also ``support_``, the
+    rows that hold the line: those on the wrong side of their margin, or on it; ``dual_coef_``, (n_outputs, n_support),
+    what each of them adds: w = sum_i dual_coef_i x_i, dual_coef_i = alpha_i t_i; and on plain features ``slack_``,
+    max(0, 1 - t f(x)) of every row as the solver last met it, which is exact as far as ``tol``: (n_rows,) or (n_rows,
+    n_outputs); 0 for rows of weight zero.
 
     >>> model = LinearSVM().fit([[0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [2.0, 0.0]], ["cold", "cold", "hot", "hot"])
     >>> model.predict([[3.0, 0.5]]).tolist()
@@ -86,23 +107,28 @@ class LinearSVM(DecisionModel):
     n_iter_: int
     margin_: Floats  # (n_outputs,)
     support_: npt.NDArray[np.int64]
+    dual_coef_: Floats  # (n_outputs, n_support)
+    slack_: Floats  # (n_rows,) or (n_rows, n_outputs)
 
     def __init__(
         self,
         C: float = 1.0,
         *,
+        penalty: str = "l2",
         loss: str | None = None,
-        solver: str | SGD = "dual",
+        solver: str | SGD | Optimiser | None = None,
         tol: float = 0.01,
         max_iter: int | None = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
         cost: npt.ArrayLike | None = None,
+        decay: float | None = None,
         random_state: Any = 0,
         threads: int = 1,
     ) -> None:
         self.C = C
+        self.penalty = penalty
         self.loss = loss
         self.solver = solver
         self.tol = tol
@@ -111,6 +137,7 @@ class LinearSVM(DecisionModel):
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.cost = cost
+        self.decay = decay
         self.random_state = random_state
         self.threads = threads
 
@@ -125,14 +152,24 @@ class LinearSVM(DecisionModel):
         on_pass: OnPass | None = None,
     ) -> Weights:
         """Fit to encoded rows. With X.gain the weights returned are folded: they apply to the values without it."""
-        task = Task(X, y, n_classes, sample_weight, threads, on_pass)
-        solver, sgd = solver_of(self.solver, LOSSES)
-        passes = PASSES[solver] if self.max_iter is None else whole("max_iter", self.max_iter)
-        loss = LOSSES[solver][0] if self.loss is None else one_of("loss", self.loss, LOSSES["dual"])
-        if loss not in LOSSES[solver]:
-            raise DataError(f"solver {solver!r} has loss {', '.join(LOSSES[solver])} only, got {loss!r}")
-        vars(self).pop("support_", None)
-        return self._solve_dual(task, loss, passes) if sgd is None else self._take_steps(task, sgd, passes)
+        task = Task(X, y, n_classes, sample_weight, threads, self._recorded(on_pass))
+        optimiser = optimiser_of(self.solver, SOLVERS)
+        if optimiser is not None:
+            return fit_svm(self, task, optimiser)
+        penalty = one_of("penalty", self.penalty, PENALTIES)
+        solver, sgd = solver_of(PENALTIES[penalty] if self.solver is None else self.solver, SOLVERS)
+        support = SOLVERS[solver]
+        loss = support.losses[0] if self.loss is None else one_of("loss", self.loss, LOSSES)
+        support.check(solver, SOLVERS, penalty=penalty, loss=loss)
+        passes = support.passes if self.max_iter is None else whole("max_iter", self.max_iter)
+        sgd = with_decay(sgd, self.decay)
+        for name in ("support_", "dual_coef_", "slack_"):
+            vars(self).pop(name, None)
+        if sgd is not None:
+            return self._take_steps(task, sgd, passes)
+        if self.cost is not None:
+            raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
+        return self._solve_dual(task, loss, passes) if solver == "dual" else self._solve_l1(task, passes)
 
     def _bias_scale(self) -> float:
         scale = above_zero("intercept_scaling", self.intercept_scaling)
@@ -145,30 +182,39 @@ class LinearSVM(DecisionModel):
         )  # fmt: skip
         self.n_iter_ = run.passes
         self.interrupted_ = run.passes < passes and not run.settled
-        self.margin_ = 2.0 / np.maximum(np.linalg.norm(run.W, axis=0), np.finfo(np.float64).tiny)
+        self.margin_ = _widths(run.W)
         return run.W.astype(task.X.values.dtype), run.b
 
-    def _solve_dual(self, task: Task, loss: str, passes: int) -> Weights:
-        if self.cost is not None:
-            raise DataError("cost belongs to solver='sgd'; for solver='dual' use class_weight or sample_weight")
-        X, y, tol = task.X, task.y, above_zero("tol", self.tol)
-        of = distinct(X, y, task.weight)
-        C = np.zeros((1, len(X)))
-        C[0, of.rows] = above_zero("C", self.C) * of.weight
-        positive = (y == 1)[None, :] if task.n_classes == 2 else y[None, :] == np.arange(task.n_classes)[:, None]
-        problem = dual.Problem(
-            X.indptr, X.indices, X.values, np.where(positive, 1, -1).astype(np.int8), X.n_features, C,
-            weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
+    def _solve_l1(self, task: Task, passes: int) -> Weights:
+        tol = above_zero("tol", self.tol)
+        self._bias_scale()
+        found = fit_l1(
+            task, SquaredHinge(), C=above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept),
+            tol=tol, max_steps=passes, seed=seed_of(self.random_state),
         )  # fmt: skip
+        self.n_iter_ = max(1, found.steps)
+        self.interrupted_ = not found.converged and found.steps < passes
+        if not found.converged and found.steps == passes:
+            warn_unfinished(type(self).__name__, passes, found.violation, tol)
+        self.margin_ = _widths(found.W)
+        return found.W.astype(task.X.values.dtype), found.b
+
+    def _solve_dual(self, task: Task, loss: str, passes: int) -> Weights:
+        tol, of = above_zero("tol", self.tol), distinct(task.X, task.y, task.weight)
+        problem, small = self._problem(task, of)
         last = Pass(0, np.inf, np.inf, 0)
+
+        def outputs(U: npt.NDArray[Any], b: Floats) -> Weights:
+            W = np.ascontiguousarray(U.T)
+            return (W if small is None else small.expand(W, task.X.values.dtype)), b
 
         def watch(report: Pass, weights: Callable[[], tuple[npt.NDArray[Any], Floats]]) -> None:
             nonlocal last
             last = report
             if task.on_pass is not None:
-                task.on_pass(report, lambda: _feature_major(*weights()))
+                task.on_pass(report, lambda: outputs(*weights()))
 
-        W, b, states = dual.solve(
+        U, b, states = dual.solve(
             problem, squared=loss == "squared_hinge", bias_scale=self._bias_scale(), tol=tol, max_passes=passes,
             seed=seed_of(self.random_state), threads=task.threads, on_pass=watch,
         )  # fmt: skip
@@ -177,23 +223,49 @@ class LinearSVM(DecisionModel):
         self.interrupted_ = unfinished and last.number < passes
         if unfinished and last.number == passes:
             warn_unfinished(type(self).__name__, passes, last.violation, tol)
-        held = np.any([s.alpha[of.rows] > 0.0 for s in states], axis=0)
-        self.support_ = np.flatnonzero((of.place >= 0) & held[of.place])
-        self.margin_ = np.array([2.0 / max(_length(s), np.finfo(np.float64).tiny) for s in states])
-        return _feature_major(W, b)
+        self.margin_ = np.array([2.0 / max(s.length(), np.finfo(np.float64).tiny) for s in states])
+        W, b = outputs(U, b)
+        at = of.rows if small is None else slice(None)
+        self._keep_dual(task, of, np.stack([s.alpha[at] * s.signs[at] for s in states], axis=1))
+        if small is not None:
+            slack = np.maximum(0.0, np.stack([s.slack for s in states], axis=1)[of.place])
+            slack[of.place < 0] = 0.0
+            self.slack_ = slack[:, 0] if len(U) == 1 else slack
+        return W, b
+
+    def _problem(self, task: Task, of: Distinct) -> tuple[dual.Problem, Compact | None]:
+        """Return the problem over the distinct rows: on fewer columns, or as it is where features carry gains."""
+        X, C = task.X, above_zero("C", self.C) * of.weight
+        signs = _signs(task.y, task.n_classes).T
+        if X.gain is None:
+            small = compact(X, of.rows)
+            M, signs = small.X, np.ascontiguousarray(signs[:, of.rows])
+            return dual.Problem(M.indptr, M.indices, M.values, signs, M.n_features, C[None], norms=small.norms), small
+        cost = np.zeros((1, len(X)))
+        cost[0, of.rows] = C
+        return dual.Problem(
+            X.indptr, X.indices, X.values, np.ascontiguousarray(signs), X.n_features, cost,
+            weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
+        ), None  # fmt: skip
+
+    def _keep_dual(self, task: Task, of: Distinct, signed: Floats) -> None:
+        """Keep the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""
+        share = np.ones(len(task.X)) if task.weight is None else task.weight
+        held = (of.place >= 0) & (np.abs(signed).max(axis=1) > 0.0)[of.place]
+        self.support_ = np.flatnonzero(held)
+        place = of.place[held]
+        self.dual_coef_ = (signed[place] * (share[held] / of.weight[place])[:, None]).T
 
 
-def _feature_major(W: npt.NDArray[Any], b: Floats) -> Weights:
-    return np.ascontiguousarray(W.T), b
+def _widths(W: Floats) -> Floats:
+    """Return 2 / |w| of each output."""
+    return np.asarray(2.0 / np.maximum(np.linalg.norm(W, axis=0), np.finfo(np.float64).tiny))
 
 
-def _length(state: dual.State) -> float:
-    """|w| of one problem, from u = g w and g^2; in pieces, because the tables may be large."""
-    total = 0.0
-    for k in range(0, len(state.pair), 1 << 16):
-        u, squares = state.pair[k : k + (1 << 16)].T.astype(np.float64)
-        total += float(np.sum(u * u / np.where(squares > 0.0, squares, 1.0)))
-    return float(np.sqrt(total))
+def _signs(y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int8]:
+    """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs)."""
+    positive = (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
+    return np.where(positive, 1, -1).astype(np.int8)
 
 
 def _cost(cost: npt.ArrayLike | None, n_classes: int) -> Floats:

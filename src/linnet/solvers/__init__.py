@@ -1,0 +1,55 @@
+"""Solvers: exact ones (dual, newton), stochastic ones (online), and optimisers as values.
+
+>>> from linnet.solvers import LBFGS, Adam, Cosine
+>>> Adam(rate=0.05, schedule=Cosine(30), batch=64).rate_at(15)
+0.025
+
+Everything is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linnet.solvers.curves import Curves
+    from linnet.solvers.descent import OPTIMISERS, EarlyStopping, Found, optimise
+    from linnet.solvers.finder import Sweep, find_rate
+    from linnet.solvers.online import SGD
+    from linnet.solvers.optimisers import Adadelta, Adagrad, Adam, Chain, Clip, GradientDescent, Momentum, Optimiser
+    from linnet.solvers.problem import Function, LinearProblem, Problem
+    from linnet.solvers.report import Pass, Watch
+    from linnet.solvers.schedules import Constant, Cosine, Exponential, Inverse, InverseRoot, Product, Step, WarmUp
+    from linnet.solvers.whole import LBFGS, Newton, ProximalGradient
+
+_HOME = {
+    "curves": ("Curves",),
+    "descent": ("OPTIMISERS", "EarlyStopping", "Found", "optimise"),
+    "finder": ("Sweep", "find_rate"),
+    "online": ("SGD",),
+    "optimisers": ("Adadelta", "Adagrad", "Adam", "Chain", "Clip", "GradientDescent", "Momentum", "Optimiser"),
+    "problem": ("Function", "LinearProblem", "Problem"),
+    "report": ("Pass", "Watch"),
+    "schedules": ("Constant", "Cosine", "Exponential", "Inverse", "InverseRoot", "Product", "Step", "WarmUp"),
+    "whole": ("LBFGS", "Newton", "ProximalGradient"),
+}
+
+__all__ = [
+    "LBFGS", "OPTIMISERS", "SGD", "Adadelta", "Adagrad", "Adam", "Chain", "Clip", "Constant", "Cosine", "Curves", "EarlyStopping",
+    "Exponential", "Found", "Function", "GradientDescent", "Inverse", "InverseRoot", "LinearProblem", "Momentum",
+    "Newton", "Optimiser", "Pass", "Problem", "Product", "ProximalGradient", "Step", "Sweep", "WarmUp", "Watch",
+    "find_rate", "optimise",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    for module, names in _HOME.items():
+        if name in names:
+            return getattr(importlib.import_module(f"linnet.solvers.{module}"), name)
+    raise AttributeError(f"module 'linnet.solvers' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

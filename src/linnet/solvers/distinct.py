@@ -19,7 +19,7 @@ import numpy.typing as npt
 from linnet._kernels import sparse
 from linnet.solvers.matrix import Matrix
 
-__all__ = ["Distinct", "distinct"]
+__all__ = ["Distinct", "as_given", "distinct"]
 
 
 @dataclass(frozen=True)
@@ -54,3 +54,15 @@ def distinct(X: Matrix, y: npt.NDArray[np.int32], weight: npt.NDArray[np.float64
     ones = np.ones(len(order)) if weight is None else weight[order]
     total = np.add.reduceat(ones, first) if len(first) else ones
     return Distinct(order[first].astype(np.int32), total, place)
+
+
+def as_given(n_rows: int, weight: npt.NDArray[np.float64] | None = None) -> Distinct:
+    """Return all rows with a weight above zero in the order they came in, each for itself.
+
+    >>> as_given(3, np.array([1.0, 0.0, 2.0])).rows.tolist()
+    [0, 2]
+    """
+    rows = np.arange(n_rows, dtype=np.int32) if weight is None else np.flatnonzero(weight > 0.0).astype(np.int32)
+    place = np.full(n_rows, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    return Distinct(rows, np.ones(len(rows)) if weight is None else weight[rows], place)

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet.solvers.numerics import log_sigmoid, logsumexp, sigmoid, softmax
 
-__all__ = ["Curvature", "Logistic", "Loss", "Softmax", "SquaredHinge"]
+__all__ = ["Curvature", "Logistic", "Loss", "Softmax", "Squared", "SquaredHinge"]
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]
@@ -28,14 +28,21 @@ Labels = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Curvature:
-    """The second derivative by the scores: times a matrix, and its diagonal, both (n_rows, n_outputs)."""
+    """The second derivative by the scores: times a matrix, and its diagonal, both (n_rows, n_outputs).
+
+    Where the outputs of a row meet, parts are A and B with product(V) = A (V - sum_k B_k V_k); else diagonal V is all.
+    """
 
     product: Callable[[Floats], Floats]
     diagonal: Floats
+    parts: tuple[Floats, Floats] | None = None
 
 
 class Loss(Protocol):
     """What optimisers ask of a loss."""
+
+    bend: ClassVar[float]
+    """The most that its second derivative can be, for a row of weight 1: what bounds the steps of gradient descent."""
 
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the loss, summed over rows."""
@@ -53,6 +60,8 @@ class Logistic:
     >>> float(Logistic().value(np.zeros((1, 1)), np.array([1], np.int32), np.ones(1)))
     0.6931471805599453
     """
+
+    bend: ClassVar[float] = 0.25
 
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the cross-entropy."""
@@ -76,6 +85,8 @@ class Softmax:
     1.3862943611198906
     """
 
+    bend: ClassVar[float] = 0.5
+
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the cross-entropy."""
         return float(np.sum(c * (logsumexp(S) - S[np.arange(len(y)), y])))
@@ -88,10 +99,10 @@ class Softmax:
 
     def curvature(self, S: Floats, y: Labels, c: Floats) -> Curvature:
         """Return c (diag(p) - p p^T), row by row."""
-        P = softmax(S)
+        P: Floats = np.asarray(softmax(S), dtype=np.float64)
         weighted: Floats = c[:, None] * P
         diagonal: Floats = weighted * (1.0 - P)
-        return Curvature(lambda V: weighted * (V - (P * V).sum(axis=1, keepdims=True)), diagonal)
+        return Curvature(lambda V: weighted * (V - (P * V).sum(axis=1, keepdims=True)), diagonal, (weighted, P))
 
 
 class SquaredHinge:
@@ -102,6 +113,8 @@ class SquaredHinge:
     >>> float(SquaredHinge().value(np.array([[0.5]]), np.array([1], np.int32), np.ones(1)))
     0.25
     """
+
+    bend: ClassVar[float] = 2.0
 
     def _slack(self, S: Floats, y: Labels) -> tuple[Floats, Floats]:
         positive = (y == 1)[:, None] if S.shape[1] == 1 else y[:, None] == np.arange(S.shape[1])
@@ -122,4 +135,31 @@ class SquaredHinge:
         """Return 2 c where the slack is above zero."""
         _, slack = self._slack(S, y)
         h: Floats = np.where(slack > 0.0, 2.0 * c[:, None], 0.0)
+        return Curvature(lambda V: h * V, h)
+
+
+class Squared:
+    """Least squares on targets of +-1, one score an output, one-vs-rest: l = 1/2 sum_k (s_k - t_k)^2.
+
+    >>> float(Squared().value(np.array([[0.5]]), np.array([1], np.int32), np.ones(1)))
+    0.125
+    """
+
+    bend: ClassVar[float] = 1.0
+
+    def _error(self, S: Floats, y: Labels) -> Floats:
+        positive = (y == 1)[:, None] if S.shape[1] == 1 else y[:, None] == np.arange(S.shape[1])
+        return np.asarray(S - np.where(positive, 1.0, -1.0))
+
+    def value(self, S: Floats, y: Labels, c: Floats) -> float:
+        """Return half the sum of squared errors."""
+        return 0.5 * float(np.sum(c[:, None] * np.square(self._error(S, y))))
+
+    def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
+        """Return c (s - t)."""
+        return np.asarray(c[:, None] * self._error(S, y))
+
+    def curvature(self, S: Floats, y: Labels, c: Floats) -> Curvature:
+        """Return c."""
+        h: Floats = np.repeat(c[:, None], S.shape[1], axis=1)
         return Curvature(lambda V: h * V, h)

@@ -57,10 +57,12 @@ def minimise(
     *,
     tol: float = 1e-6,
     max_steps: int = 100,
+    scale: float | None = None,
     on_step: Callable[[int, float, float, Floats], None] | None = None,
 ) -> Minimum:
     """Minimise from w; on_step is called after each step with its number, the value, |g| / |g_0| and the point.
 
+    scale is |g_0|; without, it is that of w, the first point: give it where w is a good start already.
     KeyboardInterrupt ends the search and keeps the point so far.
 
     >>> def parabola(w):
@@ -72,9 +74,10 @@ def minimise(
     """
     here = problem(w)
     g = here.gradient()
-    first = size = sqrt(inner(g, g))
+    size = sqrt(inner(g, g))
+    first = size if scale is None else scale
     steps = products = 0
-    stuck = first == 0.0
+    stuck = size == 0.0
     try:
         while steps < max_steps and size > tol * first and not stuck:
             product, preconditioner = here.curvature()

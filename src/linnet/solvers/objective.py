@@ -2,14 +2,16 @@
 
     f(W, b) = 1/2 |W|^2 + sum_i c_i l(W^T x_i + b, y_i)         the intercept b is not penalised
 
-The gradient needs X^T R: X is transposed once, so that both products run over rows of something, in threads, and each
-number is summed in one order whatever the number of threads.
+One output: products with the curvature read each row once, look up and add. More outputs need X^T R: X is transposed
+once, when the first product is asked for, so that both products run over rows of something, in threads, and each number
+is summed in one order whatever the number of threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +48,16 @@ class Objective:
         self.X, self.y, self.c, self.loss = X, y, c, loss
         self.n_outputs, self.fit_intercept = n_outputs, fit_intercept
         self.pool, self.threads = pool, threads
-        self.XT = transposed(X)
-        self.squares = np.square(self.XT.values)
+
+    @cached_property
+    def XT(self) -> Matrix:  # noqa: N802 - X, transposed
+        """The columns as rows."""
+        return transposed(self.X)
+
+    @cached_property
+    def squares(self) -> npt.NDArray[np.floating]:
+        """The squared values of the columns."""
+        return np.asarray(np.square(self.XT.values))
 
     @property
     def size(self) -> int:
@@ -74,12 +84,36 @@ class Objective:
         W, b = self.unpack(w)
         return self._rows(self.X, self.X.values, W) + b
 
-    def _transposed(self, R: Floats, values: npt.NDArray[np.floating]) -> Floats:
+    def _transposed(self, R: Floats, *, squared: bool = False) -> Floats:
         """Return X^T R and, below it, the column sums of R: the part of the intercept."""
-        parts = [self._rows(self.XT, values, R).ravel()]
+        parts = [self._rows(self.XT, self.squares if squared else self.XT.values, R).ravel()]
+        return self._with_sums(parts, R)
+
+    def _spread(self, R: Floats) -> Floats:
+        """The same without a transposed matrix: for a point or two, cheaper than to make one."""
+        return self._with_sums([self.X.transposed_dot(R).ravel()], R)
+
+    def _with_sums(self, parts: list[Floats], R: Floats) -> Floats:
         if self.fit_intercept:
             parts.append(R.sum(axis=0))
         return np.concatenate(parts)
+
+    def _curved(self, h: Floats, d: Floats) -> Floats:
+        """Return X^T (h * (X d)) for one output: each row is read once, and needs no transposed matrix."""
+        X, out = self.X, np.zeros(self.size)
+        shift = float(d[-1]) if self.fit_intercept else 0.0
+        total = sparse.curved_dot(X.indptr, X.indices, X.values, h, d[: X.n_features], shift, out[: X.n_features])
+        if self.fit_intercept:
+            out[-1] = total
+        return out
+
+    def _squares(self, h: Floats) -> Floats:
+        """Return the diagonal of X^T diag(h) X for one output."""
+        X, out = self.X, np.zeros(self.size)
+        sparse.squared_columns(X.indptr, X.indices, X.values, h, out[: X.n_features])
+        if self.fit_intercept:
+            out[-1] = float(np.sum(h))
+        return out
 
     def __call__(self, w: Floats) -> Local:
         S = self.scores(w)
@@ -87,19 +121,24 @@ class Objective:
         value = 0.5 * inner(W, W) + self.loss.value(S, self.y, self.c)
 
         def gradient() -> Floats:
-            g = self._transposed(self.loss.gradient(S, self.y, self.c), self.XT.values)
+            R = self.loss.gradient(S, self.y, self.c)
+            g = self._transposed(R) if "XT" in vars(self) else self._spread(R)
             g[: len(W)] += W
             return g
 
         def curvature() -> tuple[Callable[[Floats], Floats], Floats]:
             of_scores = self.loss.curvature(S, self.y, self.c)
+            h = np.ascontiguousarray(of_scores.diagonal[:, 0])
 
             def product(d: Floats) -> Floats:
-                out = self._transposed(of_scores.product(self.scores(d)), self.XT.values)
+                one = self.n_outputs == 1
+                out = self._curved(h, d) if one else self._transposed(of_scores.product(self.scores(d)))
                 out[: len(W)] += d[: len(W)]
                 return out
 
-            preconditioner = self._transposed(of_scores.diagonal, self.squares)
+            preconditioner = (
+                self._squares(h) if self.n_outputs == 1 else self._transposed(of_scores.diagonal, squared=True)
+            )
             preconditioner[: len(W)] += 1.0
             preconditioner *= DIAGONAL_SHARE
             preconditioner += 1.0 - DIAGONAL_SHARE

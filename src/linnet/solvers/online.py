@@ -5,7 +5,8 @@ Update    theta <- (1 - rate decay) theta + rate w_i (f(x_i, y_i) - sum_y' a_y' 
 Answer    the mean of theta over all steps (Polyak, Ruppert), which forgives a rate that is too large; or the last theta
 
 The kernel walks over the rows it is given. This file draws their order (by seed, a new one each pass), sets the rates,
-adds up the average, stops and reports. Rows are the distinct ones, so the order of the data does not matter.
+adds up the average, stops and reports. Rows are the distinct ones, so the order of the data does not matter. In a batch
+all rows are scored with the weights at its start, and their steps are then added.
 
 Reference: Bottou, Stochastic Gradient Descent Tricks, 2012; Daume, A Course in Machine Learning, section 4.6.
 """
@@ -140,12 +141,16 @@ class _Walk:
 
 @dataclass(frozen=True)
 class Run:
-    """What the steps came to: W, (n_features, n_classes), b, the passes made, and whether the last changed nothing."""
+    """What the steps came to: W, (n_features, n_classes), b, the passes made, and why they ended.
+
+    settled: the last pass changed nothing. interrupted: by Ctrl-C.
+    """
 
     W: Floats
     b: Floats
     passes: int
     settled: bool
+    interrupted: bool = False
 
 
 def descend(
@@ -161,13 +166,18 @@ def descend(
     bias_scale: float = 1.0,
     max_passes: int = 20,
     seed: int = 0,
-    on_pass: Callable[[Pass, Callable[[], tuple[Floats, Floats]]], None] | None = None,
+    start: tuple[Floats, Floats] | None = None,
+    batch: int = 1,
+    shuffle: bool = True,
+    on_pass: Callable[[Pass, Callable[[], tuple[Floats, Floats]]], bool | None] | None = None,
 ) -> Run:
     """Walk over the rows max_passes times, or until a pass changes nothing (which decay never allows).
 
     The weights of the rows are divided by their mean. cost[right, answer] is what the hinge adds to the score of a
-    wrong answer. bias_scale is the constant whose weight the intercept is; 0 fits none. on_pass gets the weighted sum
-    of the losses as rows were met. KeyboardInterrupt ends the steps and keeps the weights so far.
+    wrong answer. bias_scale is the constant whose weight the intercept is; 0 fits none. start is the first W,
+    (n_features, n_classes), and b; zero if not given. batch is how many rows are scored before they take their steps.
+    Without shuffle rows come in the order of ``of``. on_pass gets the weighted sum of the losses as rows were met, and
+    ends the steps by returning True. KeyboardInterrupt ends them too; the weights so far are kept.
     """
     X = X.explicit()
     n = len(of.rows)
@@ -179,19 +189,20 @@ def descend(
         raise LinnetError(f"rate * decay must be below 1, got {rate:g} * {decay:g}; give a smaller rate")
     kind = X.values.dtype
     A = np.zeros((X.n_features if sgd.average else 0, n_classes), dtype=kind)
-    walk = _Walk(np.zeros((X.n_features, n_classes), dtype=kind), np.zeros(n_classes), A, np.zeros(n_classes))
+    W, b = (np.zeros((X.n_features, n_classes)), np.zeros(n_classes)) if start is None else start
+    walk = _Walk(np.array(W, dtype=kind, order="C"), np.array(b, dtype=np.float64), A, np.zeros(n_classes))
     cost = np.zeros((n_classes, n_classes)) if cost is None else np.ascontiguousarray(cost, dtype=np.float64)
-    scratch = np.empty(n_classes)
+    scratch = np.empty(min(batch, n) * n_classes)
     rng = np.random.Generator(np.random.PCG64(seed))
-    passes, settled = 0, False
+    passes, settled, interrupted = 0, False, False
     try:
         for number in range(1, max_passes + 1):
-            order = rng.permutation(of.rows)
+            order = rng.permutation(of.rows) if shuffle else of.rows
             rates = rate * sgd.schedule((number - 1) + np.arange(n) / n)
             changed, total = 0, 0.0
-            for a, b in _sections(rates * decay, walk):
+            for first, last in _sections(rates * decay, walk, batch):
                 changed += online.online_pass(
-                    X.indptr, X.indices, X.values, y, order[a:b], rates[a:b], weight, LOSSES[loss], cost, decay,
+                    X.indptr, X.indices, X.values, y, order[first:last], rates[first:last], weight, LOSSES[loss], cost, decay,
                     bias_scale * bias_scale, walk.V, walk.b, walk.A, walk.A_b, walk.state, scratch,
                 )  # fmt: skip
                 total += float(walk.state[3])
@@ -199,14 +210,12 @@ def descend(
                     walk.flush()
             passes = number
             settled = changed == 0 and decay == 0.0
-            if on_pass is not None:
-                on_pass(Pass(number, total * mean, changed / n, changed), walk.weights)
-            if settled:
+            enough = on_pass is not None and on_pass(Pass(number, total * mean, changed / n, changed), walk.weights)
+            if settled or enough:
                 break
     except KeyboardInterrupt:
-        pass
-    W, b_out = walk.weights()
-    return Run(W, b_out, passes, settled)
+        interrupted = True
+    return Run(*walk.weights(), passes, settled, interrupted)
 
 
 def _first_rate(X: Matrix, of: Distinct, bias_scale: float, decay: float) -> float:
@@ -219,11 +228,12 @@ def _first_rate(X: Matrix, of: Distinct, bias_scale: float, decay: float) -> flo
     return min(rate, 0.5 / decay) if decay > 0.0 else rate
 
 
-def _sections(shrink: Floats, walk: _Walk) -> list[tuple[int, int]]:
-    """Cut a pass where the scale would fall too low for the average to keep its digits."""
+def _sections(shrink: Floats, walk: _Walk, batch: int) -> list[tuple[int, int]]:
+    """Cut a pass, between batches, where the scale would fall too low for the average to keep its digits."""
     if not shrink.any():
         return [(0, len(shrink))]
     most = np.log(1e2 if walk.V.dtype == np.float32 and walk.averaging else 1e8)
     fall = np.cumsum(-np.log1p(-shrink)) // most
-    cuts = [0, *(np.flatnonzero(np.diff(fall)) + 1).tolist(), len(shrink)]
+    inside = np.unique((np.flatnonzero(np.diff(fall)) + 1) // batch * batch)
+    cuts = [0, *inside[inside > 0].tolist(), len(shrink)]
     return list(pairwise(cuts))

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 __all__ = ["ConvergenceWarning", "OnPass", "Pass", "Watch", "Weights", "warn_unfinished"]
 
-Weights: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[np.float64]]
-"""W, (n_features, n_outputs), and b, (n_outputs,)."""
+Weights: TypeAlias = tuple[npt.NDArray[Any], Any]
+"""W, (n_features, n_outputs), and b, (n_outputs,); a net has embeddings and a Head in their place."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Pass:
     score: float | None = None
 
 
-OnPass: TypeAlias = Callable[[Pass, Callable[[], Any]], None]
+OnPass: TypeAlias = Callable[[Pass, Callable[[], Any]], Any]
 """Called after each pass with the report and a function that gives the weights so far."""
 
 

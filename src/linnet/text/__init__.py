@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from linnet.text.tokens import CASES, TOKENS, Token, tokenize
+from linnet.text.tokens import CASES, TOKENS, Token, tokenize, words_of
 
-__all__ = ["CASES", "TOKENS", "Token", "tokenize"]
+__all__ = ["CASES", "TOKENS", "Token", "tokenize", "words_of"]

@@ -16,6 +16,8 @@ default: two or more letters, digits or underscores, everything else dropped. ``
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +26,7 @@ import numpy.typing as npt
 from linnet._kernels import featurize
 from linnet.errors import DataError, nearest
 
-__all__ = ["CASES", "IN_CONTEXT", "TOKENS", "Token", "tokenize"]
+__all__ = ["CASES", "IN_CONTEXT", "TOKENS", "Token", "tokenize", "words_of"]
 
 TOKENS = {"words": 0, "pattern": 1, "whitespace": 2}
 CASES = {"keep": 0, "fold": 1, "lower": 2}
@@ -65,6 +67,27 @@ def tokenize(text: str, tokens: str = "words", case: str = "fold") -> list[Token
         found = _cut(lowered, tokens, case)
         return [Token(t.text, int(origin[t.start]), int(origin[t.end - 1]) + 1) for t in found]
     return _cut(text, tokens, case)
+
+
+def words_of(texts: Iterable[str], tokens: str = "words", case: str = "fold") -> Iterator[list[str]]:
+    """Yield the tokens of each text without their places, which is quicker than ``tokenize`` for many texts.
+
+    >>> list(words_of(["It ROCKS!", ""]))
+    [['it', 'rocks', '!'], []]
+    """
+    room = 0
+    for text in texts:
+        if case == "lower" and any(c in text for c in IN_CONTEXT):
+            text = text.lower()
+        data = np.frombuffer(_SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
+        if len(data) + 2 > room:
+            room = max(2 * room, len(data) + 2)
+            hashes, places = np.empty(room, np.uint64), np.empty((3, room), dtype=np.int32)
+            codes, chars = np.empty(2 * room, dtype=np.uint32), np.empty((2, 2 * room), np.int32)
+        number = featurize.cut_one(data, TOKENS[tokens], CASES[case], hashes, places, codes, chars)
+        first = places[2, : number + 1].tolist()
+        folded = codes[: first[number]].astype("<u4", copy=False).tobytes().decode("utf-32-le")
+        yield [folded[a:b] for a, b in pairwise(first)]
 
 
 def _cut(text: str, tokens: str, case: str) -> list[Token]:

@@ -1,0 +1,265 @@
+"""Embeddings, one hidden layer, scores: the gradient of a mini-batch of sparse rows, the steps, and the dense layers.
+
+Problem   min over E, A, a, B, c of  sum_i s_i loss(t_i, z_i),   e = sum_j x_ij E_j,  h = max(0, e A + a),  z = h B + c
+          (without a hidden layer h = e). The loss is the cross-entropy of softmax(z), or of sigmoid(z) with one output,
+          against t = (1 - smoothing) one-hot + smoothing / classes.
+Dropout   h is multiplied by a row of the mask, which holds 0 or 1 / share kept: its mean is 1
+Backward  dz = s_i (p - t);  dB = h' dz;  dh = mask * (dz B') where h > 0;  dA = e' dh;  de = dh A';  dE_j = x_ij de
+Sparse    only the embeddings of the features of a batch have a gradient: they are collected in the first rows of a
+          table, place[j] saying where, and only those rows of E take a step
+Step      "adagrad" divides by the root of the squares seen so far: one sum a number in the dense layers, one sum a
+          feature (the mean over its embedding) in E. "sgd" takes plain steps.
+Layout    theta = A, a, B, c one after another, matrices by rows: A (dim, hidden), B (hidden or dim, n_outputs)
+Cost      two passes over entries times dim, and three products with each dense layer a row
+Papers    Duchi, Hazan, Singer: Adaptive Subgradient Methods, 2011; Joulin et al.: Bag of Tricks for Efficient Text
+          Classification, 2016; the lecture notes 004, "one hidden layer feedforward network".
+"""
+from libc.math cimport exp, log1p, log, sqrt
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
+from linnet._kernels.text cimport ln_prefetch
+
+cdef fused real:
+    float
+    double
+
+cdef enum:
+    LINE = 64  # bytes of a cache line
+
+cdef enum:
+    STEP_SGD = 0
+    STEP_ADAGRAD = 1
+
+cdef struct Shape:
+    int64_t dim, hidden, outputs
+
+
+cdef inline double inner(const double* x, const double* y, int64_t n) noexcept nogil:
+    """x . y by four running sums: always in the same order."""
+    cdef double p = 0.0, q = 0.0, r = 0.0, s = 0.0
+    cdef int64_t k = 0
+    while k + 3 < n:
+        p += x[k] * y[k]
+        q += x[k + 1] * y[k + 1]
+        r += x[k + 2] * y[k + 2]
+        s += x[k + 3] * y[k + 3]
+        k += 4
+    while k < n:
+        p += x[k] * y[k]
+        k += 1
+    return (p + q) + (r + s)
+
+
+cdef inline void add(double* out, const double* x, double factor, int64_t n) noexcept nogil:
+    """out += factor x."""
+    cdef int64_t k
+    for k in range(n):
+        out[k] += factor * x[k]
+
+
+cdef inline void affine(const double* x, const double* A, int64_t n, int64_t m, double* out) noexcept nogil:
+    """out = x A + a, with a behind A."""
+    cdef int64_t k
+    for k in range(m):
+        out[k] = A[n * m + k]
+    for k in range(n):
+        if x[k] != 0.0:
+            add(out, A + k * m, x[k], m)
+
+
+cdef inline double cross_entropy(double* z, int64_t n, int32_t right, double smoothing) noexcept nogil:
+    """Replace scores by p - t, the derivative of the loss; returns the loss."""
+    cdef double top, total = 0.0, loss, t, even
+    cdef int64_t k
+    if n == 1:
+        t = (1.0 - smoothing) * right + 0.5 * smoothing
+        total = exp(-z[0]) if z[0] > 0.0 else exp(z[0])  # at most 1
+        loss = (z[0] if z[0] > 0.0 else 0.0) + log1p(total) - t * z[0]
+        z[0] = (1.0 / (1.0 + total) if z[0] > 0.0 else total / (1.0 + total)) - t
+        return loss
+    top = z[0]
+    for k in range(1, n):
+        if z[k] > top:
+            top = z[k]
+    even = 0.0
+    for k in range(n):
+        z[k] -= top
+        even += z[k]
+        total += exp(z[k])
+    loss = log(total) - (1.0 - smoothing) * z[right] - smoothing * even / n
+    for k in range(n):
+        z[k] = exp(z[k]) / total - smoothing / n
+    z[right] -= 1.0 - smoothing
+    return loss
+
+
+cdef int64_t collect(const int64_t* indptr, const int32_t* indices, const real* values, const int32_t* y,
+                     const double* weight, const int32_t* rows, int64_t n_rows, double smoothing, Shape shape,
+                     const real* E, const double* theta, const double* mask, int32_t* place, int32_t* touched,
+                     double* dE, double* dtheta, double* scratch, double* loss) noexcept nogil:
+    """Add the gradient of some rows to dE and dtheta; returns how many features they have."""
+    cdef int64_t dim = shape.dim, hidden = shape.hidden, outputs = shape.outputs, width, i, k, c, t, found = 0
+    cdef int64_t ahead, ahead_end, line = LINE // <int64_t>sizeof(real)
+    cdef const double* B = theta
+    cdef double* dB = dtheta
+    cdef double* e = scratch
+    cdef double* h = scratch
+    cdef double* z
+    cdef double* dh
+    cdef double* de
+    cdef const real* row
+    cdef double v
+    width = dim
+    if hidden > 0:
+        width = hidden
+        h = scratch + dim
+        B = theta + dim * hidden + hidden
+        dB = dtheta + dim * hidden + hidden
+    z = scratch + dim + hidden
+    de = z + outputs
+    dh = de + dim if hidden > 0 else de
+    for t in range(n_rows):
+        i = rows[t]
+        ahead = ahead_end = 0
+        if t + 1 < n_rows:
+            ahead = indptr[rows[t + 1]]
+            ahead_end = indptr[rows[t + 1] + 1]
+        memset(e, 0, <size_t>dim * sizeof(double))
+        for k in range(indptr[i], indptr[i + 1]):
+            if ahead < ahead_end:   # the embeddings of the next row, while this one waits for memory
+                row = E + indices[ahead] * dim
+                c = 0
+                while c < dim:
+                    ln_prefetch(row + c)
+                    c += line
+                ahead += 1
+            row = E + indices[k] * dim
+            v = values[k]
+            for c in range(dim):
+                e[c] += v * row[c]
+        if hidden > 0:
+            affine(e, theta, dim, hidden, h)
+            for c in range(hidden):
+                if h[c] < 0.0:
+                    h[c] = 0.0
+        if mask != NULL:
+            for c in range(width):
+                h[c] *= mask[t * width + c]
+        affine(h, B, width, outputs, z)
+        loss[0] += weight[i] * cross_entropy(z, outputs, y[i], smoothing)
+        for c in range(outputs):
+            z[c] *= weight[i]
+            dB[width * outputs + c] += z[c]
+        for c in range(width):
+            if h[c] != 0.0:
+                add(dB + c * outputs, z, h[c], outputs)
+            dh[c] = inner(B + c * outputs, z, outputs)
+            if mask != NULL:
+                dh[c] *= mask[t * width + c]
+            if hidden > 0 and h[c] <= 0.0:
+                dh[c] = 0.0
+        if hidden > 0:
+            add(dtheta + dim * hidden, dh, 1.0, hidden)
+            for c in range(dim):
+                add(dtheta + c * hidden, dh, e[c], hidden)
+                de[c] = inner(theta + c * hidden, dh, hidden)
+        for k in range(indptr[i], indptr[i + 1]):
+            if place[indices[k]] < 0:
+                place[indices[k]] = <int32_t>found
+                touched[found] = indices[k]
+                found += 1
+            add(dE + place[indices[k]] * dim, de, values[k], dim)
+    return found
+
+
+def gradient(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] y,
+             const double[::1] weight, const int32_t[::1] rows, double smoothing, int64_t hidden, const real[:, ::1] E,
+             const double[::1] theta, const double[:, ::1] mask, int32_t[::1] place, int32_t[::1] touched,
+             double[:, ::1] dE, double[::1] dtheta, double[::1] scratch, double[::1] loss) -> int:
+    """Add the gradient of the rows to dE, a row a feature in the order of touched, and dtheta; returns the features.
+
+    mask is empty without dropout, else (len(rows), hidden or dim). place, (n_features,), must hold -1, and holds the
+    rows of dE afterwards. scratch is 2 dim + 2 hidden + n_outputs long. loss[0] grows by the loss.
+    """
+    cdef Shape shape
+    cdef int64_t width
+    shape.dim = E.shape[1]
+    shape.hidden = hidden
+    width = hidden if hidden > 0 else shape.dim
+    shape.outputs = (theta.shape[0] - (shape.dim * hidden + hidden if hidden > 0 else 0)) // (width + 1)
+    if rows.shape[0] == 0:
+        return 0
+    return collect(&indptr[0], &indices[0] if indices.shape[0] else NULL, &values[0] if values.shape[0] else NULL,
+                   &y[0], &weight[0], &rows[0], rows.shape[0], smoothing, shape, &E[0, 0], &theta[0],
+                   &mask[0, 0] if mask.shape[0] else NULL, &place[0], &touched[0], &dE[0, 0], &dtheta[0], &scratch[0],
+                   &loss[0])
+
+
+def descend(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] y,
+            const double[::1] weight, const int32_t[::1] order, int64_t batch, double smoothing, int64_t hidden,
+            int step, double rate, double share, real[:, ::1] E, double[::1] theta, double[::1] squares_E,
+            double[::1] squares, const double[:, ::1] mask, int32_t[::1] place, int32_t[::1] touched,
+            double[:, ::1] dE, double[::1] dtheta, double[::1] scratch, double[::1] loss):
+    """Take a step a batch of the rows in order; the gradient is that of the sum of the losses times share.
+
+    place holds -1, dE and dtheta zeros, before and after. dE and touched have room for the features of any batch.
+    """
+    cdef Shape shape
+    cdef int64_t first, size, found, t, c, j, width, n = order.shape[0]
+    cdef double g, total, scale
+    cdef real* row
+    cdef double* d
+    shape.dim = E.shape[1]
+    shape.hidden = hidden
+    width = hidden if hidden > 0 else shape.dim
+    shape.outputs = (theta.shape[0] - (shape.dim * hidden + hidden if hidden > 0 else 0)) // (width + 1)
+    cdef const int32_t* columns = &indices[0] if indices.shape[0] else NULL
+    cdef const real* entries = &values[0] if values.shape[0] else NULL
+    with nogil:
+        first = 0
+        while first < n:
+            size = batch if first + batch <= n else n - first
+            found = collect(&indptr[0], columns, entries, &y[0], &weight[0], &order[first], size, smoothing, shape,
+                            &E[0, 0], &theta[0], &mask[first, 0] if mask.shape[0] else NULL, &place[0], &touched[0],
+                            &dE[0, 0], &dtheta[0], &scratch[0], &loss[0])
+            for t in range(found):
+                j = touched[t]
+                place[j] = -1
+                row = &E[j, 0]
+                d = &dE[t, 0]
+                scale = rate * share
+                if step == STEP_ADAGRAD:
+                    total = 0.0
+                    for c in range(shape.dim):
+                        total += d[c] * d[c]
+                    squares_E[j] += total * share * share / shape.dim
+                    scale = scale / sqrt(squares_E[j]) if squares_E[j] > 0.0 else 0.0
+                for c in range(shape.dim):
+                    row[c] -= <real>(scale * d[c])
+                    d[c] = 0.0
+            for c in range(theta.shape[0]):
+                g = dtheta[c] * share
+                dtheta[c] = 0.0
+                if step == STEP_ADAGRAD:
+                    squares[c] += g * g
+                    g = g / sqrt(squares[c]) if squares[c] > 0.0 else 0.0
+                theta[c] -= rate * g
+            first += size
+
+
+def layer(const double[:, ::1] X, const double[:, ::1] A, const double[::1] a, bint relu, double[:, ::1] out):
+    """Write X A + a, row by row in the same order whatever the rows beside it; with relu, nothing below zero."""
+    cdef int64_t i, k, c, n = A.shape[0], m = A.shape[1]
+    cdef double* o
+    with nogil:
+        for i in range(X.shape[0]):
+            o = &out[i, 0]
+            for c in range(m):
+                o[c] = a[c]
+            for k in range(n):
+                if X[i, k] != 0.0:
+                    add(o, &A[k, 0], X[i, k], m)
+            if relu:
+                for c in range(m):
+                    if o[c] < 0.0:
+                        o[c] = 0.0

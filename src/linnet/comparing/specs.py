@@ -1,0 +1,157 @@
+"""What to compare, as a person writes it: ``svm,nb``, ``svm:features=words:1,C=1,logistic:C=0.1/1/10``.
+
+A model is a name, with settings behind a colon: ``name:setting=value,setting=value``. Commas part models and settings
+alike; what reads ``setting=value`` belongs to the model before it. A setting is one of TextClassifier's (features, tf,
+ratio, min_df ...) or one of the model's own (C, alpha ...). Values parted by a slash are tried, and the best is chosen
+inside each training part. true, false and none are themselves; what is no number is text.
+
+>>> [spec.name for spec in parse("svm:features=words:1,C=1,nb")]
+['svm:features=words:1,C=1', 'nb']
+>>> parse("svm:features=words:1,C=0.1/1")[0].make()
+TextClassifier('svm', features='words:1', params={'C': [0.1, 1]})
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from linnet.classifier import TextClassifier
+from linnet.errors import LinnetError, nearest
+
+__all__ = ["Spec", "as_specs", "parse"]
+
+_SETTING = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)$", re.DOTALL)
+_KEPT = ("model", "params", "seed", "threads")  # not settings of one model in a comparison
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One model to compare: what it is called, and the settings of its TextClassifier."""
+
+    name: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def make(self) -> TextClassifier:
+        """Return the classifier, not fitted."""
+        return TextClassifier(**self.settings)
+
+
+def parse(text: str) -> list[Spec]:
+    """Read models as written on the command line."""
+    from linnet.models import MODELS
+
+    groups: list[list[str]] = []
+    for piece in text.split(","):
+        if groups and _SETTING.match(piece):
+            groups[-1].append(piece)
+        else:
+            groups.append([piece])
+    out = []
+    for first, *more in groups:
+        name, colon, own = first.strip().partition(":")
+        if name not in MODELS:
+            raise LinnetError(
+                nearest("model", name, MODELS) if name else f"a model is missing in '{text}'; write for example svm,nb"
+            )
+        pairs = [_setting(piece, name) for piece in ([own, *more] if colon else more)]
+        wrong = "" if colon or not more else f"write the settings of {name} behind a colon: {name}:{','.join(more)}"
+        if wrong:
+            raise LinnetError(wrong)
+        out.append(Spec(",".join([first.strip(), *(piece.strip() for piece in more)]), _classifier(name, pairs)))
+    return out
+
+
+def _setting(text: str, model: str) -> tuple[str, Any]:
+    match = _SETTING.match(text)
+    if not match:
+        raise LinnetError(f"cannot read the setting '{text}' of {model}; write for example {model}:features=words:1-2")
+    name, value = match.groups()
+    if name in ("features", "class_weight"):  # their own notation
+        return name, value.strip()
+    values = [_value(v.strip()) for v in value.split("/")]
+    return name, values if len(values) > 1 else values[0]
+
+
+def _value(text: str) -> Any:
+    """Read a number, a word or a text.
+
+    >>> _value("3"), _value("0.5"), _value("true"), _value("sgd")
+    (3, 0.5, True, 'sgd')
+    """
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _classifier(model: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    known = [name for name in inspect.signature(TextClassifier).parameters if name not in _KEPT]
+    settings: dict[str, Any] = {"model": model}
+    params: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in settings or name in params:
+            raise LinnetError(f"the setting {name} of {model} is given twice; leave one out")
+        (settings if name in known else params)[name] = value
+    return {**settings, "params": params} if params else settings
+
+
+def as_specs(models: Any, **shared: Any) -> list[Spec]:
+    """Accept text, names, TextClassifier objects, model objects, a mapping of names to any of these, or None for all.
+
+    shared are settings for every model that does not set them itself (features), and for all (seed, threads).
+    Settings that do not exist are refused here, before any work is done.
+    """
+    from linnet.models import MODELS
+
+    if models is None:
+        models = list(MODELS)
+    if isinstance(models, Mapping):
+        found = [replace(_one(value), name=str(name)) for name, value in models.items()]
+    elif isinstance(models, str):
+        found = parse(models)
+    else:
+        listed = models if isinstance(models, Iterable) else [models]
+        found = [spec for value in listed for spec in (parse(value) if isinstance(value, str) else [_one(value)])]
+    if not found:
+        raise LinnetError("there is no model to compare; name one or more, for example svm,nb")
+    names = [spec.name for spec in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise LinnetError(f"the model {name} is given twice; leave one out, or give a dict with a name for each")
+    always: dict[str, Any] = {name: shared.pop(name) for name in ("seed", "threads") if name in shared}
+    specs = [
+        Spec(spec.name, {**{k: v for k, v in shared.items() if v is not None}, **spec.settings, **always})
+        for spec in found
+    ]
+    for spec in specs:
+        spec.make().recipe()
+    return specs
+
+
+def _one(value: Any) -> Spec:
+    if isinstance(value, str):
+        specs = parse(value)
+        if len(specs) > 1:
+            raise LinnetError(f"one name stands for one model; got '{value}'")
+        return specs[0]
+    if isinstance(value, TextClassifier):
+        given = {name: setting for name, setting in value.get_params().items() if setting is not None}
+        name = value.model if isinstance(value.model, str) else repr(value.model)
+        shown = {k: v for k, v in given.items() if k not in _KEPT and v is not True}
+        more = {**shown, **(value.params or {})}
+        settings = ",".join(f"{k}={_shown(v)}" for k, v in more.items())
+        return Spec(f"{name}:{settings}" if settings else name, given)
+    return Spec(repr(value), {"model": value})
+
+
+def _shown(value: Any) -> str:
+    return "/".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

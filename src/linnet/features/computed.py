@@ -1,0 +1,157 @@
+"""Computed columns: numbers that Python works out from each text, beside the n-grams that the kernels count.
+
+A kernel block hashes pieces of the text; a computed block is asked for its values, k numbers a text. They stand behind
+the columns of the kernels in the same matrix, so every model learns both at once, and in the model they are k more rows
+of weights: score = (what the kernels add) + values @ weights. Weighting leaves them alone (no tf, idf, ratio or row
+norm); each is divided by its root mean square over the training rows, so that word counts and truth values are alike to
+the penalty of a model, and the weights that are kept apply to the values as they are.
+
+A new computed block is a subclass of ``Computed`` and a row of ``COMPUTED``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import DataError, LinnetError
+from linnet.features.buffers import Piece
+
+if TYPE_CHECKING:
+    from linnet.features.blocks import Block, Blocks
+
+__all__ = [
+    "COMPUTED",
+    "Computed",
+    "ComputedBlocks",
+    "add_scores",
+    "column_names",
+    "compute",
+    "kind_of",
+    "scales",
+    "split",
+]
+
+Values = npt.NDArray[np.float32]  # (n_texts, n_columns)
+
+COMPUTED = {"functions": ("linnet.features.functions", "Functions")}
+"""The computed blocks by name: where each lives, because most models need none of them."""
+
+
+class Computed:
+    """A block of named columns whose values Python computes; weight is how much it counts beside the other blocks."""
+
+    name: ClassVar[str]
+    weight: float
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        raise NotImplementedError
+
+    def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[Any]:
+        """Return the values of texts, (n_texts, n_columns); first is the number of the first one, for errors."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Refuse, before training, what could not be saved."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as plain values, for the model file."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Computed:
+        """Read back what ``to_dict`` wrote."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_text(cls, text: str) -> Computed:
+        """Read the block as written on the command line."""
+        raise NotImplementedError
+
+    def _check_weight(self) -> None:
+        if isinstance(self.weight, bool) or not isinstance(self.weight, int | float) or not 0 < self.weight < np.inf:
+            raise LinnetError(f"{self.name}: the weight of a block must be above 0, got {self.weight!r}")
+
+    def __add__(self, other: object) -> tuple[Block | Computed, ...]:
+        from linnet.features.blocks import as_blocks
+
+        return as_blocks((self, *as_blocks(other)))
+
+    def __radd__(self, other: object) -> tuple[Block | Computed, ...]:
+        from linnet.features.blocks import as_blocks
+
+        return as_blocks((*as_blocks(other), self))
+
+
+ComputedBlocks: TypeAlias = tuple[Computed, ...]
+
+
+def kind_of(name: str) -> type[Computed]:
+    """Return the class of a computed block by its name."""
+    module, attribute = COMPUTED[name]
+    found: type[Computed] = getattr(import_module(module), attribute)
+    return found
+
+
+def split(blocks: Sequence[Block | Computed]) -> tuple[Blocks, ComputedBlocks]:
+    """Part blocks into those of the kernels and the computed ones."""
+    computed = tuple(b for b in blocks if isinstance(b, Computed))
+    return tuple(b for b in blocks if not isinstance(b, Computed)), computed
+
+
+def column_names(computed: ComputedBlocks) -> list[str]:
+    """Return the names of all computed columns; two blocks must not share one."""
+    names = [name for block in computed for name in block.columns]
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise LinnetError(f"two computed features are called '{name}'; rename one")
+    return names
+
+
+def compute(computed: ComputedBlocks, pieces: list[Piece]) -> Values:
+    """Return the values of all texts, columns of the blocks side by side."""
+    n = sum(map(len, pieces))
+    names = column_names(computed)
+    out = np.empty((n, len(names)), dtype=np.float32)
+    first = 0
+    for piece in pieces:
+        texts = [piece.text(d) for d in range(len(piece))]
+        last = first + len(piece)
+        with np.errstate(over="ignore"):
+            for block, at in zip(computed, np.cumsum([0, *(len(b.columns) for b in computed)]).tolist(), strict=False):
+                out[first:last, at : at + len(block.columns)] = block.values(texts, first)
+        first = last
+    if not np.isfinite(out).all():
+        row, column = np.argwhere(~np.isfinite(out))[0].tolist()
+        raise DataError(
+            f"{names[column]} of text number {row + 1} is {out[row, column]}, or too large for 32 bits; features must be finite"
+        )
+    return out
+
+
+def scales(values: Values, computed: ComputedBlocks) -> npt.NDArray[np.float32]:
+    """Return what each column is multiplied by while learning: its block's weight over its root mean square.
+
+    >>> class Lengths(Computed):
+    ...     name, weight, columns = "lengths", 1.0, ("length",)
+    >>> scales(np.array([[6.0], [8.0], [0.0], [0.0]], np.float32), (Lengths(),)).tolist()  # 1 / sqrt((36 + 64) / 4)
+    [0.20000000298023224]
+    """
+    share = np.repeat([b.weight for b in computed], [len(b.columns) for b in computed])
+    size = np.sqrt(np.mean(np.square(values, dtype=np.float64), axis=0)) if len(values) else np.zeros(values.shape[1])
+    return np.asarray(share / np.where(size > 0, size, 1.0), dtype=np.float32)
+
+
+def add_scores(
+    out: npt.NDArray[np.float64], values: Values, weights: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float64]:
+    """Add values @ weights to scores, in place, column by column: the same digits for one text as for many."""
+    for j in range(values.shape[1]):
+        out += values[:, j : j + 1].astype(np.float64) * weights[j].astype(np.float64)
+    return out

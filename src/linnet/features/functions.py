@@ -1,0 +1,297 @@
+"""Features that a user writes: functions from the tokens of a text to a number, with weights of their own name.
+
+    def ends_in_s(tokens):
+        return any(t.endswith("s") for t in tokens)
+
+``Words(1, 1) + Functions(ends_in_s)`` adds a column ``ends_in_s`` to the words. For several labels the notes (000
+section 8) write one long vector f(x, y) with a block for each label, all zero but that of y, and one weight vector theta;
+theta . f(x, y) is then the score of y. Here theta is a table with one row a feature and one column a label, which is the
+same numbers; ``joint`` writes the long vector out.
+
+>>> def has_happy(tokens):
+...     return "happy" in tokens
+>>> Functions(word_count, has_happy).joint("Happy, happy day", "+", ["+", "-"]).tolist()
+[4.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+
+A model file keeps the import path of each function (``module:name``), never its code. Loading such a model imports the
+modules it names: open only models whose source you trust, as with any program.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import DataError, LinnetError, nearest
+from linnet.features.computed import Computed
+from linnet.text.tokens import CASES, TOKENS, words_of
+
+__all__ = ["Functions", "find", "import_path", "joint", "word_count"]
+
+Function: TypeAlias = Callable[[list[str]], float]
+_TEXT = re.compile(r"functions:([\w.,]+)((?::[a-z]+)*)(?:\*(\d*\.?\d+))?$")
+_REMEDY = "write it with def at the top of a module that can be imported"
+
+
+def word_count(tokens: list[str]) -> int:
+    """Return the number of tokens, signs included.
+
+    >>> word_count(["it", "rocks"])
+    2
+    """
+    return len(tokens)
+
+
+class Functions(Computed):
+    """A block of feature functions: each gets the list of tokens of a text and returns a number or a truth value.
+
+    Functions are given themselves or by name ("mymodule.ends_in_s"). tokens and case say how texts are cut and folded,
+    as in the other blocks. On the command line: ``functions:mymodule.ends_in_s,mymodule.word_count``.
+    """
+
+    name: ClassVar[str] = "functions"
+
+    def __init__(
+        self, *functions: Function | str, weight: float = 1.0, tokens: str = "words", case: str = "fold"
+    ) -> None:
+        if not functions:
+            raise LinnetError("Functions needs at least one function")
+        self.functions: tuple[Function, ...] = tuple(_named(f) if isinstance(f, str) else f for f in functions)
+        self.weight, self.tokens, self.case = weight, tokens, case
+        for f in self.functions:
+            if not callable(f):
+                raise LinnetError(f"Functions takes functions of a list of tokens, got {f!r:.60}")
+        if len(set(self.columns)) < len(self.columns):
+            raise LinnetError(f"two functions have the same name: {', '.join(self.columns)}; rename one")
+        if tokens not in TOKENS:
+            raise LinnetError(nearest("tokens", tokens, TOKENS))
+        if case not in CASES:
+            raise LinnetError(nearest("case", case, CASES))
+        self._check_weight()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the functions."""
+        return tuple(str(getattr(f, "__name__", f)) for f in self.functions)
+
+    def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
+        """Return what each function says of each text, (n_texts, n_functions)."""
+        out = np.empty((len(texts), len(self.functions)))
+        for row, tokens in enumerate(words_of(texts, self.tokens, self.case)):
+            for column, f in enumerate(self.functions):
+                out[row, column] = _call(f, tokens, first + row, texts[row])
+        return out
+
+    def vector(self, text: str) -> npt.NDArray[np.float64]:
+        """Return x, what the functions say of one text, (n_functions,)."""
+        x: npt.NDArray[np.float64] = self.values([text])[0]
+        return x
+
+    def joint(self, text: str, label: Any, labels: Iterable[Any], bias: bool = True) -> npt.NDArray[np.float64]:
+        """Return f(x, y) of the notes for one text; see the function ``joint``."""
+        return joint(self.vector(text), label, labels, bias)
+
+    # ---- names
+
+    def check(self) -> None:
+        """Refuse functions that no import path leads to."""
+        for f in self.functions:
+            import_path(f)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the import paths; refuses functions that another program could not find."""
+        return {
+            "block": self.name,
+            "functions": [_lasting_path(f) for f in self.functions],
+            "tokens": self.tokens,
+            "case": self.case,
+            "weight": self.weight,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Functions:
+        """Import the functions again."""
+        paths = [str(path) for path in values["functions"]]
+        return cls(
+            *map(find, paths), weight=float(values["weight"]), tokens=str(values["tokens"]), case=str(values["case"])
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> Functions:
+        """Read ``functions:module.name,module.name``, with optional ``:whitespace``, ``:keep`` and ``*weight``."""
+        match = _TEXT.match(text)
+        if not match:
+            raise LinnetError(f"cannot read '{text}'; write for example functions:mymodule.ends_in_s,mymodule.n_words")
+        settings: dict[str, Any] = {"weight": float(match[3])} if match[3] else {}
+        for extra in filter(None, match[2].split(":")):
+            if extra not in TOKENS and extra not in CASES:
+                raise LinnetError(nearest("setting", extra, [*TOKENS, *CASES]))
+            settings["tokens" if extra in TOKENS else "case"] = extra
+        return cls(*filter(None, match[1].split(",")), **settings)
+
+    def __str__(self) -> str:
+        extra = [v for v, default in ((self.tokens, "words"), (self.case, "fold")) if v != default]
+        names = ",".join(_shown(f) for f in self.functions)
+        return ":".join([self.name, names, *extra]) + (f"*{self.weight:g}" if self.weight != 1 else "")
+
+    def __repr__(self) -> str:
+        given = {"weight": (self.weight, 1.0), "tokens": (self.tokens, "words"), "case": (self.case, "fold")}
+        changed = [f"{name}={value!r}" for name, (value, default) in given.items() if value != default]
+        return f"Functions({', '.join([*self.columns, *changed])})"
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.functions, self.weight, self.tokens, self.case
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Functions) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+def _call(f: Function, tokens: list[str], number: int, text: str) -> float:
+    try:
+        value = f(list(tokens))  # a function may change its list, but not that of the next
+    except Exception as error:
+        raise DataError(
+            f"the feature function {_shown(f)} failed on text number {number + 1} ({text!r:.40}) with {type(error).__name__}: {error}; "
+            "it must return a number for every list of tokens, also for an empty one"
+        ) from error
+    if not isinstance(value, bool | int | float | np.number | np.bool_):
+        raise DataError(
+            f"the feature function {_shown(f)} returned {value!r:.40} for text number {number + 1} ({text!r:.40}); "
+            "it must return a number, or True or False"
+        )
+    return float(value)
+
+
+def joint(x: npt.ArrayLike, label: Any, labels: Iterable[Any], bias: bool = True) -> npt.NDArray[np.float64]:
+    """Return the block layout f(x, y): x in the block of the label, zeros in those of the other labels.
+
+    With bias every block ends in a feature that is always on. The dot product with theta, the weights of all blocks
+    behind one another, is the score of the label.
+
+    >>> joint([2, 1, 0], "+", ["+", "-", "0"]).astype(int).tolist()
+    [2, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+    """
+    known = list(labels)
+    if label not in known:
+        raise LinnetError(nearest("label", str(label), map(str, known)))
+    if len(set(known)) < len(known):
+        raise LinnetError(f"labels holds one twice: {known}")
+    values = np.asarray(x, dtype=np.float64)
+    if values.ndim != 1:
+        raise LinnetError(f"x must be one row of numbers, got shape {values.shape}")
+    block = np.append(values, 1.0) if bias else values
+    out = np.zeros((len(known), len(block)))
+    out[known.index(label)] = block
+    return out.ravel()
+
+
+# ---- import paths
+
+
+def _shown(f: Any) -> str:
+    return f"{getattr(f, '__module__', '?')}.{getattr(f, '__qualname__', f)}"
+
+
+def import_path(f: Any) -> str:
+    """Return ``module:name``, where a saved model will look for the function.
+
+    >>> import_path(word_count)
+    'linnet.features.functions:word_count'
+    >>> import_path(lambda tokens: 1)
+    Traceback (most recent call last):
+    linnet.errors.LinnetError: a lambda has no name that a saved model could find it by; write it with def at the top of \
+a module that can be imported
+    """
+    if not inspect.isfunction(f):
+        raise LinnetError(f"a feature must be a plain function, got {f!r:.60}; {_REMEDY}")
+    if "<lambda>" in f.__qualname__:
+        raise LinnetError(f"a lambda has no name that a saved model could find it by; {_REMEDY}")
+    if "<locals>" in f.__qualname__:
+        where = f.__qualname__.split(".<locals>")[0]
+        raise LinnetError(
+            f"the function {f.__name__} lives inside {where}, where a saved model cannot find it; {_REMEDY}"
+        )
+    _refuse_python(f.__module__, f.__qualname__)
+    return f"{f.__module__}:{f.__qualname__}"
+
+
+def _lasting_path(f: Any) -> str:
+    """Return the import path, if it leads back to this function from any program."""
+    path = import_path(f)
+    if f.__module__ == "__main__":
+        raise LinnetError(
+            f"the function {f.__name__} was written in the program that is running, where a saved model cannot find it "
+            "later; move it into a module (a file mymodule.py) and import it from there"
+        )
+    if find(path) is not f:
+        raise LinnetError(f"{path} is another function by now; import {f.__name__} afresh and train again")
+    return path
+
+
+def _refuse_python(module: str, name: str) -> None:
+    """Functions of Python itself (subprocess.call takes a list of words too) are no features, whoever names them."""
+    if module.split(".")[0] in sys.stdlib_module_names - {"__main__"}:
+        raise LinnetError(f"{module}.{name} belongs to Python itself, which is not called for features; {_REMEDY}")
+
+
+def find(path: str) -> Function:
+    """Import ``module:name``, as written in a model file.
+
+    >>> find("linnet.features.functions:word_count")(["a", "b"])
+    2
+    >>> find("reviews_features:ends_in_s")
+    Traceback (most recent call last):
+    linnet.errors.LinnetError: the feature function ends_in_s of the module reviews_features is needed, but there is no \
+module reviews_features; put its folder on the Python path (PYTHONPATH=folder) or install it
+    """
+    module, _, name = path.partition(":")
+    needed = f"the feature function {name} of the module {module} is needed"
+    if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
+        raise LinnetError(f"'{path}' is not the place of a function; it must be module:name")
+    _refuse_python(module, name)
+    try:
+        found: Any = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
+            remedy = "put its folder on the Python path (PYTHONPATH=folder) or install it"
+            raise LinnetError(f"{needed}, but there is no module {error.name}; {remedy}") from error
+        raise LinnetError(f"{needed}, but importing it fails: {error}; install what it imports") from error
+    except Exception as error:
+        raise LinnetError(
+            f"{needed}, but importing it fails: {type(error).__name__}: {error}; mend the module"
+        ) from error
+    where = getattr(found, "__file__", None) or module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise LinnetError(
+                f"{needed}, but {where} has none of that name; put it back under this name, or train the model again"
+            )
+        found = getattr(found, part)
+    if not inspect.isfunction(found) or found.__module__ != module:
+        raise LinnetError(f"{needed}, but what {where} has there is no function written in it: {found!r:.60}")
+    return found
+
+
+def _named(text: str) -> Function:
+    """Find a function written module.name; of a.b.c the longest module that is there counts."""
+    parts = text.split(".")
+    if len(parts) < 2:
+        raise LinnetError(f"'{text}' does not say in which module the function is; write mymodule.{text}")
+    if len(parts) == 2:
+        return find(f"{parts[0]}:{parts[1]}")
+    try:
+        return find(f"{'.'.join(parts[:-1])}:{parts[-1]}")
+    except LinnetError as error:
+        if isinstance(error.__cause__, ModuleNotFoundError) and parts[-2][:1].isupper():
+            return find(f"{'.'.join(parts[:-2])}:{'.'.join(parts[-2:])}")
+        raise

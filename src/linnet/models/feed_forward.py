@@ -1,0 +1,226 @@
+"""The feed-forward net: a line over features that are learned too.
+
+A line weighs every word by itself. Here each word j has an embedding E_j, a short row of numbers; a text is the sum of
+its words' embeddings (TextClassifier makes it their average, weighted by idf), a hidden layer looks at combinations of
+them, and a line on top of that gives the scores:
+
+    e = sum_j x_j E_j,    h = max(0, e A + a),    z = h B + c,    P(y | x) = softmax(z)_y
+
+Two classes have one score and the sigmoid. All of E, A, a, B, c are found by small steps down the cross-entropy,
+
+    sum_i s_i (-sum_y t_iy log P(y | x_i)) / sum_i s_i,      t_i = (1 - smoothing) one-hot(y_i) + smoothing / classes
+
+a batch of rows at a time; a step touches only the embeddings of the words in the batch. The problem is not convex: the
+answer depends on the seed. Three things hold it back from learning rows by heart: dropout sets hidden numbers to zero at
+random while training, label smoothing asks for less than certainty, and a share of the rows is held out to see when to
+stop.
+
+References: lecture notes 004, "one hidden layer feedforward network"; Joulin et al., Bag of Tricks for Efficient Text
+Classification, 2016; Srivastava et al., Dropout, 2014; Szegedy et al., Rethinking the Inception Architecture, 2016
+(label smoothing); Duchi et al., Adaptive Subgradient Methods, 2011.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.data.splitting import split_indices
+from linnet.errors import DataError
+from linnet.features.blocks import Words
+from linnet.features.recipe import Recipe
+from linnet.models.estimator import DecisionModel, ProbabilityModel
+from linnet.models.inputs import seed_of
+from linnet.models.settings import above_zero, one_of, share_below_one, whole
+from linnet.models.solving import Task
+from linnet.solvers.distinct import Distinct, distinct
+from linnet.solvers.head import Head
+from linnet.solvers.matrix import Matrix
+from linnet.solvers.network import STEPS, Net, Shape, Steps, start, train
+from linnet.solvers.numerics import log_softmax
+from linnet.solvers.report import OnPass, Pass, Watch
+
+__all__ = ["FeedForward"]
+
+Floats = npt.NDArray[np.float64]
+Learned = tuple[npt.NDArray[Any], Head]
+
+FEWEST_HELD = 20  # rows: accuracy on fewer says too little to stop by
+NO_BETTER = 1e-4  # share of the loss on held-out rows: to lower it by less is no better
+
+
+class FeedForward(DecisionModel, ProbabilityModel):
+    """Averaged embeddings, a ReLU hidden layer, a line: the net of the notes.
+
+    Parameters: ``dim``, numbers an embedding; ``hidden``, numbers of the hidden layer (0: none); ``dropout``, the share
+    of hidden numbers (without a hidden layer, of the embedding's) set to zero in a step; ``smoothing``, the share of each
+    label spread over all classes; ``rate``, ``batch`` and ``step`` ("adagrad" or "sgd"): how steps are taken;
+    ``max_iter``, the most passes; ``validation``, the share of rows held out to judge passes by (None: none; where that
+    is fewer than 20 rows none are held out either, and all passes are made); ``patience``, how many passes in a row may
+    be no better on held-out rows, in accuracy or loss, than the best; ``class_weight`` None, "balanced" or
+    {label: factor}; ``random_state``; ``threads`` do not change the answer.
+
+    The weights of the best pass on held-out rows are kept. The order of the rows never matters, and a row given twice is
+    a row of weight 2, exactly. Ctrl-C keeps the best weights so far.
+
+    Learned: ``embedding_``, (n_features, dim); ``head_``, the dense layers; ``history_``, a report a pass; ``classes_``,
+    ``n_features_in_``, ``n_iter_``.
+
+    >>> X, y = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ["same", "other", "other", "same"]
+    >>> net = FeedForward(dim=8, hidden=16, rate=0.2, dropout=0.0, smoothing=0.0).fit(X, y)
+    >>> net.predict(X).tolist()
+    ['same', 'other', 'other', 'same']
+    """
+
+    recipe: ClassVar[Recipe] = Recipe(
+        features=(Words(1, 2),),
+        normalise="mean",
+        min_df=2,
+        grid=(("rate", (0.02, 0.005, 0.08)),),
+        many=(("rate", 0.005),),
+        fixed=(("smoothing", 0.1), ("dropout", 0.3)),
+    )
+
+    n_iter_: int
+    embedding_: npt.NDArray[Any]  # (n_features, dim)
+    head_: Head
+    history_: list[Pass]
+
+    def __init__(
+        self,
+        dim: int = 32,
+        *,
+        hidden: int = 64,
+        dropout: float = 0.0,
+        smoothing: float = 0.0,
+        rate: float = 0.05,
+        batch: int = 32,
+        step: str = "adagrad",
+        max_iter: int = 200,
+        validation: float | None = 0.1,
+        patience: int = 5,
+        class_weight: Any = None,
+        random_state: Any = 0,
+        threads: int = 1,
+    ) -> None:
+        self.dim = dim
+        self.hidden = hidden
+        self.dropout = dropout
+        self.smoothing = smoothing
+        self.rate = rate
+        self.batch = batch
+        self.step = step
+        self.max_iter = max_iter
+        self.validation = validation
+        self.patience = patience
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.threads = threads
+
+    def fit_matrix(
+        self,
+        X: Matrix,
+        y: npt.NDArray[np.int32],
+        n_classes: int,
+        *,
+        sample_weight: Floats | None = None,
+        threads: int = 1,
+        on_pass: OnPass | None = None,
+    ) -> Learned:
+        """Fit to encoded rows; returns the embeddings and the head that turns their sums into scores."""
+        if X.gain is not None:
+            raise DataError("FeedForward takes plain features; a gain per class is for LinearSVM")
+        task = Task(X.explicit(), y, n_classes, sample_weight, threads, on_pass)
+        shape = Shape(whole("dim", self.dim), whole("hidden", self.hidden, 0), task.n_outputs)
+        passes, patience = whole("max_iter", self.max_iter), whole("patience", self.patience)
+        seed = seed_of(self.random_state)
+        rng = np.random.Generator(np.random.PCG64(seed))
+        of = distinct(task.X, y, sample_weight)
+        rows, held = self._held_out(of, y, seed)
+        weight = np.zeros(len(X))
+        weight[of.rows] = of.weight
+        how = self._steps(len(rows), float(weight[rows].sum()))
+        net = start(shape, task.X, rows, rng)
+        watch = _Watched(net, task, weight, held, patience)
+        self.interrupted_ = False
+        try:
+            train(net, task.X, y, weight, rows, how, rng, passes, watch)
+        except KeyboardInterrupt:
+            self.interrupted_ = True
+        self.history_ = watch.history
+        self.n_iter_ = max(1, len(self.history_))
+        found: Learned = watch.best if watch.best is not None else (net.E, net.head())
+        return found
+
+    def _steps(self, n_rows: int, total: float) -> Steps:
+        """Read the settings; a batch of rows of mean weight has the mean gradient of its rows."""
+        batch = min(whole("batch", self.batch), n_rows)
+        return Steps(
+            one_of("step", self.step, STEPS), above_zero("rate", self.rate), batch,
+            share_below_one("dropout", self.dropout), share_below_one("smoothing", self.smoothing),
+            n_rows / (total * batch),
+        )  # fmt: skip
+
+    def _held_out(
+        self, of: Distinct, y: npt.NDArray[np.int32], seed: int
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return the rows to learn from and the rows to judge by."""
+        none = of.rows[:0]
+        if self.validation is None:
+            return of.rows, none
+        share = share_below_one("validation", self.validation)
+        if share * len(of.rows) < FEWEST_HELD:
+            return of.rows, none
+        learn, judge = split_indices(y[of.rows], seed, (1.0 - share, share))
+        return of.rows[learn], of.rows[judge]
+
+    def _keep(self, W: npt.NDArray[Any], b: Any) -> None:
+        self.embedding_, self.head_ = W, b
+
+    def _scores(self, X: Any) -> Floats:
+        M = self._rows(X)
+        return self.head_.apply(M.dot(self.embedding_))
+
+
+class _Watched(Watch):
+    """Judges passes by accuracy on held-out rows, of equals by their loss; keeps the weights of the best.
+
+    A pass that is better in either is not held against the net: while it has learned little, accuracy stands still and
+    the loss falls. Without held-out rows nothing stops it early, and the last weights are kept.
+    """
+
+    def __init__(self, net: Net, task: Task, weight: Floats, held: npt.NDArray[np.int32], patience: int) -> None:
+        super().__init__(task.on_pass, patience=patience)
+        self.net, self.n_held = net, len(held)
+        self.X, self.y, self.weight = task.X.take(held), task.y[held], weight[held]
+        self.lowest, self.waited = np.inf, 0
+
+    def weights(self) -> Learned:
+        """Return a copy of the weights as they are."""
+        return self.net.E.copy(), self.net.head()
+
+    def __call__(self, report: Pass, weights: Any = None) -> bool:
+        """Take the report of a pass; returns whether to stop."""
+        if self.n_held:
+            accuracy, loss = self._judged()
+            report = replace(report, score=accuracy)
+            better = accuracy > self.best_score
+            if better or (accuracy == self.best_score and loss < self.lowest):
+                self.best, self.best_score = self.weights(), accuracy
+            better = better or loss < self.lowest * (1.0 - NO_BETTER)
+            self.lowest = min(self.lowest, loss)
+            self.waited = 0 if better else self.waited + 1
+        super().__call__(report, self.weights)
+        return self.patience is not None and self.waited >= self.patience
+
+    def _judged(self) -> tuple[float, float]:
+        """Return accuracy and mean loss on the held-out rows."""
+        scores = self.net.head().apply(self.X.dot(self.net.E))
+        if scores.shape[1] == 1:
+            scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+        right = scores.argmax(axis=1) == self.y
+        losses = -log_softmax(scores)[np.arange(len(scores)), self.y]
+        return float(np.average(right, weights=self.weight)), float(np.average(losses, weights=self.weight))

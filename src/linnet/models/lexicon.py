@@ -1,0 +1,304 @@
+"""Lexicon: word lists written by people; the label with the most matches wins. Nothing is learned.
+
+    score(x, y) = sum over the words w of x of weight_y(w),   weight 1 for a word of the list of y, 0 for others
+
+Every occurrence counts. An entry can have its own weight, and can be several words ("not good"): it then matches where
+these words stand side by side, and words inside it still count for themselves. Texts and entries are cut into words and
+folded alike, by linnet's tokeniser. Equal scores, such as 0 to 0 where nothing matches, go to ``default`` where it is
+given and among the best, else to the first class.
+
+As a table of weights it is the same (W, b) as every other linear model, with b = 0, so it can be saved, explained and
+served like one learned from data. Reference: the notes, 000 section 5.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.data.wordlists import Entry, word_lists
+from linnet.errors import DataError, nearest
+from linnet.features.blocks import Words, counted_only
+from linnet.features.buffers import pieces_of
+from linnet.features.counting import Slots
+from linnet.features.listed import Listed, listed
+from linnet.features.recipe import Recipe
+from linnet.models import inputs
+from linnet.models.estimator import Estimator
+
+if TYPE_CHECKING:
+    from linnet.artefact import Artefact
+
+__all__ = ["Lexicon"]
+
+Floats = npt.NDArray[np.float64]
+
+SIGNS = (("negative", "positive"), ("neg", "pos"), ("bad", "good"), ("-1", "1"), ("-", "+"), ("0", "1"), ("no", "yes"))
+"""Pairs of labels whose names say which is for words of negative and which for words of positive valence."""
+TIE = 1e-6  # of the smallest weight: what default has in advance
+
+
+class Lexicon(Estimator):
+    """Count the words of each label's list.
+
+    Parameters: ``lists`` is {label: words}, {label: {word: weight}}, {label: file}, {word: valence}, or the path of a
+    table with the columns word,label or word,valence (see ``linnet.data.wordlists``); without lists, those that come
+    with linnet, for the labels negative and positive. ``columns`` names columns that are called otherwise, such as
+    {"word": "term"}. ``negative`` and ``positive`` say for which label words with a valence below and above zero speak,
+    where the labels do not say so themselves. ``default`` wins ties.
+
+    It works without ``fit``, for the labels of its lists. ``fit`` learns nothing but which labels there are; one without
+    a list scores 0, and lists of other labels are left out.
+
+    >>> model = Lexicon({"pos": ["good", "fun", "not bad"], "neg": ["bad", "boring"]})
+    >>> model.evaluate("Good fun, good cast; not bad.", "pos"), model.classify("boring, but good fun")
+    (4.0, 'pos')
+    """
+
+    recipe: ClassVar[Recipe] = Recipe(tf="count", idf=False, normalise=False)
+
+    classes_: npt.NDArray[Any]
+
+    def __init__(
+        self, lists: Any = None, *, columns: Any = None, negative: Any = None, positive: Any = None, default: Any = None
+    ) -> None:
+        self.lists = lists
+        self.columns = columns
+        self.negative = negative
+        self.positive = positive
+        self.default = default
+
+    # ---- as an estimator over texts
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Note the labels and check that the lists fit them; the texts teach nothing."""
+        name = type(self).__name__
+        n = sum(map(len, pieces_of(X)))
+        labels = inputs.as_labels(y, n, name)
+        classes, _ = inputs.index_of(labels, inputs.as_weight(sample_weight, n), name)
+        self.counter_ = self._counter(_plain(classes))
+        self.classes_ = classes
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return how far the second label is ahead, (n_texts,), for two labels; else the matches, (n_texts, n_labels)."""
+        scores = self._scores(self._ready(), X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the label with the most matches; ties go to default, else to the first."""
+        ready = self._ready()
+        classes = self.classes_ if hasattr(self, "classes_") else np.array(ready.classes)
+        return np.asarray(classes[self._scores(ready, X).argmax(axis=1)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on labelled texts."""
+        found = self.predict(X)
+        right = found == inputs.as_labels(y, len(found), type(self).__name__)
+        return float(np.average(right, weights=inputs.as_weight(sample_weight, len(found))))
+
+    def evaluate(self, text: str, label: Any) -> float:
+        """Return the matches of one label in one text: the evaluate function of the notes."""
+        ready = self._ready()
+        return float(ready.scores([text])[0, _number(label, ready.classes)])
+
+    def classify(self, text: str, labels: Iterable[Any] | None = None) -> Any:
+        """Return the best of some labels for one text: the classify function of the notes."""
+        if isinstance(labels, str):
+            raise DataError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
+        ready = self._ready()
+        allowed = sorted(_number(label, ready.classes) for label in (ready.classes if labels is None else labels))
+        if not allowed:
+            raise DataError("labels is empty; name at least one label")
+        return ready.classes[allowed[int(self._scores(ready, [text])[0, allowed].argmax())]]
+
+    def named_weights(self) -> dict[Any, dict[str, float]]:
+        """Return {label: {entry: weight}} as the texts meet it: folded, and without what weighs nothing.
+
+        >>> Lexicon({"Fun": 2, "dull": -1}).named_weights()
+        {'negative': {'dull': 1.0}, 'positive': {'fun': 2.0}}
+        """
+        ready = self._ready()
+        names, rows = ready.names(), ready.rows[:, 1:]
+        return {
+            label: {names[s]: float(rows[s, k]) for s in sorted(names, key=names.__getitem__) if rows[s, k] != 0}
+            for k, label in enumerate(ready.classes)
+        }
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True),
+            requires_fit=False,
+        )
+
+    def _ready(self) -> Artefact:
+        return self.counter_ if hasattr(self, "counter_") else self._counter(None)
+
+    def _scores(self, ready: Artefact, X: Any) -> Floats:
+        return ready.scores(X) + self._ahead(ready.classes, ready.rows[:, 1:])
+
+    # ---- as the table every linear model ends as
+
+    def build(self, classes: Sequence[Any], recipe: Recipe | None = None) -> Artefact:
+        """Return the model for some labels, ready to predict; of the recipe, tf, normalise and how words are cut count.
+
+        For two labels the weights of the first are taken from those of the second, as in every model.
+        """
+        from linnet.artefact import Artefact
+
+        recipe = recipe or self.recipe
+        known, _ = self._known(list(classes), _block(recipe))
+        W, b = known.weights, self._ahead(classes, known.weights)
+        if len(classes) == 2:
+            W, b = W[:, 1:] - W[:, :1], b[1:] - b[:1]
+        entries = {str(c): int(np.count_nonzero(known.weights[:, k])) for k, c in enumerate(classes)}
+        lists = self.lists if isinstance(self.lists, str) else "built-in" if self.lists is None else "given"
+        card = {"lexicon": {"lists": lists, "entries": entries}}
+        return Artefact(
+            tuple(classes), (known.block,), recipe.tf, recipe.normalise, b=b, card=card, **_layout(known, W)
+        )
+
+    def _counter(self, classes: Sequence[Any] | None) -> Artefact:
+        """Return a table with a column of its own for every label, also where they are two."""
+        from linnet.artefact import Artefact
+
+        known, labels = self._known(classes, _block(self.recipe))
+        b = np.zeros(len(labels))
+        return Artefact(tuple(labels), (known.block,), "count", False, b=b, **_layout(known, known.weights))
+
+    def _known(self, classes: Sequence[Any] | None, block: Words) -> tuple[Listed, list[Any]]:
+        """Return the entries for some classes, by default those of the lists, and these classes."""
+        entries = self._entries(classes)
+        if classes is None:
+            low = "negative" if self.negative is None else self.negative
+            high = "positive" if self.positive is None else self.positive
+            both = {low, high} if any(e.label is None for e in entries) else set()
+            entries = [self._signed(e, low, high) for e in entries]
+            classes = sorted(both | {e.label for e in entries}, key=lambda v: (str(type(v)), v))
+        else:
+            entries = self._for(entries, classes)
+        if len(classes) < 2:
+            raise DataError(f"a lexicon needs lists of two labels or more, got {list(classes)}")
+        if self.default is not None:
+            _number(self.default, classes)
+        return listed(entries, list(classes), block), list(classes)
+
+    def _entries(self, classes: Sequence[Any] | None) -> list[Entry]:
+        """Return the entries of the lists; without lists the built-in ones, for the labels they are for."""
+        if self.lists is not None:
+            return word_lists(self.lists, self.columns)
+        from linnet.datasets import lexicon
+
+        if classes is not None and sorted(map(str, classes)) != ["negative", "positive"]:
+            found = ", ".join(map(repr, classes))
+            raise DataError(
+                f"the lists that come with linnet are for the labels 'negative' and 'positive', and the data has {found}; "
+                "give your own, for example lists='words.csv' with the columns word,label"
+            )
+        return word_lists(lexicon())
+
+    def _for(self, entries: list[Entry], classes: Sequence[Any]) -> list[Entry]:
+        """Return the entries for these classes, labels as the data spells them (1 for "1" of a file)."""
+        spelt = {**{str(c): c for c in classes}, **{c: c for c in classes}}
+        pair = next((p for p in SIGNS if set(p) == {str(e.label).lower() for e in entries}), None)
+        if pair and not any(e.label in spelt for e in entries):  # lists of negative and positive, data with neg and pos
+            like = dict(zip(pair, self._signs(classes), strict=True))
+            entries = [Entry(e.text, like[str(e.label).lower()], e.weight, e.where) for e in entries]
+        signs = self._signs(classes) if any(e.label is None for e in entries) else (None, None)
+        entries = [self._signed(e, *signs) for e in entries]
+        found = {e.label for e in entries}
+        kept = {label for label in found if label in spelt}
+        left, bare = sorted(map(str, found - kept)), sorted(set(map(str, classes)) - set(map(str, kept)))
+        if not kept:
+            raise DataError(
+                f"no label of the data has a list: the data has {', '.join(bare)}, the lists are for {', '.join(left)}; "
+                "give both the same names"
+            )
+        if left and bare:
+            warnings.warn(
+                f"the lists of {', '.join(left)} are left out, because the data has no such labels, while its labels "
+                f"{', '.join(bare)} have no list and score 0; are they the same under other names?",
+                stacklevel=2,
+            )
+        return [Entry(e.text, spelt[e.label], e.weight, e.where) for e in entries if e.label in kept]
+
+    def _signs(self, classes: Sequence[Any]) -> tuple[Any, Any]:
+        """Return the labels of negative and positive valences: as set, or a pair of names that says so."""
+        if self.negative is not None and self.positive is not None:
+            return classes[_number(self.negative, classes)], classes[_number(self.positive, classes)]
+        named = {str(c).lower(): c for c in classes}
+        for low, high in SIGNS:
+            if low in named and high in named and (low != "0" or len(classes) == 2):
+                return named[low], named[high]
+        found = ", ".join(map(repr, classes))
+        raise DataError(
+            f"which of the labels {found} do negative and positive words speak for? Set negative= and positive= to two of them"
+        )
+
+    def _signed(self, entry: Entry, negative: Any, positive: Any) -> Entry:
+        if entry.label is not None:
+            return entry
+        return Entry(entry.text, negative if entry.weight < 0 else positive, abs(entry.weight), entry.where)
+
+    def _ahead(self, classes: Sequence[Any], weights: npt.NDArray[Any]) -> Floats:
+        """Return what each class has in advance: nothing, but for default a trifle that decides ties only."""
+        ahead = np.zeros(len(classes))
+        sizes = np.abs(weights[weights != 0])
+        if self.default is not None:
+            ahead[_number(self.default, classes)] = TIE * float(sizes.min(initial=1.0))
+        return ahead
+
+
+def _plain(labels: npt.NDArray[Any]) -> list[Any]:
+    return [v.item() if isinstance(v, np.generic) else v for v in labels]
+
+
+def _number(label: Any, classes: Sequence[Any]) -> int:
+    """Return the place of a label."""
+    for k, known in enumerate(classes):
+        if known == label or str(known) == label:
+            return k
+    raise DataError(nearest("label", str(label), map(str, classes)))
+
+
+def _block(recipe: Recipe) -> Words:
+    """Return how words are cut; settings that would learn from data are refused."""
+    plain = Lexicon.recipe
+    for name in ("idf", "ratio", "min_df", "max_df", "max_features", "hash_bits"):
+        if getattr(recipe, name) != getattr(plain, name):
+            raise DataError(f"a lexicon learns nothing from the data; leave out {name}={getattr(recipe, name)!r}")
+    if recipe.features is None:
+        return Words(1, 1)
+    blocks = counted_only(recipe.features, "a lexicon")
+    if len(blocks) != 1 or not isinstance(blocks[0], Words) or blocks[0].weight != 1:
+        raise DataError("a lexicon matches words; of features= it takes one block of words, as words:1:whitespace:keep")
+    return blocks[0]
+
+
+def _layout(known: Listed, W: Floats) -> dict[str, Any]:
+    """Return the table, its shift and its names, as an Artefact takes them."""
+    from linnet.artefact import empty_table
+
+    table = empty_table(Slots.size_for(len(known.fingerprints))[1], W.shape[1])
+    slots = Slots.of(known.fingerprints, table.slots)
+    at = slots.find(known.fingerprints)
+    table.rows[at, 0] = 1.0
+    table.rows[at, 1:] = W
+    offsets = np.zeros(len(known.names) + 1, dtype=np.int64)
+    np.cumsum([len(name) for name in known.names], out=offsets[1:])
+    name_bytes = np.frombuffer(b"".join(known.names), dtype=np.uint8)
+    return {
+        "table": table, "shift": slots.shift, "name_bytes": name_bytes, "name_offsets": offsets, "name_slots": at,
+    }  # fmt: skip

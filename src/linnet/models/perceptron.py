@@ -1,0 +1,174 @@
+"""The perceptron: guess, and where the guess is wrong, move.
+
+    y^ = argmax_y w_y.x + b_y;    where y^ is not the right answer y:   w_y += rate x,   w_y^ -= rate x
+
+Weights of other classes stay as they are, and so do all where the guess was right. Each step goes down the slope of the
+perceptron's loss, max_y' (w_y'.x + b_y') - (w_y.x + b_y), which is zero for a right answer: nothing asks for a margin.
+
+If some line separates the classes, the steps end: with rows no longer than R and a line of length one that keeps them
+a margin gamma apart, there are at most (R / gamma)^2 wrong guesses (Novikoff) for two classes, 2 (R / gamma)^2 for more.
+A pass without a wrong guess proves that the line was found, and training stops. If none exists the weights wander for
+ever; their mean over all steps is what one keeps (Freund and Schapire), and it is the better answer on new rows anyway.
+
+References: Rosenblatt, The Perceptron, 1958; Novikoff, On convergence proofs on perceptrons, 1962; Freund and Schapire,
+Large Margin Classification Using the Perceptron Algorithm, 1999; the notes, 000 section 9 and 002.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.data.splitting import split_indices
+from linnet.errors import DataError
+from linnet.features.recipe import Recipe
+from linnet.models.estimator import DecisionModel
+from linnet.models.inputs import seed_of
+from linnet.models.settings import above_zero, one_of, share, truth, whole
+from linnet.models.solving import outputs
+from linnet.solvers.distinct import Distinct, as_given, distinct
+from linnet.solvers.matrix import Matrix
+from linnet.solvers.online import SGD, Constant, descend
+from linnet.solvers.report import OnPass, Pass, Watch, Weights
+
+__all__ = ["Perceptron"]
+
+Floats = npt.NDArray[np.float64]
+STARTS = ("zero", "random")
+
+
+class Perceptron(DecisionModel):
+    """Learn from mistakes only, one row at a time, all classes together.
+
+    Parameters: ``rate`` is the length of a step; from a zero start it changes the length of the weights and no answer.
+    ``max_iter`` bounds the passes. ``average`` keeps the mean of the weights over all steps, not the last ones.
+    ``batch`` rows are all scored before any of them moves the weights. ``start`` is "zero", "random" (drawn from a
+    normal distribution, times the rate), or weights to go on from: W, or a pair (W, b), in the shape of ``coef_`` and
+    ``intercept_`` or with one row a class. ``shuffle``: a new order each pass, drawn from ``random_state``; without,
+    rows are met in the order given. ``fit_intercept``, ``class_weight``. ``validation`` holds out this share of the
+    rows and keeps the weights of the pass that does best on them; ``patience`` passes without a better score end it.
+
+    With shuffle the order of the rows does not matter, and a row given twice is a row of weight 2 (a step twice as long).
+
+    Learned, beside the usual: ``settled_``, whether a whole pass made no mistake: the line that ended it separates the
+    training rows, after ``n_iter_`` passes. (With average, the mean is kept: near it, but not the same line.)
+    ``mistakes_``, wrong guesses in all. ``history_``, a report a pass: ``active`` are its mistakes.
+
+    >>> X, y = [[0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [2.0, 0.0]], ["cold", "cold", "hot", "hot"]
+    >>> model = Perceptron().fit(X, y)
+    >>> model.settled_, model.n_iter_, model.mistakes_
+    (True, 2, 2)
+    >>> model.predict([[3.0, 0.5]]).tolist()
+    ['hot']
+    """
+
+    recipe: ClassVar[Recipe] = Recipe(ratio=(0.0, 0.5), grid=(("max_iter", (5, 3, 10)),))
+
+    n_iter_: int
+    settled_: bool
+    mistakes_: int
+    history_: list[Pass]
+
+    def __init__(
+        self,
+        *,
+        rate: float = 1.0,
+        max_iter: int = 100,
+        average: bool = True,
+        batch: int = 1,
+        start: Any = "zero",
+        shuffle: bool = True,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        validation: float | None = None,
+        patience: int = 5,
+        random_state: Any = 0,
+    ) -> None:
+        self.rate = rate
+        self.max_iter = max_iter
+        self.average = average
+        self.batch = batch
+        self.start = start
+        self.shuffle = shuffle
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.validation = validation
+        self.patience = patience
+        self.random_state = random_state
+
+    def fit_matrix(
+        self,
+        X: Matrix,
+        y: npt.NDArray[np.int32],
+        n_classes: int,
+        *,
+        sample_weight: Floats | None = None,
+        threads: int = 1,
+        on_pass: OnPass | None = None,
+    ) -> Weights:
+        """Fit to encoded rows. Steps follow one another, so threads have nothing to share."""
+        if X.gain is not None:
+            raise DataError("Perceptron takes plain features; a gain per class is for LinearSVM")
+        X = X.explicit()
+        seed, rate = seed_of(self.random_state), above_zero("rate", self.rate)
+        shuffle = truth("shuffle", self.shuffle)
+        of = distinct(X, y, sample_weight) if shuffle else as_given(len(X), sample_weight)
+        watch, of = self._watch(X, y, of, seed, on_pass)
+        run = descend(
+            X, y, n_classes, of, loss="perceptron",
+            sgd=SGD(rate=rate, schedule=Constant(), average=truth("average", self.average)),
+            bias_scale=float(truth("fit_intercept", self.fit_intercept)), max_passes=whole("max_iter", self.max_iter),
+            seed=seed, start=self._start(X.n_features, n_classes, rate, seed), batch=whole("batch", self.batch),
+            shuffle=shuffle, on_pass=lambda report, weights: watch(report, lambda: outputs(*weights())),
+        )  # fmt: skip
+        self.n_iter_, self.settled_, self.interrupted_ = run.passes, run.settled, run.interrupted
+        self.history_ = watch.history
+        self.mistakes_ = sum(report.active for report in watch.history)
+        W, b = outputs(run.W, run.b) if watch.best is None else watch.best
+        return np.ascontiguousarray(W, dtype=X.values.dtype), b
+
+    def _watch(
+        self, X: Matrix, y: npt.NDArray[np.int32], of: Distinct, seed: int, on_pass: OnPass | None
+    ) -> tuple[Watch, Distinct]:
+        """Return what is asked after each pass, and the rows to learn from."""
+        patience = whole("patience", self.patience)
+        if self.validation is None:
+            return Watch(on_pass), of
+        part = share("validation", self.validation)
+        train, held = split_indices(y[of.rows], seed, (1.0 - part, part))
+        if not len(held) or not len(train):
+            raise DataError(f"validation={part:g} of {len(of.rows)} rows leaves no row to learn from or to judge by")
+        rows, weight = X.take(of.rows[held]), of.weight[held]
+        right = y[of.rows[held]]
+
+        def judge(weights: Weights) -> float:
+            scores = rows.dot(weights[0]) + weights[1]
+            best = scores[:, 0] > 0.0 if scores.shape[1] == 1 else scores.argmax(axis=1)
+            return float(np.average(best == right, weights=weight))
+
+        return Watch(on_pass, judge=judge, patience=patience), Distinct(of.rows[train], of.weight[train], of.place)
+
+    def _start(self, n_features: int, n_classes: int, rate: float, seed: int) -> tuple[Floats, Floats] | None:
+        """Return the first W, (n_features, n_classes), and b; None for zeros."""
+        if isinstance(self.start, str):
+            if one_of("start", self.start, STARTS) == "zero":
+                return None
+            rng = np.random.Generator(np.random.PCG64([seed, 1]))  # not the numbers that the order is drawn from
+            b = rate * rng.standard_normal(n_classes) * truth("fit_intercept", self.fit_intercept)
+            return rate * rng.standard_normal((n_features, n_classes)), b
+        pair = isinstance(self.start, tuple) and len(self.start) == 2
+        W = np.array(self.start[0] if pair else self.start, dtype=np.float64)
+        b = np.array(self.start[1], dtype=np.float64) if pair else np.zeros(len(W) if W.ndim == 2 else 0)
+        known = {n_classes, 1} if n_classes == 2 else {n_classes}
+        if W.ndim != 2 or W.shape[1] != n_features or len(W) not in known or b.shape != (len(W),):
+            raise DataError(
+                f"start must be W of shape ({n_classes}, {n_features}), or (W, b) with b of shape ({n_classes},); "
+                f"got {W.shape} and {b.shape}"
+            )
+        if not (np.isfinite(W).all() and np.isfinite(b).all()):
+            raise DataError("start must hold finite numbers")
+        if len(W) == 1:  # one score for two classes: half of it for one, half against the other
+            W, b = np.concatenate([-W, W]) / 2.0, np.concatenate([-b, b]) / 2.0
+        return W.T, b

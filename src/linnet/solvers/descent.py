@@ -1,0 +1,232 @@
+"""Bring a problem and an optimiser together: passes, mini-batches, L1, reports, patience, Ctrl-C.
+
+>>> from linnet.solvers.optimisers import GradientDescent
+>>> from linnet.solvers.problem import Function
+>>> bowl = Function(lambda w: (float((w - 3.0) @ (w - 3.0)) / 2, w - 3.0), size=1)
+>>> found = optimise(bowl, GradientDescent(rate=0.5))
+>>> found.w.round(4).tolist(), found.converged
+([3.0], True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import LinnetError
+from linnet.solvers.newton import inner
+from linnet.solvers.optimisers import (
+    Adadelta,
+    Adagrad,
+    Adam,
+    GradientDescent,
+    Momentum,
+    Optimiser,
+    Stepwise,
+    with_settings,
+)
+from linnet.solvers.problem import Here, Problem, least_subgradient, soft_threshold
+from linnet.solvers.report import OnPass, Pass, Watch
+from linnet.solvers.whole import LBFGS, Newton, ProximalGradient, Told, Whole
+
+__all__ = ["OPTIMISERS", "EarlyStopping", "Found", "optimise"]
+
+Floats = npt.NDArray[np.float64]
+
+PIECE = 1 << 14  # of a vector: a few arrays of this many numbers stay in the cache
+
+OPTIMISERS: dict[str, type[Optimiser]] = {
+    "gradient-descent": GradientDescent,
+    "momentum": Momentum,
+    "adagrad": Adagrad,
+    "adadelta": Adadelta,
+    "adam": Adam,
+    "newton": Newton,
+    "lbfgs": LBFGS,
+    "proximal-gradient": ProximalGradient,
+}
+"""What ``solver=NAME`` and ``linnet train --solver NAME`` know, beside each model's own."""
+
+
+@dataclass(frozen=True)
+class EarlyStopping(Optimiser):
+    """An optimiser that models run on part of the rows, judged on the rest after every pass.
+
+    A share ``validation`` of the rows, drawn by class, is held out. Once ``patience`` passes in a row were no better
+    on them than the best before, the best weights are the answer.
+
+    >>> EarlyStopping(LBFGS(), patience=3)
+    EarlyStopping(optimiser=LBFGS(tol=1e-08, history=10), patience=3, validation=0.1)
+    """
+
+    optimiser: Optimiser = field(default_factory=Adam)
+    patience: int = 5
+    validation: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.optimiser, Stepwise | Whole):
+            raise LinnetError(f"an optimiser is a value such as Adam() or LBFGS(), got {self.optimiser!r}")
+        if not isinstance(self.patience, int | np.integer) or self.patience < 1:
+            raise LinnetError(f"patience must be a whole number from 1, got {self.patience!r}")
+        if not 0.0 < self.validation < 1.0:
+            raise LinnetError(f"validation must be between 0 and 1, got {self.validation!r}")
+
+    def passes(self, n_rows: int) -> int:
+        """Return what the optimiser itself would make."""
+        return self.optimiser.passes(n_rows)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where the search ended, after how many passes, how far the gradient had come down, and why it ended."""
+
+    w: Floats
+    passes: int
+    violation: float
+    converged: bool
+    stopped: bool = False
+    """Whether patience ended it."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended it."""
+
+
+class _Enough(Exception):  # noqa: N818
+    """Patience has run out."""
+
+
+def optimise(
+    problem: Problem,
+    optimiser: Optimiser,
+    *,
+    w: Floats | None = None,
+    max_passes: int | None = None,
+    watch: Watch | OnPass | None = None,
+    seed: int = 0,
+) -> Found:
+    """Minimise the problem from w (zeros), in at most so many passes over the rows.
+
+    watch is told of each pass: number, loss, |g| / |g_0|, rows. A :class:`~linnet.solvers.report.Watch` with a judge
+    keeps the best point; it is returned when patience or Ctrl-C ends the passes. Otherwise the last point is. seed
+    draws the order of the rows, anew each pass, for optimisers with batches; the others do not use it.
+    """
+    passes = optimiser.passes(problem.n_rows) if max_passes is None else max_passes
+    w = np.zeros(problem.size) if w is None else np.array(w, dtype=np.float64)
+    last, best = Found(w, 0, 1.0, converged=False), w
+
+    def told(number: int, loss: float, violation: float, at: Floats) -> None:
+        nonlocal last, best
+        last = Found(at, number, violation, converged=False)
+        if watch is None:
+            return
+        before = getattr(watch, "best", None)
+        report = Pass(number, loss * problem.total, violation, problem.n_rows)
+        enough = watch(report, lambda: problem.weights(at))
+        if getattr(watch, "best", None) is not before:
+            best = at.copy()
+        if enough:
+            raise _Enough
+
+    converged = stopped = interrupted = False
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            converged = _run(problem, optimiser, w, passes, seed, told)
+    except _Enough:
+        stopped = True
+    except KeyboardInterrupt:
+        interrupted = True
+    at = best if (stopped or interrupted) and getattr(watch, "best", None) is not None else last.w
+    return Found(at, last.passes, last.violation, converged, stopped, interrupted)
+
+
+def _run(problem: Problem, optimiser: Optimiser, w: Floats, passes: int, seed: int, told: Told) -> bool:
+    if isinstance(optimiser, Whole):
+        return optimiser.run(problem, w, passes, told)
+    if not isinstance(optimiser, Stepwise):
+        raise LinnetError(f"an optimiser is a value such as Adam() or LBFGS(), got {optimiser!r}")
+    if optimiser.rate is None:
+        optimiser = with_settings(optimiser, rate=problem.gentle_rate())
+    walk = _Walk(problem, optimiser, w)
+    if optimiser.batch is None or optimiser.batch >= problem.n_rows:
+        return _all_rows(walk, passes, told)
+    return _batches(walk, optimiser.batch, passes, seed, told)
+
+
+class _Walk:
+    """A point, moved by an optimiser on a problem.
+
+    Where each weight moves by itself, the vector is moved in pieces that stay in the cache, each with its own memory.
+    """
+
+    def __init__(self, problem: Problem, optimiser: Stepwise, w: Floats) -> None:
+        self.problem, self.optimiser, self.w = problem, optimiser, w
+        ends = [*range(0, len(w), PIECE if optimiser.separable else len(w)), len(w)]
+        self.pieces = [slice(a, b) for a, b in pairwise(ends)]
+        self.memory: list[Any] = [optimiser.init(w[piece]) for piece in self.pieces]
+
+    def step(self, gradient: Floats, t: float) -> None:
+        """Move; under an L1 penalty, soft-threshold by the lengths of the step."""
+        for k, piece in enumerate(self.pieces):
+            step, length, self.memory[k] = self.optimiser.update(gradient[piece], self.memory[k], t)
+            w = self.w[piece]
+            w += step
+            if self.problem.l1 > 0.0:
+                cut = max(0, min(self.problem.n_penalised - piece.start, len(w)))
+                by = length[:cut] if isinstance(length, np.ndarray) else length
+                w[:cut] = soft_threshold(w[:cut], self.problem.l1 * by)
+
+    def size(self, gradient: Floats) -> float:
+        """Return the length of the least subgradient."""
+        g = least_subgradient(self.w, gradient, self.problem.l1, self.problem.n_penalised)
+        return float(inner(g, g) ** 0.5)
+
+    def checked(self, here: Here, number: int) -> Here:
+        """Refuse to go on from a loss that is no number."""
+        if not np.isfinite(here.value):
+            name, rate = type(self.optimiser).__name__, self.optimiser.rate
+            raise LinnetError(
+                f"{name} diverged in pass {number}: the loss is {here.value}; give a rate below {rate:g} "
+                "(linnet.solvers.find_rate suggests one)"
+            )
+        return here
+
+
+def _all_rows(walk: _Walk, passes: int, told: Told) -> bool:
+    here = walk.problem.everything(walk.w)
+    first = walk.size(here.gradient)
+    if first == 0.0:
+        return True
+    for number in range(1, passes + 1):
+        walk.step(here.gradient, number - 1.0)
+        here = walk.checked(walk.problem.everything(walk.w), number)
+        violation = walk.size(here.gradient) / first
+        told(number, here.loss, violation, walk.w)
+        if violation <= walk.optimiser.tol:
+            return True
+    return False
+
+
+def _batches(walk: _Walk, batch: int, passes: int, seed: int, told: Told) -> bool:
+    """Every pass in a new order; what is reported is the mean over the batches, met while the weights moved."""
+    n = walk.problem.n_rows
+    cuts = np.linspace(0, n, -(-n // batch) + 1).round().astype(int)  # batches that differ by one row at most
+    rng = np.random.Generator(np.random.PCG64(seed))
+    first = 0.0
+    for number in range(1, passes + 1):
+        order = rng.permutation(n)
+        loss, mean = 0.0, np.zeros_like(walk.w)
+        for k in range(len(cuts) - 1):
+            here = walk.checked(walk.problem.some(walk.w, order[cuts[k] : cuts[k + 1]]), number)
+            share = float(cuts[k + 1] - cuts[k]) / n
+            loss += share * here.loss
+            mean += share * here.gradient
+            first = first or walk.size(here.gradient)
+            walk.step(here.gradient, number - 1.0 + cuts[k] / n)
+        violation = walk.size(mean) / first if first else 0.0
+        told(number, loss, violation, walk.w)
+        if violation <= walk.optimiser.tol:
+            return True
+    return False

@@ -1,0 +1,337 @@
+"""Optimisers as values: how to walk down any smooth loss, one gradient at a time, on all rows or on mini-batches.
+
+Each is a frozen record of its settings with two functions, after optax:
+
+    init(w)                   what it remembers before the first step
+    update(g, memory, t)      the step to add to w, the length it gave to each direction, and the new memory
+
+g is a gradient, t the passes made so far (what the schedule is asked with). The length is what an L1 penalty needs: a
+step w - length * g is followed by a soft threshold at length * l1, which makes zeros that are zeros. Nothing here knows
+of rows, losses or models: :func:`~linnet.solvers.descent.optimise` brings them together.
+
+A step changes every weight, whatever the batch: n_features * n_outputs numbers, several times for Adam. With a million
+features, take batches of hundreds of rows, or :class:`~linnet.solvers.online.SGD`, whose steps cost one row.
+
+References: Polyak 1964; Nesterov 1983; Duchi, Hazan, Singer: Adaptive Subgradient Methods, 2011; Zeiler: ADADELTA,
+2012; Kingma and Ba: Adam, 2015.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import LinnetError
+from linnet.solvers.newton import inner
+from linnet.solvers.schedules import Constant, Schedule
+
+__all__ = ["Adadelta", "Adagrad", "Adam", "Chain", "Clip", "GradientDescent", "Momentum", "Optimiser", "Stepwise"]
+
+Floats = npt.NDArray[np.float64]
+Memory = tuple[Any, ...]
+Move = tuple[Floats, float | Floats, Memory]
+"""The step, the length given to each direction, and the new memory."""
+
+BATCH = 256
+LEAST_PASSES, LEAST_STEPS = 20, 1000
+
+
+class Optimiser:
+    """What a model takes as its ``solver``: any of the values of this package."""
+
+    tol: float
+    """Stop when the gradient is this share of the first one."""
+
+    def passes(self, n_rows: int) -> int:
+        """Return how many passes over the rows are made at most, where nobody says."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Stepwise(Optimiser):
+    """The settings that all methods of single steps share.
+
+    rate is the length of the first step. schedule says how it falls. batch is how many rows a step looks at; None:
+    all of them, the deterministic method of the textbook. tol: |gradient| / |first gradient| at which to stop.
+    """
+
+    separable: ClassVar[bool] = True
+    """Whether each weight's step depends on its own gradient alone."""
+
+    rate: float | None = None
+    schedule: Schedule = field(default_factory=Constant)
+    batch: int | None = None
+    tol: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if self.rate is not None and not 0.0 < self.rate < np.inf:
+            raise LinnetError(f"rate must be above 0, got {self.rate!r}")
+        if self.batch is not None and (not isinstance(self.batch, int | np.integer) or self.batch < 1):
+            raise LinnetError(f"batch must be a whole number from 1, or None for all rows, got {self.batch!r}")
+        if not self.tol >= 0.0:
+            raise LinnetError(f"tol must not be negative, got {self.tol!r}")
+        for name in ("beta", "beta1", "beta2", "rho"):
+            if not 0.0 <= getattr(self, name, 0.0) < 1.0:
+                raise LinnetError(f"{name} must be from 0 to below 1, got {getattr(self, name)!r}")
+
+    def passes(self, n_rows: int) -> int:
+        """Return 1000 steps, or with batches 20 passes where that is more.
+
+        >>> Adam(batch=100).passes(1000), Adam(batch=100).passes(100_000)
+        (100, 20)
+        """
+        steps = 1 if self.batch is None else -(-n_rows // self.batch)
+        return max(LEAST_PASSES, -(-LEAST_STEPS // steps))
+
+    def rate_at(self, t: float) -> float:
+        """Return the rate after t passes."""
+        if self.rate is None:
+            raise LinnetError(f"{type(self).__name__} has no rate yet; give one, for example rate=0.1")
+        return self.rate * float(self.schedule(np.array(t, dtype=np.float64)))
+
+    def init(self, w: Floats) -> Memory:
+        """Return the memory before the first step."""
+        return ()
+
+    def update(self, g: Floats, memory: Memory, t: float) -> Move:
+        """Return the step for a gradient. The arrays of the memory are changed in place."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class GradientDescent(Stepwise):
+    """w <- w - rate g. With ``batch`` this is mini-batch stochastic gradient descent.
+
+    rate None takes 1 / (bound on the curvature), at which a step on all rows never climbs.
+
+    >>> step, _, _ = GradientDescent(rate=0.5).update(np.array([2.0, -4.0]), (), 0.0)
+    >>> step.tolist()
+    [-1.0, 2.0]
+    """
+
+    def update(self, g: Floats, memory: Memory, t: float) -> Move:
+        """Go against the gradient."""
+        rate = self.rate_at(t)
+        return -rate * g, rate, memory
+
+
+@dataclass(frozen=True)
+class Momentum(Stepwise):
+    """v <- beta v + g;  w <- w - rate v: a ball that keeps rolling. In a long valley 1 / (1 - beta) times as fast.
+
+    nesterov looks ahead: w <- w - rate (g + beta v). rate None is as for GradientDescent.
+
+    >>> method = Momentum(rate=1.0, beta=0.5)
+    >>> step, _, memory = method.update(np.array([1.0]), method.init(np.zeros(1)), 0.0)
+    >>> step, _, memory = method.update(np.array([1.0]), memory, 1.0)
+    >>> step.tolist()
+    [-1.5]
+    """
+
+    beta: float = 0.9
+    nesterov: bool = False
+
+    def init(self, w: Floats) -> Memory:
+        """Start at rest."""
+        return (np.zeros_like(w),)
+
+    def update(self, g: Floats, memory: Memory, t: float) -> Move:
+        """Add the gradient to the speed, and move at that speed."""
+        (v,) = memory
+        rate = self.rate_at(t)
+        v *= self.beta
+        v += g
+        return -rate * (g + self.beta * v if self.nesterov else v), rate / (1.0 - self.beta), memory
+
+
+@dataclass(frozen=True)
+class Adagrad(Stepwise):
+    """G <- G + g^2;  w <- w - rate g / (sqrt(G) + eps): rare features get long steps, frequent ones short.
+
+    >>> method = Adagrad(rate=1.0, eps=0.0)
+    >>> step, _, memory = method.update(np.array([3.0, 0.01]), method.init(np.zeros(2)), 0.0)
+    >>> step, _, memory = method.update(np.array([4.0, 0.01]), memory, 1.0)
+    >>> step.round(3).tolist()
+    [-0.8, -0.707]
+    """
+
+    rate: float | None = 0.5
+    batch: int | None = BATCH
+    eps: float = 1e-10
+
+    def init(self, w: Floats) -> Memory:
+        """No gradient was seen."""
+        return (np.zeros_like(w),)
+
+    def update(self, g: Floats, memory: Memory, t: float) -> Move:
+        """Divide by the root of the sum of squares so far."""
+        (G,) = memory
+        G += g * g
+        length = _over(self.rate_at(t), np.sqrt(G), self.eps)
+        return -length * g, length, memory
+
+
+@dataclass(frozen=True)
+class Adadelta(Stepwise):
+    """Steps in the unit of the weights: E <- rho E + (1 - rho) g^2;  d = g sqrt(D + eps) / sqrt(E + eps);
+    w <- w - rate d;  D <- rho D + (1 - rho) d^2.
+
+    It needs no rate (1 is the paper's), but begins slowly: the first steps are about sqrt(eps) long.
+
+    >>> method = Adadelta(rho=0.5, eps=0.01)
+    >>> step, _, _ = method.update(np.array([1.0]), method.init(np.zeros(1)), 0.0)
+    >>> step.round(6).tolist()
+    [-0.140028]
+    """
+
+    rate: float | None = 1.0
+    batch: int | None = BATCH
+    rho: float = 0.95
+    eps: float = 1e-4
+
+    def init(self, w: Floats) -> Memory:
+        """Neither gradients nor steps were seen."""
+        return np.zeros_like(w), np.zeros_like(w)
+
+    def update(self, g: Floats, memory: Memory, t: float) -> Move:
+        """Scale by the ratio of recent steps to recent gradients."""
+        E, D = memory
+        E *= self.rho
+        E += (1.0 - self.rho) * (g * g)
+        length = np.sqrt((D + self.eps) / (E + self.eps))
+        d = length * g
+        D *= self.rho
+        D += (1.0 - self.rho) * (d * d)
+        rate = self.rate_at(t)
+        return -rate * d, rate * length, memory
+
+
+@dataclass(frozen=True)
+class Adam(Stepwise):
+    """Running means of g and g^2, corrected for their start at zero:
+
+    m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g^2;
+    w <- w - rate m / (1 - beta1^k) / (sqrt(v / (1 - beta2^k)) + eps)     in step k.
+
+    Every weight moves by about the rate at first, whatever the unit of its feature.
+
+    >>> method = Adam(rate=0.1)
+    >>> step, _, _ = method.update(np.array([1e-3, -50.0]), method.init(np.zeros(2)), 0.0)
+    >>> step.round(4).tolist()
+    [-0.1, 0.1]
+    """
+
+    rate: float | None = 0.1
+    batch: int | None = BATCH
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+
+    def init(self, w: Floats) -> Memory:
+        """No step was made."""
+        return np.zeros_like(w), np.zeros_like(w), 0
+
+    def update(self, g: Floats, memory: Memory, t: float) -> Move:
+        """Divide the mean gradient by the root of the mean square."""
+        m, v, k = memory
+        k += 1
+        m *= self.beta1
+        m += (1.0 - self.beta1) * g
+        v *= self.beta2
+        v += (1.0 - self.beta2) * (g * g)
+        root = np.sqrt(v / (1.0 - self.beta2**k))
+        length = _over(self.rate_at(t), root, self.eps)
+        return -length * (m / (1.0 - self.beta1**k)), length, (m, v, k)
+
+
+def _over(rate: float, root: Floats, eps: float) -> Floats:
+    """Return rate / (root + eps), and 0 where both are 0: a weight that never had a gradient stays."""
+    root += eps
+    return np.divide(rate, root, out=np.zeros_like(root), where=root > 0.0)
+
+
+# ---- composition
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A link for a chain: gradients longer than ``most`` are shortened to it.
+
+    >>> Clip(1.0).update(np.array([3.0, 4.0]), (), 0.0)[0].round(6).tolist()
+    [0.6, 0.8]
+    """
+
+    most: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.most > 0.0:
+            raise LinnetError(f"most must be above 0, got {self.most!r}")
+
+    def init(self, w: Floats) -> Memory:
+        """Nothing is remembered."""
+        return ()
+
+    def update(self, g: Floats, memory: Memory, t: float) -> tuple[Floats, float, Memory]:
+        """Shorten the gradient."""
+        size = inner(g, g) ** 0.5
+        return (g if size <= self.most else g * (self.most / size)), 1.0, memory
+
+
+@dataclass(frozen=True, init=False)
+class Chain(Stepwise):
+    """Links that change the gradient, then an optimiser that takes the step.
+
+    >>> method = Chain(Clip(1.0), GradientDescent(rate=0.5))
+    >>> method.update(np.array([3.0, 4.0]), method.init(np.zeros(2)), 0.0)[0].round(6).tolist()
+    [-0.3, -0.4]
+    """
+
+    separable: ClassVar[bool] = False  # a link may look at the whole gradient
+
+    links: tuple[Any, ...] = ()
+
+    def __init__(self, *links: Any) -> None:
+        if not links or not isinstance(links[-1], Stepwise):
+            raise LinnetError("a chain ends in an optimiser that takes steps, for example Chain(Clip(1.0), Adam())")
+        last = links[-1]
+        for name, value in (("links", links), *((n, getattr(last, n)) for n in ("rate", "schedule", "batch", "tol"))):
+            object.__setattr__(self, name, value)
+
+    @property
+    def last(self) -> Stepwise:
+        """The optimiser at the end."""
+        end: Stepwise = self.links[-1]
+        return end
+
+    def __repr__(self) -> str:
+        return f"Chain({', '.join(map(repr, self.links))})"
+
+    def __replace__(self, **changes: Any) -> Chain:
+        return Chain(*self.links[:-1], with_settings(self.last, **changes))
+
+    def init(self, w: Floats) -> Memory:
+        """Return the memories of the links."""
+        return tuple(link.init(w) for link in self.links)
+
+    def update(self, g: Floats, memory: Memory, t: float) -> Move:
+        """Hand the gradient from link to link."""
+        after = []
+        length: float | Floats = 1.0
+        for link, own in zip(self.links, memory, strict=True):
+            g, length, kept = link.update(g, own, t)
+            after.append(kept)
+        return g, length, tuple(after)
+
+
+def with_settings(optimiser: Stepwise, **changes: Any) -> Stepwise:
+    """Return the optimiser with some settings changed; those of a chain are those of its last link.
+
+    >>> with_settings(Chain(Clip(1.0), GradientDescent()), rate=0.5)
+    Chain(Clip(most=1.0), GradientDescent(rate=0.5, schedule=Constant(), batch=None, tol=1e-06))
+    """
+    if isinstance(optimiser, Chain):
+        return optimiser.__replace__(**changes)
+    return replace(optimiser, **changes)

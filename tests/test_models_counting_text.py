@@ -1,0 +1,114 @@
+"""Bernoulli naive Bayes, multinomial naive Bayes and word votes on text: what is stored is what was fitted."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import linnet
+from linnet import TextClassifier
+from linnet.datasets import load
+from linnet.errors import LinnetError
+from linnet.features import Vectorizer
+from linnet.models import BernoulliNB, GaussianNB, MultinomialNB, WordVotes
+
+TRAIN, DEV, TEST = load("reviews")
+
+
+@pytest.mark.parametrize("Model", [BernoulliNB, MultinomialNB, WordVotes])
+def test_the_stored_model_is_the_estimator(Model):
+    """Scores of the artefact are those of the estimator on the same features."""
+    clf = TextClassifier(Model(), features="words:1-2", calibrate=False).fit(TRAIN)
+    vectorizer = Vectorizer("words:1-2")
+    X = vectorizer.fit_transform(TRAIN.text)
+    alone = Model().fit(X, TRAIN.label_list())
+    scores = alone._scores(vectorizer.transform(TEST.text))[:, 0]
+    np.testing.assert_allclose(clf.decision_function(TEST.text), scores, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "votes"])
+def test_saves_loads_and_explains(name, tmp_path):
+    clf = TextClassifier(name).fit(TRAIN, dev=DEV)
+    assert clf.score(TEST.text, TEST.label_list()) > {"bernoulli": 0.6, "votes": 0.55}[name]
+    clf.save(tmp_path / "m.linnet")
+    again = linnet.load(tmp_path / "m.linnet")
+    np.testing.assert_array_equal(again.decision_function(TEST.text), clf.decision_function(TEST.text))
+    assert again.card["settings"]["model"] == name
+    text = TEST.text.to_pylist()[0]
+    why = again.explain(text, "positive")
+    assert why.score == pytest.approx(again.evaluate(text, "positive"), rel=1e-6)
+    assert why.bias + sum(c.value for c in why.contributions) == pytest.approx(why.score, rel=1e-5, abs=1e-5)
+
+
+def test_bernoulli_takes_presence_only():
+    texts, labels = ["good good film", "bad film"] * 6, ["p", "n"] * 6
+    for wrong in (
+        {"tf": "count"}, {"idf": True}, {"normalise": True}, {"ratio": 0.5}, {"features": "words:1+chars:2-3*0.8"},
+    ):  # fmt: skip
+        with pytest.raises(LinnetError, match="BernoulliNB takes words present or absent: leave out tf, idf, ratio"):
+            TextClassifier("bernoulli", **wrong).fit(texts, labels)
+    assert TextClassifier("bernoulli", features="words:1+chars:2-3").fit(texts, labels).classify("good") == "p"
+
+
+@pytest.mark.parametrize("Model", [MultinomialNB, BernoulliNB])
+def test_maximum_likelihood_on_text_is_finite(Model):
+    """Words that only one class has would weigh infinity; in a stored model log 0 is log 5e-324."""
+    clf = TextClassifier(Model(estimate="mle"), features="words:1").fit(TRAIN)
+    scores = clf.decision_function([*TEST.text.to_pylist(), "", "nothingknown"])
+    assert np.isfinite(scores).all()
+    assert clf.score(TEST.text, TEST.label_list()) > 0.55
+
+
+def test_other_words_on_text():
+    clf = TextClassifier("nb", features="words:1", params={"oov": True, "rare": 2, "alpha": 1.0}, calibrate=False)
+    clf.fit(["good film twice", "good plot", "bad film", "bad plot bad"], ["p", "p", "n", "n"])
+    weight = {c.feature: c.value for c in clf.explain("good bad twice film", "p").contributions}
+    # words present: 5 in p, 4 in n; known are good, bad, film, plot and the entry of 'twice', which was seen once
+    assert weight["twice"] == pytest.approx(np.log(2 / 10) - np.log(1 / 9), rel=1e-6)
+    assert weight["film"] == pytest.approx(np.log(2 / 10) - np.log(2 / 9), rel=1e-6)
+    assert clf.classify("twice") == "p"
+
+
+def test_one_text_of_100_000_words():
+    for name in ("nb", "bernoulli", "votes"):
+        clf = TextClassifier(name, features="words:1").fit(TRAIN)
+        long = "wonderful " * 50_000 + "dull " * 50_000
+        assert np.isfinite(clf.decision_function([long])).all()
+        assert np.isfinite(clf.predict_proba([long])).all()
+
+
+def test_models_of_numbers_take_no_text():
+    with pytest.raises(LinnetError, match=r"model must be one of .* or a model of linnet.models, got GaussianNB\(\)"):
+        TextClassifier(GaussianNB()).fit(["a", "b"], ["x", "y"])
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "votes"])
+def test_command_line(name, tmp_path):
+    _write(tmp_path / "train.csv")
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "linnet", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    done = run("train", "train.csv", "--model", name, "--out", "m.linnet", "--json", "out.json", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out.json").read_text())
+    assert "= score" in run("explain", "m.linnet", "a dull page in this wonderful book").stdout
+    assert name in run("info", "m.linnet").stdout
+    if name == "bernoulli":
+        assert run("train", "train.csv", "--model", name, "--alpha", "0.5", "--out", "n.linnet").returncode == 0
+        wrong = run("train", "train.csv", "--model", name, "--tf", "count")
+        assert wrong.returncode == 2
+        assert "present or absent" in wrong.stderr
+
+
+def _write(path):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        writer.writerows(zip(TRAIN.text.to_pylist(), TRAIN.label_list(), strict=True))
