@@ -65,7 +65,7 @@ class Verbs(click.Group):
 @click.version_option(__version__, prog_name="linnet")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def linnet(debug: bool) -> None:
-    r"""Labelled text to a small, fast, explainable classifier that says honestly how good it is.
+    """Labelled text to a small, fast, explainable classifier that says honestly how good it is.
 
     \b
     linnet demo                          the whole story on built-in data
@@ -73,7 +73,7 @@ def linnet(debug: bool) -> None:
     linnet train reviews.csv             split, choose settings, fit, test, save reviews.linnet
     linnet predict reviews.linnet new.csv --proba
     linnet explain reviews.linnet "not bad at all"
-    """
+    """  # noqa: D301 - click reads the character
 
 
 def main() -> None:

@@ -54,6 +54,7 @@ class Loss(Protocol):
         """Return its second derivative by the scores."""
 
 
+@dataclass(frozen=True)
 class Logistic:
     """Two classes, one score: l = log(1 + exp(-t s)) with t = 1 for class 1 and -1 for class 0.
 
@@ -78,6 +79,7 @@ class Logistic:
         return Curvature(lambda V: h * V, h)
 
 
+@dataclass(frozen=True)
 class Softmax:
     """K classes, K scores: l = logsumexp(s) - s_y.
 
@@ -105,6 +107,7 @@ class Softmax:
         return Curvature(lambda V: weighted * (V - (P * V).sum(axis=1, keepdims=True)), diagonal, (weighted, P))
 
 
+@dataclass(frozen=True)
 class SquaredHinge:
     """Margins, one score an output, one-vs-rest: l = sum_k max(0, 1 - t_k s_k)^2, t_k = 1 where y = k, else -1.
 
@@ -138,6 +141,7 @@ class SquaredHinge:
         return Curvature(lambda V: h * V, h)
 
 
+@dataclass(frozen=True)
 class Squared:
     """Least squares on targets of +-1, one score an output, one-vs-rest: l = 1/2 sum_k (s_k - t_k)^2.
 
