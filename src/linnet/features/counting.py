@@ -99,7 +99,8 @@ class _Run:
         spread = sum((b.high - b.low + 1) * (1 if b.name == "words" else 6) for b in blocks)
         size = sum(int(pieces[k].offsets[b] - pieces[k].offsets[a]) for k, a, b in run)
         documents = sum(b - a for _, a, b in run)
-        self.bits = min(22, max(12, (size // 16).bit_length()))
+        # Heaps' law, for pairs of words; a table that must grow costs more than one that is a little large
+        self.bits = min(22, max(12, int(4.5 * size**0.75).bit_length()))
         self.table = np.zeros(2 << self.bits, dtype=np.uint64)
         self.columns_room(max(1024, (1 << self.bits) * 3 // 4))
         self.indices = np.empty(max(1024, size * spread // 5), dtype=np.int32)
