@@ -34,6 +34,8 @@ bench: $(VENV)/.installed
 	$(PIP) install -c constraints.txt -r benchmarks/requirements.txt
 	$(BIN)/python benchmarks/peers.py --data $(LINNET_DATA) --json benchmarks/results/peers.json
 	$(BIN)/python benchmarks/accuracy.py --data $(LINNET_DATA) --json benchmarks/results/accuracy.json
+	$(BIN)/python benchmarks/solvers.py --data $(LINNET_DATA) --json benchmarks/results/solvers.json
+	$(BIN)/python benchmarks/feed_forward.py --data $(LINNET_DATA) --json benchmarks/results/feed_forward.json
 	$(BIN)/python benchmarks/cleaning.py --data $(LINNET_DATA) --json benchmarks/results/cleaning.json
 	$(BIN)/python benchmarks/render.py
 
