@@ -4,6 +4,7 @@
 # make lint   ruff, mypy --strict, cython-lint
 # make test-all  the slow tests too: data sets, long property tests
 # make bench  linnet beside scikit-learn, fastText and Vowpal Wabbit; rewrites the tables of the README
+# make explore  the property tests on examples never drawn before
 # make docs   check the documentation's examples
 PYTHON ?= python3
 VENV   ?= .venv
@@ -13,7 +14,7 @@ SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -n
 
 export LINNET_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test test-all dev lint bench docs clean
+.PHONY: demo test test-all explore dev lint bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/linnet demo
@@ -23,6 +24,9 @@ test: $(VENV)/.installed
 
 test-all: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -n auto --dist loadfile tests
+
+explore: $(VENV)/.installed
+	LINNET_EXPLORE=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow" tests
 
 lint: $(VENV)/.tools
 	$(BIN)/ruff check src tests benchmarks tools
