@@ -24,6 +24,7 @@ from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
 from linnet.features.rows import Rows
 from linnet.features.sharing import Part, Texts
+from linnet.features.subwords import Derived, Subwords, learn
 from linnet.solvers.report import Pass
 
 if TYPE_CHECKING:
@@ -59,9 +60,12 @@ def train(
     if hasattr(cls, "build"):
         return _built(clf, X, cls, recipe, fixed, pieces, classes, y_index, dev_rows, log), log.history
     features = recipe.features or default_blocks(pieces)
+    if any(isinstance(block, Subwords) for block in features):
+        log.stage("learning the tokeniser")
+        features = learn(features, pieces, None if dev_rows is None else np.arange(dev_rows[0]))
     blocks, computed = split(features)
     log.stage(f"counting features {describe(features)}")
-    texts = Texts(pieces) if part is None else part
+    texts = Derived.of(Texts(pieces) if part is None else part, blocks, pieces)
     counted, min_df = _count(texts, blocks, recipe, n_classes, threads)
     if computed:
         counted = _with_computed(counted, computed, pieces)
@@ -245,7 +249,7 @@ def _class_weighted(
     return np.asarray(base * per_class[y])
 
 
-def _count(texts: Texts | Part, blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
+def _count(texts: Texts | Part | Derived, blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
     """Count, then drop the columns that no setting would use; returns the cut-off for fold training parts too."""
     if not blocks:
         return _nothing_counted(len(texts)), 1
