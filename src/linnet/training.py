@@ -21,7 +21,7 @@ from linnet.features.computed import ComputedBlocks, compute, split
 from linnet.features.counting import Counted, Seen, Slots, names_of, thread_count
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
-from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
+from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks, unspaced
 from linnet.features.rows import Rows
 from linnet.features.sharing import Part, Texts
 from linnet.features.subwords import Derived, Subwords, learn
@@ -64,7 +64,8 @@ def train(
         log.stage("learning the tokeniser")
         features = learn(features, pieces, None if dev_rows is None else np.arange(dev_rows[0]))
     blocks, computed = split(features)
-    log.stage(f"counting features {describe(features)}")
+    why = "" if recipe.features or not unspaced(pieces) else ": most texts have no blanks between words"
+    log.stage(f"counting features {describe(features)}{why}")
     texts = Derived.of(Texts(pieces) if part is None else part, blocks, pieces)
     counted, min_df = _count(texts, blocks, recipe, n_classes, threads)
     if computed:
