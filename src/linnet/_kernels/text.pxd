@@ -532,24 +532,39 @@ cdef inline bint penn_dotted(const uint8_t* p, int64_t n) noexcept nogil:
             or word == 0x7374 or word == 0x6A72 or word == 0x7372 or word == 0x7673 or word == 0x657463)
 
 
-cdef inline int64_t penn_end(const uint8_t* p, int64_t n, int64_t start, int64_t* rest) noexcept nogil:
-    """Where the word that begins at start ends, and in rest[0] where to read on.
+cdef inline int64_t penn_end(const uint8_t* p, int64_t n, int64_t start, int64_t* rest, bint* apostrophes) noexcept nogil:
+    """Where the word that begins at start ends, in rest[0] where to read on, and whether it holds apostrophes.
 
     Inside words stay apostrophes, hyphens, slashes and full stops before a letter or digit, and between digits , and :.
     """
     cdef int64_t i = start, end = start
+    cdef uint64_t other
     cdef uint32_t c, before = 0, after
-    cdef int length, next_length
+    cdef int length, next_length, count
     cdef uint8_t kind
+    apostrophes[0] = False
     while i < n:
-        c = decode(p + i, n - i, &length)
-        kind = char_class(c)
+        if i + 8 <= n:   # ASCII letters and digits, eight bytes at a time
+            other = ~word_bytes(ln_load(p + i)) & TOP_BITS
+            count = ln_low_byte(other) if other else 8
+            if count:
+                i += count
+                end = i
+                before = p[i - 1]
+                continue
+        c = p[i]
+        length = 1
+        if ln_likely(c < 0x80):
+            kind = ln_class_block[c]
+        else:
+            c = decode(p + i, n - i, &length)
+            kind = char_class(c)
         if (kind & (WORD | MARK)) and not (kind & ALONE):
             end = i + length
         elif i == start and is_apostrophe(c):
-            pass
+            apostrophes[0] = True
         elif not kind & IGNORE:
-            if i + length >= n or not (is_apostrophe(c) or c == 0x2D or c == 0x2E or c == 0x2F or c == 0x2C or c == 0x3A):
+            if i + length >= n or not (is_apostrophe(c) or 0x2C <= c <= 0x2F or c == 0x3A):   # , - . / :
                 break
             after = decode(p + i + length, n - i - length, &next_length)
             kind = char_class(after)
@@ -557,6 +572,7 @@ cdef inline int64_t penn_end(const uint8_t* p, int64_t n, int64_t start, int64_t
                 break
             if (c == 0x2C or c == 0x3A) and not (is_digit(before) and is_digit(after)):
                 break
+            apostrophes[0] |= is_apostrophe(c)
         before = c
         i += length
     rest[0] = i
@@ -585,7 +601,8 @@ cdef inline void put_piece(Scratch* s, const uint8_t* p, int64_t start, int64_t 
 cdef inline int64_t take_penn(Scratch* s, const uint8_t* p, int64_t n, int64_t start, int case_mode,
                               bint keep) noexcept nogil:
     """Cut the word at start, its clitics apart; at an apostrophe, return start where no clitic stands there."""
-    cdef int64_t rest, end = penn_end(p, n, start, &rest), stem, unit
+    cdef bint apostrophes
+    cdef int64_t rest, end = penn_end(p, n, start, &rest, &apostrophes), stem, unit
     if apostrophe_at(p + start, n - start):
         if end == start or penn_stem(p + start, end - start) != 0:
             return start
@@ -593,7 +610,7 @@ cdef inline int64_t take_penn(Scratch* s, const uint8_t* p, int64_t n, int64_t s
             and penn_dotted(p + start, end - start):
         put_piece(s, p, start, end + 1, case_mode, keep)
         return end + 1
-    stem = start + penn_stem(p + start, end - start)
+    stem = start + penn_stem(p + start, end - start) if apostrophes else end
     if penn_two(p + start, stem - start):
         put_piece(s, p, start, start + 3, case_mode, keep)
         put_piece(s, p, start + 3, stem, case_mode, keep)
@@ -613,8 +630,13 @@ cdef inline void cut_penn(Scratch* s, const uint8_t* p, int64_t n, int case_mode
     cdef int length
     cdef uint8_t kind
     while i < n:
-        c = decode(p + i, n - i, &length)
-        kind = char_class(c)
+        c = p[i]
+        length = 1
+        if ln_likely(c < 0x80):
+            kind = ln_class_block[c]
+        else:
+            c = decode(p + i, n - i, &length)
+            kind = char_class(c)
         if kind & (SPACE | IGNORE):
             i += length
             continue
