@@ -551,7 +551,8 @@ cdef inline int64_t penn_end(const uint8_t* p, int64_t n, int64_t start, int64_t
                 i += count
                 end = i
                 before = p[i - 1]
-                continue
+                if count == 8 or i == n:
+                    continue
         c = p[i]
         length = 1
         if ln_likely(c < 0x80):
@@ -579,15 +580,33 @@ cdef inline int64_t penn_end(const uint8_t* p, int64_t n, int64_t start, int64_t
     return end
 
 
-cdef inline void put_piece(Scratch* s, const uint8_t* p, int64_t start, int64_t stop, int case_mode,
+cdef inline void put_piece(Scratch* s, const uint8_t* p, int64_t n, int64_t start, int64_t stop, int case_mode,
                            bint keep) noexcept nogil:
     """Close the token of the bytes start..stop-1, without what is dropped inside words."""
-    cdef int64_t i, end
+    cdef int64_t i = start, end
+    cdef uint64_t x, other
     cdef Roll r
     cdef uint32_t c
-    cdef int length
+    cdef int length, count = 8, k
     start_token(&r)
-    i = take_ascii(s, &r, p, stop, start, case_mode != CASE_KEEP, keep)
+    while count == 8 and i + 8 <= n:   # as take_ascii, but not beyond stop
+        x = ln_load(p + i)
+        other = ~word_bytes(x) & TOP_BITS
+        count = ln_low_byte(other) if other else 8
+        if i + count > stop:
+            count = <int>(stop - i)
+        if case_mode != CASE_KEEP:
+            x = lower_bytes(x & ~TOP_BITS)
+        if keep:
+            for k in range(count):
+                keep_char(s, <uint32_t>((x >> (8 * k)) & 0xFF), i + k, i + k + 1)
+        i += count
+        r.n_bytes += count
+        if count == 8:
+            r.h = absorb(r.h, x)
+        elif count:
+            r.tail = x & ((<uint64_t>1 << (8 * count)) - 1)
+            r.n_tail = count
     end = i
     while i < stop:
         c = decode(p + i, stop - i, &length)
@@ -608,17 +627,17 @@ cdef inline int64_t take_penn(Scratch* s, const uint8_t* p, int64_t n, int64_t s
             return start
     elif rest == end and end < n and p[end] == 0x2E and not (end + 1 < n and p[end + 1] == 0x2E) \
             and penn_dotted(p + start, end - start):
-        put_piece(s, p, start, end + 1, case_mode, keep)
+        put_piece(s, p, n, start, end + 1, case_mode, keep)
         return end + 1
     stem = start + penn_stem(p + start, end - start) if apostrophes else end
     if penn_two(p + start, stem - start):
-        put_piece(s, p, start, start + 3, case_mode, keep)
-        put_piece(s, p, start + 3, stem, case_mode, keep)
+        put_piece(s, p, n, start, start + 3, case_mode, keep)
+        put_piece(s, p, n, start + 3, stem, case_mode, keep)
     elif stem > start:
-        put_piece(s, p, start, stem, case_mode, keep)
+        put_piece(s, p, n, start, stem, case_mode, keep)
     while stem < end:
         unit = penn_unit(p + stem, end - stem)
-        put_piece(s, p, stem, stem + unit, case_mode, keep)
+        put_piece(s, p, n, stem, stem + unit, case_mode, keep)
         stem += unit
     return rest
 
