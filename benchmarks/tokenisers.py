@@ -37,7 +37,11 @@ def seconds(task: Callable[[], Any]) -> float:
 
 def kernel(piece: Piece, tokens: str) -> Callable[[], None]:
     """Return the task of cutting and hashing every text in the kernel."""
-    scratch, ends, kinds = Scratch(piece.longest(), 1 << 20), np.empty(4096, np.int64), table((Words(1, 1, tokens=tokens),))
+    scratch, ends, kinds = (
+        Scratch(piece.longest(), 1 << 20),
+        np.empty(4096, np.int64),
+        table((Words(1, 1, tokens=tokens),)),
+    )
 
     def task() -> None:
         d = 0
@@ -104,7 +108,8 @@ def main() -> None:
         about = {"data": "imdb/train.parquet", "texts": len(texts), "megabytes": megabytes, "repeat": options.repeat}
         about["pieces"] = options.size
         options.json.write_text(
-            json.dumps({**about, "mb_per_second": rates, "learning_seconds": learning}, indent=2) + "\n", encoding="utf-8"
+            json.dumps({**about, "mb_per_second": rates, "learning_seconds": learning}, indent=2) + "\n",
+            encoding="utf-8",
         )
 
 

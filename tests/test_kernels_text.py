@@ -134,7 +134,11 @@ def test_folding_every_character(case: str) -> None:
 @example("rock’n’roll ’tis ''quoted’’ o’中".encode(), "words", "fold")
 @example("a\u00adb\u00ad c".encode(), "words", "keep")
 @example(b"a b bb c dd", "pattern", "lower")
-@example("Didn’t Can't've cannot GONNA's U.S. e.g.. Mr. x. 1,000's 'tis ''s 's-x dog\u00ad's --`` a.b,c 3:4".encode(), "penn", "fold")
+@example(
+    "Didn’t Can't've cannot GONNA's U.S. e.g.. Mr. x. 1,000's 'tis ''s 's-x dog\u00ad's --`` a.b,c 3:4".encode(),
+    "penn",
+    "fold",
+)
 def test_tokens(data: bytes, tokens: str, case: str) -> None:
     check_tokens(data, tokens, case)
 

@@ -111,7 +111,11 @@ def check_places(text: str, name: str) -> None:
 
 
 def test_bytes_and_characters_of_one_text() -> None:
-    assert [(t.text, t.start, t.end) for t in tokenize("é!", "bytes", "keep")] == [("Ã", 0, 1), ("©", 0, 1), ("!", 1, 2)]
+    assert [(t.text, t.start, t.end) for t in tokenize("é!", "bytes", "keep")] == [
+        ("Ã", 0, 1),
+        ("©", 0, 1),
+        ("!", 1, 2),
+    ]
     assert [t.text for t in tokenize("É a", "bytes", "fold")] == ["Ã", "\x89", " ", "a"]  # only ASCII is folded
     assert pieces("A b\n", "characters") == ["a", " ", "b", "\n"]
     assert shown(tokenize("é", "bytes")[0], "bytes") == "<C3>"
@@ -136,7 +140,9 @@ def test_learned_tokenisers_keep_their_budget_and_their_bytes(kind: str, tmp_pat
     seen = set()
     for threads in "13":
         env = {**os.environ, "RAYON_NUM_THREADS": threads, "PYTHONHASHSEED": threads}
-        seen.add(subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout)
+        seen.add(
+            subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
+        )
     assert len(seen) == 1
 
 
@@ -183,7 +189,8 @@ def test_blocks_are_read_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "features", ["bpe:300:1-2", "wordpiece:60:1-2", "words:1-2+bpe:300:1*0.5", "bpe:290:1+chars:2-3+wordpiece:50:1+bpe:290:2"]
+    "features",
+    ["bpe:300:1-2", "wordpiece:60:1-2", "words:1-2+bpe:300:1*0.5", "bpe:290:1+chars:2-3+wordpiece:50:1+bpe:290:2"],
 )
 @pytest.mark.parametrize("hash_bits", [None, 10])
 def test_models_over_pieces(features: str, hash_bits: int | None, tmp_path: Path) -> None:
@@ -219,7 +226,10 @@ def test_pieces_equal_words_where_the_tokeniser_knows_every_word() -> None:
 def test_a_comparison_learns_the_tokeniser_in_each_training_part() -> None:
     from linnet.comparing import compare
 
-    names = [f"{a} {b}" for a in ("good", "great", "fun") for b in SHORT], [f"{a} {b}" for a in ("bad", "dull") for b in BAD]
+    names = (
+        [f"{a} {b}" for a in ("good", "great", "fun") for b in SHORT],
+        [f"{a} {b}" for a in ("bad", "dull") for b in BAD],
+    )
     data, labels = names[0] + names[1], ["p"] * 18 + ["n"] * 12
     found = compare(data, labels, models=["nb"], features="bpe:290:1", folds=3)
     assert found is not None

@@ -26,7 +26,17 @@ AWKWARD = [
     "Σ", "ς", "ﬃ", "\u0301", "\u00ad", "\u200b", "\u200d", "\u200f", "\u2060", "\ufeff", "\ufe0f", "中", "か", "한", "ไท", "हि",
     "לָ", "عَ", "👩\u200d💻", "👍🏽", "🇩🇪", "½", "𝔘", "\ufffd", "\U0010ffff", "plainlongword", "ANOTHERLONGWORD",
 ]  # fmt: skip
-BROKEN = [b"\xc3", b"\xa9", b"\xe2\x82", b"\xac", b"\xf0\x9f\x98", b"\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf"]
+BROKEN = [
+    b"\xc3",
+    b"\xa9",
+    b"\xe2\x82",
+    b"\xac",
+    b"\xf0\x9f\x98",
+    b"\x80",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xc0\xaf",
+]
 
 
 def inputs(seed: int, n: int) -> Iterator[bytes]:

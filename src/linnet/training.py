@@ -250,7 +250,9 @@ def _class_weighted(
     return np.asarray(base * per_class[y])
 
 
-def _count(texts: Texts | Part | Derived, blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
+def _count(
+    texts: Texts | Part | Derived, blocks: Blocks, recipe: Recipe, n_classes: int, threads: int
+) -> tuple[Counted, int]:
     """Count, then drop the columns that no setting would use; returns the cut-off for fold training parts too."""
     if not blocks:
         return _nothing_counted(len(texts)), 1

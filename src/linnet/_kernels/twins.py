@@ -237,7 +237,12 @@ def _penn_word(chars: list[Char], i: int) -> tuple[list[list[Char]], int]:
     if chars[i].text in APOSTROPHES:
         if stem or not raw:
             return [], i
-    elif after == end and "".join(c.text for c in chars[end : end + 2]) not in ("", "..") and chars[end].text == "." and _DOTTED.fullmatch(raw):
+    elif (
+        after == end
+        and "".join(c.text for c in chars[end : end + 2]) not in ("", "..")
+        and chars[end].text == "."
+        and _DOTTED.fullmatch(raw)
+    ):
         return [chars[i : end + 1]], end + 1
     sizes = [3, len(stem) - 3] if _TWO.fullmatch(stem) else [len(stem)] * bool(stem)
     sizes += [len(unit) for unit in re.findall(_UNIT, raw[len(stem) :])]

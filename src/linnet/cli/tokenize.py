@@ -20,10 +20,20 @@ Cut = Callable[[str], list[Any]]
 
 @click.command(short_help="Show the pieces that a tokeniser makes of a text, and their places.")
 @click.argument("text", metavar="[TEXT|FILE|-]", required=False)
-@click.option("--tokens", default="words", show_default=True, metavar="NAME", help="The tokeniser, or the file of a learned one.")
-@click.option("--case", type=click.Choice(["fold", "lower", "keep"]), default="fold", show_default=True, help="How letters are folded.")
+@click.option(
+    "--tokens", default="words", show_default=True, metavar="NAME", help="The tokeniser, or the file of a learned one."
+)
+@click.option(
+    "--case",
+    type=click.Choice(["fold", "lower", "keep"]),
+    default="fold",
+    show_default=True,
+    help="How letters are folded.",
+)
 @click.option("--list", "listing", is_flag=True, help="List the tokenisers, each on an example (or on TEXT).")
-@click.option("--train", metavar="DATA", help="Learn the tokeniser (bpe, wordpiece, bpe:2000) from the texts of DATA first.")
+@click.option(
+    "--train", metavar="DATA", help="Learn the tokeniser (bpe, wordpiece, bpe:2000) from the texts of DATA first."
+)
 @click.option("--save", metavar="F", help="With --train: write the learned tokeniser to F.")
 @click.option("--column", metavar="COL", help="The text column of a file; found by name or content if not given.")
 @click.option("--format", "format_", metavar="NAME", help="The form of a file; found by itself if not given.")
@@ -141,7 +151,9 @@ def _list(text: str | None, case: str, as_json: bool) -> None:
     from linnet.text.tokens import tokenize as cut
 
     text = text or EXAMPLE
-    examples = {name: [shown(t, name) for t in cut(text, name, case)] if name in TOKENS else None for name in TOKENISERS}
+    examples = {
+        name: [shown(t, name) for t in cut(text, name, case)] if name in TOKENS else None for name in TOKENISERS
+    }
     if as_json:
         rows = [{"tokens": name, "about": about, "example": examples[name]} for name, about in TOKENISERS.items()]
         click.echo(json.dumps({"text": text, "tokenisers": rows}, ensure_ascii=False, indent=2))
@@ -151,5 +163,7 @@ def _list(text: str | None, case: str, as_json: bool) -> None:
         table.add_column(heading, overflow="fold")
     for name, about in TOKENISERS.items():
         pieces = examples[name]
-        table.add_row(name, _plain(about), _plain("learned first: --train" if pieces is None else " ".join(pieces[:28])))
+        table.add_row(
+            name, _plain(about), _plain("learned first: --train" if pieces is None else " ".join(pieces[:28]))
+        )
     Console(highlight=False, emoji=False).print(table)

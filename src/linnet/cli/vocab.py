@@ -15,12 +15,24 @@ __all__ = ["vocab"]
 @click.command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
 @click.argument("data")
 @click.option("--other", metavar="F", help="Say how much of this file the vocabulary covers.")
-@click.option("--tokens", default="words", show_default=True, metavar="NAME", help="The tokeniser; see linnet tokenize --list.")
-@click.option("--case", type=click.Choice(["fold", "lower", "keep"]), default="fold", show_default=True, help="How letters are folded.")
-@click.option("--min-df", default=1, show_default=True, type=click.IntRange(1), help="Keep words in at least so many texts.")
+@click.option(
+    "--tokens", default="words", show_default=True, metavar="NAME", help="The tokeniser; see linnet tokenize --list."
+)
+@click.option(
+    "--case",
+    type=click.Choice(["fold", "lower", "keep"]),
+    default="fold",
+    show_default=True,
+    help="How letters are folded.",
+)
+@click.option(
+    "--min-df", default=1, show_default=True, type=click.IntRange(1), help="Keep words in at least so many texts."
+)
 @click.option("--max-features", metavar="N", type=click.IntRange(1), help="Keep the N most frequent words.")
 @click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="How many words to show.")
-@click.option("--plot", metavar="F", help="Draw counts by rank and the fitted law to F (.svg, or .png with extra report).")
+@click.option(
+    "--plot", metavar="F", help="Draw counts by rank and the fitted law to F (.svg, or .png with extra report)."
+)
 @click.option("--save", metavar="F", help="Write the vocabulary (after the cut-offs) to F, as JSON.")
 @click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")
 @click.option("--format", "format_", metavar="NAME", help="The form of the file; found by itself if not given.")
@@ -80,24 +92,36 @@ def _top(kept: Any, top: int) -> list[dict[str, Any]]:
 
 def _lines(found: dict[str, Any]) -> list[str]:
     texts, total, types = found["texts"], found["tokens"], found["types"]
-    lines = [f"{found['source']}: {texts:,} texts, {total:,} tokens, {types:,} different, {found['seen_once']:,} of them seen once"]
+    lines = [
+        f"{found['source']}: {texts:,} texts, {total:,} tokens, {types:,} different, {found['seen_once']:,} of them seen once"
+    ]
     if found["kept"] != types:
-        cuts = f"min_df {found['min_df']}" + (f", max_features {found['max_features']:,}" if found["max_features"] else "")
+        cuts = f"min_df {found['min_df']}" + (
+            f", max_features {found['max_features']:,}" if found["max_features"] else ""
+        )
         lines.append(f"kept with {cuts}: {found['kept']:,} words, {found['kept_coverage']:.2%} of the tokens")
     if found["top"]:
         lines += ["", f"{'word':<24}{'count':>12}{'texts':>12}"]
         lines += [f"{_printable(row['word']):<24}{row['count']:>12,}{row['texts']:>12,}" for row in found["top"]]
     lines += ["", f"{'in texts':>10}{'words left':>14}{'of tokens':>12}"]
-    lines += [f"{'>= ' + str(row['min_df']):>10}{row['words']:>14,}{row['coverage']:>12.2%}" for row in found["cut_offs"]]
+    lines += [
+        f"{'>= ' + str(row['min_df']):>10}{row['words']:>14,}{row['coverage']:>12.2%}" for row in found["cut_offs"]
+    ]
     other = found["other"]
     if other:
-        lines += ["", f"{other['source']}: {other['texts']:,} texts, {other['tokens']:,} tokens, {other['types']:,} different"]
+        lines += [
+            "",
+            f"{other['source']}: {other['texts']:,} texts, {other['tokens']:,} tokens, {other['types']:,} different",
+        ]
         lines.append(
             f"covered: {other['coverage']:.2%} of the tokens, {other['known_types']:,} of the different words; "
             f"OOV rate {other['oov_rate']:.2%}"
         )
         if other["unknown"]:
-            lines.append("most frequent unknown: " + ", ".join(f"{_printable(u['word'])} ({u['count']:,})" for u in other["unknown"]))
+            lines.append(
+                "most frequent unknown: "
+                + ", ".join(f"{_printable(u['word'])} ({u['count']:,})" for u in other["unknown"])
+            )
     return lines
 
 

@@ -26,7 +26,19 @@ from linnet.features.rows import Rows
 from linnet.features.sharing import Part, Texts, count_hashed
 from linnet.text.subword import SIZE, Subword
 
-__all__ = ["Bpe", "Derived", "Subwords", "WordPiece", "by_source", "derive", "from_dict", "from_text", "learn", "place", "tokenisers"]
+__all__ = [
+    "Bpe",
+    "Derived",
+    "Subwords",
+    "WordPiece",
+    "by_source",
+    "derive",
+    "from_dict",
+    "from_text",
+    "learn",
+    "place",
+    "tokenisers",
+]
 
 BATCH = 1 << 12  # texts
 _BLANK = re.compile(r"\s")
@@ -102,7 +114,9 @@ def learn(blocks: AnyBlocks, pieces: list[Piece], rows: npt.NDArray[np.int64] | 
             key = (block.name, block.size)
             if key not in known:
                 texts = [p.text(d) for p in pieces for d in range(len(p))]
-                known[key] = Subword.train(block.name, texts if rows is None else [texts[r] for r in rows.tolist()], block.size)
+                known[key] = Subword.train(
+                    block.name, texts if rows is None else [texts[r] for r in rows.tolist()], block.size
+                )
             block = replace(block, learned=known[key])
         out.append(block)
     return tuple(out)
@@ -220,7 +234,9 @@ def _side_by_side(parts: list[tuple[Counted, list[int], int]], n_blocks: int, sh
         seens.append(Seen((seen.document + document).astype(np.int32), seen.start, seen.length, block))
         first = rows.n_columns if shared else first + rows.n_columns
     seen = Seen(*(np.concatenate([getattr(s, f) for s in seens]) for f in ("document", "start", "length", "block")))
-    return Counted(Rows(indptr, indices, counts, n_blocks, first), np.concatenate([c.fingerprints for c, _, _ in parts]), seen)
+    return Counted(
+        Rows(indptr, indices, counts, n_blocks, first), np.concatenate([c.fingerprints for c, _, _ in parts]), seen
+    )
 
 
 def tokenisers(blocks: Iterable[Block]) -> list[Subword]:

@@ -35,7 +35,9 @@ def tokeniser(name: str, case: str = "fold") -> Callable[[str], list[Token]]:
     if name in TOKENS:
         return lambda text: tokenize(text, name, case)
     if name.partition(":")[0] in SUBWORD:
-        raise LinnetError(f"{name} is learned from texts first: linnet tokenize --tokens {name} --train DATA --save F.json")
+        raise LinnetError(
+            f"{name} is learned from texts first: linnet tokenize --tokens {name} --train DATA --save F.json"
+        )
     if name.endswith(".json") or Path(name).exists():
         return Subword.load(name).tokens
     raise LinnetError(nearest("tokens", name, [*TOKENISERS, "a file that --save wrote"]))

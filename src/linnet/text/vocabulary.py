@@ -81,7 +81,13 @@ class Vocabulary:
 
     @classmethod
     def of(
-        cls, texts: Iterable[str], *, tokens: str = "words", case: str = "fold", min_df: int = 1, size: int | None = None
+        cls,
+        texts: Iterable[str],
+        *,
+        tokens: str = "words",
+        case: str = "fold",
+        min_df: int = 1,
+        size: int | None = None,
     ) -> Vocabulary:
         """Count the words of texts; keep those in min_df texts or more, at most size of them."""
         _check(tokens, case)

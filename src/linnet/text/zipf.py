@@ -74,13 +74,22 @@ class Zipf:
         for r, c in zip(rows, columns, strict=True):
             grid[r][c] = "o"
         top = f"{int(self.counts[0]):,}"
-        lines = [f"{top if k == 0 else int(self.counts[-1]) if k == height - 1 else '':>{len(top)}} |{''.join(line)}".rstrip() for k, line in enumerate(grid)]
+        lines = [
+            f"{top if k == 0 else int(self.counts[-1]) if k == height - 1 else '':>{len(top)}} |{''.join(line)}".rstrip()
+            for k, line in enumerate(grid)
+        ]
         foot = f"{'':>{len(top)}} +{'-' * width}"
         ends = f"{'':>{len(top)}}  rank 1{f'{len(self.counts):,}':>{width - 6}}"
-        return "\n".join([*lines, foot, ends, f"o count of a word, . the law {self.scale:,.0f} / rank^{self.exponent:.3f}"])
+        return "\n".join(
+            [*lines, foot, ends, f"o count of a word, . the law {self.scale:,.0f} / rank^{self.exponent:.3f}"]
+        )
 
     def _cells(
-        self, ranks: npt.NDArray[np.int64], values: npt.NDArray[np.int64] | npt.NDArray[np.float64], width: int, height: int
+        self,
+        ranks: npt.NDArray[np.int64],
+        values: npt.NDArray[np.int64] | npt.NDArray[np.float64],
+        width: int,
+        height: int,
     ) -> tuple[list[int], list[int]]:
         x = np.log(ranks) / max(1e-9, np.log(len(self.counts)))
         low, high = np.log(self.counts[-1]), np.log(self.counts[0])
