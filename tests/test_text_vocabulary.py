@@ -138,7 +138,7 @@ def test_drawings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = law.to_text().splitlines()
     assert drawn[0].startswith("36 |o")
     assert sum(line.count("o") for line in drawn[:16]) == 4
-    with pytest.raises(DataError, match="end the name in .svg or .png"):
+    with pytest.raises(DataError, match=r"end the name in \.svg or \.png"):
         law.save(tmp_path / "z.gif")
     with pytest.raises(DataError, match="cannot write"):
         law.save(tmp_path / "none" / "z.svg")

@@ -208,7 +208,7 @@ class Derived:
     def _starts(self) -> list[int]:
         """The number of the first document of each source."""
         sizes = [sum(map(len, self.texts.pieces)), *(sum(map(len, p)) for p in self.sources.values())]
-        return np.cumsum(sizes)[:-1].tolist()
+        return [int(k) for k in np.cumsum(sizes)[:-1]]
 
 
 def _side_by_side(parts: list[tuple[Counted, list[int], int]], n_blocks: int, shared: bool) -> Counted:

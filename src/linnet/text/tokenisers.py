@@ -63,7 +63,7 @@ def lossless(name: str) -> bool:
 
 
 def shown(token: Token, name: str) -> str:
-    """Write a piece so that it can be seen: bytes above 127 and what cannot be printed by their numbers.
+    r"""Write a piece so that it can be seen: bytes above 127 and what cannot be printed by their numbers.
 
     >>> shown(Token("\u00c3", 0, 1), "bytes"), shown(Token("\t", 0, 1), "characters")
     ('<C3>', '<09>')

@@ -74,10 +74,8 @@ class Zipf:
         for r, c in zip(rows, columns, strict=True):
             grid[r][c] = "o"
         top = f"{int(self.counts[0]):,}"
-        lines = [
-            f"{top if k == 0 else int(self.counts[-1]) if k == height - 1 else '':>{len(top)}} |{''.join(line)}".rstrip()
-            for k, line in enumerate(grid)
-        ]
+        labels = [top, *[""] * (height - 2), f"{int(self.counts[-1]):,}"]
+        lines = [f"{label:>{len(top)}} |{''.join(line)}".rstrip() for label, line in zip(labels, grid, strict=True)]
         foot = f"{'':>{len(top)}} +{'-' * width}"
         ends = f"{'':>{len(top)}}  rank 1{f'{len(self.counts):,}':>{width - 6}}"
         return "\n".join(
