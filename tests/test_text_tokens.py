@@ -94,10 +94,12 @@ def test_offsets_point_at_the_piece(text: str, tokens: str, case: str) -> None:
     for t in found:
         assert isinstance(t, Token)
         assert end <= t.start < t.end <= len(text)
+        if tokens == "bytes":
+            continue  # several bytes stand at one character: test_text_tokenisers.py
         if case != "lower":  # U+0130 may be cut in two
             end = t.end
         source = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text[t.start : t.end])
-        if tokens == "words":
+        if tokens in ("words", "penn"):
             source = "".join(c for c in source if not twins.char_class(c) & twins.IGNORE)
             source = source.replace("\u2019", "'").replace("\uff07", "'")
         if case == "keep":

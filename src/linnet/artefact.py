@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,15 @@ import numpy.typing as npt
 from linnet import store
 from linnet._kernels import score
 from linnet.errors import LinnetError, ModelFileError
-from linnet.features.blocks import Blocks, from_dict, table
+from linnet.features.blocks import Block, Blocks, from_dict, table
 from linnet.features.buffers import Piece, Scratch, pieces_of, shards
 from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of
 from linnet.features.counting import thread_count
 from linnet.features.rows import NORM, TF, Norm
+from linnet.features.subwords import Subwords, by_source, derive, tokenisers
 from linnet.solvers.head import Head, finish
 from linnet.solvers.numerics import sigmoid, softmax
+from linnet.text.subword import Subword
 
 __all__ = ["Artefact"]
 
@@ -61,6 +63,15 @@ def empty_table(size: int, n_outputs: int) -> Table:
     if n_outputs > ONE_RECORD:
         return Table(np.zeros(size, np.uint64), np.zeros((size, 1 + n_outputs), np.float32))
     return Table.of_records(np.zeros((size, (3 + n_outputs + 1) // 2 * 2), np.uint32), n_outputs)
+
+
+def _block(values: dict[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> Block:
+    """Read a block, and the tokeniser that belongs to it."""
+    if "tokeniser" not in values:
+        return from_dict(values)
+    number, rest = values["tokeniser"], {k: v for k, v in values.items() if k != "tokeniser"}
+    learned = Subword.from_bytes(tensors[f"tokeniser.{number}"].tobytes())
+    return replace(cast(Subwords, from_dict(rest)), learned=learned)
 
 
 @dataclass(frozen=True)
@@ -130,6 +141,11 @@ class Artefact:
     def sums(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return what the lookups add up to, (n_texts, n_lookup): the scores, but for a head."""
         pieces = pieces_of(texts)
+        scores = self._derived(pieces, threads) if self._sources else self._counted(pieces, threads)
+        return add_scores(scores, compute(self.computed, pieces), self.computed_weights) if self.computed else scores
+
+    def _counted(self, pieces: list[Piece], threads: int | None) -> npt.NDArray[np.float64]:
+        """Return what the kernels add, and b."""
         size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
         parts = [np.empty((len(p), self.n_lookup)) for p in pieces]
         runs = shards(pieces, 1 if size < SMALL_JOB else thread_count(threads))
@@ -141,8 +157,26 @@ class Artefact:
         else:
             with ThreadPoolExecutor(len(runs)) as pool:
                 list(pool.map(lambda run: self._run(pieces, run, parts), runs))
-        scores = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return add_scores(scores, compute(self.computed, pieces), self.computed_weights) if self.computed else scores
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    @cached_property
+    def _sources(self) -> list[tuple[Subword | None, Artefact]]:
+        """The model in parts, one for each text that its blocks read; empty where all read the original."""
+        groups = by_source(self.blocks)
+        if all(source is None for source, _ in groups):
+            return []
+        zero = np.zeros_like(self.b)
+        return [
+            (source, replace(self, blocks=tuple(self.blocks[k] for k in numbers), b=zero)) for source, numbers in groups
+        ]
+
+    def _derived(self, pieces: list[Piece], threads: int | None) -> npt.NDArray[np.float64]:
+        """Add up what the blocks of the original and of the derived texts give."""
+        scores = np.tile(self.b, (sum(map(len, pieces)), 1))
+        for source, model in self._sources:
+            mine = pieces if source is None else derive(source, pieces)
+            scores += model._counted(mine, threads)
+        return scores
 
     def _run(self, pieces: list[Piece], run: list[tuple[int, int, int]], parts: list[npt.NDArray[np.float64]]) -> None:
         scratch = Scratch(max(pieces[k].longest() for k, _, _ in run))
@@ -211,12 +245,19 @@ class Artefact:
         computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
         if self.computed:
             tensors["computed_weights"] = self.computed_weights
+        learned = tokenisers(self.blocks)
+        tensors |= {f"tokeniser.{k}": np.frombuffer(t.to_bytes(), np.uint8) for k, t in enumerate(learned)}
         card = {
             **self.card,
             "model": {
                 **computed,
                 "classes": list(self.classes),
-                "blocks": [b.to_dict() for b in self.blocks],
+                "blocks": [
+                    {**b.to_dict(), "tokeniser": learned.index(b.learned)}
+                    if isinstance(b, Subwords) and b.learned is not None
+                    else b.to_dict()
+                    for b in self.blocks
+                ],
                 "tf": self.tf,
                 "normalise": self.normalise,
                 "shift": self.shift,
@@ -239,7 +280,7 @@ class Artefact:
             n_lookup = n_outputs if head is None else int(head["inputs"])
             table = Table.of_records(t["records"], n_lookup) if "records" in t else Table(t["slots"], t["rows"])
             model = cls(
-                tuple(about["classes"]), tuple(from_dict(b) for b in about["blocks"]), about["tf"], about["normalise"],
+                tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], about["normalise"],
                 table, int(about["shift"]), t["b"],
                 t["names"], t["name_offsets"], t["name_slots"], bool(about["calibrated"]), card,
                 tuple(kind_of(c["block"]).from_dict(c) for c in about.get("computed", ())),

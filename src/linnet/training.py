@@ -21,9 +21,10 @@ from linnet.features.computed import ComputedBlocks, compute, split
 from linnet.features.counting import Counted, Seen, Slots, names_of, thread_count
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
-from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
+from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks, unspaced
 from linnet.features.rows import Rows
 from linnet.features.sharing import Part, Texts
+from linnet.features.subwords import Derived, Subwords, learn
 from linnet.solvers.head import Head, finish, scaled
 from linnet.solvers.report import Pass
 
@@ -60,9 +61,13 @@ def train(
     if hasattr(cls, "build"):
         return _built(clf, X, cls, recipe, fixed, pieces, classes, y_index, dev_rows, log), log.history
     features = recipe.features or default_blocks(pieces)
+    if any(isinstance(block, Subwords) for block in features):
+        log.stage("learning the tokeniser")
+        features = learn(features, pieces, None if dev_rows is None else np.arange(dev_rows[0]))
     blocks, computed = split(features)
-    log.stage(f"counting features {describe(features)}")
-    texts = Texts(pieces) if part is None else part
+    why = "" if recipe.features or not unspaced(pieces) else ": most texts have no blanks between words"
+    log.stage(f"counting features {describe(features)}{why}")
+    texts = Derived.of(Texts(pieces) if part is None else part, blocks, pieces)
     counted, min_df = _count(texts, blocks, recipe, n_classes, threads)
     if computed:
         counted = _with_computed(counted, computed, pieces)
@@ -248,7 +253,9 @@ def _class_weighted(
     return np.asarray(base * per_class[y])
 
 
-def _count(texts: Texts | Part, blocks: Blocks, recipe: Recipe, n_classes: int, threads: int) -> tuple[Counted, int]:
+def _count(
+    texts: Texts | Part | Derived, blocks: Blocks, recipe: Recipe, n_classes: int, threads: int
+) -> tuple[Counted, int]:
     """Count, then drop the columns that no setting would use; returns the cut-off for fold training parts too."""
     if not blocks:
         return _nothing_counted(len(texts)), 1

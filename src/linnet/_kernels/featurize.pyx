@@ -138,9 +138,10 @@ def write_names(const uint8_t[::1] data, const int64_t[::1] begin, const int32_t
     """Write the readable name of each feature from the place in the text where it was first seen.
 
     begin are byte positions in data, lengths carry the edge flags of character n-grams, which is the feature's block.
-    Words are joined by one blank; the blanks of the padding of character n-grams are part of the name. fps, which may
-    be empty, tells which of the letters that one character was folded to belong to an n-gram. The caller makes out
-    large enough: a name has at most 4 bytes for each byte of its span, and 2.
+    Words are joined by one blank, characters and bytes by nothing; the blanks of the padding of character n-grams
+    are part of the name. fps, which may be empty, tells which of the letters that one character was folded to
+    belong to an n-gram. The caller makes out large enough: a name has at most 4 bytes for each byte of its span,
+    and 2.
     """
     cdef int64_t i, t, k, pos = 0, size, first, last
     cdef const int64_t* block
@@ -169,7 +170,7 @@ def write_names(const uint8_t[::1] data, const int64_t[::1] begin, const int32_t
             else:
                 cut(&s, &data[begin[i]] if flags else NULL, flags, <int>block[B_TOKENS], <int>block[B_CASE], True)
                 for t in range(s.n_tokens):
-                    if t:
+                    if t and block[B_TOKENS] != TOKENS_CHARACTERS and block[B_TOKENS] != TOKENS_BYTES:
                         out[pos] = 32
                         pos += 1
                     for k in range(s.token_char[t], s.token_char[t + 1]):

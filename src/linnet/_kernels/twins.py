@@ -11,12 +11,13 @@ fingerprints, places and names, n-grams to counts. Settings are the words of fea
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -101,6 +102,8 @@ def char_class(c: str) -> int:
 @cache
 def fold(c: str, case: str) -> str:
     """Fold one character; letters that are newer than the tables stay as they are."""
+    if case.startswith("ascii-"):
+        return c if case == "ascii-keep" or not c.isascii() else c.lower()
     if case == "keep" or (not SAME_UNICODE and c.isalnum() and not char_class(c)):
         return c
     return c.casefold() if case == "fold" else c.lower()
@@ -114,6 +117,13 @@ def cut(data: bytes, tokens: str = "words", case: str = "fold") -> list[Cut]:
     chars = decode(data)
     if tokens == "words":
         spans = _words(chars)
+    elif tokens == "penn":
+        spans = _penn(chars)
+    elif tokens == "bytes":
+        spans = [[Char(chr(b), k, k + 1)] for k, b in enumerate(data)]
+        case = "ascii-" + case
+    elif tokens == "characters":
+        spans = [[c] for c in chars]
     elif tokens == "pattern":
         spans = [s for s in _runs(chars, lambda c: bool(char_class(c) & WORD)) if len(s) >= 2]
     else:
@@ -160,10 +170,10 @@ def _word(chars: list[Char], i: int) -> tuple[list[Char], int]:
     return span, i
 
 
-def _symbol(chars: list[Char], i: int) -> tuple[list[Char], int]:
+def _symbol(chars: list[Char], i: int, repeats: bool | None = None) -> tuple[list[Char], int]:
     """One sign and its marks; signs, not characters that stand alone, also take their own repetitions."""
     first, span, i = chars[i].text, [chars[i]], i + 1
-    repeats = not char_class(first) & ALONE
+    repeats = not char_class(first) & ALONE if repeats is None else repeats
     while i < len(chars):
         c = chars[i].text
         joined = len(span) > 1 and span[-1].text == JOINER and not char_class(c) & (WORD | SPACE | IGNORE)
@@ -172,6 +182,72 @@ def _symbol(chars: list[Char], i: int) -> tuple[list[Char], int]:
         span.append(chars[i])
         i += 1
     return span, i
+
+
+_APOSTROPHE = f"[{APOSTROPHES}]"
+_UNIT = f"(?:[nN]{_APOSTROPHE}[tT]|{_APOSTROPHE}(?:[sSmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))"
+_STEM = re.compile(f"(.*?)((?:{_UNIT})*)", re.DOTALL)
+_TWO = re.compile("(?:can(?=not)|gon(?=na)|wan(?=na)|got(?=ta)|gim(?=me)|lem(?=me))(?:not|na|ta|me)", re.I | re.A)
+_DOTTED = re.compile(r"[a-z](?:\.[a-z])+|mrs?|ms|dr|prof|st|jr|sr|vs|etc", re.I | re.A)
+
+
+def _penn(chars: list[Char]) -> list[list[Char]]:
+    """English in the manner of the Penn Treebank: did n't, cat . ; runs of . - ' and ` are one token."""
+    spans: list[list[Char]] = []
+    i = 0
+    while i < len(chars):
+        c, kind = chars[i].text, char_class(chars[i].text)
+        if kind & (SPACE | IGNORE):
+            i += 1
+            continue
+        found: list[list[Char]] = []
+        if _in_word(c) or c in APOSTROPHES:
+            found, after = _penn_word(chars, i)
+        if not found:
+            span, after = _symbol(chars, i, repeats=c in ".-`" + APOSTROPHES)
+            found = [span]
+        spans += found
+        i = after
+    out = [[c for c in span if not char_class(c.text) & IGNORE] for span in spans]
+    return [[Char("'", c.start, c.end) if c.text in APOSTROPHES else c for c in span] for span in out]
+
+
+def _penn_end(chars: list[Char], i: int) -> tuple[int, int]:
+    """Where a word ends, and where to read on: behind what is dropped at its end."""
+    start, end = i, i
+    while i < len(chars):
+        c = chars[i].text
+        follows = chars[i + 1].text if i + 1 < len(chars) else " "
+        if _in_word(c):
+            end = i + 1
+        elif not (char_class(c) & IGNORE or (i == start and c in APOSTROPHES)):
+            joins = c in "-./,:" + APOSTROPHES and char_class(follows) & (WORD | ALONE) == WORD
+            if not joins or (c in ",:" and not (chars[i - 1].text in "0123456789" and follows in "0123456789")):
+                break
+        i += 1
+    return end, i
+
+
+def _penn_word(chars: list[Char], i: int) -> tuple[list[list[Char]], int]:
+    """Return a word with its clitics apart; nothing where an apostrophe begins no clitic."""
+    end, after = _penn_end(chars, i)
+    raw = "".join(c.text for c in chars[i:end])
+    parts = _STEM.fullmatch(raw)
+    stem = parts.group(1) if parts else raw
+    if chars[i].text in APOSTROPHES:
+        if stem or not raw:
+            return [], i
+    elif (
+        after == end
+        and "".join(c.text for c in chars[end : end + 2]) not in ("", "..")
+        and chars[end].text == "."
+        and _DOTTED.fullmatch(raw)
+    ):
+        return [chars[i : end + 1]], end + 1
+    sizes = [3, len(stem) - 3] if _TWO.fullmatch(stem) else [len(stem)] * bool(stem)
+    sizes += [len(unit) for unit in re.findall(_UNIT, raw[len(stem) :])]
+    cuts = [i + sum(sizes[:k]) for k in range(len(sizes) + 1)]
+    return [chars[a:b] for a, b in pairwise(cuts)], after
 
 
 # ---- fingerprints
@@ -202,8 +278,8 @@ def token_hash(token: str) -> int:
     return mix(h ^ len(data))
 
 
-def word_ngrams(tokens: list[Cut], low: int, high: int, seed: int = 0) -> list[Gram]:
-    """Return the n-grams of neighbouring tokens, low <= n <= high."""
+def word_ngrams(tokens: list[Cut], low: int, high: int, seed: int = 0, blank: str = " ") -> list[Gram]:
+    """Return the n-grams of neighbouring tokens, low <= n <= high; blank stands between them in names."""
     grams = []
     for i in range(len(tokens)):
         for n in range(low, min(high, len(tokens) - i) + 1):
@@ -211,7 +287,7 @@ def word_ngrams(tokens: list[Cut], low: int, high: int, seed: int = 0) -> list[G
             h = seed & MASK
             for t in part:
                 h = join(h, token_hash(t.text))
-            grams.append(Gram(h or 1, part[0].start, part[-1].end - part[0].start, " ".join(t.text for t in part)))
+            grams.append(Gram(h or 1, part[0].start, part[-1].end - part[0].start, blank.join(t.text for t in part)))
     return grams
 
 
@@ -237,8 +313,10 @@ def _char_ngram(padded: list[Char], i: int, n: int, seed: int) -> Gram:
 
 def ngrams(data: bytes, kind: str, tokens: str, case: str, low: int, high: int, seed: int = 0) -> list[Gram]:
     """Return what one block makes of a document."""
-    make = word_ngrams if kind == "words" else char_ngrams
-    return make(cut(data, tokens, case), low, high, seed)
+    cuts = cut(data, tokens, case)
+    if kind == "words":
+        return word_ngrams(cuts, low, high, seed, "" if tokens in ("characters", "bytes") else " ")
+    return char_ngrams(cuts, low, high, seed)
 
 
 def count(grams: list[Gram]) -> dict[int, int]:

@@ -14,13 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError, nearest
 from linnet.features.computed import COMPUTED, Computed, kind_of, split
+from linnet.text.subword import SUBWORD
 from linnet.text.tokens import CASES, TOKENS
 
 __all__ = ["BLOCKS", "Block", "Chars", "Words", "as_blocks", "counted_only", "describe", "from_dict", "parse", "table"]
@@ -116,12 +117,15 @@ def parse(text: str) -> AnyBlocks:
         if item.split(":")[0] in COMPUTED:
             blocks.append(kind_of(item.split(":")[0]).from_text(item))
             continue
+        if re.split("[:*]", item)[0] in SUBWORD:
+            blocks.append(_subwords().from_text(item))
+            continue
         match = _ITEM.match(item)
         if not match:
             raise LinnetError(f"cannot read the feature block '{item}'; write for example words:1-2+chars:2-5")
         name, low, high, extras, weight = match.groups()
         if name not in BLOCKS:
-            raise LinnetError(nearest("feature block", name, [*BLOCKS, *COMPUTED]))
+            raise LinnetError(nearest("feature block", name, [*BLOCKS, *SUBWORD, *COMPUTED]))
         settings: dict[str, Any] = {}
         if low:
             settings["low"], settings["high"] = int(low), int(high or low)
@@ -160,7 +164,16 @@ def counted_only(value: object, what: str) -> Blocks:
         raise LinnetError(
             f"{what} counts n-grams only; leave out '{computed[0]}', or use TextClassifier, which takes both"
         )
+    for block in blocks:
+        if block.name in SUBWORD:
+            raise LinnetError(f"{what} learns no tokeniser; leave out '{block}', or use TextClassifier, which does")
     return blocks
+
+
+def _subwords() -> Any:
+    from linnet.features import subwords  # it builds on this file
+
+    return subwords
 
 
 def describe(blocks: AnyBlocks) -> str:
@@ -172,6 +185,8 @@ def from_dict(values: dict[str, Any]) -> Block:
     """Read back what ``Block.to_dict`` wrote."""
     settings = dict(values)
     name = settings.pop("block")
+    if name in SUBWORD:
+        return cast(Block, _subwords().from_dict(values))
     if name not in BLOCKS:
         raise LinnetError(nearest("feature block", name, BLOCKS))
     return BLOCKS[name](**settings)
@@ -181,6 +196,8 @@ def table(blocks: Blocks) -> npt.NDArray[np.int64]:
     """Return the table the kernels read: kind, tokens, case, low, high, seed."""
     rows = []
     for b in blocks:
+        if getattr(b, "learned", b) is None:
+            raise LinnetError(f"the tokeniser of '{b}' has not been learned; fit a TextClassifier with it")
         # the tokens and the case are part of the seed: the same letters cut differently are another feature
         seed = (b.seed + 0x9E3779B97F4A7C15 * (3 * TOKENS[b.tokens] + CASES[b.case])) & 0xFFFFFFFFFFFFFFFF
         rows.append((b.kind, TOKENS[b.tokens], CASES[b.case], b.low, b.high, seed - (seed >> 63 << 64)))

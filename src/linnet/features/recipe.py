@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet._kernels import featurize
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, Chars, Words
 from linnet.features.buffers import Piece
@@ -20,11 +21,14 @@ from linnet.features.computed import scales, split
 from linnet.features.rows import TF, Norm, Rows
 from linnet.features.weighting import idf, log_count_ratio
 
-__all__ = ["Recipe", "Weights", "default_blocks"]
+__all__ = ["Recipe", "Weights", "default_blocks", "unspaced"]
 
 SHORT_DOCUMENT = 500  # bytes: below this mean length, character n-grams help
 CHARS_WEIGHT = 0.8  # characters repeat what the words say: a little less than an equal share did best
 CHUNK = 1 << 14
+LOOKED_AT = 500  # texts
+BEGINNING = 400  # bytes
+WORD, ALONE = 1, 8  # class bits of characters, see featurize.classify
 LARGE_MODEL = 2_000_000  # weights: above this, features seen in one document only are dropped
 
 
@@ -104,7 +108,40 @@ class Recipe:
 
 
 def default_blocks(pieces: list[Piece]) -> AnyBlocks:
-    """Words 1-3, and characters 2-6 where documents are short on average."""
+    """Words 1-3, and characters 2-6 where documents are short on average.
+
+    Where most texts have no blanks between words, characters 1-5 across words: nothing else is sure to be a word.
+
+    >>> from linnet.features.buffers import pieces_of
+    >>> default_blocks(pieces_of(["这部电影很好看", "一点也不好看", "so so"]))
+    (Chars(1, 5, tokens='whitespace'),)
+    """
+    if unspaced(pieces):
+        return (Chars(1, 5, tokens="whitespace"),)
     n = sum(map(len, pieces))
     size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
     return Words(1, 3) + Chars(2, 6, weight=CHARS_WEIGHT) if size < SHORT_DOCUMENT * max(n, 1) else (Words(1, 3),)
+
+
+def unspaced(pieces: list[Piece]) -> bool:
+    """Whether most texts are in scripts without blanks between words (Chinese, Japanese, Thai ...).
+
+    It looks at the beginnings of up to LOOKED_AT texts, evenly spread: half of the letters must be of such a script.
+    """
+    n = sum(map(len, pieces))
+    step = max(1, -(-n // LOOKED_AT))
+    found = looked = first = 0
+    for piece in pieces:
+        for d in range(-first % step, len(piece), step):
+            begin = int(piece.offsets[d])
+            text = piece.data[begin : min(int(piece.offsets[d + 1]), begin + BEGINNING)].tobytes()
+            if text.isascii():  # most texts
+                looked += bool(text)
+                continue
+            codes = np.frombuffer(text.decode("utf-8", "ignore").encode("utf-32-le"), dtype="<u4").astype(np.uint32)
+            bits = np.empty(len(codes), np.uint8)
+            featurize.classify(codes, bits)
+            looked += 1
+            found += int(2 * np.count_nonzero(bits & ALONE) > np.count_nonzero(bits & WORD))
+        first += len(piece)
+    return 2 * found > looked

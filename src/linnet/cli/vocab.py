@@ -1,0 +1,129 @@
+"""``linnet vocab``: the words of a file, what cut-offs leave, what another file has that this one lacks, Zipf's law."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from linnet.cli.options import say
+
+__all__ = ["vocab"]
+
+
+@click.command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
+@click.argument("data")
+@click.option("--other", metavar="F", help="Say how much of this file the vocabulary covers.")
+@click.option(
+    "--tokens", default="words", show_default=True, metavar="NAME", help="The tokeniser; see linnet tokenize --list."
+)
+@click.option(
+    "--case",
+    type=click.Choice(["fold", "lower", "keep"]),
+    default="fold",
+    show_default=True,
+    help="How letters are folded.",
+)
+@click.option(
+    "--min-df", default=1, show_default=True, type=click.IntRange(1), help="Keep words in at least so many texts."
+)
+@click.option("--max-features", metavar="N", type=click.IntRange(1), help="Keep the N most frequent words.")
+@click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="How many words to show.")
+@click.option(
+    "--plot", metavar="F", help="Draw counts by rank and the fitted law to F (.svg, or .png with extra report)."
+)
+@click.option("--save", metavar="F", help="Write the vocabulary (after the cut-offs) to F, as JSON.")
+@click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")
+@click.option("--format", "format_", metavar="NAME", help="The form of the file; found by itself if not given.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def vocab(
+    data: str, other: str | None, tokens: str, case: str, min_df: int, max_features: int | None, top: int,
+    plot: str | None, save: str | None, text: str | None, format_: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    r"""Count the words of DATA: frequencies, document frequencies, what cut-offs leave, and Zipf's law.
+
+    \b
+    linnet vocab train.csv --other test.csv --min-df 2
+    linnet vocab train.csv --plot zipf.svg --save words.json
+    """
+    from linnet.errors import DataError
+    from linnet.text.vocabulary import Vocabulary, texts_of
+
+    every = Vocabulary.of(texts_of(data, text, format_), tokens=tokens, case=case)
+    if not len(every):
+        raise DataError(f"{data}: there is no word in {every.n_documents:,} texts")
+    kept = every.cut(min_df=min_df, size=max_features)
+    law = every.zipf() if len(every) > 1 else None
+    covered = kept.coverage(texts_of(other, text, format_), top) if other else None
+    if plot and law:
+        law.save(plot)
+        say(f"plot written to {plot}")
+    if save:
+        kept.save(save)
+        say(f"{len(kept):,} words written to {save}")
+    found: dict[str, Any] = {
+        "source": data,
+        "texts": every.n_documents,
+        "tokens": every.n_tokens,
+        "types": len(every),
+        "seen_once": int((every.counts == 1).sum()),
+        "min_df": min_df,
+        "max_features": max_features,
+        "kept": len(kept),
+        "kept_coverage": int(kept.counts.sum()) / every.n_tokens,
+        "cut_offs": every.cut_offs(),
+        "zipf": {"exponent": law.exponent, "scale": law.scale} if law else None,
+        "top": _top(kept, top),
+        "other": {"source": other, **covered.to_dict()} if covered else None,
+    }
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    click.echo("\n".join(_lines(found)))
+    if law:
+        click.echo("\n" + law.to_text())
+
+
+def _top(kept: Any, top: int) -> list[dict[str, Any]]:
+    rows = zip(kept.words[:top], kept.counts.tolist(), kept.document_frequency.tolist(), strict=False)
+    return [{"word": w, "count": n, "texts": d} for w, n, d in rows]
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    texts, total, types = found["texts"], found["tokens"], found["types"]
+    lines = [
+        f"{found['source']}: {texts:,} texts, {total:,} tokens, {types:,} different, {found['seen_once']:,} of them seen once"
+    ]
+    if found["kept"] != types:
+        cuts = f"min_df {found['min_df']}" + (
+            f", max_features {found['max_features']:,}" if found["max_features"] else ""
+        )
+        lines.append(f"kept with {cuts}: {found['kept']:,} words, {found['kept_coverage']:.2%} of the tokens")
+    if found["top"]:
+        lines += ["", f"{'word':<24}{'count':>12}{'texts':>12}"]
+        lines += [f"{_printable(row['word']):<24}{row['count']:>12,}{row['texts']:>12,}" for row in found["top"]]
+    lines += ["", f"{'in texts':>10}{'words left':>14}{'of tokens':>12}"]
+    lines += [
+        f"{'>= ' + str(row['min_df']):>10}{row['words']:>14,}{row['coverage']:>12.2%}" for row in found["cut_offs"]
+    ]
+    other = found["other"]
+    if other:
+        lines += [
+            "",
+            f"{other['source']}: {other['texts']:,} texts, {other['tokens']:,} tokens, {other['types']:,} different",
+        ]
+        lines.append(
+            f"covered: {other['coverage']:.2%} of the tokens, {other['known_types']:,} of the different words; "
+            f"OOV rate {other['oov_rate']:.2%}"
+        )
+        if other["unknown"]:
+            lines.append(
+                "most frequent unknown: "
+                + ", ".join(f"{_printable(u['word'])} ({u['count']:,})" for u in other["unknown"])
+            )
+    return lines
+
+
+def _printable(word: str) -> str:
+    return "".join(c if c.isprintable() else f"<{ord(c):02X}>" for c in word)

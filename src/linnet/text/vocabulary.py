@@ -1,0 +1,228 @@
+"""A vocabulary: the words of some texts with their counts, text to integers and back.
+
+>>> vocabulary = Vocabulary.of(["the cat sat", "the dog", "the cat"], min_df=2)
+>>> vocabulary.words, vocabulary.counts.tolist(), vocabulary.document_frequency.tolist()
+(['the', 'cat'], [3, 2], [3, 2])
+>>> vocabulary.encode("The dog saw the cat")
+[1, 0, 0, 1, 2]
+>>> vocabulary.decode([1, 0, 2])
+'the <oov> cat'
+
+Number 0 is every word that is not in the vocabulary (OOV); the others are numbered from 1, the most frequent first,
+ties by name. ``cut`` gives a smaller vocabulary: words in at least min_df texts, at most so many of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import DataError, nearest
+from linnet.text.tokens import CASES, TOKENS, words_of
+from linnet.text.zipf import Zipf
+
+__all__ = ["OOV", "Coverage", "Vocabulary", "texts_of"]
+
+OOV = "<oov>"
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of some texts a vocabulary knows: tokens count every time they are seen, types once."""
+
+    texts: int
+    tokens: int
+    known_tokens: int
+    types: int
+    known_types: int
+    unknown: tuple[tuple[str, int], ...]  # the most frequent unknown words
+
+    @property
+    def coverage(self) -> float:
+        """The share of tokens that are known."""
+        return self.known_tokens / self.tokens if self.tokens else 1.0
+
+    @property
+    def oov_rate(self) -> float:
+        """The share of tokens that are not known."""
+        return 1.0 - self.coverage
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "texts": self.texts, "tokens": self.tokens, "known_tokens": self.known_tokens, "types": self.types,
+            "known_types": self.known_types, "coverage": self.coverage, "oov_rate": self.oov_rate,
+            "unknown": [{"word": w, "count": n} for w, n in self.unknown],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words by count, and what they were counted in: n_documents texts of n_tokens tokens, cut-off words included."""
+
+    words: list[str]
+    counts: Counts
+    document_frequency: Counts
+    n_documents: int
+    n_tokens: int
+    tokens: str = "words"
+    case: str = "fold"
+
+    @classmethod
+    def of(
+        cls,
+        texts: Iterable[str],
+        *,
+        tokens: str = "words",
+        case: str = "fold",
+        min_df: int = 1,
+        size: int | None = None,
+    ) -> Vocabulary:
+        """Count the words of texts; keep those in min_df texts or more, at most size of them."""
+        _check(tokens, case)
+        counts: Counter[str] = Counter()
+        held: Counter[str] = Counter()
+        n = 0
+        for found in words_of(texts, tokens, case):
+            counts.update(found)
+            held.update(set(found))
+            n += 1
+        words = sorted(counts, key=lambda w: (-counts[w], w))
+        every = cls(
+            words,
+            np.array([counts[w] for w in words], dtype=np.int64),
+            np.array([held[w] for w in words], dtype=np.int64),
+            n, sum(counts.values()), tokens, case,
+        )  # fmt: skip
+        return every if min_df <= 1 and size is None else every.cut(min_df=min_df, size=size)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._numbers
+
+    def __repr__(self) -> str:
+        return f"<Vocabulary: {len(self):,} words of {self.n_documents:,} texts, tokens={self.tokens}>"
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {word: k for k, word in enumerate(self.words, 1)}
+
+    def cut(self, *, min_df: int = 1, size: int | None = None) -> Vocabulary:
+        """Return the vocabulary without words in fewer than min_df texts, and then the size most frequent."""
+        if min_df < 1 or (size is not None and size < 1):
+            raise DataError(f"cut-offs must be 1 or more, got min_df={min_df}, size={size}")
+        kept = np.flatnonzero(self.document_frequency >= min_df)[:size]
+        words = [self.words[k] for k in kept.tolist()]
+        about = (self.n_documents, self.n_tokens, self.tokens, self.case)
+        return Vocabulary(words, self.counts[kept], self.document_frequency[kept], *about)
+
+    # ---- text to integers and back
+
+    def encode(self, text: str) -> list[int]:
+        """Return the number of each token; 0 for those that are not in the vocabulary."""
+        return self.encode_all([text])[0]
+
+    def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
+        """Return the numbers of many texts, which is quicker than one by one."""
+        number = self._numbers
+        return [[number.get(w, 0) for w in found] for found in words_of(texts, self.tokens, self.case)]
+
+    def decode(self, numbers: Iterable[int]) -> str:
+        """Return the words of numbers, joined by blanks (characters and bytes by nothing)."""
+        known, found = self.words, list(numbers)
+        for k in found:
+            if not 0 <= k <= len(self.words):
+                raise DataError(f"there is no word number {k}; the vocabulary has 0 (unknown) to {len(self.words)}")
+        return ("" if self.tokens in ("characters", "bytes") else " ").join(known[k - 1] if k else OOV for k in found)
+
+    # ---- what it says about texts
+
+    def coverage(self, texts: Iterable[str], top: int = 10) -> Coverage:
+        """Return how much of other texts it knows, and the most frequent words it does not."""
+        counts: Counter[str] = Counter()
+        n = 0
+        for found in words_of(texts, self.tokens, self.case):
+            counts.update(found)
+            n += 1
+        unknown = {w: c for w, c in counts.items() if w not in self._numbers}
+        most = sorted(unknown.items(), key=lambda item: (-item[1], item[0]))[:top]
+        total = sum(counts.values())
+        return Coverage(n, total, total - sum(unknown.values()), len(counts), len(counts) - len(unknown), tuple(most))
+
+    def cut_offs(self, values: Iterable[int] = (1, 2, 3, 5, 10, 20, 50, 100)) -> list[dict[str, Any]]:
+        """Return for each min_df how many words are left and which share of the tokens they cover."""
+        rows = []
+        for value in values:
+            kept = self.document_frequency >= value
+            covered = int(self.counts[kept].sum())
+            share = covered / self.n_tokens if self.n_tokens else 1.0
+            rows.append({"min_df": value, "words": int(kept.sum()), "coverage": share})
+        return rows
+
+    def zipf(self) -> Zipf:
+        """Return Zipf's law fitted to the counts."""
+        return Zipf.fit(self.counts)
+
+    # ---- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the vocabulary as JSON, whole or not at all."""
+        from linnet.data.unusable import replacing
+
+        about = {
+            "linnet": "vocabulary", "version": 1, "tokens": self.tokens, "case": self.case, "documents": self.n_documents,
+            "n_tokens": self.n_tokens, "words": self.words, "counts": self.counts.tolist(),
+            "document_frequency": self.document_frequency.tolist(),
+        }  # fmt: skip
+        with replacing(Path(path)) as file:
+            json.dump(about, file, ensure_ascii=False)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
+        """Read a file written by ``save``."""
+        name = os.fspath(path)
+        try:
+            found = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise DataError(f"cannot read the vocabulary {name!r}: {error.strerror or error}") from None
+        except ValueError:
+            found = None
+        try:
+            if found["linnet"] != "vocabulary" or found["version"] != 1:
+                raise ValueError
+            words, counts = list(map(str, found["words"])), np.array(found["counts"], dtype=np.int64)
+            held = np.array(found["document_frequency"], dtype=np.int64)
+            if not (len(words) == len(counts) == len(held) == len(set(words))):
+                raise ValueError
+            _check(found["tokens"], found["case"])
+            about = (int(found["documents"]), int(found["n_tokens"]), found["tokens"], found["case"])
+        except (KeyError, TypeError, ValueError):
+            raise DataError(f"{name} does not hold a vocabulary that linnet wrote; write it again with save") from None
+        return cls(words, counts, held, *about)
+
+
+def _check(tokens: str, case: str) -> None:
+    if tokens not in TOKENS:
+        raise DataError(nearest("tokens", tokens, TOKENS))
+    if case not in CASES:
+        raise DataError(nearest("case", case, CASES))
+
+
+def texts_of(source: Any, column: str | None = None, format: str | None = None) -> Iterable[str]:
+    """Stream the texts of a source, for ``Vocabulary.of``."""
+    from linnet.data import stream
+
+    return chain.from_iterable(batch.text.to_pylist() for batch in stream(source, text=column, format=format))

@@ -1,0 +1,105 @@
+"""Fuzz every tokeniser and the blocks over them: ``python tools/fuzz_tokens.py --inputs 1000000 --seed 1``.
+
+Inputs are random bytes, broken UTF-8 and mixtures of awkward pieces. Checked on each: no crash; places in order, inside
+the text and on whole characters; lossless tokenisers give the text back; every tenth input (--twins) also the kernel
+against its plain-Python twin, token by token. A failure prints the seed and the input and ends with exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from linnet._kernels import featurize, twins
+from linnet.features.buffers import Scratch
+from linnet.text import CASES, TOKENS, Token, tokenize
+from linnet.text.tokenisers import lossless, rebuilt
+
+AWKWARD = [
+    "a", "B", "9", "_", " ", "\t", "\n", "\x00", "\x1c", "\x85", "\xa0", ".", "...", "!", "-", "--", "'", "\u2019", "\uff07", "`",
+    "/", ",", ":", "n't", "'s", "\u2019ll", "cannot", "gonna", "Mr", "etc", "U.S.", "1,000", "didn't", "cat.", "ß", "ẞ", "İ", "ı",
+    "Σ", "ς", "ﬃ", "\u0301", "\u00ad", "\u200b", "\u200d", "\u200f", "\u2060", "\ufeff", "\ufe0f", "中", "か", "한", "ไท", "हि",
+    "לָ", "عَ", "👩\u200d💻", "👍🏽", "🇩🇪", "½", "𝔘", "\ufffd", "\U0010ffff", "plainlongword", "ANOTHERLONGWORD",
+]  # fmt: skip
+BROKEN = [
+    b"\xc3",
+    b"\xa9",
+    b"\xe2\x82",
+    b"\xac",
+    b"\xf0\x9f\x98",
+    b"\x80",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xc0\xaf",
+]
+
+
+def inputs(seed: int, n: int) -> Iterator[bytes]:
+    """Yield n inputs, a third of each kind."""
+    rng = random.Random(seed)
+    encoded = [a.encode() for a in AWKWARD]
+    for k in range(n):
+        size = rng.randrange(1, 24)
+        if k % 3 == 0:
+            yield rng.randbytes(size)
+        elif k % 3 == 1:
+            yield b"".join(rng.choices(encoded, k=size))
+        else:
+            yield b"".join(rng.choices(encoded + BROKEN * 3, k=size))
+
+
+def check_text(text: str, tokens: str, case: str) -> None:
+    """Check the tokens of a text."""
+    last = 0
+    found = tokenize(text, tokens, case)
+    for t in found:
+        if not (isinstance(t, Token) and last <= t.start < t.end <= len(text) and t.text):
+            raise AssertionError(f"{t} out of place")
+        last = t.start if tokens == "bytes" or case == "lower" else t.end
+    if lossless(tokens) and case == "keep" and rebuilt(found, tokens) != text:
+        raise AssertionError("the pieces are not the text")
+
+
+def check_twin(data: bytes, tokens: str, case: str, scratch: Scratch) -> None:
+    """Hold the kernel to its twin."""
+    n = featurize.cut_one(np.frombuffer(data, np.uint8), TOKENS[tokens], CASES[case], *scratch.cutting)
+    got = []
+    for t in range(n):
+        codes = scratch.codes[scratch.tokens[2, t] : scratch.tokens[2, t + 1]].tolist()
+        got.append(("".join(map(chr, codes)), int(scratch.tokens[0, t]), int(scratch.tokens[1, t])))
+    wanted = [(t.text, t.start, t.end) for t in twins.cut(data, tokens, case)]
+    if got != wanted:
+        raise AssertionError(f"the kernel gave {got}, its twin {wanted}")
+
+
+def main() -> int:
+    """Run the budget; 0 if nothing was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--inputs", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--twins", type=int, default=10, help="compare every n-th input with the twin; 0: none")
+    args = parser.parse_args()
+    pairs = [(tokens, case) for tokens in TOKENS for case in CASES]
+    scratch = Scratch(4096)
+    began = time.perf_counter()
+    for k, data in enumerate(inputs(args.seed, args.inputs)):
+        tokens, case = pairs[(k + k // len(pairs)) % len(pairs)]  # so that every pair meets every kind of input
+        try:
+            check_text(data.decode("utf-8", "replace"), tokens, case)
+            if args.twins and k % args.twins == 0:
+                check_twin(data, tokens, case, scratch)
+        except Exception as error:
+            print(f"input {k} of seed {args.seed}, tokens {tokens}, case {case}: {data!r}\n{error}")
+            return 1
+    seconds = time.perf_counter() - began
+    print(f"{args.inputs:,} inputs, seed {args.seed}: nothing found in {seconds:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
