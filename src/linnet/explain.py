@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import table
 from linnet.features.buffers import Scratch, pieces_of
 from linnet.features.computed import compute
+from linnet.features.counting import Seen, names_of
 from linnet.solvers.curves import Curves
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Contribution", "Explanation", "explain", "model_html", "named_weights", "top_features"]
 
-EDGES = (1 << 30) | (1 << 29)
+LENGTH = (1 << 29) - 1  # the bits above hold the flags of a block
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def _parts(model: Artefact, text: str, output: int, sign: float) -> tuple[tuple[
     found = np.empty(len(fps), dtype=np.int64)
     vocab.find(fps, model.slots, model.shift, found)
     at = _char_offsets(piece.data)
-    folded = _folded(model, piece)
+    named = _names(model, piece, fps, starts, lengths)
     begin, unknown = 0, 0
     for b, block in enumerate(model.blocks):
         part = slice(begin, int(ends[b]))
@@ -195,15 +197,11 @@ def _parts(model: Artefact, text: str, output: int, sign: float) -> tuple[tuple[
         value = sign * block.weight * tf * rows[:, 1 + output].astype(np.float64) / (norm if norm > 0 else 1.0)
         where = np.argsort(inverse, kind="stable")
         groups = np.split(where, np.cumsum(counts)[:-1])
-        for k in np.flatnonzero(~missing):
-            spans = []
-            for i in groups[k]:
-                a, size = int(starts[part][i]), int(lengths[part][i])
-                spans.append((int(at[a]), int(at[a + (size & ~EDGES if block.name == "chars" else size)])))
-            flags = int(lengths[part][first[k]])
-            out.append(
-                Contribution(folded(spans[0], flags, block), block.name, float(value[k]), int(counts[k]), tuple(spans))
-            )
+        known = np.flatnonzero(~missing)
+        begins, sizes = starts[part], lengths[part] & LENGTH
+        for k, name in zip(known, named(part.start + first[known], b), strict=True):
+            spans = tuple((int(at[begins[i]]), int(at[begins[i] + sizes[i]])) for i in groups[k])
+            out.append(Contribution(name, block.name, float(value[k]), int(counts[k]), spans))
     out.sort(key=lambda c: (-abs(c.value), c.feature))
     return tuple(out), unknown
 
@@ -249,22 +247,18 @@ def _char_offsets(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     return np.concatenate([np.cumsum(first) - 1, [int(first.sum())]]) if len(data) else np.zeros(1, np.int64)
 
 
-def _folded(model: Artefact, piece: Any) -> Any:
-    text = piece.text(0)
+def _names(model: Artefact, piece: Any, fps: Any, starts: Any, lengths: Any) -> Any:
+    """Return a function that writes the names of some features of block b, as training would have."""
 
-    def name(span: tuple[int, int], flags: int, block: Any) -> str:
-        piece_of = text[span[0] : span[1]]
-        if block.case == "fold":
-            piece_of = piece_of.casefold()
-        elif block.case == "lower":
-            piece_of = piece_of.lower()
-        if block.name == "chars":
-            left = "▁" if flags & (1 << 30) else ""
-            right = "▁" if flags & (1 << 29) else ""
-            return f"{left}{piece_of}{right}"
-        return " ".join(piece_of.split())
+    def named(entries: npt.NDArray[np.int64], b: int) -> list[str]:
+        seen = Seen(
+            np.zeros(len(entries), np.int32), starts[entries], lengths[entries], np.full(len(entries), b, np.uint8)
+        )
+        data, offsets = names_of([piece], model.blocks, seen, fps[entries])
+        text = data.tobytes()
+        return [_shown(text[a:z].decode("utf-8", "replace")) for a, z in pairwise(offsets.tolist())]
 
-    return name
+    return named
 
 
 def top_features(model: Artefact, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
