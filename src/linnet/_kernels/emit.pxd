@@ -195,6 +195,8 @@ cdef inline int64_t emit_affixes(const Scratch* s, int64_t low, int64_t high, ui
 
 cdef inline uint32_t shape_of(uint32_t c) noexcept nogil:
     """X for capitals, x for other letters, d for 0-9, other signs as they are."""
+    if 0x61 <= c <= 0x7A:
+        return 0x78
     if ln_lower_block[(<int64_t>ln_lower_index[c >> 7] << 7) + (c & 127)] != 0:
         return 0x58
     if 0x30 <= c <= 0x39:
@@ -202,20 +204,32 @@ cdef inline uint32_t shape_of(uint32_t c) noexcept nogil:
     return 0x78 if char_class(c) & (WORD | MARK) else c
 
 
-cdef inline int64_t emit_shapes(const Scratch* s, int64_t low, int64_t high, uint64_t seed, uint64_t* out,
+cdef inline int64_t emit_shapes(const Scratch* s, int tokens_mode, int64_t low, int64_t high, uint64_t seed, uint64_t* out,
                                 int32_t* start, int32_t* length) noexcept nogil:
+    """Shapes are read from the text itself: characters need not be listed for them."""
     cdef int64_t t, k, n = s.n_tokens, run
     cdef uint64_t* tokens = out + n * (high - low + 1)
     cdef uint8_t* flags = <uint8_t*>(tokens + n)
     cdef uint32_t c, last
+    cdef int size
     cdef Roll r
     for t in range(n):
         start_token(&r)
         last = 0
         run = 0
-        for k in range(s.token_char[t], s.token_char[t + 1]):
-            c = shape_of(s.char_code[k])
-            run = run + 1 if c == last and k > s.token_char[t] else 1
+        k = s.token_start[t]
+        while k < s.token_end[t]:
+            c = s.text[k]
+            size = 1
+            if c >= 0x80:
+                c = decode(s.text + k, s.token_end[t] - k, &size)
+            k += size
+            if tokens_mode == TOKENS_WORDS and c >= 0x80:
+                if char_class(c) & IGNORE:
+                    continue
+                c = plain(c)
+            c = shape_of(c)
+            run = run + 1 if c == last and run else 1
             last = c
             if run <= SHAPE_RUN:
                 roll_char(&r, c)
@@ -356,7 +370,7 @@ cdef inline int64_t emit(const Scratch* s, const int64_t* block, uint64_t* out, 
         return emit_position(s, low, high, seed, out, start, length)
     if kind == KIND_AFFIXES:
         return emit_affixes(s, low, high, seed, out, start, length)
-    return emit_shapes(s, low, high, seed, out, start, length)
+    return emit_shapes(s, <int>block[B_TOKENS], low, high, seed, out, start, length)
 
 
 cdef inline bint same_tokens(const int64_t* a, const int64_t* b) noexcept nogil:
@@ -367,6 +381,6 @@ cdef inline bint needs_chars(const int64_t* blocks, int64_t n_blocks) noexcept n
     cdef int64_t b, kind
     for b in range(n_blocks):
         kind = blocks[b * B_WIDTH + B_KIND]
-        if kind == KIND_CHARS or kind == KIND_AFFIXES or kind == KIND_SHAPES:
+        if kind == KIND_CHARS or kind == KIND_AFFIXES:
             return True
     return False
