@@ -16,7 +16,20 @@ from hypothesis import strategies as st
 
 from linnet._kernels import featurize, twins, twins_blocks, vocab
 from linnet.errors import LinnetError
-from linnet.features.blocks import BLOCKS, CASES, TOKENS, Across, Affixes, Block, Blocks, Chars, Negated, Not, Words, table
+from linnet.features.blocks import (
+    BLOCKS,
+    CASES,
+    TOKENS,
+    Across,
+    Affixes,
+    Block,
+    Blocks,
+    Chars,
+    Negated,
+    Not,
+    Words,
+    table,
+)
 from linnet.features.buffers import Piece, Scratch, pieces_of
 from linnet.features.counting import Slots, count, count_known, names_of
 
@@ -36,9 +49,9 @@ any_char = st.characters(exclude_categories=())
 any_text = st.one_of(
     st.lists(st.sampled_from(ODD) | any_char, max_size=30).map("".join),
     st.text(any_char, max_size=40),
-    st.lists(st.sampled_from(["not", "Never", "isn't", "good", "bad", ",", ".", "\u2026", "so,", "-"]), max_size=20).map(
-        " ".join
-    ),
+    st.lists(
+        st.sampled_from(["not", "Never", "isn't", "good", "bad", ",", ".", "\u2026", "so,", "-"]), max_size=20
+    ).map(" ".join),
     st.text("abXYZ_09 '.é", max_size=80),  # long plain words are read eight bytes at a time
     st.builds(lambda c, n: c * n, any_char, st.integers(0, 300)),
 )
@@ -107,7 +120,8 @@ def kernel_grams(documents: list[bytes], blocks: Blocks) -> list[list[tuple[int,
 def twin_grams(data: bytes, blocks: Blocks) -> list[list[twins.Gram]]:
     seeds = table(blocks)[:, 5].tolist()
     return [
-        twins_blocks.ngrams(data, b.name, b.tokens, b.case, b.low, b.high, seed) for b, seed in zip(blocks, seeds, strict=True)
+        twins_blocks.ngrams(data, b.name, b.tokens, b.case, b.low, b.high, seed)
+        for b, seed in zip(blocks, seeds, strict=True)
     ]
 
 

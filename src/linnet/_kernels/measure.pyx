@@ -2,8 +2,8 @@
 
 Inputs are Arrow UTF-8 buffers as in featurize. Word lists are a vocabulary of phrases, each the hash of its tokens, laid
 out by vocab.place; the beginnings of phrases are in it too, so that a search goes on only where a phrase may follow.
-Cost: one pass over the bytes and one lookup a token. The plain-Python twins are matches of features/lists.py and
-measured of features/lengths.py.
+Cost: one pass over the bytes and one lookup a token. The plain-Python twins are Lists.matches of
+features/lists.py and twins_blocks.lengths.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from linnet._kernels.emit cimport *
@@ -85,7 +85,7 @@ def list_sums(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first
 def lengths(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last, uint64_t[::1] hashes,
             int32_t[:, ::1] tokens, uint32_t[::1] codes, int32_t[:, ::1] chars, double[:, ::1] out):
     """Count in each document: words, their characters, capitals, words in capitals, digits, !, ?, commas, other signs."""
-    cdef int64_t d, t, k, size, upper
+    cdef int64_t d, t, k, size, upper, other
     cdef uint32_t c, kind
     cdef Scratch s = scratch_of(hashes, tokens, codes, chars)
     cdef const uint8_t* base = &data[0] if data.shape[0] else NULL
@@ -97,14 +97,16 @@ def lengths(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, 
                 c = s.char_code[s.token_char[t]]
                 if char_class(c) & (WORD | MARK):
                     upper = 0
+                    other = 0
                     for k in range(s.token_char[t], s.token_char[t + 1]):
                         kind = shape_of(s.char_code[k])
                         upper += kind == 0x58
+                        other += kind == 0x78
                         out[d, 4] += kind == 0x64
                     out[d, 0] += 1
                     out[d, 1] += size
                     out[d, 2] += upper
-                    out[d, 3] += upper == size and size > 1
+                    out[d, 3] += upper > 1 and other == 0
                 elif c == 0x21:
                     out[d, 5] += size
                 elif c == 0x3F:

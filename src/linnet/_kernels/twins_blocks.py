@@ -12,7 +12,7 @@ from linnet._kernels import twins
 from linnet._kernels.twins import EDGE_LEFT, EDGE_RIGHT, MARK, MASK, WORD, Char, Cut, Gram, char_class, join, token_hash
 from linnet._kernels.negation import STOPS, is_negation
 
-__all__ = ["ngrams", "shape"]
+__all__ = ["lengths", "ngrams", "shape"]
 
 NEGATION_WORD, POSITION_WORD, FLAG_SHIFT, SHAPE_RUN = 0x4E4F54, 0x504F53, 29, 4
 
@@ -136,6 +136,20 @@ def shapes(_: bytes, tokens: list[Cut], low: int, high: int, seed: int) -> list[
         _gram([token_hash(k) for k in kinds[a:b]], seed, tokens[a], tokens[b - 1], " ".join(kinds[a:b]))
         for a, b in _windows(len(tokens), low, high)
     ]
+
+
+def lengths(data: bytes) -> list[int]:
+    """Return words, their characters, capitals, words in capitals, digits, !, ?, commas, other signs."""
+    out = [0] * 9
+    for t in twins.cut(data, "words", "keep"):
+        if not char_class(t.text[0]) & (WORD | MARK):
+            out[{"!": 5, "?": 6, ",": 7}.get(t.text[0], 8)] += len(t.text)
+            continue
+        kinds = [shape(c) for c in t.text]
+        loud = kinds.count("X") > 1 and "x" not in kinds
+        for k, more in enumerate((1, len(kinds), kinds.count("X"), loud, kinds.count("d"))):
+            out[k] += more
+    return out
 
 
 def across(data: bytes, case: str, low: int, high: int, seed: int) -> list[Gram]:

@@ -69,7 +69,11 @@ class Block:
         return (*as_blocks(other), self)
 
     def __str__(self) -> str:
-        extra = [str(getattr(self, f.name)) for f in fields(self) if f.name in ("tokens", "case") and getattr(self, f.name) != f.default]
+        extra = [
+            str(getattr(self, f.name))
+            for f in fields(self)
+            if f.name in ("tokens", "case") and getattr(self, f.name) != f.default
+        ]
         alone = self.low == (1 if self.upward else self.high)
         grams = str(self.high) if alone else f"{self.low}-{self.high}"
         return ":".join([self.name, grams, *extra]) + (f"*{self.weight:g}" if self.weight != 1 else "")

@@ -65,6 +65,10 @@ class Computed:
         """Return the values of all documents of a piece; blocks that a kernel computes need no Python strings."""
         return self.values([piece.text(d) for d in range(len(piece))], first)
 
+    def places(self, text: str) -> list[tuple[tuple[int, int], ...]]:
+        """Return where in a text each column comes from, in characters, for explanations; here nowhere."""
+        return [() for _ in self.columns]
+
     def check(self) -> None:
         """Refuse, before training, what could not be saved."""
 

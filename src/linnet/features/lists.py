@@ -138,6 +138,12 @@ class Lists(Computed):
             i += size
         return out
 
+    def places(self, text: str) -> list[tuple[tuple[int, int], ...]]:
+        """Return where the entries of each list stand, once for each of its two columns."""
+        found = self.matches(text)
+        spans = [tuple((m.start, m.end) for m in found if m.list == k) for k in range(len(self.lists))]
+        return [place for place in spans for _ in range(2)]
+
     # ---- names
 
     def to_dict(self) -> dict[str, Any]:
