@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linnet._kernels.twins import token_hash
 from linnet._kernels.negation import NEGATIONS
+from linnet._kernels.twins import token_hash
 
 BITS = 9
 TARGET = Path(__file__).parent.parent / "src/linnet/_kernels/negation_table.h"

@@ -119,7 +119,8 @@ def fit_weighted(
     """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm."""
     if rows.computed is not None and getattr(model, "non_negative", False) and (rows.computed < 0).any():
         raise DataError(
-            f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more, leave out word lists, or choose another model"
+            f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more, leave out "
+            "word lists, or choose another model"
         )
     weights = weights.with_computed()
     own = bool(getattr(model, "uses_gain", False))

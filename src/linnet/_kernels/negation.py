@@ -11,11 +11,31 @@ from __future__ import annotations
 
 __all__ = ["NEGATIONS", "STOPS", "is_negation"]
 
-_CONTRACTED = (
-    "ain't aren't can't couldn't daren't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't "
-    "oughtn't shan't shouldn't wasn't weren't won't wouldn't"
-).split()
-_PLAIN = "not no never none nobody nothing nowhere neither nor cannot without hardly scarcely barely n't nope".split()
+_CONTRACTED = [
+    "ain't",
+    "aren't",
+    "can't",
+    "couldn't",
+    "daren't",
+    "didn't",
+    "doesn't",
+    "don't",
+    "hadn't",
+    "hasn't",
+    "haven't",
+    "isn't",
+    "mightn't",
+    "mustn't",
+    "needn't",
+    "oughtn't",
+    "shan't",
+    "shouldn't",
+    "wasn't",
+    "weren't",
+    "won't",
+    "wouldn't",
+]  # noqa: SIM905 - a list of words reads better as words
+_PLAIN = "not no never none nobody nothing nowhere neither nor cannot without hardly scarcely barely n't nope".split()  # noqa: SIM905
 
 NEGATIONS = tuple(
     dict.fromkeys(

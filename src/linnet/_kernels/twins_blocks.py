@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 from linnet._kernels import twins
-from linnet._kernels.twins import EDGE_LEFT, EDGE_RIGHT, MARK, MASK, WORD, Char, Cut, Gram, char_class, join, token_hash
 from linnet._kernels.negation import STOPS, is_negation
+from linnet._kernels.twins import EDGE_LEFT, EDGE_RIGHT, MARK, MASK, WORD, Char, Cut, Gram, char_class, join, token_hash
 
 __all__ = ["lengths", "ngrams", "shape"]
 

@@ -52,7 +52,8 @@ class Weights:
 class Recipe:
     """What a model wants of the features; every field can be set by the user.
 
-    tf: presence, count or sublinear. select: keep the features that tell most of the labels. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out).
+    tf: presence, count or sublinear. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out). select: keep
+    the features that tell most of the labels.
     grid: the model's own settings to try. Values are tried one axis at a time, the first value first; many
     says where to start instead where rows are many. fixed: settings of the model that differ for text from its defaults.
     """

@@ -1,4 +1,4 @@
-"""What does the model see? The pieces that blocks make of one text, by name and place, and what the tokeniser changes.
+r"""What does the model see? The pieces that blocks make of one text, by name and place, and what the tokeniser changes.
 
 >>> [p.name for p in seen("I did not like it.", "negated:1")[0].pieces]
 ['i', 'did', 'not', 'NOT_like', 'NOT_it', '.']
@@ -6,13 +6,13 @@
 ...     print(change)
 folded: 'DON’T' is read as "don't" (case, apostrophe)
 dropped: U+0007 (no name)
-folded: 'so\\xadft' is read as 'soft' (hidden characters)
+folded: 'so\xadft' is read as 'soft' (hidden characters)
 """
 
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -93,7 +93,8 @@ class Emitted:
         return np.stack([at[starts], at[starts + (self.lengths & LENGTH)]], axis=1)
 
 
-class PieceSeen(NamedTuple):
+@dataclass(frozen=True)
+class PieceSeen:
     """A feature of a text: its name, its first place in characters and how often it occurs."""
 
     name: str
@@ -112,7 +113,7 @@ class Shown:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        pieces = [p._asdict() for p in self.pieces]
+        pieces = [asdict(p) for p in self.pieces]
         return {"block": self.block, "pieces": pieces, "values": dict(self.values)}
 
 
