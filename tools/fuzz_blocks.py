@@ -1,10 +1,11 @@
 """Throw random bytes at every feature block and hold the kernels to their plain-Python twins.
 
-    python tools/fuzz_blocks.py [--inputs N] [--seconds S] [--seed K]
+    python tools/fuzz_blocks.py [--inputs N] [--seconds S] [--seed K] [--kernels]
 
 Each input is a few random documents (letters, odd Unicode, broken UTF-8, negations and stops) and a random block. The
 fingerprints, places and names must be the twin's; the lengths and word lists too. Stops at the first difference, with
-the input that shows it, and exits 1.
+the input that shows it, and exits 1. With --kernels the twins stay out and inputs go in by the thousand: nothing may crash,
+places must lie inside their documents, two threads must count as one does, and names must be UTF-8.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from linnet._kernels import twins_blocks
 from linnet.features.blocks import BLOCKS, Block, table
 from linnet.features.buffers import Piece
+from linnet.features.counting import count, names_of
 from linnet.features.lengths import Lengths
 from linnet.features.lists import Lists
 from linnet.features.showing import Emitted
@@ -78,22 +80,48 @@ def difference(data: bytes, b: Block) -> str:
     return "" if np.allclose(LISTS.values_of(piece)[0], np.sign(sums) * np.log1p(abs(sums))) else "lists"
 
 
+def crash_test(rng: random.Random, n: int) -> None:
+    """Send n documents through a few blocks at once, counted, looked up, named and measured."""
+    documents = [document(rng) for _ in range(n)]
+    offsets = np.concatenate([[0], np.cumsum([len(d) for d in documents])])
+    piece = Piece(np.frombuffer(b"".join(documents), np.uint8), offsets)
+    blocks = tuple(dict.fromkeys(block(rng) for _ in range(3)))
+    counted = count([piece], blocks, counting=True, threads=1)
+    two = count([piece], blocks, counting=True, threads=2)
+    same = all(np.array_equal(getattr(counted.rows, f), getattr(two.rows, f)) for f in ("indptr", "indices", "counts"))
+    ends = counted.seen.start + (counted.seen.length & ((1 << 29) - 1))
+    inside = (counted.seen.start >= 0) & (ends <= np.diff(offsets)[counted.seen.document])
+    if not same or not inside.all() or not np.array_equal(counted.fingerprints, two.fingerprints):
+        raise SystemExit(f"{blocks}: one thread and two differ, or a place lies outside its document")
+    data, at = names_of([piece], blocks, counted.seen, counted.fingerprints)
+    data.tobytes().decode()
+    if (np.diff(at) <= 0).any():
+        raise SystemExit(f"{blocks}: a feature has no name")
+    Lengths().values_of(piece)
+    LISTS.values_of(piece)
+
+
 def main() -> int:
     """Run until the inputs or the seconds are spent."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kernels", action="store_true")
     options = parser.parse_args()
     rng, began, done = random.Random(options.seed), time.monotonic(), 0  # noqa: S311 - not for secrets
     while done < options.inputs and time.monotonic() - began < options.seconds:
+        if options.kernels:
+            crash_test(rng, 1000)
+            done += 1000
+            continue
         data, b = document(rng), block(rng)
         wrong = difference(data, b)
         if wrong:
             print(f"{wrong} differ for {b} on {data!r} (input {done} of seed {options.seed})")
             return 1
         done += 1
-    print(f"{done:,} inputs, {len(BLOCKS)} kernel blocks, lengths and lists: no difference (seed {options.seed})")
+    print(f"{done:,} inputs, {len(BLOCKS)} kernel blocks, lengths and lists: nothing wrong (seed {options.seed})")
     return 0
 
 
