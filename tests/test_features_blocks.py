@@ -201,7 +201,7 @@ def test_lists_from_files(tmp_path):
     columns = [Lists(tmp_path / name).columns for name in ("moods.csv", "valence.tsv", "swear.txt")]
     assert columns == [
         ("moods positive entries", "moods positive sum", "moods negative entries", "moods negative sum"),
-        ("valence entries", "valence sum"),
+        ("valence positive entries", "valence positive sum", "valence negative entries", "valence negative sum"),
         ("swear entries", "swear sum"),
     ]
     block = parse(f"lists:{tmp_path / 'swear.txt'}*0.5")[0]
@@ -225,8 +225,8 @@ def test_a_model_with_lists_needs_no_file_and_explains_them(tmp_path):
     e = again.explain("NOT good, dull fun")
     assert e.bias + sum(c.value for c in e.contributions) == pytest.approx(e.score)
     assert sum(v for _, v in e.by_word()) + e.bias == pytest.approx(e.score)
-    listed = [c for c in e.contributions if c.feature == "moods sum"]
-    assert [e.text[a:b] for a, b in listed[0].spans] == ["good", "dull"]
+    listed = {c.feature: [e.text[a:b] for a, b in c.spans] for c in e.contributions if c.block == "lists"}
+    assert (listed["moods positive sum"], listed["moods negative sum"]) == (["good"], ["dull"])
     assert {c.feature for c in e.contributions if c.block == "negated"} >= {"not", "NOT_good"}
 
 

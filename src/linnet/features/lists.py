@@ -2,18 +2,19 @@
 
     linnet train reviews.csv --features words:1-2+lists:moods.csv
 
-A list is a file as ``linnet.data.wordlists`` reads it (word,label or word,valence, JSON, a plain list), or a dict. Each
-list gives two columns: how often its entries occur, and the sum of their valences (1 where there are none). A valence
-changes its sign within three tokens behind a negation. Both are log-scaled, sign(x) log(1 + |x|). Of overlapping entries
+A file is what ``linnet.data.wordlists`` reads (word,label or word,valence, JSON, a plain list); a dict will do. It holds a
+list for each label, or of valences one of the positive and one of the negative words. Each list gives two columns: how
+often its entries occur, and the sum of their valences (1 where there are none). A valence changes its sign within three
+tokens behind a negation. Both are log-scaled, sign(x) log(1 + |x|). Of overlapping entries
 the longest counts. The entries are kept in the model file: the model does not need the list file.
 
 >>> moods = Lists({"good": 2, "bad": -2, "not bad at all": 3})
 >>> moods.columns
-('list entries', 'list sum')
+('list positive entries', 'list positive sum', 'list negative entries', 'list negative sum')
 >>> [m[:3] for m in moods.matches("Not good, but not bad at all: good!")]
 [('good', 4, 8), ('not bad at all', 14, 28), ('good', 30, 34)]
 >>> moods.values(["Not good, but not bad at all: good!"]).round(3).tolist()  # -2 + 3 + 2
-[[1.386, 1.386]]
+[[1.386, 1.386, 0.0, 0.0]]
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Lists(Computed):
         self.lists: dict[str, dict[str, float]] = {}
         """The entries by list, in the order of the file: {list: {word: valence}}."""
         for entry in word_lists(lists):
-            label = stem if entry.label is None or str(entry.label) == stem else f"{stem} {entry.label}"
+            kind = ("negative" if entry.weight < 0 else "positive") if entry.label is None else str(entry.label)
+            label = stem if kind == stem else f"{stem} {kind}"
             self.lists.setdefault(label, {})[entry.text] = entry.weight
         self.entries: Entries = _cut(self.lists)
         if not self.entries:
