@@ -149,8 +149,9 @@ class Lists(Computed):
     # ---- names
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entries themselves: the model does not need the file."""
-        return {"block": self.name, "lists": self.lists, "source": self.source, "weight": self.weight}
+        """Return the entries themselves, in order: the model does not need the file."""
+        lists = [{"list": k, "words": list(v), "valences": list(v.values())} for k, v in self.lists.items()]
+        return {"block": self.name, "lists": lists, "source": self.source, "weight": self.weight}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Lists:
@@ -158,7 +159,10 @@ class Lists(Computed):
         made = cls.__new__(cls)
         made.weight, made.source = float(values["weight"]), str(values["source"])
         made._check_weight()
-        made.lists = {str(k): {str(w): float(v) for w, v in words.items()} for k, words in values["lists"].items()}
+        made.lists = {
+            str(one["list"]): {str(w): float(v) for w, v in zip(one["words"], one["valences"], strict=True)}
+            for one in values["lists"]
+        }
         made.entries = _cut(made.lists)
         if not made.entries:
             raise DataError("its word lists are empty")
