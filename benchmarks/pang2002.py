@@ -112,7 +112,9 @@ def main() -> None:
         results.append({"features": name, "settings": settings, "ours": ours, "paper": theirs})
         cells = [f"{ours[m]:5.1f}  ({'-' if theirs[m] is None else theirs[m]:>5})" for m in ours]
         print(f"{name:<22}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
-    print("ours: 2,000 reviews (release 2.0), 10 official folds; the paper: 1,400 reviews of an earlier release, 3 folds")
+    print(
+        "ours: 2,000 reviews (release 2.0), 10 official folds; the paper: 1,400 reviews of an earlier release, 3 folds"
+    )
     if options.json:
         about = {"date": datetime.now(UTC).date().isoformat(), "reviews": len(y), "folds": len(np.unique(folds))}
         Path(options.json).write_text(json.dumps({**about, "results": results}, indent=2) + "\n", encoding="utf-8")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from test_kernels_text import any_text
 
 from linnet.errors import DataError, MissingExtraError
 from linnet.text import lang
 from linnet.text.tokens import tokenize
+from test_kernels_text import any_text
 
 TEXT = "The DOGS were running happily. It's a wonderful, strange film!"
 

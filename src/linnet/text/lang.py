@@ -80,9 +80,7 @@ def _tagged(text: str, language: str, pipeline: Any) -> list[tuple[Token, str]]:
     for _, group in groupby(zip(tokens, ended, strict=False), key=lambda pair: pair[1]):
         sentence = [t for t, _ in group]
         tags = _tagger(language).tag_sent([t.text for t in sentence], taglevel=1)
-        out += [
-            (Token(t.text.casefold(), t.start, t.end), str(tag[-1])) for t, tag in zip(sentence, tags, strict=True)
-        ]
+        out += [(Token(t.text.casefold(), t.start, t.end), str(tag[-1])) for t, tag in zip(sentence, tags, strict=True)]
     return out
 
 
