@@ -14,9 +14,22 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from linnet._kernels import featurize, twins, vocab
+from linnet._kernels import featurize, twins, twins_blocks, vocab
 from linnet.errors import LinnetError
-from linnet.features.blocks import CASES, TOKENS, Blocks, Chars, Words, table
+from linnet.features.blocks import (
+    BLOCKS,
+    CASES,
+    TOKENS,
+    Across,
+    Affixes,
+    Block,
+    Blocks,
+    Chars,
+    Negated,
+    Not,
+    Words,
+    table,
+)
 from linnet.features.buffers import Piece, Scratch, pieces_of
 from linnet.features.counting import Slots, count, count_known, names_of
 
@@ -37,6 +50,9 @@ any_char = st.characters(exclude_categories=())
 any_text = st.one_of(
     st.lists(st.sampled_from(ODD) | any_char, max_size=30).map("".join),
     st.text(any_char, max_size=40),
+    st.lists(
+        st.sampled_from(["not", "Never", "isn't", "good", "bad", ",", ".", "\u2026", "so,", "-"]), max_size=20
+    ).map(" ".join),
     st.text("abXYZ_09 '.é", max_size=80),  # long plain words are read eight bytes at a time
     st.builds(lambda c, n: c * n, any_char, st.integers(0, 300)),
 )
@@ -47,10 +63,18 @@ any_bytes = st.one_of(
 )
 tokens_names = st.sampled_from(list(TOKENS))
 case_names = st.sampled_from(list(CASES))
-kinds = st.sampled_from([Words, Chars])
+kinds = st.sampled_from(list(BLOCKS.values()))
 sizes = st.tuples(st.integers(1, 6), st.integers(0, 4)).map(lambda t: (t[0], t[0] + t[1]))
+
+
+def made(kind: type[Block], size: tuple[int, int], tokens: str, case: str) -> Block:
+    """A block of any kind, without the settings that its kind refuses."""
+    tokens = "words" if kind.name == "across" or (kind.of_words and tokens in ("characters", "bytes")) else tokens
+    return kind(*size, tokens=tokens, case="keep" if kind.name == "shapes" else case)
+
+
 some_blocks = st.lists(
-    st.builds(lambda k, s, t, c: k(*s, tokens=t, case=c), kinds, sizes, tokens_names, case_names),
+    st.builds(lambda k, s, t, c: made(k, s, t, c), kinds, sizes, tokens_names, case_names),
     min_size=1,
     max_size=3,
     unique=True,
@@ -97,7 +121,8 @@ def kernel_grams(documents: list[bytes], blocks: Blocks) -> list[list[tuple[int,
 def twin_grams(data: bytes, blocks: Blocks) -> list[list[twins.Gram]]:
     seeds = table(blocks)[:, 5].tolist()
     return [
-        twins.ngrams(data, b.name, b.tokens, b.case, b.low, b.high, seed) for b, seed in zip(blocks, seeds, strict=True)
+        twins_blocks.ngrams(data, b.name, b.tokens, b.case, b.low, b.high, seed)
+        for b, seed in zip(blocks, seeds, strict=True)
     ]
 
 
@@ -160,6 +185,10 @@ def check_tokens(data: bytes, tokens: str, case: str) -> None:
 @given(st.lists(any_bytes, max_size=4), some_blocks)
 @example(["aß ﬃ".encode()], (Chars(1, 4),))
 @example([b"", b"a", b""], (Chars(1, 1), Words(3, 4)))
+@example(["a\u00a0 ß\u2003\u00adﬃ  ".encode()], (Across(1, 4),))
+@example(["aß ﬃﬃ".encode()], (Affixes(1, 4),))
+@example([b"I do not-a-b-c like, it. No!! Never (ever) not"], (Negated(1, 3), Not(1, 3)))
+@example(["isn't it \u2026 don't\u2014no good, is not good,".encode()], (Negated(1, 2), Negated(1, 2, "whitespace")))
 def test_fingerprints_places_names_and_counts(documents: list[bytes], blocks: Blocks) -> None:
     check_grams(documents, blocks)
 
@@ -267,7 +296,7 @@ def lines_of_75_languages() -> list[str]:
 @pytest.mark.parametrize("case", CASES)
 def test_real_lines(tokens: str, case: str) -> None:
     documents = [line.encode() for line in lines_of_75_languages()]
-    blocks = (Words(1, 2, tokens=tokens, case=case), Chars(2, 4, tokens=tokens, case=case))
+    blocks = tuple(made(kind, (1, 2), tokens, case) for kind in BLOCKS.values())
     twin = [grams for d in documents for grams in twin_grams(d, blocks)]
     assert kernel_grams(documents, blocks) == [[(g.fingerprint, g.start, g.length) for g in grams] for grams in twin]
     names = {g.fingerprint: g.name for grams in twin for g in grams}

@@ -96,6 +96,14 @@ def _vocabulary(train: Rows, held: Rows, min_df: int) -> tuple[Rows, Rows]:
     return train.keep(numbers), held.keep(numbers)
 
 
+def _selected(recipe: Recipe, train: Rows, held: Rows, y: npt.NDArray[np.int32], n_classes: int) -> tuple[Rows, Rows]:
+    """Keep the columns that the labels of the training part alone would have chosen."""
+    if recipe.select is None or not train.n_columns:
+        return train, held
+    numbers, _ = recipe.select.choose(train, y, n_classes)
+    return train.keep(numbers), held.keep(numbers)
+
+
 def fit_weighted(
     model: Any,
     rows: Rows,
@@ -115,7 +123,8 @@ def fit_weighted(
     """
     if rows.computed is not None and getattr(model, "non_negative", False) and (rows.computed < 0).any():
         raise DataError(
-            f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more"
+            f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more, leave out "
+            "word lists, or choose another model"
         )
     weights = weights.with_computed()
     own = bool(getattr(model, "uses_gain", False))
@@ -276,7 +285,10 @@ def choose(
     folds = folds_for(y, n_classes, dev, rows, seed)
     axes = _axes(recipe, many=len(y) >= FEW_ROWS)
     most = 1 + sum(min(2, len(values) - 1) for _, values in axes)  # a walk that stays where it is
-    parts = [(*_vocabulary(rows.take(train), rows.take(held), min_df), train, held) for train, held in folds]
+    parts = [
+        (*_selected(recipe, *_vocabulary(rows.take(train), rows.take(held), min_df), y[train], n_classes), train, held)
+        for train, held in folds
+    ]
     known: dict[tuple[Any, ...], Candidate] = {}
     weights: dict[tuple[float, int], Weights] = {}
 

@@ -38,13 +38,14 @@ class Event:
 class TextClassifier:
     """Learn labels from texts.
 
-    Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such
-    as ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or
-    sublinear; ``idf``; ``normalise`` rows per block (True: length 1; "mean"; False); ``ratio`` the power p of the
-    supervised |log-count ratio|^p, one value or several to choose from; ``min_df``, ``max_df``, ``max_features``,
-    ``hash_bits``; ``class_weight`` None, "balanced" or a dict; ``params`` fixed or listed settings of the model
-    (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``); ``refit`` on train and dev once the settings are chosen; ``calibrate``;
-    ``seed``; ``threads`` (None: all cores; never changes the result).
+    Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such as
+    ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or sublinear;
+    ``idf``; ``normalise`` rows per block (True: length 1; "mean"; False); ``ratio`` the power p of the supervised
+    |log-count ratio|^p, one value or several to choose from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``;
+    ``select`` such as "chi2:5000" ("mi", "l1") keeps the features that tell most of the labels; ``class_weight`` None,
+    "balanced" or a dict; ``params`` fixed or listed settings of the model (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``);
+    ``refit`` on train and dev once the settings are chosen; ``calibrate``; ``seed``; ``threads`` (None: all cores;
+    never changes the result).
 
     >>> clf = TextClassifier("nb", features="words:1")
     >>> texts = ["loved it", "great fun", "loved the cast", "dull", "a dull bore", "awful"]
@@ -66,6 +67,7 @@ class TextClassifier:
         max_df: float | None = None,
         max_features: int | None = None,
         hash_bits: int | None = None,
+        select: Any = None,
         class_weight: Any = None,
         params: dict[str, Any] | None = None,
         refit: bool = True,
@@ -83,6 +85,7 @@ class TextClassifier:
         self.max_df = max_df
         self.max_features = max_features
         self.hash_bits = hash_bits
+        self.select = select
         self.class_weight = class_weight
         self.params = params
         self.refit = refit
@@ -116,6 +119,7 @@ class TextClassifier:
     def recipe(self) -> tuple[Any, Recipe, dict[str, Any]]:
         """Return the model's class, its recipe with the user's settings, and the model settings that are fixed."""
         from linnet.features.blocks import as_blocks
+        from linnet.features.selection import Selection
         from linnet.models import MODELS
 
         if isinstance(self.model, str):
@@ -149,6 +153,7 @@ class TextClassifier:
             features=None if self.features is None else as_blocks(self.features),
             tf=self.tf, idf=self.idf, normalise=self.normalise, ratio=powers, min_df=self.min_df, max_df=self.max_df,
             max_features=self.max_features, hash_bits=self.hash_bits, grid=tuple(grid.items()),
+            select=None if self.select is None else Selection.of(self.select),
         )  # fmt: skip
         return cls, recipe, fixed
 

@@ -13,20 +13,18 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import featurize, vocab
+from linnet._kernels import vocab
 from linnet.artefact import Artefact
 from linnet.errors import LinnetError, nearest
-from linnet.features.blocks import table
-from linnet.features.buffers import Scratch, pieces_of
+from linnet.features.buffers import pieces_of
 from linnet.features.computed import compute
-from linnet.features.counting import Seen, names_of
 from linnet.features.rows import Norm
+from linnet.features.showing import Emitted
 from linnet.features.subwords import by_source, place
 from linnet.solvers.curves import Curves
 
@@ -35,14 +33,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Contribution", "Explanation", "explain", "model_html", "named_weights", "top_features"]
 
-LENGTH = (1 << 29) - 1  # the bits above hold the flags of a block
-
 
 @dataclass(frozen=True)
 class Contribution:
     """One feature of the text: its name, block, places (character offsets) and what it adds to the score.
 
-    A computed feature has no places; amount is what it came to for this text.
+    amount is what a computed feature came to for this text; its places are those of the words behind it, where it has any.
     """
 
     feature: str
@@ -107,14 +103,14 @@ class Explanation:
     def by_word(self) -> list[tuple[str, float]]:
         """Return what each word of the text adds, largest first; they and the intercept add up to the score.
 
-        What computed features add stands among the words, under "name = amount".
+        What computed features without places add stands among the words, under "name = amount".
         """
         totals: dict[str, float] = {}
         for piece, weight in self.words():
             if piece.strip():
                 totals[piece.casefold()] = totals.get(piece.casefold(), 0.0) + weight
         for c in self.contributions:
-            if c.amount is not None:
+            if c.amount is not None and not c.spans:
                 totals[c.shown] = c.value
         return sorted(totals.items(), key=lambda item: (-abs(item[1]), item[0]))
 
@@ -197,7 +193,7 @@ def _parts(
     unknown = 0
     for source, numbers in by_source(model.blocks):  # the original text, and those derived from it
         part = replace(model, blocks=tuple(model.blocks[k] for k in numbers))
-        here, at = (piece, _char_offsets(piece.data)) if source is None else place(source, text)
+        here, at = (piece, None) if source is None else place(source, text)
         found, missing = _counted_parts(part, here, at, output, sign, slope)
         out += found
         unknown += missing
@@ -208,21 +204,20 @@ def _parts(
 def _counted_parts(
     model: Artefact,
     piece: Any,
-    at: npt.NDArray[np.int64],
+    at: npt.NDArray[np.int64] | None,
     output: int,
     sign: float,
     slope: npt.NDArray[np.float64] | None,
 ) -> tuple[list[Contribution], int]:
-    """Walk the features of one text; at maps its bytes to characters of the original."""
+    """Walk the features of one text; at maps its bytes to characters of the original (None: it is the original)."""
     out: list[Contribution] = []
-    fps, starts, lengths, ends = _emit(model, piece)
-    found = np.empty(len(fps), dtype=np.int64)
-    vocab.find(fps, model.slots, model.shift, found)
-    named = _names(model, piece, fps, starts, lengths)
-    begin, unknown = 0, 0
+    emitted = Emitted.of(piece, model.blocks)
+    found = np.empty(len(emitted.fps), dtype=np.int64)
+    vocab.find(emitted.fps, model.slots, model.shift, found)
+    places = emitted.spans(at)
+    unknown = 0
     for b, block in enumerate(model.blocks):
-        part = slice(begin, int(ends[b]))
-        begin = int(ends[b])
+        part = emitted.part(b)
         slots, first, inverse, counts = np.unique(
             found[part], return_index=True, return_inverse=True, return_counts=True
         )
@@ -239,10 +234,9 @@ def _counted_parts(
         where = np.argsort(inverse, kind="stable")
         groups = np.split(where, np.cumsum(counts)[:-1])
         known = np.flatnonzero(~missing)
-        begins, sizes = starts[part], lengths[part] & LENGTH
-        for k, name in zip(known, named(part.start + first[known], b), strict=True):
-            spans = tuple((int(at[begins[i]]), int(at[begins[i] + sizes[i]])) for i in groups[k])
-            out.append(Contribution(name, block.name, float(value[k]), int(counts[k]), spans))
+        for k, name in zip(known, emitted.names(part.start + first[known], b), strict=True):
+            spans = tuple((int(i), int(j)) for i, j in places[part][groups[k]])
+            out.append(Contribution(_shown(name), block.name, float(value[k]), int(counts[k]), spans))
     return out, unknown
 
 
@@ -262,52 +256,11 @@ def _computed_parts(
     weights = model.computed_weights.astype(np.float64)
     added = sign * values * (weights[:, output] if slope is None else weights @ slope)
     kinds = [block.name for block in model.computed for _ in block.columns]
+    places = [spans for block in model.computed for spans in block.places(piece.text(0))]
     return [
-        Contribution(name, kind, float(value), 1, (), float(amount))
-        for name, kind, value, amount in zip(model.computed_names, kinds, added, values, strict=True)
+        Contribution(name, kind, float(value), 1, spans, float(amount))
+        for name, kind, value, amount, spans in zip(model.computed_names, kinds, added, values, places, strict=True)
     ]
-
-
-def _emit(model: Artefact, piece: Any) -> tuple[Any, Any, Any, Any]:
-    scratch = Scratch(piece.longest())
-    ends = np.zeros(len(model.blocks), dtype=np.int64)
-    while True:
-        done = featurize.emit_chunk(
-            piece.data,
-            piece.offsets,
-            0,
-            1,
-            table(model.blocks),
-            *scratch.cutting,
-            scratch.fps,
-            scratch.starts,
-            scratch.lengths,
-            ends,
-        )
-        if done == 1:
-            n = int(ends[-1])
-            return scratch.fps[:n], scratch.starts[:n], scratch.lengths[:n], ends
-        scratch.make_room(-done)
-
-
-def _char_offsets(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Map byte offsets to character offsets."""
-    first = (data & 0xC0) != 0x80
-    return np.concatenate([np.cumsum(first) - 1, [int(first.sum())]]) if len(data) else np.zeros(1, np.int64)
-
-
-def _names(model: Artefact, piece: Any, fps: Any, starts: Any, lengths: Any) -> Any:
-    """Return a function that writes the names of some features of block b, as training would have."""
-
-    def named(entries: npt.NDArray[np.int64], b: int) -> list[str]:
-        seen = Seen(
-            np.zeros(len(entries), np.int32), starts[entries], lengths[entries], np.full(len(entries), b, np.uint8)
-        )
-        data, offsets = names_of([piece], model.blocks, seen, fps[entries])
-        text = data.tobytes()
-        return [_shown(text[a:z].decode("utf-8", "replace")) for a, z in pairwise(offsets.tolist())]
-
-    return named
 
 
 def top_features(model: Artefact, label: Any = None, n: int = 20) -> list[tuple[str, float]]:

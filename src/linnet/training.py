@@ -23,6 +23,7 @@ from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks, unspaced
 from linnet.features.rows import Rows
+from linnet.features.selection import Report, Selection
 from linnet.features.sharing import Part, Texts
 from linnet.features.subwords import Derived, Subwords, learn
 from linnet.solvers.head import Head, finish, scaled
@@ -89,6 +90,12 @@ def train(
         np.arange(len(y_index)) if clf.refit or dev_rows is None else np.setdiff1d(np.arange(len(y_index)), dev_rows)
     )
     final_rows = rows if len(final) == len(y_index) else rows.take(final)
+    dropped = None
+    if recipe.select is not None and blocks:
+        counted, dropped = _select(recipe.select, counted, final_rows, y_index[final], n_classes, texts.pieces, blocks)
+        log.stage(str(dropped))
+        rows = counted.rows
+        final_rows = rows if len(final) == len(y_index) else rows.take(final)
     final_weight = None if weight is None else weight[final]
     log.stage(f"fitting on {len(final):,} rows")
     settings = dict(choice.best.settings)
@@ -105,6 +112,8 @@ def train(
     else:
         calibration = None
     card = _card(clf, X, recipe, features, min_df, classes, y_index, choice, calibration, len(final), dev_rows)
+    if dropped is not None:
+        card["selection"] = dropped.to_dict()
     n = rows.n_columns
     model = _artefact(texts.pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
     return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
@@ -279,6 +288,23 @@ def _count(
     return Counted(rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)), min_df
 
 
+def _select(
+    selection: Selection, counted: Counted, rows: Rows, y: npt.NDArray[np.int32], n_classes: int, pieces: list[Piece],
+    blocks: Blocks,
+) -> tuple[Counted, Report]:  # fmt: skip
+    """Keep the columns that tell most of the labels of the rows that are fitted, and say which were dropped."""
+
+    def names(columns: npt.NDArray[np.int64]) -> list[str]:
+        seen = counted.seen.take(columns)
+        data, offsets = names_of(pieces, blocks, seen, counted.fingerprints[columns])
+        return list(Names(data, offsets[:-1], np.diff(offsets), seen.block))
+
+    numbers, scores = selection.choose(rows, y, n_classes)
+    report = Report.of(selection, numbers, scores, names)
+    kept = np.flatnonzero(numbers >= 0)
+    return Counted(counted.rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)), report
+
+
 def _nothing_counted(n: int) -> Counted:
     """Return rows without columns, for features that are all computed."""
     none = np.zeros(0, np.int32)
@@ -401,6 +427,7 @@ def _card(
             "min_df": min_df,
             "max_df": recipe.max_df,
             "max_features": recipe.max_features,
+            **({} if recipe.select is None else {"select": str(recipe.select)}),
             "hash_bits": recipe.hash_bits,
             "class_weight": clf.class_weight
             if not isinstance(clf.class_weight, dict)

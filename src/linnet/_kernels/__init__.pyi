@@ -6,6 +6,7 @@ columns: Any
 coordinate: Any
 dual: Any
 featurize: Any
+measure: Any
 minhash: Any
 network: Any
 online: Any

@@ -12,6 +12,7 @@ Cost: the walk over the bytes plus one or two cache lines per distinct feature.
 from libc.math cimport log, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
+from linnet._kernels.emit cimport *
 from linnet._kernels.text cimport *
 
 cdef enum:

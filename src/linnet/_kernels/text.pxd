@@ -1,8 +1,8 @@
 """Text to tokens to fingerprints, for one document: the inner loops that vocab, score and featurize share.
 
 What it does: walks UTF-8 bytes once, cuts tokens, folds case, hashes each token to 64 bits and combines the hashes into
-n-grams. What it does not do: allocate, touch Python, validate UTF-8 (broken bytes are read as U+FFFD, one byte each).
-The plain-Python twin is twins.py; the tests hold the two together on any bytes.
+n-grams; the other blocks are in emit.pxd. What it does not do: allocate, touch Python, validate UTF-8 (broken bytes are
+read as U+FFFD, one byte each). The plain-Python twin is twins.py; the tests hold the two together on any bytes.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -98,6 +98,8 @@ cdef struct Scratch:
     uint32_t* char_code      # (n_chars,) folded characters
     int32_t* char_start      # (n_chars,) byte offsets into the document
     int32_t* char_end
+    const uint8_t* text      # the document itself
+    int64_t n_text
     int64_t n_tokens
     int64_t n_chars
 
@@ -670,6 +672,8 @@ cdef inline void cut_penn(Scratch* s, const uint8_t* p, int64_t n, int case_mode
 
 cdef inline void cut(Scratch* s, const uint8_t* p, int64_t n, int tokens, int case_mode, bint keep) noexcept nogil:
     """Cut a document into tokens; with keep, also list their characters."""
+    s.text = p
+    s.n_text = n
     s.n_tokens = 0
     s.n_chars = 0
     s.token_char[0] = 0
@@ -766,31 +770,3 @@ cdef inline int64_t emit_chars(const Scratch* s, int64_t low, int64_t high, uint
                         length[m] = char_span(s, a, size, i, i + k, &start[m])
                     m += 1
     return m
-
-
-cdef inline int64_t emit_bound(const Scratch* s, const int64_t* block) noexcept nogil:
-    """How many fingerprints a block can write for the tokens at hand, at most."""
-    cdef int64_t spread = block[B_HIGH] - block[B_LOW] + 1
-    if block[B_KIND] == KIND_WORDS:
-        return s.n_tokens * spread
-    return (s.n_chars + 2 * s.n_tokens) * spread
-
-
-cdef inline int64_t emit(const Scratch* s, const int64_t* block, uint64_t* out, int32_t* start,
-                         int32_t* length) noexcept nogil:
-    """Write the fingerprints of one block and their spans; return how many."""
-    if block[B_KIND] == KIND_WORDS:
-        return emit_words(s, block[B_LOW], block[B_HIGH], <uint64_t>block[B_SEED], out, start, length)
-    return emit_chars(s, block[B_LOW], block[B_HIGH], <uint64_t>block[B_SEED], out, start, length)
-
-
-cdef inline bint same_tokens(const int64_t* a, const int64_t* b) noexcept nogil:
-    return a[B_TOKENS] == b[B_TOKENS] and a[B_CASE] == b[B_CASE]
-
-
-cdef inline bint needs_chars(const int64_t* blocks, int64_t n_blocks) noexcept nogil:
-    cdef int64_t b
-    for b in range(n_blocks):
-        if blocks[b * B_WIDTH + B_KIND] == KIND_CHARS:
-            return True
-    return False

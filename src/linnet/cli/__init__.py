@@ -29,6 +29,7 @@ VERBS = {  # verb: (module:function, help)
     "clean": ("linnet.cli.clean:clean", "Clean texts, filter pages, remove duplicates; says what every rule did."),
     "tokenize": ("linnet.cli.tokenize:tokenize", "Show the pieces that a tokeniser makes of a text, and their places."),
     "vocab": ("linnet.cli.vocab:vocab", "Count the words of a file: cut-offs, coverage, Zipf's law."),
+    "features": ("linnet.cli.features:features", "List the feature blocks, or show what a model sees of a text."),
     "info": ("linnet.cli.info:info", "Show what is in a model file."),
 }
 

@@ -38,6 +38,9 @@ __all__ = ["train"]
 @click.option("--min-df", type=click.IntRange(1), metavar="N", help="Drop features seen in fewer documents.")
 @click.option("--max-df", type=float, metavar="SHARE", help="Drop features seen in more than this share of documents.")
 @click.option("--max-features", type=click.IntRange(1), metavar="N", help="Keep the N most frequent features.")
+@click.option(
+    "--select", metavar="HOW:N", help="Keep the N features that tell most of the labels: chi2:5000, mi:, l1:."
+)
 @click.option("--hash-bits", type=click.IntRange(8, 28), metavar="N", help="No vocabulary: hash into 2^N columns.")
 @click.option("--class-weight", type=click.Choice(["balanced"]), help="Let rare classes count as much as common ones.")
 @click.option(
@@ -65,7 +68,7 @@ def train(data: str, **options: Any) -> None:
     clf = TextClassifier(
         options["model"], features=options["features"], tf=options["tf"], idf=options["idf"], ratio=options["ratio"],
         min_df=options["min_df"], max_df=options["max_df"], max_features=options["max_features"],
-        hash_bits=options["hash_bits"], class_weight=options["class_weight"], params=_params(options),
+        hash_bits=options["hash_bits"], select=options["select"], class_weight=options["class_weight"], params=_params(options),
         refit=not options["watch"], seed=options["seed"], threads=options["threads"],
     )  # fmt: skip
     clf.recipe()  # refuse wrong settings before reading a large file

@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linnet.features.blocks import Chars, Words
+    from linnet.features.blocks import Across, Affixes, Chars, Negated, Not, Position, Shapes, Skips, Words
     from linnet.features.functions import Functions
+    from linnet.features.lengths import Lengths
+    from linnet.features.lists import Lists
     from linnet.features.quadratic import Quadratic
     from linnet.features.vectorizer import Vectorizer
 
-__all__ = ["Chars", "Functions", "Quadratic", "Vectorizer", "Words"]
+__all__ = [
+    "Across", "Affixes", "Chars", "Functions", "Lengths", "Lists", "Negated", "Not", "Position", "Quadratic", "Shapes",
+    "Skips", "Vectorizer", "Words",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:  # prediction needs blocks only, so the rest is loaded when it is used
     from importlib import import_module
 
-    homes = {"Chars": "blocks", "Words": "blocks", "Functions": "functions", "Quadratic": "quadratic"}
-    home = {**homes, "Vectorizer": "vectorizer"}.get(name)
+    own = {name: name.lower() for name in ("Functions", "Lengths", "Lists", "Quadratic", "Vectorizer")}
+    home = {**dict.fromkeys(__all__, "blocks"), **own}.get(name)
     if home is None:
         raise AttributeError(f"module 'linnet.features' has no attribute {name!r}")
     return getattr(import_module(f"linnet.features.{home}"), name)

@@ -24,7 +24,10 @@ from linnet.features.computed import COMPUTED, Computed, kind_of, split
 from linnet.text.subword import SUBWORD
 from linnet.text.tokens import CASES, TOKENS
 
-__all__ = ["BLOCKS", "Block", "Chars", "Words", "as_blocks", "counted_only", "describe", "from_dict", "parse", "table"]
+__all__ = [
+    "Across", "Affixes", "BLOCKS", "Block", "Chars", "Negated", "Not", "Position", "Shapes", "Skips", "Words", "as_blocks",
+    "counted_only", "describe", "from_dict", "parse", "table",
+]  # fmt: skip
 
 LONGEST = 12
 
@@ -45,6 +48,12 @@ class Block:
     kind: ClassVar[int]
     name: ClassVar[str]
     seed: ClassVar[int]
+    density: ClassVar[int] = 1
+    """About how many n-grams of one length there are for every word."""
+    upward: ClassVar[bool] = False
+    """Whether one number alone, as in ``skips:2``, means 1 up to it."""
+    of_words: ClassVar[bool] = True
+    """Whether the block makes no sense of single characters or bytes."""
 
     def __post_init__(self) -> None:
         if not (1 <= self.low <= self.high <= LONGEST):
@@ -53,6 +62,8 @@ class Block:
             raise LinnetError(nearest("tokens", self.tokens, TOKENS))
         if self.case not in CASES:
             raise LinnetError(nearest("case", self.case, CASES))
+        if self.of_words and self.tokens in ("characters", "bytes"):
+            raise LinnetError(f"{self.name} is made of words; '{self.tokens}' goes with words:{self.low}-{self.high}")
         if not 0 < self.weight < float("inf"):
             raise LinnetError(f"{self.name}: the weight of a block must be above 0, got {self.weight}")
 
@@ -63,8 +74,13 @@ class Block:
         return (*as_blocks(other), self)
 
     def __str__(self) -> str:
-        extra = [v for v, default in ((self.tokens, "words"), (self.case, "fold")) if v != default]
-        grams = str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+        extra = [
+            str(getattr(self, f.name))
+            for f in fields(self)
+            if f.name in ("tokens", "case") and getattr(self, f.name) != f.default
+        ]
+        alone = self.low == (1 if self.upward else self.high)
+        grams = str(self.high) if alone else f"{self.low}-{self.high}"
         return ":".join([self.name, grams, *extra]) + (f"*{self.weight:g}" if self.weight != 1 else "")
 
     def __repr__(self) -> str:
@@ -90,16 +106,73 @@ class Block:
 class Words(Block):
     """Word n-grams: ``Words(1, 2)`` gives single words and pairs of neighbours."""
 
-    kind, name, seed = 0, "words", 0x5851F42D4C957F2D
+    kind, name, seed, of_words = 0, "words", 0x5851F42D4C957F2D, False
 
 
 class Chars(Block):
     """Character n-grams inside words, each word padded by a blank: ``Chars(2, 3)`` of "it" gives " i", "it", ..."""
 
-    kind, name, seed = 1, "chars", 0x14057B7EF767814F
+    kind, name, seed, density, of_words = 1, "chars", 0x14057B7EF767814F, 6, False
 
 
-BLOCKS: dict[str, type[Block]] = {"words": Words, "chars": Chars}
+class Across(Block):
+    """Character n-grams of the whole text, across words and signs; a run of blanks is one, those at the ends none."""
+
+    kind, name, seed, density = 2, "across", 0x3C79AC492BA7B653, 6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.tokens != "words":
+            raise LinnetError(f"across takes characters whatever the words are; leave out '{self.tokens}'")
+
+
+class Skips(Block):
+    """Pairs of words with 1 to n words left out between them: ``Skips(1, 2)``, ``skips:2``."""
+
+    kind, name, seed, upward = 3, "skips", 0x1C69B3F74AC4AE35, True
+
+
+class Negated(Block):
+    """Word n-grams in which every word from a negation to the next stop is another word: "NOT_good" (Das and Chen)."""
+
+    kind, name, seed = 4, "negated", 0x6C8E9CF570932BD5
+
+
+class Not(Block):
+    """What follows a negation, up to the next stop; "isn't good" and "never good" are both "not good"."""
+
+    kind, name, seed = 5, "not", 0x2545F4914F6CDD1D
+
+
+class Position(Block):
+    """Word n-grams with the part of the text they begin in: the first quarter, the middle half or the last quarter."""
+
+    kind, name, seed = 6, "position", 0x27BB2EE687B0B0FD
+
+
+class Affixes(Block):
+    """The first and the last letters of longer words: ``Affixes(2, 3)`` of "undo" gives "un-", "und-", "-do", "-ndo"."""
+
+    kind, name, seed, density = 7, "affixes", 0x7FB5D329728EA185, 2
+
+
+@dataclass(frozen=True, repr=False)
+class Shapes(Block):
+    """n-grams of word shapes: X a capital, x another letter, d a digit 0-9, at most four in a row; "Oct" is "Xxx"."""
+
+    case: str = "keep"
+
+    kind, name, seed = 8, "shapes", 0x106689D45497FDB5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.case != "keep":
+            raise LinnetError(f"shapes are made of capitals and small letters; leave out '{self.case}'")
+
+
+BLOCKS: dict[str, type[Block]] = {
+    kind.name: kind for kind in (Words, Chars, Across, Skips, Negated, Not, Position, Affixes, Shapes)
+}
 
 Blocks: TypeAlias = tuple[Block, ...]
 AnyBlocks: TypeAlias = tuple[Block | Computed, ...]
@@ -129,6 +202,8 @@ def parse(text: str) -> AnyBlocks:
         settings: dict[str, Any] = {}
         if low:
             settings["low"], settings["high"] = int(low), int(high or low)
+            if BLOCKS[name].upward and not high:
+                settings["low"] = 1
         if weight:
             settings["weight"] = float(weight)
         for extra in filter(None, (extras or "").split(":")):

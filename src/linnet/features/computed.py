@@ -38,7 +38,11 @@ __all__ = [
 
 Values = npt.NDArray[np.float32]  # (n_texts, n_columns)
 
-COMPUTED = {"functions": ("linnet.features.functions", "Functions")}
+COMPUTED = {
+    "functions": ("linnet.features.functions", "Functions"),
+    "lists": ("linnet.features.lists", "Lists"),
+    "lengths": ("linnet.features.lengths", "Lengths"),
+}
 """The computed blocks by name: where each lives, because most models need none of them."""
 
 
@@ -56,6 +60,14 @@ class Computed:
     def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[Any]:
         """Return the values of texts, (n_texts, n_columns); first is the number of the first one, for errors."""
         raise NotImplementedError
+
+    def values_of(self, piece: Piece, first: int = 0) -> npt.NDArray[Any]:
+        """Return the values of all documents of a piece; blocks that a kernel computes need no Python strings."""
+        return self.values([piece.text(d) for d in range(len(piece))], first)
+
+    def places(self, text: str) -> list[tuple[tuple[int, int], ...]]:
+        """Return where in a text each column comes from, in characters, for explanations; here nowhere."""
+        return [() for _ in self.columns]
 
     def check(self) -> None:
         """Refuse, before training, what could not be saved."""
@@ -121,11 +133,10 @@ def compute(computed: ComputedBlocks, pieces: list[Piece]) -> Values:
     out = np.empty((n, len(names)), dtype=np.float32)
     first = 0
     for piece in pieces:
-        texts = [piece.text(d) for d in range(len(piece))]
         last = first + len(piece)
         with np.errstate(over="ignore"):
             for block, at in zip(computed, np.cumsum([0, *(len(b.columns) for b in computed)]).tolist(), strict=False):
-                out[first:last, at : at + len(block.columns)] = block.values(texts, first)
+                out[first:last, at : at + len(block.columns)] = block.values_of(piece, first)
         first = last
     if not np.isfinite(out).all():
         row, column = np.argwhere(~np.isfinite(out))[0].tolist()

@@ -41,7 +41,7 @@ class Seen:
 
     document: npt.NDArray[np.int32]
     start: npt.NDArray[np.int32]
-    length: npt.NDArray[np.int32]  # with the edge flags of character n-grams
+    length: npt.NDArray[np.int32]  # with the flags of the block in its two highest bits
     block: npt.NDArray[np.uint8]
 
     def take(self, columns: npt.NDArray[Any]) -> Seen:
@@ -96,7 +96,7 @@ class _Run:
 
     def __init__(self, pieces: list[Piece], run: list[tuple[int, int, int]], blocks: Blocks, counting: bool) -> None:
         self.pieces, self.run, self.blocks, self.counting = pieces, run, blocks, counting
-        spread = sum((b.high - b.low + 1) * (1 if b.name == "words" else 6) for b in blocks)
+        spread = sum((b.high - b.low + 1) * b.density for b in blocks)
         size = sum(int(pieces[k].offsets[b] - pieces[k].offsets[a]) for k, a, b in run)
         documents = sum(b - a for _, a, b in run)
         # Heaps' law, for pairs of words; a table that must grow costs more than one that is a little large
@@ -291,8 +291,7 @@ def names_of(
     starts = np.concatenate([[0], np.cumsum([len(p) for p in pieces])])
     which = np.searchsorted(starts, seen.document, side="right") - 1
     kinds = table(blocks)
-    chars = np.array([b.name == "chars" for b in blocks], dtype=bool)[seen.block]
-    spans = np.where(chars, seen.length & ((1 << 29) - 1), seen.length).astype(np.int64)
+    spans = (seen.length & ((1 << 29) - 1)).astype(np.int64)
     scratch = Scratch(int(spans.max(initial=0)), room=1)
     fps = np.zeros(0, np.uint64) if fingerprints is None else fingerprints
     out: list[npt.NDArray[np.uint8]] = []
@@ -300,7 +299,7 @@ def names_of(
     for k, piece in enumerate(pieces):
         mine = np.flatnonzero(which == k)
         begin = piece.offsets[seen.document[mine] - starts[k]] + seen.start[mine]
-        room = np.empty(int((4 * spans[mine] + 2).sum()), dtype=np.uint8)
+        room = np.empty(int((8 * spans[mine] + 16).sum()), dtype=np.uint8)
         offsets = np.zeros(len(begin) + 1, dtype=np.int64)
         featurize.write_names(
             piece.data, begin, seen.length[mine], seen.block[mine], fps[mine] if len(fps) else fps, kinds,

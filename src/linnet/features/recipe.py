@@ -19,6 +19,7 @@ from linnet.features.blocks import AnyBlocks, Chars, Words
 from linnet.features.buffers import Piece
 from linnet.features.computed import scales, split
 from linnet.features.rows import TF, Norm, Rows
+from linnet.features.selection import Selection
 from linnet.features.weighting import idf, log_count_ratio
 
 __all__ = ["Recipe", "Weights", "default_blocks", "unspaced"]
@@ -56,7 +57,8 @@ class Recipe:
     """What a model wants of the features; every field can be set by the user.
 
     tf: presence, count or sublinear. normalise: True (each block of a row has length 1), "mean" (its weighted mean is
-    taken) or False. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out).
+    taken) or False. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out). select: keep the features
+    that tell most of the labels.
     grid: the model's own settings to try. Values are tried one axis at a time, the first value first; many
     says where to start instead where rows are many. fixed: settings of the model that differ for text from its defaults.
     """
@@ -70,6 +72,7 @@ class Recipe:
     max_df: float = 1.0
     max_features: int | None = None
     hash_bits: int | None = None
+    select: Selection | None = None
     grid: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     many: tuple[tuple[str, Any], ...] = ()
     fixed: tuple[tuple[str, Any], ...] = ()
@@ -81,6 +84,8 @@ class Recipe:
             raise LinnetError(f"normalise must be True, False or 'mean', got {self.normalise!r}")
         if self.hash_bits is not None and not 8 <= self.hash_bits <= 28:
             raise LinnetError(f"hash_bits must be from 8 to 28, got {self.hash_bits}")
+        if self.select is not None and self.hash_bits is not None:
+            raise LinnetError(f"select={self.select} drops columns of a vocabulary; leave it out, or hash_bits")
 
     def with_settings(self, **settings: Any) -> Recipe:
         """Return the recipe with the settings that are not None replaced."""

@@ -276,7 +276,7 @@ def _number(label: Any, classes: Sequence[Any]) -> int:
 def _block(recipe: Recipe) -> Words:
     """Return how words are cut; settings that would learn from data are refused."""
     plain = Lexicon.recipe
-    for name in ("idf", "ratio", "min_df", "max_df", "max_features", "hash_bits"):
+    for name in ("idf", "ratio", "min_df", "max_df", "max_features", "hash_bits", "select"):
         if getattr(recipe, name) != getattr(plain, name):
             raise DataError(f"a lexicon learns nothing from the data; leave out {name}={getattr(recipe, name)!r}")
     if recipe.features is None:

@@ -1,0 +1,63 @@
+"""What do word lists add? RT-s and MPQA, ten folds, with and without the three lists of the data folder.
+
+    python benchmarks/lists.py [--data DIR] [--sets rt_polarity,mpqa] [--json OUT] [--plain]
+
+The folds are those of benchmarks/accuracy.py (stratified, seed 0); settings are chosen inside the other nine. --plain
+also runs the same blocks without lists.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import linnet
+from linnet.data.splitting import split_indices
+
+PLAIN = "words:1-3+chars:2-6*0.8"
+
+
+def measure(source: Path, features: str, title: str) -> dict[str, Any]:
+    """Run the ten folds of one set."""
+    data = linnet.read(source, labelled=True)
+    texts, labels = np.array(data.text.to_pylist(), dtype=object), np.array(data.label_list(), dtype=object)
+    numbers = np.unique(labels.astype(str), return_inverse=True)[1].astype(np.int32)
+    right = 0
+    for held in split_indices(numbers, 0, (0.1,) * 10):
+        rest = np.setdiff1d(np.arange(len(texts)), held)
+        clf = linnet.TextClassifier("svm", features=features).fit(texts[rest].tolist(), labels[rest].tolist())
+        right += int(np.sum(clf.predict(texts[held].tolist()) == labels[held]))
+    row = {"set": title, "features": features, "accuracy": 100 * right / len(texts), "rows": len(texts)}
+    print(f"{title:<12} {row['accuracy']:6.2f}  {features}", flush=True)
+    return row
+
+
+def main() -> None:
+    """Measure the sets, print a line each, write JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", default=os.environ.get("LINNET_DATA", "../shared/data"))
+    parser.add_argument("--sets", default="rt_polarity,mpqa")
+    parser.add_argument("--json")
+    parser.add_argument("--plain", action="store_true")
+    options = parser.parse_args()
+    data = Path(options.data)
+    lists = "+".join(f"lists:{data / 'lexicons' / f'{name}.csv'}" for name in ("afinn_111", "hu_liu", "vader"))
+    results = []
+    for name in options.sets.split(","):
+        for features in [PLAIN, f"{PLAIN}+{lists}"][0 if options.plain else 1 :]:
+            results.append(measure(data / name / "all.csv", features, name))  # noqa: PERF401 - printed as it goes
+    if options.json:
+        for row in results:
+            row["features"] = row["features"].replace(f"{data / 'lexicons'}/", "")
+        content = {"date": datetime.now(UTC).date().isoformat(), "results": results}
+        Path(options.json).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

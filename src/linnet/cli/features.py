@@ -1,0 +1,129 @@
+"""``linnet features``: the feature blocks with an example of each, and what a model would see of a text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+__all__ = ["features"]
+
+WIDTH = 100
+
+
+@click.command(short_help="List the feature blocks, or show what a model sees of a text.")
+@click.argument("blocks", required=False)
+@click.argument("text", required=False)
+@click.option(
+    "--json", "json_", is_flag=True, help="Write JSON: block, pieces (name, start, end, count), values, changes."
+)
+@click.option("--all", "all_", is_flag=True, help="Show every piece; by default the first ones of each block.")
+def features(blocks: str | None, text: str | None, json_: bool, all_: bool) -> None:
+    r"""List the feature blocks, each with an example; or show what BLOCKS make of TEXT.
+
+    BLOCKS is what --features of linnet train takes, or a .linnet file: then its own blocks. TEXT is a text, or - to
+    read one from standard input. The pieces are followed by what the tokeniser changes: letters folded, characters
+    dropped.
+
+    \b
+    linnet features
+    linnet features words:1-2+negated:1 "not bad, really"
+    linnet features reviews.linnet "Isn't it GREAT?"
+    """
+    from linnet.features.showing import SENTENCE, changes, seen
+
+    if blocks is None:
+        _list(json_)
+        return
+    if text == "-":
+        text = sys.stdin.read().rstrip("\n")
+    shown_text = SENTENCE if text is None else text
+    found = _blocks(blocks)
+    shown = seen(shown_text, found)
+    changed = changes(shown_text, *_cutting(found))
+    if json_:
+        content = {
+            "text": shown_text,
+            "blocks": [s.to_dict() for s in shown],
+            "changes": [c._asdict() for c in changed],
+        }
+        click.echo(json.dumps(content, ensure_ascii=False, indent=2))
+        return
+    click.echo(f"text     {shown_text}")
+    for block in shown:
+        _show(block, None if all_ else 40)
+    click.echo("\nwhat the tokeniser changes" + ("" if changed else ": nothing"))
+    for change in changed:
+        click.echo(f"  {change}")
+
+
+def _list(json_: bool) -> None:
+    """Print every block with an example on one sentence."""
+    from linnet.features.blocks import BLOCKS
+    from linnet.features.computed import COMPUTED
+    from linnet.features.showing import EXAMPLES, SENTENCE, seen
+
+    rows = []
+    for name in [*BLOCKS, *COMPUTED]:
+        example, what = EXAMPLES[name]
+        shown = None if name == "lists" else seen(SENTENCE, example)[0]
+        rows.append((name, example, what, shown))
+    if json_:
+        content = [
+            {"block": name, "example": example, "about": what, "shows": None if shown is None else shown.to_dict()}
+            for name, example, what, shown in rows
+        ]
+        click.echo(json.dumps({"text": SENTENCE, "blocks": content}, ensure_ascii=False, indent=2))
+        return
+    click.echo(f"Blocks for --features, joined by +; each with what it makes of: {SENTENCE}\n")
+    for name, example, what, shown in rows:
+        click.echo(f"{name:<10} {what}")
+        click.echo(f"           {example}" + ("" if shown is None else f"   {_line(shown, WIDTH - 16 - len(example))}"))
+
+
+def _line(shown: Any, width: int) -> str:
+    """Return as many pieces or values as fit on a line."""
+    parts = [f"{name} = {value:.2f}" for name, value in shown.values]
+    parts += [_blanks(p.name) for p in shown.pieces]
+    line = " | ".join(parts)
+    return line if len(line) <= width else line[: line.rfind(" | ", 0, width - 2)] + " | …"
+
+
+def _show(shown: Any, most: int | None) -> None:
+    if shown.values:
+        click.echo(f"\n{shown.block}")
+        for name, value in shown.values:
+            click.echo(f"  {value:>10.4f}  {name}")
+        return
+    total = sum(p.count for p in shown.pieces)
+    click.echo(f"\n{shown.block}   {total:,} pieces, {len(shown.pieces):,} different")
+    names = [_blanks(p.name) + (f" x{p.count}" if p.count > 1 else "") for p in shown.pieces[:most]]
+    more = len(shown.pieces) - len(names)
+    click.echo("  " + " | ".join(names) + (f" | and {more:,} more (--all)" if more else ""))
+
+
+def _blanks(name: str) -> str:
+    """Make blanks at the edges visible, and what cannot be printed too."""
+    inner = name.strip(" ")
+    left = len(name) - len(name.lstrip(" "))
+    shown = "▁" * left + inner + "▁" * (len(name) - left - len(inner)) if inner else "▁" * len(name)
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
+
+
+def _blocks(text: str) -> Any:
+    from linnet.features.blocks import as_blocks
+
+    if not text.endswith(".linnet"):
+        return as_blocks(text)
+    from linnet.artefact import Artefact
+
+    model = Artefact.load(text)
+    return (*model.blocks, *model.computed)
+
+
+def _cutting(blocks: Any) -> tuple[str, str]:
+    """Return how the first counted block cuts and folds."""
+    first = next((b for b in blocks if hasattr(b, "tokens")), None)
+    return ("words", "fold") if first is None else (first.tokens, first.case)

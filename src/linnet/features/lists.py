@@ -1,0 +1,218 @@
+"""Word lists as features: how many words of each list a text holds, and what their valences come to.
+
+    linnet train reviews.csv --features words:1-2+lists:moods.csv
+
+A file is what ``linnet.data.wordlists`` reads (word,label or word,valence, JSON, a plain list); a dict will do. It holds a
+list for each label, or of valences one of the positive and one of the negative words. Each list gives two columns: how
+often its entries occur, and the sum of their valences (1 where there are none). A valence changes its sign within three
+tokens behind a negation. Both are log-scaled, sign(x) log(1 + |x|). Of overlapping entries
+the longest counts. The entries are kept in the model file: the model does not need the list file.
+
+>>> moods = Lists({"good": 2, "bad": -2, "not bad at all": 3})
+>>> moods.columns
+('list positive entries', 'list positive sum', 'list negative entries', 'list negative sum')
+>>> [m[:3] for m in moods.matches("Not good, but not bad at all: good!")]
+[('good', 4, 8), ('not bad at all', 14, 28), ('good', 30, 34)]
+>>> moods.values(["Not good, but not bad at all: good!"]).round(3).tolist()  # -2 + 3 + 2
+[[1.386, 1.386, 0.0, 0.0]]
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import measure
+from linnet._kernels.negation import STOPS, is_negation
+from linnet._kernels.twins import join, token_hash
+from linnet.data.wordlists import TABLES, word_lists
+from linnet.errors import DataError, LinnetError
+from linnet.features.buffers import Piece, Scratch, pieces_of
+from linnet.features.computed import Computed
+from linnet.features.counting import Slots
+from linnet.text.tokens import CASES, TOKENS, tokenize, words_of
+
+__all__ = ["Lists", "Match"]
+
+REACH = 3
+_TEXT = re.compile(r"lists:(.+?)(?:\*(\d*\.?\d+))?$")
+
+Entries = dict[tuple[str, ...], dict[int, float]]
+
+
+class Match(NamedTuple):
+    """An entry found in a text: its words, its place in characters, the list's number, its valence with the sign."""
+
+    text: str
+    start: int
+    end: int
+    list: int
+    value: float
+
+
+class Lists(Computed):
+    """The word lists of one file or dict; see the head of this file."""
+
+    name: ClassVar[str] = "lists"
+
+    def __init__(self, lists: Any, weight: float = 1.0, source: str | None = None) -> None:
+        self.weight = weight
+        self._check_weight()
+        self.source = source or (os.fspath(lists) if isinstance(lists, str | os.PathLike) else "")
+        if isinstance(lists, str | os.PathLike) and _is_plain(Path(lists)):
+            lists = {Path(lists).stem: lists}
+        stem = Path(self.source).stem or "list"
+        self.lists: dict[str, dict[str, float]] = {}
+        """The entries by list, in the order of the file: {list: {word: valence}}."""
+        for entry in word_lists(lists):
+            kind = ("negative" if entry.weight < 0 else "positive") if entry.label is None else str(entry.label)
+            label = stem if kind == stem else f"{stem} {kind}"
+            self.lists.setdefault(label, {})[entry.text] = entry.weight
+        self.entries: Entries = _cut(self.lists)
+        if not self.entries:
+            raise DataError(f"no entry of the word lists holds a word or a sign ({self.source or lists!r:.60})")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Two names a list."""
+        return tuple(f"{name} {what}" for name in self.lists for what in ("entries", "sum"))
+
+    # ---- values
+
+    def values_of(self, piece: Piece, first: int = 0) -> npt.NDArray[np.float64]:
+        """Return the numbers of all documents, (n_texts, 2 n_lists)."""
+        out = np.zeros((len(piece), 2 * len(self.lists)))
+        scratch = Scratch(piece.longest(), room=1)
+        measure.list_sums(
+            piece.data, piece.offsets, 0, len(piece), TOKENS["words"], CASES["fold"], *self._table, *scratch.cutting,
+            out,
+        )  # fmt: skip
+        return _scaled(out)
+
+    def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
+        """Return the numbers of some texts."""
+        return np.concatenate([self.values_of(p) for p in pieces_of(texts)])
+
+    @cached_property
+    def _table(self) -> tuple[Any, ...]:
+        """Slots, shift, where the lists of each slot begin and end, the lists and weights of all entries."""
+        hashes = {words: _hash(words) for words in self.entries}
+        beginnings = {_hash(words[:k]) for words in self.entries for k in range(1, len(words))}
+        fps = np.array(sorted({*hashes.values(), *beginnings}), dtype=np.uint64)
+        slots = Slots.of(fps)
+        begin, end = np.zeros(len(slots.slots), np.int32), np.zeros(len(slots.slots), np.int32)
+        lists: list[int] = []
+        weights: list[float] = []
+        at = dict(zip(fps.tolist(), slots.find(fps).tolist(), strict=True))
+        for words, found in self.entries.items():
+            begin[at[hashes[words]]] = len(lists)
+            lists += found
+            weights += found.values()
+            end[at[hashes[words]]] = len(lists)
+        return slots.slots, slots.shift, begin, end, np.array(lists, np.int32), np.array(weights, np.float64)
+
+    def matches(self, text: str) -> list[Match]:
+        """Return the entries in a text, with their places: what the kernel adds up, in plain Python."""
+        tokens = tokenize(text)
+        words = [t.text for t in tokens]
+        longest = max(map(len, self.entries))
+        out, i, negation = [], 0, -REACH - 1
+        while i < len(words):
+            sizes = [n for n in range(min(longest, len(words) - i), 0, -1) if tuple(words[i : i + n]) in self.entries]
+            size = sizes[0] if sizes else 1
+            if sizes:
+                sign = -1.0 if i - negation <= REACH else 1.0
+                found = self.entries[tuple(words[i : i + size])]
+                place = tokens[i].start, tokens[i + size - 1].end
+                out += [Match(" ".join(words[i : i + size]), *place, k, sign * w) for k, w in found.items()]
+            for k in range(i, i + size):
+                if text[tokens[k].start] in STOPS or text[tokens[k].end - 1] in STOPS:
+                    negation = -REACH - 1
+                elif is_negation(words[k]):
+                    negation = k
+            i += size
+        return out
+
+    def places(self, text: str) -> list[tuple[tuple[int, int], ...]]:
+        """Return where the entries of each list stand, once for each of its two columns."""
+        found = self.matches(text)
+        spans = [tuple((m.start, m.end) for m in found if m.list == k) for k in range(len(self.lists))]
+        return [place for place in spans for _ in range(2)]
+
+    # ---- names
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entries themselves, in order: the model does not need the file."""
+        lists = [{"list": k, "words": list(v), "valences": list(v.values())} for k, v in self.lists.items()]
+        return {"block": self.name, "lists": lists, "source": self.source, "weight": self.weight}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Lists:
+        """Read back what ``to_dict`` wrote."""
+        made = cls.__new__(cls)
+        made.weight, made.source = float(values["weight"]), str(values["source"])
+        made._check_weight()
+        made.lists = {
+            str(one["list"]): {str(w): float(v) for w, v in zip(one["words"], one["valences"], strict=True)}
+            for one in values["lists"]
+        }
+        made.entries = _cut(made.lists)
+        if not made.entries:
+            raise DataError("its word lists are empty")
+        return made
+
+    @classmethod
+    def from_text(cls, text: str) -> Lists:
+        """Read ``lists:FILE``, with an optional ``*weight``."""
+        match = _TEXT.match(text)
+        if not match:
+            raise LinnetError(f"cannot read '{text}'; write for example lists:moods.csv or lists:moods.csv*0.5")
+        return cls(match[1], float(match[2]) if match[2] else 1.0)
+
+    def __str__(self) -> str:
+        return f"lists:{self.source or '(given)'}" + (f"*{self.weight:g}" if self.weight != 1 else "")
+
+    def __repr__(self) -> str:
+        words = sum(map(len, self.lists.values()))
+        return f"Lists({self.source or '...'}: {len(self.lists)} lists, {words:,} entries)"
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.source, self.weight, self.lists
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lists) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.weight, tuple(self.lists)))
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and path.suffix.lower() not in (*TABLES, ".json", ".jsonl", ".ndjson")
+
+
+def _cut(lists: Mapping[str, Mapping[str, float]]) -> Entries:
+    """Cut every entry into tokens as texts are cut; of entries that are then the same the last counts."""
+    entries: Entries = {}
+    for number, words in enumerate(lists.values()):
+        for tokens, value in zip(words_of(words), words.values(), strict=True):
+            if tokens:
+                entries.setdefault(tuple(tokens), {})[number] = value
+    return entries
+
+
+def _hash(words: tuple[str, ...]) -> int:
+    h = 0
+    for word in words:
+        h = join(h, token_hash(word))
+    return h or 1
+
+
+def _scaled(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.asarray(np.sign(x) * np.log1p(np.abs(x)))

@@ -1,0 +1,182 @@
+r"""What does the model see? The pieces that blocks make of one text, by name and place, and what the tokeniser changes.
+
+>>> [p.name for p in seen("I did not like it.", "negated:1")[0].pieces]
+['i', 'did', 'not', 'NOT_like', 'NOT_it', '.']
+>>> for change in changes("DON\u2019T\x07 so\u00adft"):
+...     print(change)
+folded: 'DON’T' is read as "don't" (case, apostrophe)
+dropped: U+0007 (no name)
+folded: 'so\xadft' is read as 'soft' (hidden characters)
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import featurize
+from linnet.features.blocks import Block, Blocks, as_blocks, table
+from linnet.features.buffers import Piece, Scratch, pieces_of
+from linnet.features.counting import Seen, names_of
+from linnet.text.tokens import tokenize
+
+__all__ = ["EXAMPLES", "SENTENCE", "Change", "Emitted", "Shown", "changes", "seen"]
+
+LENGTH = (1 << 29) - 1  # the bits above hold the flags of a block
+
+SENTENCE = "Isn't ACT 2 great? No, I did not like it at all!"
+EXAMPLES = {
+    "words": ("words:1-2", "words and pairs of neighbours"),
+    "chars": ("chars:3", "characters inside words, with a blank at either end"),
+    "across": ("across:4", "characters across words"),
+    "skips": ("skips:1", "pairs of words with up to n words left out between them"),
+    "negated": ("negated:1", "words, marked from a negation to the next stop (Das and Chen)"),
+    "not": ("not:1", "what follows a negation, whichever it is"),
+    "position": ("position:1", "words with their part of the text: first quarter, middle, last quarter"),
+    "affixes": ("affixes:2-3", "how longer words begin and end"),
+    "shapes": ("shapes:1", "capitals, small letters, digits"),
+    "lengths": ("lengths", "words, letters a word, capitals, digits, signs (log-scaled)"),
+    "lists": ("lists:FILE", "entries of word lists and the sum of their valences, turned round by a negation"),
+    "functions": ("functions:linnet.features.functions.word_count", "functions of your own: tokens to a number"),
+}
+"""For every block an example and what it is."""
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """The fingerprints of one text with their places; those of block b end at ends[b]."""
+
+    piece: Piece
+    blocks: Blocks
+    fps: npt.NDArray[np.uint64]
+    starts: npt.NDArray[np.int32]
+    lengths: npt.NDArray[np.int32]  # with flags
+    ends: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, piece: Piece, blocks: Blocks) -> Emitted:
+        """Walk one text as the scorer does."""
+        scratch = Scratch(piece.longest())
+        ends = np.zeros(len(blocks), dtype=np.int64)
+        while True:
+            done = featurize.emit_chunk(
+                piece.data, piece.offsets, 0, 1, table(blocks), *scratch.cutting, scratch.fps, scratch.starts,
+                scratch.lengths, ends,
+            )  # fmt: skip
+            if done == 1:
+                n = int(ends[-1])
+                return cls(piece, blocks, scratch.fps[:n], scratch.starts[:n], scratch.lengths[:n], ends)
+            scratch.make_room(-done)
+
+    def part(self, b: int) -> slice:
+        """Return where the fingerprints of one block are."""
+        return slice(int(self.ends[b - 1]) if b else 0, int(self.ends[b]))
+
+    def names(self, entries: npt.NDArray[np.int64], b: int) -> list[str]:
+        """Write the names of some entries of a block, as training would have."""
+        zeros, which = np.zeros(len(entries), np.int32), np.full(len(entries), b, np.uint8)
+        at = Seen(zeros, self.starts[entries], self.lengths[entries], which)
+        data, offsets = names_of([self.piece], self.blocks, at, self.fps[entries])
+        text = data.tobytes()
+        return [text[a:z].decode("utf-8", "replace") for a, z in pairwise(offsets.tolist())]
+
+    def spans(self, at: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
+        """Return the first and the last character of each entry, (n, 2); at maps bytes to characters of another text."""
+        if at is None:
+            data = self.piece.data[self.piece.offsets[0] : self.piece.offsets[1]]
+            at = np.concatenate([np.zeros(1, np.int64), np.cumsum((data & 0xC0) != 0x80)])  # begun before a byte
+        starts = self.starts.astype(np.int64)
+        return np.stack([at[starts], at[starts + (self.lengths & LENGTH)]], axis=1)
+
+
+@dataclass(frozen=True)
+class PieceSeen:
+    """A feature of a text: its name, its first place in characters and how often it occurs."""
+
+    name: str
+    start: int
+    end: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one block makes of a text: pieces of a counted block, values of a computed one."""
+
+    block: str
+    pieces: tuple[PieceSeen, ...] = ()
+    values: tuple[tuple[str, float], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        pieces = [asdict(p) for p in self.pieces]
+        return {"block": self.block, "pieces": pieces, "values": dict(self.values)}
+
+
+def seen(text: str, features: Any) -> list[Shown]:
+    """Return what each block makes of one text, in the order of first sight."""
+    out = []
+    for block in as_blocks(features):
+        if isinstance(block, Block):
+            out.append(Shown(str(block), _pieces(pieces_of([text])[0], block)))
+        else:
+            values = tuple(zip(block.columns, block.values([text])[0].tolist(), strict=True))
+            out.append(Shown(str(block), (), values))
+    return out
+
+
+def _pieces(piece: Piece, block: Block) -> tuple[PieceSeen, ...]:
+    emitted = Emitted.of(piece, (block,))
+    _, first, counts = np.unique(emitted.fps, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    names, spans = emitted.names(first[order], 0), emitted.spans()[first[order]].tolist()
+    return tuple(PieceSeen(n, a, z, c) for n, (a, z), c in zip(names, spans, counts[order].tolist(), strict=True))
+
+
+class Change(NamedTuple):
+    """Something that the tokeniser does to a text: kind is "folded" or "dropped"."""
+
+    kind: str
+    start: int
+    end: int
+    was: str
+    now: str
+    why: str
+
+    def __str__(self) -> str:
+        if self.kind == "dropped":
+            return f"dropped: U+{ord(self.was):04X} ({self.why})"
+        return f"folded: {self.was!r} is read as {self.now!r} ({self.why})"
+
+
+def changes(text: str, tokens: str = "words", case: str = "fold") -> list[Change]:
+    """Return what the tokeniser changes in a text, in its order: letters folded, characters dropped; blanks left out."""
+    out, at = [], 0
+    for token in tokenize(text, tokens, case):
+        out += [_dropped(text, k) for k in range(at, token.start) if not text[k].isspace()]
+        was = text[token.start : token.end]
+        if was != token.text:
+            out.append(Change("folded", token.start, token.end, was, token.text, _why(was, token.text)))
+        at = token.end
+    return out + [_dropped(text, k) for k in range(at, len(text)) if not text[k].isspace()]
+
+
+def _dropped(text: str, k: int) -> Change:
+    return Change("dropped", k, k + 1, text[k], "", unicodedata.name(text[k], "no name").lower())
+
+
+def _why(was: str, now: str) -> str:
+    plain = was.replace("\u2019", "'").replace("\uff07", "'")
+    visible = "".join(c for c in plain if unicodedata.category(c) != "Cf" or c in "\u200c\u200d")
+    reasons = [
+        ("case", visible != now),
+        ("apostrophe", plain != was),
+        ("hidden characters", visible != plain),
+    ]
+    found = [name for name, holds in reasons if holds]
+    return ", ".join(found)
