@@ -4,6 +4,7 @@ from typing import Any
 
 dual: Any
 featurize: Any
+minhash: Any
 online: Any
 score: Any
 sparse: Any

@@ -1,0 +1,15 @@
+r"""Clean texts: rules that are values, each switchable and counted; offsets into the original survive.
+
+>>> from linnet.text.clean import clean
+>>> clean("Great!!<br /><br />See http://example.org", "html,urls=URL").text
+'Great!!\n\nSee URL'
+"""
+
+from __future__ import annotations
+
+from linnet.text.clean.pages import C4, Pages
+from linnet.text.clean.report import Report
+from linnet.text.clean.rule import Rule
+from linnet.text.clean.rules import RULES, Cleaned, Cleaner, clean, make_rule
+
+__all__ = ["C4", "RULES", "Cleaned", "Cleaner", "Pages", "Report", "Rule", "clean", "make_rule"]
