@@ -21,6 +21,7 @@ __all__ = ["main"]
 
 VERBS = {  # verb: (module:function, help)
     "demo": ("linnet.cli.demo:demo", "Train, compare and explain on the built-in book reviews."),
+    "split": ("linnet.cli.split:split", "Divide a file into train, dev and test; --blind seals the test part."),
     "train": ("linnet.cli.train:train", "Train a classifier on a file and save it."),
     "compare": ("linnet.cli.compare:compare", "Compare models on the same folds, with tests and plain words."),
     "predict": ("linnet.cli.predict:predict", "Label texts; streams files of any size."),

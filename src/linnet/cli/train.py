@@ -60,6 +60,7 @@ def train(data: str, **options: Any) -> None:
     """
     from linnet.classifier import TextClassifier
     from linnet.cli.progress import Progress
+    from linnet.data.seal import look
 
     out = _out(data, options["out"])
     clf = TextClassifier(
@@ -79,7 +80,8 @@ def train(data: str, **options: Any) -> None:
         clf.fit(fit_on, dev=dev, on_event=progress)
     result = _test(clf, test)
     clf.save(out)
-    _report(clf, result, out, options["json_"], options["quiet"])
+    sealed = look(options["test"], "train", out) if options["test"] else None
+    _report(clf, result, out, options["json_"], options["quiet"], sealed)
 
 
 def _out(data: str, out: str | None) -> Path:
@@ -112,10 +114,10 @@ def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
     from linnet.choosing import FEW_ROWS
     from linnet.data import Dataset
 
-    def other(path: str | None) -> Dataset | None:
-        return read_labelled(path, options["text"], options["label"], options["format_"]) if path else None
+    def other(path: str | None, test: bool = False) -> Dataset | None:
+        return read_labelled(path, options["text"], options["label"], options["format_"], test=test) if path else None
 
-    dev, test = other(options["dev"]), other(options["test"])
+    dev, test = other(options["dev"]), other(options["test"], True)
     held = options["watch"] and dev is None  # what is watched needs rows of its own
     if test is not None and held:
         rows, dev = rows.split(options["seed"], (0.9, 0.1))
@@ -142,12 +144,16 @@ def _test(clf: Any, test: Any) -> Any:
     return evaluate(test.label_list(), clf.predict_proba(test.text), clf.classes_.tolist())
 
 
-def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool) -> None:
+def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool, sealed: Any) -> None:
     size = out.stat().st_size / 1e6
     if json_ is not None:
         content = json.dumps(
-            {"model": str(out), "card": clf.card, "test": result.to_dict()}, indent=2, ensure_ascii=False
-        )
+            {
+                "model": str(out), "card": clf.card, "test": result.to_dict(),
+                "seal": sealed.to_dict() if sealed else None,
+            },
+            indent=2, ensure_ascii=False,
+        )  # fmt: skip
         if json_ == "-":
             click.echo(content)
             return
@@ -155,6 +161,8 @@ def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool) ->
     low, high = result.accuracy_interval
     scores = f"macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}"
     click.echo(f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {scores}")
+    if sealed:
+        click.echo(f"blind test set, sealed {sealed.sealed[:10]}: {sealed.words}")
     click.echo(
         f"saved {out} ({size:.1f} MB, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes)"
     )
