@@ -22,7 +22,7 @@ from linnet.features.rows import Rows
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.report import Pass, Watch
 
-__all__ = ["Candidate", "Choice", "choose", "fit_watched", "fit_weighted", "folds_for"]
+__all__ = ["Candidate", "Choice", "choose", "fit_watched", "fit_weighted", "folds_for", "scores_of"]
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds
 LITTLE_WORK = 20_000_000
@@ -146,7 +146,8 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
     return Matrix(rows.row_ptr, rows.indices, values, rows.n_columns)
 
 
-def _scores(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any) -> npt.NDArray[np.float64]:
+def scores_of(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any) -> npt.NDArray[np.float64]:
+    """Return the scores of counted rows under folded weights, (n_rows, n_outputs)."""
     scores: npt.NDArray[np.float64] = _weighted(rows, weights, recipe, blocks, multiply=False).dot(W) + b
     return scores
 
@@ -180,7 +181,7 @@ def fit_watched(
         return (W if getattr(model, "uses_gain", False) else W * weights.with_computed().norm[:, None]), found[1]
 
     def judge(found: tuple[Any, Any]) -> float:
-        return float(_right(_scores(held[0], weights, recipe, blocks, *folded(found)), held[1]).mean())
+        return float(_right(scores_of(held[0], weights, recipe, blocks, *folded(found)), held[1]).mean())
 
     watch = Watch(on_pass, judge=judge)
     found = fit_weighted(
@@ -299,7 +300,7 @@ def choose(
                 model, train_rows, weights[p, k], recipe, blocks, y[train], n_classes,
                 sample_weight=None if sample_weight is None else sample_weight[train], threads=threads, on_pass=on_pass,
             )  # fmt: skip
-            scores.append(_scores(held, weights[p, k], recipe, blocks, W, b))
+            scores.append(scores_of(held, weights[p, k], recipe, blocks, W, b))
             held_rows.append(judged)
             if getattr(model, "interrupted_", False):  # solvers keep their weights on Ctrl-C; here it ends the search
                 stopped = True
