@@ -117,6 +117,13 @@ class Checkup:
         return f"<div><p>{html.escape(self.head())}<br>{verdict}</p><table>{''.join(rows)}</table></div>"
 
 
+def _plain(value: Any) -> str:
+    """Write a list or a count by name without its brackets."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {count}" for key, count in value.items())
+    return ", ".join(f"{row:,}" for row in value) if isinstance(value, list) else str(value)
+
+
 def example_lines(found: Finding) -> list[str]:
     """Return the examples of a finding, a line each."""
     out = []
@@ -129,5 +136,6 @@ def example_lines(found: Finding) -> list[str]:
         elif "word" in one:
             out.append(f"'{one['word']}' for {one['label']}: {one['why']}")
         else:
-            out.append("; ".join(f"{key} {value}" for key, value in one.items()))
+            about = [f"{key.replace('_', ' ')} {_plain(value)}" for key, value in one.items() if key != "text"]
+            out.append(f'"{one["text"]}" ({", ".join(about)})' if "text" in one else ", ".join(about))
     return out

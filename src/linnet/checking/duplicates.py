@@ -42,7 +42,7 @@ def near_duplicates(m: Material) -> Finding:
     count = int(again.sum())
     if not count:
         return Finding("near-duplicates", "ok", "no two texts are nearly the same")
-    says = f"{counted(count, 'text')} nearly the same as an earlier one ({percent(count / n)})"
+    says = f"{counted(count, 'text is', 'texts are')} nearly the same as an earlier one ({percent(count / n)})"
     level = "warning" if count >= MANY * n else "note"
     return Finding(
         "near-duplicates", level, says, count, count / n, ADVICE, _pairs(m, again), {"rows": count}, {"repeats": again}

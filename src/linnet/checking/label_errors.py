@@ -32,7 +32,7 @@ __all__ = ["label_errors"]
 Floats = npt.NDArray[np.float64]
 SHOWN = 20
 MOST_WEIGHTS = 20_000_000  # of one fold: columns times outputs
-WORK = ((10, 4e7), (5, 1e8), (3, 1.5e8))  # folds, and the entries times outputs times folds they are worth
+WORK = ((10, 3e7), (5, 6e7), (3, 1e8))  # folds, and the entries times outputs times folds they are worth
 CHARS_UP_TO = 4_000_000  # bytes of text: beyond this characters are left out
 LEAST = 20  # rows
 

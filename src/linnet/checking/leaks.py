@@ -56,7 +56,7 @@ def _leaks(m: Material, near: bool) -> Finding:
         return Finding(name, "ok", f"no text of {_named(sets)} is {what}", details={"sets": sets})
     parts = [f"{counted(s['count'], 'text')} of {s['source']} ({percent(s['share'])})" for s in sets if s["count"]]
     says = f"{'; '.join(parts)} {'is' if total == 1 else 'are'} {what}"
-    level = "problem" if worst >= 0.01 else "warning"
+    level = "problem" if worst >= 0.01 and not near else "warning"
     return Finding(name, level, says, total, worst, ADVICE, tuple(examples), {"sets": sets}, {"rows": rows})
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import pairwise
+from math import exp, lgamma
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,13 @@ def loopholes(m: Material) -> Finding:
     if not parts:
         return Finding("loopholes", "ok", "no single word gives a label away", details=details)
     strong = any(one["share_of_label"] >= 0.8 and one["purity"] >= 0.99 and one["sure"] for one in listed)
-    level = "problem" if strong else "warning" if share >= 0.2 or any(one["sure"] for one in listed) else "note"
+    level = (
+        "problem"
+        if strong
+        else "warning"
+        if share >= 0.2 or any(one["sure"] and one["share_of_label"] >= 0.02 for one in listed)
+        else "note"
+    )
     return Finding("loopholes", level, "; ".join(parts), len(ranked), None, ADVICE, tuple(listed), details)
 
 
@@ -171,15 +178,13 @@ def _giving_away(m: Material, table: _Table, y: npt.NDArray[np.int32]) -> dict[s
             found[table.names[j]] = {
                 "word": table.names[j], "label": m.labels[best[j]], "kind": kind, "why": why, "purity": round(float(purity[j]), 4),
                 "share_of_label": round(float(covers[j]), 4), "texts": int(df[j]), "sure": not tiny,
-                "weight": float(covers[j] * purity[j] + (kind != "word")),
+                "weight": float(covers[j] * purity[j]) + 0.5 * (kind != "word"),
             }  # fmt: skip
     return found
 
 
 def _fading(m: Material, table: _Table) -> dict[str, dict[str, Any]]:
     """Find words that lean to a label here and not there."""
-    from scipy.stats import hypergeom
-
     here, there = table.here, table.there
     n1, n2 = here.sum(axis=1), there.sum(axis=1)
     if not n2.any() or not table.other_sizes.sum():
@@ -192,11 +197,11 @@ def _fading(m: Material, table: _Table) -> dict[str, dict[str, Any]]:
     tested = (lift1 >= 0.25) & (n1 >= (1 if len(m) < FEW else 8)) & (n2 > 0)
     faded = np.flatnonzero(tested & (lift2 <= 0.25 * lift1))
     a, b = here[faded, best[faded]], there[faded, best[faded]]
-    p = hypergeom.cdf(b, n1[faded] + n2[faded], a + b, n2[faded])
+    p = [_at_most(*map(int, four)) for four in zip(b, n2[faded], a + b, n1[faded] + n2[faded], strict=True)]
     limit = 0.01 / max(1, int(tested.sum()))
     few = len(m) < FEW
     found = {}
-    for j, chance in zip(faded.tolist(), p.tolist(), strict=True):
+    for j, chance in zip(faded.tolist(), p, strict=True):
         # with few rows nothing is significant: a word that is pure here and never right there is named all the same
         contradicted = few and share1[j, best[j]] == 1.0 and there[j, best[j]] == 0
         if chance > limit and not contradicted:
@@ -206,9 +211,24 @@ def _fading(m: Material, table: _Table) -> dict[str, dict[str, Any]]:
             "word": table.names[j], "label": m.labels[best[j]], "kind": kind_of(table.names[j]), "why": why,
             "purity": round(float(share1[j, best[j]]), 4),
             "share_of_label": round(float(here[j, best[j]] / max(table.sizes[best[j]], 1)), 4), "texts": int(n1[j]),
-            "sure": chance <= limit, "weight": float(lift1[j] - lift2[j]) + 1.0,
+            "sure": chance <= limit, "weight": float((lift1[j] - lift2[j]) * here[j, best[j]] / max(table.sizes[best[j]], 1)),
         }  # fmt: skip
     return found
+
+
+def _at_most(hits: int, drawn: int, marked: int, total: int) -> float:
+    """Return the chance of at most this many hits when drawing from a box with marked balls (Fisher's exact test).
+
+    >>> round(_at_most(1, 3, 4, 10), 4)
+    0.6667
+    """
+
+    def choose(n: int, k: int) -> float:
+        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+    low = max(0, drawn - (total - marked))
+    logs = [choose(marked, x) + choose(total - marked, drawn - x) for x in range(low, hits + 1)]
+    return min(1.0, sum(exp(x - choose(total, drawn)) for x in logs))
 
 
 def _headers(m: Material) -> tuple[list[str], float]:

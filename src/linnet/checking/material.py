@@ -69,13 +69,9 @@ class Material:
         """The class of each row of the data, as a number in the order of its labels."""
         return self.data._codes().astype(np.int32)
 
-    @property
+    @cached_property
     def labels(self) -> list[str]:
         """The labels of the data, sorted."""
-        return self._labels
-
-    @cached_property
-    def _labels(self) -> list[str]:
         return self.data.labels
 
     @cached_property
@@ -94,11 +90,13 @@ class Material:
 
     def text(self, row: int) -> str:
         """Return one text of all sets."""
-        return str(self.texts[row].as_py())
+        found: str = self.texts[row].as_py()
+        return found
 
     def label(self, row: int) -> str:
         """Return the label of one row of the data."""
-        return self.labels[self.codes[row]]
+        name: str = self.labels[self.codes[row]]
+        return name
 
     def where(self, rows: Sequence[int] | Ints) -> list[int]:
         """Return the source rows of some rows of the data."""

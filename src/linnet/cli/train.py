@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ __all__ = ["train"]
 @click.option(
     "--watch", is_flag=True, help="Hold dev rows out of the last fit; show loss and dev score after every pass."
 )
+@click.option("--no-check", is_flag=True, help="Skip the brief look for duplicates, leaks and imbalance.")
 @click.option("--unusable", metavar="F.csv", help="Write the rows that could not be used to this file.")
 @click.option(
     "--json", "json_", metavar="F", help="Write what was chosen and the test scores as JSON (- for standard output)."
@@ -76,6 +78,8 @@ def train(data: str, **options: Any) -> None:
         say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
     fit_on, dev, test = _parts(rows, options)
     del rows  # the parts are copies
+    if not options["no_check"]:
+        _brief(fit_on, dev, test)
     with Progress(options["quiet"], options["watch"]) as progress:
         clf.fit(fit_on, dev=dev, on_event=progress)
     result = _test(clf, test)
@@ -136,6 +140,18 @@ def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
     fit_on, dev, test = rows.split(options["seed"], (0.8, 0.1, 0.1))
     say(f"split: {len(fit_on):,} train, {len(dev):,} dev, {len(test):,} test")
     return fit_on, dev, test
+
+
+def _brief(fit_on: Any, dev: Any, test: Any) -> None:
+    """Say what hashing and counting show to be wrong with the data; nothing where all is well."""
+    from linnet.checking.brief import brief
+
+    parts = {"the dev rows": dev, "the test rows": test}
+    found = brief(fit_on, [replace(part, source=name) for name, part in parts.items() if part is not None])
+    for line in found:
+        say(f"check: {line}")
+    if found:
+        say("check: linnet check says more; --no-check skips this")
 
 
 def _test(clf: Any, test: Any) -> Any:
