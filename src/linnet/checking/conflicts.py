@@ -15,9 +15,10 @@ __all__ = ["conflicts"]
 def conflicts(m: Material) -> Finding:
     """Find texts that occur with more than one label."""
     groups = m.exact[: len(m)]
-    pairs = np.unique(groups * np.int64(len(m.labels) + 1) + m.codes)
+    several = np.flatnonzero(np.bincount(groups)[groups] > 1)
+    pairs = np.unique(groups[several] * np.int64(len(m.labels) + 1) + m.codes[several])
     torn = np.flatnonzero(np.bincount(pairs // (len(m.labels) + 1)) > 1)
-    rows = np.flatnonzero(np.isin(groups, torn))
+    rows = several[np.isin(groups[several], torn)]
     if not len(torn):
         return Finding("conflicts", "ok", "no text stands under different labels")
     examples = []

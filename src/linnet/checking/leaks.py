@@ -32,9 +32,9 @@ def _leaks(m: Material, near: bool) -> Finding:
     total, worst = 0, 0.0
     for k, other in enumerate(m.others, 1):
         first, last = m.starts[k], m.starts[k + 1]
-        shared = np.isin(m.exact[first:last], m.exact[: len(m)])
+        shared = m.exact[first:last] <= m.exact[: len(m)].max()  # groups are numbered by first sight
         if near:
-            shared = np.isin(m.near[first:last], m.near[: len(m)]) & ~shared
+            shared = (m.near[first:last] <= m.near[: len(m)].max()) & ~shared
         count = int(shared.sum())
         rows.append(np.flatnonzero(shared))
         total += count

@@ -122,16 +122,21 @@ def same_texts(pieces: list[Piece]) -> Ints:
     [0, 1, 0, 2]
     """
     keys = np.concatenate([np.zeros(0, np.uint64), *(_sketch(piece) for piece in pieces if len(piece))])
-    _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-    root = first[inverse].astype(np.int64)
-    alike = np.flatnonzero(counts[inverse] > 1)
+    order = np.argsort(keys, kind="stable")
+    meets = np.zeros(len(keys), dtype=bool)
+    meets[1:] = keys[order[1:]] == keys[order[:-1]]
+    meets[:-1] |= meets[1:]
+    alike = np.sort(order[meets])
+    root = np.arange(len(keys))
     ends = np.cumsum([0, *(len(piece) for piece in pieces)])
     seen: dict[bytes, int] = {}
     for row in alike.tolist():
         k = int(np.searchsorted(ends, row, side="right")) - 1
         a, b = pieces[k].offsets[row - ends[k] : row - ends[k] + 2].tolist()
         root[row] = seen.setdefault(pieces[k].data[a:b].tobytes(), row)
-    return np.searchsorted(np.unique(root), root).astype(np.int64)
+    numbers = np.cumsum(root == np.arange(len(root))) - 1
+    groups: Ints = numbers[root].astype(np.int64)
+    return groups
 
 
 def _sketch(piece: Piece) -> npt.NDArray[np.uint64]:
@@ -139,20 +144,22 @@ def _sketch(piece: Piece) -> npt.NDArray[np.uint64]:
     begin, end = piece.offsets[:-1], piece.offsets[1:]
     size = end - begin
     key = size.astype(np.uint64) * np.uint64(0xFF51AFD7ED558CCD)
-    steps = np.arange(8)
-    data = piece.data if len(piece.data) else np.zeros(1, np.uint8)
-    for start, mix in zip((begin, begin + size // 2, np.maximum(end - 8, begin)), _MIX, strict=True):
-        at = start[:, None] + steps
-        inside = at < end[:, None]
-        eight = np.where(inside, data[np.where(inside, at, 0)], 0).astype(np.uint8)
-        key = (key ^ np.ascontiguousarray(eight).view(np.uint64)[:, 0]) * mix
-        key ^= key >> np.uint64(31)
+    long = np.flatnonzero(size >= 8)
+    if len(long):
+        runs = np.ndarray((len(piece.data) - 7,), np.dtype("<u8"), np.ascontiguousarray(piece.data), 0, (1,))
+        first, last = begin[long], end[long] - 8
+        mixed = key[long]
+        for start, mix in zip((first, (first + last) // 2, last), _MIX, strict=True):
+            mixed = (mixed ^ runs[start]) * mix
+            mixed ^= mixed >> np.uint64(31)
+        key[long] = mixed
+    for row in np.flatnonzero((size > 0) & (size < 8)).tolist():
+        key[row] ^= np.uint64(int.from_bytes(piece.data[begin[row] : end[row]].tobytes(), "little"))
     found: npt.NDArray[np.uint64] = key
     return found
 
 
 def rows_like(groups: Ints, n: int) -> Any:
-    """Return which of the first n rows are not the first of their group."""
-    out = np.ones(n, dtype=bool)
-    out[np.unique(groups[:n], return_index=True)[1]] = False
-    return out
+    """Return which of the first n rows are not the first of their group; groups are numbered by first sight."""
+    before = np.concatenate([[-1], np.maximum.accumulate(groups[:n])[:-1]]) if n else groups[:0]
+    return groups[:n] <= before
