@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -31,8 +32,7 @@ def test_groups_never_straddle_and_rows_are_all_there(rows, shares, seed):
     codes, groups = codes_and_groups(rows)
     try:
         parts = split_indices(codes, seed, shares, groups=groups)
-    except DataError as error:
-        assert "empty" in str(error)
+    except DataError:
         assert len(np.unique(groups)) < len(rows)
         return
     assert sorted(np.concatenate(parts).tolist()) == list(range(len(rows)))
@@ -84,7 +84,7 @@ def test_time_split_is_ordered(times, shares):
         return
     parts = time_split(times, shares)
     assert sorted(np.concatenate(parts).tolist()) == list(range(len(times)))
-    for old, new in zip(parts, parts[1:], strict=False):
+    for old, new in pairwise(parts):
         assert times[old].max() < times[new].min()
     if len(set(times.tolist())) == len(times) and len(shares) == 2:
         assert abs(len(parts[0]) - shares[0] * len(times)) <= 1
@@ -141,7 +141,10 @@ def test_further_columns_of_any_format(tmp_path, ending):
 
 
 def test_also_is_never_taken_for_text_or_label():
-    rows = [{"label": "x", "body": "some long words here", "kind": "a"}, {"label": "y", "body": "more words", "kind": "b"}] * 3
+    rows = [
+        {"label": "x", "body": "some long words here", "kind": "a"},
+        {"label": "y", "body": "more words", "kind": "b"},
+    ] * 3
     assert read(rows).label_column == "label"
     assert read(rows, also=["label"]).label_column == "kind"
     assert read(rows, label="label", also=["label"]).column("label") == ["x", "y"] * 3
