@@ -176,7 +176,7 @@ def test_a_planted_word_per_class_is_named():
     rng.shuffle(rows)
     found = check(rows, only=["loopholes"])["loopholes"]
     assert {(one["word"], one["label"]) for one in found.examples} == {("zqxa", "a"), ("zqxb", "b")}
-    assert found.level == "problem"
+    assert found.level == "warning"
     assert "'zqxa'" in found.says
     assert check(plain_rows(400), only=["loopholes"])["loopholes"].level == "ok"
 
@@ -300,7 +300,7 @@ def test_reviews_verdict():
     content = found.to_dict()
     assert json.loads(json.dumps(content)) == content
     assert set(content) == {
-        "linnet", "data", "rows", "classes", "unusable", "others", "level", "verdict", "findings",
+        "linnet", "data", "rows", "classes", "unusable", "others", "level", "verdict", "findings", "left_out",
     }  # fmt: skip
     assert all(
         set(one) == {"check", "level", "says", "count", "share", "advice", "examples", "details"}
@@ -317,6 +317,20 @@ def test_html_is_escaped():
 
 def test_same_verdict_twice():
     assert check(TRAIN, DEV).to_dict() == check(TRAIN, DEV).to_dict()
+
+
+def test_an_interrupted_check_keeps_what_is_done():
+    def stop(name, done, total):
+        if name == "label-errors":
+            raise KeyboardInterrupt
+
+    found = check(TRAIN, on_check=stop)
+    assert found.left_out == ("label-errors", "imbalance", "tiny", "encoding")
+    assert [one.check for one in found] == ["duplicates", "near-duplicates", "conflicts", "loopholes"]
+    assert "interrupted before label-errors" in str(found)
+    assert repr(found).startswith("<Checkup: ")
+    with pytest.raises(KeyboardInterrupt):
+        check(TRAIN, only=["label-errors"], on_check=stop)
 
 
 def test_names():

@@ -26,7 +26,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Checkup:
     """What the checks found; `found["duplicates"]` is one finding.
 
@@ -39,13 +39,18 @@ class Checkup:
     unusable: int
     others: tuple[str, ...]
     findings: tuple[Finding, ...]
+    left_out: tuple[str, ...]
     material: Material
 
     @classmethod
-    def of(cls, m: Material, findings: Sequence[Finding]) -> Checkup:
+    def of(cls, m: Material, findings: Sequence[Finding], left_out: Sequence[str] = ()) -> Checkup:
         """Put findings together."""
         others = tuple(other.source for other in m.others)
-        return cls(m.data.source, len(m), len(m.labels), len(m.data.unusable), others, tuple(findings), m)
+        rows, classes, unusable = len(m), len(m.labels), len(m.data.unusable)
+        return cls(m.data.source, rows, classes, unusable, others, tuple(findings), tuple(left_out), m)
+
+    def __repr__(self) -> str:
+        return f"<Checkup: {self.head()}; {self.words}>"
 
     @property
     def level(self) -> str:
@@ -77,14 +82,15 @@ class Checkup:
         return {
             "linnet": __version__, "data": self.source, "rows": self.rows, "classes": self.classes,
             "unusable": self.unusable, "others": list(self.others), "level": self.level, "verdict": self.words,
-            "findings": [found.to_dict() for found in self.findings],
+            "findings": [found.to_dict() for found in self.findings], "left_out": list(self.left_out),
         }  # fmt: skip
 
     def head(self) -> str:
         """What was checked, in one line."""
         rest = f", beside {', '.join(self.others)}" if self.others else ""
         classes = f", {counted(self.classes, 'class', 'classes')}" if self.classes else ", no labels"
-        return f"{self.source}: {counted(self.rows, 'row')}{classes}{rest}"
+        cut = f"; interrupted before {', '.join(self.left_out)}" if self.left_out else ""
+        return f"{self.source}: {counted(self.rows, 'row')}{classes}{rest}{cut}"
 
     def __str__(self) -> str:
         return self.to_text()

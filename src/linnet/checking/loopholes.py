@@ -52,11 +52,10 @@ def kind_of(word: str) -> str:
 
 def loopholes(m: Material) -> Finding:
     """Name words that give a label away, odd ones first."""
-    y, n_classes = m.codes, len(m.labels)
-    if n_classes < 2:
+    if len(m.labels) < 2:
         return Finding("loopholes", "ok", "one label only: nothing to give away")
     table = _Table.of(m)
-    found = {**_fading(m, table), **_giving_away(m, table, y)}  # a word that does both is told once, as the latter
+    found = {**_giving_away(m, table), **_fading(m, table)}  # a word that does both is told once, as the latter
     ranked = sorted(found.values(), key=lambda one: (-one["weight"], one["word"]))
     listed = [{k: v for k, v in one.items() if k != "weight"} for one in ranked[:MOST]]
     headers, share = _headers(m)
@@ -71,14 +70,11 @@ def loopholes(m: Material) -> Finding:
         parts.append(f"{percent(share)} of texts begin with header lines ({', '.join(headers[:5])})")
     if not parts:
         return Finding("loopholes", "ok", "no single word gives a label away", details=details)
-    strong = any(one["share_of_label"] >= 0.8 and one["purity"] >= 0.99 and one["sure"] for one in listed)
-    level = (
-        "problem"
-        if strong
-        else "warning"
-        if share >= 0.2 or any(one["sure"] and one["share_of_label"] >= 0.02 for one in listed)
-        else "note"
-    )
+    level = "warning" if share >= 0.2 else "note"
+    for one in listed:
+        if one["sure"] and one["share_of_label"] >= 0.02:  # only another set (or the later rows) can prove a loophole
+            proved = one["elsewhere"] is not None and one["share_of_label"] >= 0.3
+            level = "problem" if proved or level == "problem" else "warning"
     return Finding("loopholes", level, "; ".join(parts), len(ranked), None, ADVICE, tuple(listed), details)
 
 
@@ -153,7 +149,7 @@ def _compared(m: Material) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]
     return y, y < k, there
 
 
-def _giving_away(m: Material, table: _Table, y: npt.NDArray[np.int32]) -> dict[str, dict[str, Any]]:
+def _giving_away(m: Material, table: _Table) -> dict[str, dict[str, Any]]:
     """Find words almost all of whose texts have one label, and that much of the label has; odd words with less."""
     from linnet.evaluate.intervals import wilson
 
@@ -177,7 +173,7 @@ def _giving_away(m: Material, table: _Table, y: npt.NDArray[np.int32]) -> dict[s
                 why = f"a{'n' if kind in ('id', 'address') else ''} {kind}; {why}"
             found[table.names[j]] = {
                 "word": table.names[j], "label": m.labels[best[j]], "kind": kind, "why": why, "purity": round(float(purity[j]), 4),
-                "share_of_label": round(float(covers[j]), 4), "texts": int(df[j]), "sure": not tiny,
+                "share_of_label": round(float(covers[j]), 4), "texts": int(df[j]), "elsewhere": None, "sure": not tiny,
                 "weight": float(covers[j] * purity[j]) + 0.5 * (kind != "word"),
             }  # fmt: skip
     return found
@@ -211,6 +207,7 @@ def _fading(m: Material, table: _Table) -> dict[str, dict[str, Any]]:
             "word": table.names[j], "label": m.labels[best[j]], "kind": kind_of(table.names[j]), "why": why,
             "purity": round(float(share1[j, best[j]]), 4),
             "share_of_label": round(float(here[j, best[j]] / max(table.sizes[best[j]], 1)), 4), "texts": int(n1[j]),
+            "elsewhere": round(float(share2[j, best[j]]), 4),
             "sure": chance <= limit, "weight": float((lift1[j] - lift2[j]) * here[j, best[j]] / max(table.sizes[best[j]], 1)),
         }  # fmt: skip
     return found

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from linnet.checking.checkup import Checkup
+from linnet.checking.finding import Finding
 from linnet.checking.material import Material
 from linnet.checking.registry import chosen
 from linnet.data import Dataset, read
@@ -30,6 +31,7 @@ def check(
     `data` is what would be trained on: anything that `linnet.read` takes, or (texts, labels). `others` are the sets that
     go with it, such as dev and test: they must not share texts with it, and its words must mean the same there. `only`
     and `skip` name checks (`linnet.checking.registry.CHECKS`). `on_check(name, done, total)` is told what comes next.
+    Ctrl-C keeps the checks that are done; `Checkup.left_out` names the others.
 
     >>> rows = [(f"a fine film number {k}", "pos") for k in range(30)] + [(f"dull, case {k}", "neg") for k in range(30)]
     >>> found = check(rows, only=["duplicates", "imbalance"])
@@ -44,12 +46,16 @@ def check(
         for name, one in wanted.items()
         if not (one.labels and whole.label is None) and not (one.others and not rest)
     }
-    findings = []
-    for done, (name, one) in enumerate(ready.items()):
-        if on_check is not None:
-            on_check(name, done, len(ready))
-        findings.append(one.run(material))
-    return Checkup.of(material, findings)
+    findings: list[Finding] = []
+    try:
+        for done, (name, one) in enumerate(ready.items()):
+            if on_check is not None:
+                on_check(name, done, len(ready))
+            findings.append(one.run(material))
+    except KeyboardInterrupt:
+        if not findings:
+            raise
+    return Checkup.of(material, findings, [name for name in ready if name not in {found.check for found in findings}])
 
 
 def _dataset(source: Any, text: str | None, label: str | None, format: str | None) -> Dataset:
