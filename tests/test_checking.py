@@ -270,6 +270,13 @@ def test_flipped_labels_are_found_with_their_words():
         assert one["label"] != one["suggested"]
 
 
+def test_a_model_that_knows_nothing_suspects_nobody():
+    found = check(plain_rows(300), only=["label-errors"])["label-errors"]
+    assert (found.level, found.count, found.examples) == ("note", 0, ())
+    assert "too weak to suspect labels" in found.says
+    assert sorted(found.arrays["ranking"].tolist()) == list(range(300))
+
+
 def test_label_errors_do_not_depend_on_threads():
     one, two = (check(TRAIN, only=["label-errors"], threads=n).to_dict() for n in (1, 2))
     assert one == two

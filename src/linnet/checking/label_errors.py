@@ -35,6 +35,8 @@ MOST_WEIGHTS = 20_000_000  # of one fold: columns times outputs
 WORK = ((10, 3e7), (5, 6e7), (3, 1e8))  # folds, and the entries times outputs times folds they are worth
 CHARS_UP_TO = 4_000_000  # bytes of text: beyond this characters are left out
 LEAST = 20  # rows
+MOST_CLASSES = 300
+WEAK = 0.3  # of the way from always giving the commonest label to being right: a weaker model cannot judge
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def label_errors(m: Material) -> Finding:
     """Rank the rows by how surely a model that never saw them gives them another label."""
     if len(m) < LEAST or np.sum(np.bincount(m.codes) >= 2) < 2:
         return Finding("label-errors", "ok", "too few rows to judge labels by a model")
-    if len(m.labels) > min(1000, len(m) // 4):
+    if len(m.labels) > min(MOST_CLASSES, len(m) // 4):
         return Finding("label-errors", "ok", f"{len(m.labels):,} labels for {len(m):,} rows are too many to judge")
     plan = _Plan.of(m)
     scores, folds = plan.run(m)
@@ -73,6 +75,14 @@ def label_errors(m: Material) -> Finding:
         return Finding(
             "label-errors", "ok", "no label looks wrong to a model that did not see it", details=details, arrays=arrays
         )
+    base = float(np.bincount(m.codes).max()) / len(m)
+    if accuracy - base < WEAK * (1 - base):
+        says = (
+            f"a model that did not see them is right on {percent(accuracy)} of rows only (the commonest label: "
+            f"{percent(base)}): too weak to suspect labels"
+        )
+        details["suspects"] = 0
+        return Finding("label-errors", "note", says, 0, None, "", (), details, {**arrays, "suspects": listed[:0]})
     shown = listed[:SHOWN]
     words = plan.explain(m, folds, shown, suggested)
     examples = tuple(
