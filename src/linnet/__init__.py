@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from linnet.checking import Checkup, check
     from linnet.classifier import TextClassifier, load
     from linnet.comparing import Comparison, compare
     from linnet.data import Dataset, read, stream
     from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError
 
 __all__ = [
-    "Comparison", "DataError", "Dataset", "LinnetError", "MissingExtraError", "ModelFileError", "TextClassifier",
-    "__version__", "compare", "load", "read", "stream",
+    "Checkup", "Comparison", "DataError", "Dataset", "LinnetError", "MissingExtraError", "ModelFileError", "TextClassifier",
+    "__version__", "check", "compare", "load", "read", "stream",
 ]  # fmt: skip
 
 _HOME = {
+    "Checkup": "linnet.checking", "check": "linnet.checking",
     "TextClassifier": "linnet.classifier", "load": "linnet.classifier",
     "Comparison": "linnet.comparing", "compare": "linnet.comparing", "Dataset": "linnet.data", "read": "linnet.data",
     "stream": "linnet.data", "DataError": "linnet.errors", "LinnetError": "linnet.errors",

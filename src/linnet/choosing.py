@@ -23,7 +23,7 @@ from linnet.solvers.head import finish
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.report import Pass, Watch
 
-__all__ = ["Candidate", "Choice", "choose", "fit_watched", "fit_weighted", "folds_for"]
+__all__ = ["Candidate", "Choice", "choose", "fit_watched", "fit_weighted", "folds_for", "scores_of"]
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds
 LITTLE_WORK = 20_000_000
@@ -163,7 +163,8 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
     return Matrix(rows.row_ptr, rows.indices, values, rows.n_columns)
 
 
-def _scores(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any) -> npt.NDArray[np.float64]:
+def scores_of(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any) -> npt.NDArray[np.float64]:
+    """Return the scores of counted rows under folded weights, (n_rows, n_outputs); b may be a head."""
     return finish(_weighted(rows, weights, recipe, blocks, multiply=False).dot(W), b)
 
 
@@ -196,7 +197,7 @@ def fit_watched(
         return (W if getattr(model, "uses_gain", False) else W * weights.with_computed().norm[:, None]), found[1]
 
     def judge(found: tuple[Any, Any]) -> float:
-        return float(_right(_scores(held[0], weights, recipe, blocks, *folded(found)), held[1]).mean())
+        return float(_right(scores_of(held[0], weights, recipe, blocks, *folded(found)), held[1]).mean())
 
     watch = Watch(on_pass, judge=judge)
     found = fit_weighted(
@@ -318,7 +319,7 @@ def choose(
                 model, train_rows, weights[p, k], recipe, blocks, y[train], n_classes,
                 sample_weight=None if sample_weight is None else sample_weight[train], threads=threads, on_pass=on_pass,
             )  # fmt: skip
-            scores.append(_scores(held, weights[p, k], recipe, blocks, W, b))
+            scores.append(scores_of(held, weights[p, k], recipe, blocks, W, b))
             held_rows.append(judged)
             if getattr(model, "interrupted_", False):  # solvers keep their weights on Ctrl-C; here it ends the search
                 stopped = True

@@ -32,7 +32,7 @@ from linnet.solvers.report import Pass
 if TYPE_CHECKING:
     from linnet.classifier import Event, TextClassifier
 
-__all__ = ["train"]
+__all__ = ["artefact_of", "train"]
 
 History = list[dict[str, Any]]
 NAMED_FEATURES = 50_000
@@ -115,7 +115,7 @@ def train(
     if dropped is not None:
         card["selection"] = dropped.to_dict()
     n = rows.n_columns
-    model = _artefact(texts.pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
+    model = artefact_of(texts.pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
     return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
 
 
@@ -351,9 +351,10 @@ def _finite(
     return np.where(known, scores, low[:, None] - 30.0), y
 
 
-def _artefact(
+def artefact_of(
     pieces: list[Piece], blocks: Blocks, recipe: Recipe, counted: Counted, classes: tuple[Any, ...], weights: Weights,
     W: npt.NDArray[np.float32], b: Any, calibrated: bool, card: dict[str, Any],
+    named: int = NAMED_FEATURES,
 ) -> Artefact:  # fmt: skip
     """Put the weights where the lookup finds them, and keep the names of the weightiest."""
     head = b if isinstance(b, Head) else None
@@ -369,11 +370,11 @@ def _artefact(
     table = empty_table(Slots.size_for(len(counted.fingerprints))[1], W.shape[1])
     slots = Slots.of(counted.fingerprints, table.slots)
     vocab.fill_rows(counted.fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
-    named = _largest(strength, NAMED_FEATURES)
-    name_bytes, name_offsets = names_of(pieces, blocks, counted.seen.take(named), counted.fingerprints[named])
+    top = _largest(strength, named)
+    name_bytes, name_offsets = names_of(pieces, blocks, counted.seen.take(top), counted.fingerprints[top])
     return Artefact(
         classes, blocks, recipe.tf, recipe.normalise, table, slots.shift, b, name_bytes, name_offsets,
-        slots.find(counted.fingerprints[named]), calibrated, card, head=head,
+        slots.find(counted.fingerprints[top]), calibrated, card, head=head,
     )  # fmt: skip
 
 

@@ -21,6 +21,8 @@ __all__ = ["main"]
 
 VERBS = {  # verb: (module:function, help)
     "demo": ("linnet.cli.demo:demo", "Train, compare and explain on the built-in book reviews."),
+    "check": ("linnet.cli.check:check", "Find duplicates, leaks, wrong labels and loopholes in a file."),
+    "split": ("linnet.cli.split:split", "Divide a file into train, dev and test; --blind seals the test part."),
     "train": ("linnet.cli.train:train", "Train a classifier on a file and save it."),
     "compare": ("linnet.cli.compare:compare", "Compare models on the same folds, with tests and plain words."),
     "predict": ("linnet.cli.predict:predict", "Label texts; streams files of any size."),
@@ -72,6 +74,7 @@ def linnet(debug: bool) -> None:
 
     \b
     linnet demo                          the whole story on built-in data
+    linnet check reviews.csv             duplicates, leaks, wrong labels, loopholes
     linnet compare reviews.csv           every model on the same folds, and which to take
     linnet train reviews.csv             split, choose settings, fit, test, save reviews.linnet
     linnet predict reviews.linnet new.csv --proba

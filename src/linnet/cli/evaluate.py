@@ -24,14 +24,21 @@ def evaluate(model: str, data: str, text: str | None, label: str | None, format_
     """Evaluate MODEL on the labelled rows of DATA: accuracy with its 95 % interval, scores per class, confusions."""
     from linnet import evaluate as metrics
     from linnet.classifier import load
+    from linnet.data.seal import look
 
     clf = load(model, threads=threads)
-    rows = read_labelled(data, text, label, format_)
+    rows = read_labelled(data, text, label, format_, test=True)
     result = metrics.evaluate(rows.label_list(), clf.predict_proba(rows.text), [str(c) for c in clf.artefact.classes])
+    sealed = look(data, "evaluate", Path(model))
     if json_ is not None:
-        content = json.dumps({"model": model, "data": data, **result.to_dict()}, indent=2, ensure_ascii=False)
+        seal = sealed.to_dict() if sealed else None
+        content = json.dumps(
+            {"model": model, "data": data, "seal": seal, **result.to_dict()}, indent=2, ensure_ascii=False
+        )
         if json_ == "-":
             click.echo(content)
             return
         Path(json_).write_text(content + "\n", encoding="utf-8")
     click.echo(result.to_text(shutil.get_terminal_size((100, 24)).columns))
+    if sealed:
+        click.echo(f"blind test set, sealed {sealed.sealed[:10]}: {sealed.words}")

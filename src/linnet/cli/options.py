@@ -82,10 +82,17 @@ def say(text: str = "") -> None:
     click.echo(text, err=True)
 
 
-def read_labelled(path: str, text: str | None, label: str | None, format_: str | None) -> Dataset:
-    """Read labelled rows and say what was found."""
+def read_labelled(
+    path: str, text: str | None, label: str | None, format_: str | None, *, test: bool = False
+) -> Dataset:
+    """Read labelled rows and say what was found; a blind test set is refused for anything but a test."""
     from linnet.data import read
+    from linnet.data.seal import refuse_sealed, seal_of
 
+    if test:
+        seal_of(path)  # a sealed file that has changed is refused before the work
+    else:
+        refuse_sealed(path, "to learn from")
     data = read(path, text=text, label=label, format=format_, labelled=True)
     say(data.describe())
     return data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ __all__ = ["train"]
 @click.option(
     "--watch", is_flag=True, help="Hold dev rows out of the last fit; show loss and dev score after every pass."
 )
+@click.option("--no-check", is_flag=True, help="Skip the brief look for duplicates, leaks and imbalance.")
 @click.option("--unusable", metavar="F.csv", help="Write the rows that could not be used to this file.")
 @click.option(
     "--json", "json_", metavar="F", help="Write what was chosen and the test scores as JSON (- for standard output)."
@@ -63,6 +65,7 @@ def train(data: str, **options: Any) -> None:
     """
     from linnet.classifier import TextClassifier
     from linnet.cli.progress import Progress
+    from linnet.data.seal import look
 
     out = _out(data, options["out"])
     clf = TextClassifier(
@@ -78,11 +81,14 @@ def train(data: str, **options: Any) -> None:
         say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
     fit_on, dev, test = _parts(rows, options)
     del rows  # the parts are copies
+    if not options["no_check"]:
+        _brief(fit_on, dev, test)
     with Progress(options["quiet"], options["watch"]) as progress:
         clf.fit(fit_on, dev=dev, on_event=progress)
     result = _test(clf, test)
     clf.save(out)
-    _report(clf, result, out, options["json_"], options["quiet"])
+    sealed = look(options["test"], "train", out) if options["test"] else None
+    _report(clf, result, out, options["json_"], options["quiet"], sealed)
 
 
 def _out(data: str, out: str | None) -> Path:
@@ -115,10 +121,10 @@ def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
     from linnet.choosing import FEW_ROWS
     from linnet.data import Dataset
 
-    def other(path: str | None) -> Dataset | None:
-        return read_labelled(path, options["text"], options["label"], options["format_"]) if path else None
+    def other(path: str | None, test: bool = False) -> Dataset | None:
+        return read_labelled(path, options["text"], options["label"], options["format_"], test=test) if path else None
 
-    dev, test = other(options["dev"]), other(options["test"])
+    dev, test = other(options["dev"]), other(options["test"], True)
     held = options["watch"] and dev is None  # what is watched needs rows of its own
     if test is not None and held:
         rows, dev = rows.split(options["seed"], (0.9, 0.1))
@@ -139,18 +145,34 @@ def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
     return fit_on, dev, test
 
 
+def _brief(fit_on: Any, dev: Any, test: Any) -> None:
+    """Say what hashing and counting show to be wrong with the data; nothing where all is well."""
+    from linnet.checking.brief import brief
+
+    parts = {"the dev rows": dev, "the test rows": test}
+    found = brief(fit_on, [replace(part, source=name) for name, part in parts.items() if part is not None])
+    for line in found:
+        say(f"check: {line}")
+    if found:
+        say("check: linnet check says more; --no-check skips this")
+
+
 def _test(clf: Any, test: Any) -> Any:
     from linnet.evaluate import evaluate
 
     return evaluate(test.label_list(), clf.predict_proba(test.text), clf.classes_.tolist())
 
 
-def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool) -> None:
+def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool, sealed: Any) -> None:
     size = out.stat().st_size / 1e6
     if json_ is not None:
         content = json.dumps(
-            {"model": str(out), "card": clf.card, "test": result.to_dict()}, indent=2, ensure_ascii=False
-        )
+            {
+                "model": str(out), "card": clf.card, "test": result.to_dict(),
+                "seal": sealed.to_dict() if sealed else None,
+            },
+            indent=2, ensure_ascii=False,
+        )  # fmt: skip
         if json_ == "-":
             click.echo(content)
             return
@@ -158,6 +180,8 @@ def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool) ->
     low, high = result.accuracy_interval
     scores = f"macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}"
     click.echo(f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {scores}")
+    if sealed:
+        click.echo(f"blind test set, sealed {sealed.sealed[:10]}: {sealed.words}")
     click.echo(
         f"saved {out} ({size:.1f} MB, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes)"
     )

@@ -15,7 +15,7 @@ import pyarrow as pa
 from linnet.data.arrays import take
 from linnet.errors import DataError, nearest
 
-__all__ = ["LABEL_NAMES", "TEXT_NAMES", "Choice", "by_content", "by_name", "normalise"]
+__all__ = ["LABEL_NAMES", "TEXT_NAMES", "Choice", "by_content", "by_name", "given", "normalise"]
 
 #: Names that people give to texts and labels, the clearest first.
 _TEXT = (
@@ -76,7 +76,7 @@ def by_name(
     Traceback (most recent call last):
     linnet.errors.DataError: the data: unknown column 'lable'; choose one of: text, label (did you mean 'label'?)
     """
-    given_text, given_label = (_given(name, names, source) for name in (text, label))
+    given_text, given_label = (None if name is None else given(name, names, source) for name in (text, label))
     if given_text is not None and given_text == given_label:
         raise DataError(f"{source}: column '{given_text}' cannot be both the text and the label; name two columns")
     found_text, why_text = given_text, "as given"
@@ -89,8 +89,9 @@ def by_name(
     return Choice(found_text, found_label, why_text, why_label)
 
 
-def _given(wanted: str | None, names: Sequence[str], source: str) -> str | None:
-    if wanted is None or wanted in names:
+def given(wanted: str, names: Sequence[str], source: str) -> str:
+    """The column that a user named, as the source spells it; case and white space around it do not matter."""
+    if wanted in names:
         return wanted
     alike = [name for name in names if name.strip().casefold() == wanted.strip().casefold()]
     if len(alike) == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from linnet.data.arrays import strings, take
 from linnet.data.clean import missing
-from linnet.data.splitting import split_indices
+from linnet.data.splitting import numbered, split_indices, time_split
+from linnet.data.times import moments
 from linnet.data.unusable import Unusable
-from linnet.errors import DataError
+from linnet.errors import DataError, nearest
 
 __all__ = ["Dataset"]
 
@@ -24,7 +25,8 @@ class Dataset:
     """Usable rows: a text each, and a label each where there are labels.
 
     `text` and `label` are Arrow columns (`label` is None without labels), `how` says which columns were chosen and why,
-    `unusable` holds the rows that were left out, `notes` what was repaired.
+    `unusable` holds the rows that were left out, `notes` what was repaired, `also` the further columns that were asked
+    for, by name (none unless asked).
 
     >>> data = Dataset.from_lists(["good film", "bad film", " ", "so good"], ["pos", "neg", "pos", "pos"])
     >>> data
@@ -42,6 +44,7 @@ class Dataset:
     unusable: Unusable = field(default_factory=Unusable)
     notes: tuple[str, ...] = ()
     encoding: str = "utf-8"
+    also: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
 
     @staticmethod
     def from_lists(texts: Any, labels: Any = None) -> Dataset:
@@ -110,20 +113,72 @@ class Dataset:
             wrong = int(where.min()) if where.min() < 0 else int(where.max())
             raise DataError(f"row {wrong} is not in the data, which has rows 0 to {len(self) - 1}")
         label = None if self.label is None else take(self.label, where)
-        return replace(self, text=take(self.text, where), label=label, unusable=Unusable(), notes=())
+        also = {name: take(column, where) for name, column in self.also.items()}
+        return replace(self, text=take(self.text, where), label=label, unusable=Unusable(), notes=(), also=also)
 
-    def split(self, seed: int = 0, fractions: Sequence[float] = (0.8, 0.1, 0.1)) -> tuple[Dataset, ...]:
+    def column(self, name: str) -> list[str | None]:
+        """Return a column that was read with `also`, as strings; None where it is empty.
+
+        >>> from linnet.data import read
+        >>> read([{"text": "good", "label": "pos", "day": "2024-05-01"}], also=["day"]).column("day")
+        ['2024-05-01']
+        """
+        if name not in self.also:
+            known = f"; {nearest('column', name, self.also)}" if self.also else ""
+            raise DataError(f"{self.source}: column '{name}' was not read; read it with also=['{name}']{known}")
+        values: list[str | None] = self.also[name].to_pylist()
+        return values
+
+    def split(
+        self,
+        seed: int = 0,
+        fractions: Sequence[float] = (0.8, 0.1, 0.1),
+        *,
+        groups: str | Sequence[Any] | np.ndarray | None = None,
+        time: str | Sequence[Any] | np.ndarray | None = None,
+    ) -> tuple[Dataset, ...]:
         """Divide the rows into parts, by default train, dev and test, each with every class in its share.
 
         The same rows in the same order with the same seed give the same parts, on any machine; rows in another order
         are shuffled differently. Every class that has a row for each part is in each part; a class with fewer rows
         goes to the largest part. Rows keep their order within a part. Without labels the split is at random.
 
+        `groups` keeps rows of a group in one part: the name of a column read with `also`, one value a row, or
+        "duplicates" (exact and near duplicates of a text). `time`, a column of dates or numbers or one value a row, puts
+        the oldest rows into the first part and the newest into the last; the seed then plays no part.
+
         >>> data = Dataset.from_lists([f"text {i}" for i in range(50)], ["a", "b"] * 25)
         >>> [part.counts for part in data.split(seed=0)]
         [{'a': 20, 'b': 20}, {'a': 3, 'b': 2}, {'a': 2, 'b': 3}]
         """
-        return tuple(self.take(rows) for rows in split_indices(self._codes(), seed, fractions))
+        if time is not None:
+            if groups is not None:
+                raise DataError("give groups or time, not both: rows of one group may lie far apart in time")
+            values = self.column(time) if isinstance(time, str) else list(time)
+            parts = time_split(moments(values, time if isinstance(time, str) else "time"), fractions)
+        else:
+            parts = split_indices(self._codes(), seed, fractions, groups=self.group_numbers(groups))
+        return tuple(self.take(rows) for rows in parts)
+
+    def group_numbers(self, groups: str | Sequence[Any] | np.ndarray | None) -> np.ndarray | None:
+        """Return the group of each row as a number, from a column, "duplicates" or one value a row.
+
+        Rows without a value are groups of their own.
+
+        >>> data = Dataset.from_lists(["a good film", "bad", "A good film!"], ["pos", "neg", "pos"])
+        >>> data.group_numbers("duplicates").tolist(), data.group_numbers([7, None, 7]).tolist()
+        ([0, 1, 0], [0, 1, 0])
+        """
+        if groups is None:
+            return None
+        if isinstance(groups, str) and groups == "duplicates" and "duplicates" not in self.also:
+            from linnet.text.duplicates import near_groups  # text comes after data: looked up when used
+
+            return near_groups(self.text)
+        values = self.column(groups) if isinstance(groups, str) else list(groups)
+        if len(values) != len(self):
+            raise DataError(f"groups must hold one value a row: {len(self):,}, got {len(values):,}")
+        return numbered(values)
 
     def _codes(self) -> np.ndarray:
         """The class of each row as a number, in the order of the sorted labels; rows without a label come last."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from linnet.data.arrays import booleans
 from linnet.data.blocks import Block, Rows, Wanted, join
 from linnet.data.clean import as_labels, blank, clean, missing, repair_counts, repair_notes
-from linnet.data.columns import Choice, by_content, by_name
+from linnet.data.columns import Choice, by_content, by_name, given
 from linnet.data.dataset import Dataset
 from linnet.data.formats import open_file
 from linnet.data.objects import open_object
@@ -32,6 +32,7 @@ def read(
     label: str | None = None,
     format: str | None = None,
     labelled: bool | None = None,
+    also: Sequence[str] = (),
 ) -> Dataset:
     """Read texts, and labels where there are some, from anything that holds them.
 
@@ -44,7 +45,8 @@ def read(
     so. `labelled=True` requires labels. `labelled=False` takes a label column that is called like one, and keeps rows
     without a label (their label is null). By default a label column is used if there is one. Where labels are used,
     a row without one is unusable, as is a row with an empty text or one that cannot be taken apart: such rows are
-    counted and kept in `Dataset.unusable`.
+    counted and kept in `Dataset.unusable`. `also` names further columns to keep, as strings in `Dataset.also`: an
+    author to split by, a date. They are never taken for the text or the label unless named as such.
 
     >>> import linnet.data
     >>> data = linnet.data.read([{"Review": "good film", "stars": 5}, {"Review": "bad film", "stars": 1}])
@@ -56,13 +58,18 @@ def read(
     if isinstance(source, Dataset):
         if labelled and source.label is None:
             raise DataError(f"{source.source} has no labels, and labels are needed")
+        for name in also:
+            source.column(name)
         return source
     wanted = Wanted(text, label)
     with opened(source, format, wanted) as (rows, name, encoding):
         _require_columns(rows, name)
-        choice = by_name(rows.names, text=text, label=label, source=name, not_text=rows.not_text)
+        more = [given(column, rows.names, name) for column in also]
+        free = [column for column in rows.names if column not in more or column in (text, label)]
+        choice = by_name(free, text=text, label=label, source=name, not_text=rows.not_text)
         decided = choice.text is not None and (choice.label is not None or labelled is False)
-        names = [column for column in (choice.text, choice.label) if column] if decided else None
+        chosen = [column for column in (choice.text, choice.label) if column]
+        names = list(dict.fromkeys([*chosen, *more])) if decided else None
         blocks = [clean(block, names or rows.names) for block in rows.blocks(names)]
         whole = join(blocks, names or rows.names)
         if not whole.rows:
@@ -71,9 +78,10 @@ def read(
             )
             raise DataError(f"{name} {what}")
         if not decided:
-            choice = by_content(whole.columns, choice, labelled=labelled, source=name, not_text=rows.not_text)
+            columns = {column: whole.columns[column] for column in free}
+            choice = by_content(columns, choice, labelled=labelled, source=name, not_text=rows.not_text)
     how = "; ".join(part for part in (rows.how, choice.how) if part)
-    return finish(whole, _chosen(choice), choice.label, name, how, labelled, encoding, rows.notes)
+    return finish(whole, _chosen(choice), choice.label, name, how, labelled, encoding, rows.notes, more)
 
 
 @contextlib.contextmanager
@@ -107,6 +115,7 @@ def finish(
     labelled: bool | None = None,
     encoding: str = "utf-8",
     notes: Sequence[str] = (),
+    also: Sequence[str] = (),
 ) -> Dataset:
     """Set the unusable rows of a clean block aside and make the rest a Dataset."""
     names = [name for name in (text_column, label_column) if name]
@@ -117,6 +126,7 @@ def finish(
     if label is not None and not labelled and unlabelled.all():
         notes.append(f"label column '{label_column}' holds nothing: read without labels")
         label, label_column = None, None
+    more = {name: block.columns[name] for name in also}
     empty = blank(text)
     bad = empty | unlabelled if label is not None and labelled is not False else empty.copy()
     bad[list(block.malformed)] = True
@@ -126,12 +136,13 @@ def finish(
             raise DataError(f"no usable rows in {source}: {unusable}")
         keep = booleans(~bad)
         text, label = text.filter(keep), None if label is None else label.filter(keep)
+        more = {name: column.filter(keep) for name, column in more.items()}
     elif not block.rows:
         raise DataError(f"{source}: there are no rows")
     repairs = repair_counts(block, names)
     encoding = "windows-1252" if "windows_1252" in repairs else encoding
     notes = (*_encoding_note(encoding), *repair_notes(repairs), *notes)
-    return Dataset(text, label, source, text_column, label_column, how, unusable, notes, encoding)
+    return Dataset(text, label, source, text_column, label_column, how, unusable, notes, encoding, more)
 
 
 def _encoding_note(encoding: str) -> list[str]:

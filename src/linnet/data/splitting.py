@@ -1,18 +1,20 @@
-"""Stratified, seeded splits."""
+"""Splits and folds: stratified and seeded; by groups that stay together; by time."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from linnet.errors import DataError
 
-__all__ = ["fold_indices", "split_indices"]
+__all__ = ["fold_indices", "numbered", "split_indices", "time_split"]
 
 
-def split_indices(codes: np.ndarray, seed: int | Sequence[int], fractions: Sequence[float]) -> list[np.ndarray]:
+def split_indices(
+    codes: np.ndarray, seed: int | Sequence[int], fractions: Sequence[float], *, groups: np.ndarray | None = None
+) -> list[np.ndarray]:
     """Divide rows into parts so that every part has each class in its share.
 
     `codes` holds the class of each row as an integer. Every class is shuffled by the seed and cut on its own: a part
@@ -21,6 +23,12 @@ def split_indices(codes: np.ndarray, seed: int | Sequence[int], fractions: Seque
     within a part. The result depends on the seed, on the classes and on the order of the rows, on nothing else: no
     number of threads, no version of numpy (the raw bits of PCG64 are fixed).
 
+    `groups` holds the group of each row as an integer: rows of a group stay together, and classes have their shares as
+    far as that allows. Groups of several rows are dealt out first, the largest first, each to the part that will
+    then lack most of its classes; single rows then even things out. Groups of one row each change nothing.
+
+    >>> split_indices(np.zeros(6, int), 0, (0.5, 0.5), groups=np.array([0, 0, 1, 1, 2, 3]))
+    [array([2, 3, 4]), array([0, 1, 5])]
     >>> codes = np.array([0] * 10 + [1] * 5)
     >>> parts = split_indices(codes, 0, (0.6, 0.2, 0.2))
     >>> [codes[part].tolist() for part in parts]
@@ -28,23 +36,101 @@ def split_indices(codes: np.ndarray, seed: int | Sequence[int], fractions: Seque
     """
     shares = _checked(fractions)
     order = np.argsort(np.random.PCG64(seed).random_raw(len(codes)), kind="stable")
-    by_class = order[np.argsort(codes[order], kind="stable")]
-    groups = np.split(by_class, np.cumsum(np.bincount(codes))[:-1]) if len(codes) else []
     parts: list[list[np.ndarray]] = [[] for _ in shares]
+    have = np.zeros((len(shares), int(codes.max(initial=-1)) + 1), dtype=np.int64)  # rows of each class in each part
+    if groups is not None:
+        order = _deal_groups(codes, groups, order, shares, parts, have)
+    by_class = order[np.argsort(codes[order], kind="stable")]
+    classes = np.split(by_class, np.cumsum(np.bincount(codes[order], minlength=have.shape[1]))[:-1])
     behind = np.zeros(len(shares))  # how many rows each part lacks so far
-    for group in groups:
-        counts = _apportion(len(group), shares, behind)
-        behind += shares * len(group) - counts
-        for part, rows in zip(parts, np.split(group, np.cumsum(counts)[:-1]), strict=True):
+    for code, rows_of_class in enumerate(classes):
+        n, before = len(rows_of_class), have[:, code]
+        need = np.maximum(shares * (n + before.sum()) - before, 0.0)  # shares * n where there are no groups
+        counts = _apportion(n, need / need.sum() if need.sum() else shares, behind, before == 0)
+        behind += shares * (n + before.sum()) - before - counts
+        for part, rows in zip(parts, np.split(rows_of_class, np.cumsum(counts)[:-1]), strict=True):
             part.append(rows)
     return [np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *part])) for part in parts]
 
 
-def fold_indices(codes: np.ndarray, seed: int, folds: int, *, repeats: int = 1) -> list[tuple[np.ndarray, np.ndarray]]:
+def _deal_groups(
+    codes: np.ndarray, groups: np.ndarray, order: np.ndarray, shares: np.ndarray, parts: list[list[np.ndarray]],
+    have: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Deal the groups of several rows out to the parts; returns the rows that are left, in their shuffled order."""
+    if len(groups) != len(codes):
+        raise DataError(f"groups must hold one number a row: {len(codes):,}, got {len(groups):,}")
+    _, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    by_group = order[np.argsort(number[order], kind="stable")]
+    members = np.split(by_group, np.cumsum(sizes)[:-1])
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    several = np.flatnonzero(sizes > 1)
+    drawn = np.array([place[members[g]].min() for g in several.tolist()], dtype=np.int64)
+    target = shares[:, None] * np.bincount(codes, minlength=have.shape[1])  # (n_parts, n_classes)
+    for g in several[np.lexsort((drawn, -sizes[several]))].tolist():  # the largest first, equals as drawn
+        held, counts = np.unique(codes[members[g]], return_counts=True)
+        lack = ((target[:, held] - have[:, held] - counts) / target[:, held]) @ (counts / counts.sum())
+        best = int(np.argmax(np.round(lack, 9)))
+        have[best, held] += counts
+        parts[best].append(members[g])
+    left: np.ndarray = order[sizes[number[order]] == 1]
+    empty = sum(not part for part in parts)
+    if len(several) and len(left) < empty:
+        raise DataError(
+            f"{len(sizes):,} groups (the largest has {sizes.max():,} of {len(codes):,} rows) leave a part of {len(shares)} "
+            "empty: a group stays in one part; give larger fractions or fewer parts"
+        )
+    return left
+
+
+def time_split(times: np.ndarray, fractions: Sequence[float]) -> list[np.ndarray]:
+    """Divide rows by time: the oldest into the first part, the newest into the last.
+
+    Rows of one moment stay together: a cut goes to the nearest change of time, so that every part is older than the
+    next. Rows keep their order within a part.
+
+    >>> time_split(np.array([3, 1, 2, 5, 4, 4]), (0.5, 0.5))
+    [array([0, 1, 2]), array([3, 4, 5])]
+    """
+    shares = _checked(fractions)
+    order = np.argsort(times, kind="stable")
+    later = np.flatnonzero(np.diff(times[order]) > 0) + 1  # where a new moment begins
+    if len(later) < len(shares) - 1:
+        raise DataError(
+            f"{len(later) + 1} different times cannot be cut into {len(shares)} parts; name a finer column, or give fewer parts"
+        )
+    cuts: list[int] = []
+    for k, wish in enumerate((np.cumsum(shares)[:-1] * len(times)).tolist()):
+        left = len(shares) - 2 - k  # cuts that still have to find a place behind this one
+        open_ = later[(later > (cuts[-1] if cuts else 0))]
+        open_ = open_[: len(open_) - left]
+        cuts.append(int(open_[np.argmin(np.abs(open_ - wish))]))
+    return [np.sort(part) for part in np.split(order, cuts)]
+
+
+def numbered(values: Sequence[Hashable]) -> np.ndarray:
+    """Number values in the order of first sight; each None (or empty string) is a value of its own.
+
+    >>> numbered(["b", "a", None, "b", None]).tolist()
+    [0, 1, 2, 0, 3]
+    """
+    seen: dict[Hashable, int] = {}
+    out = np.empty(len(values), dtype=np.int64)
+    for row, value in enumerate(values):
+        alone = value is None or value == "" or value != value
+        out[row] = seen.setdefault((row,) if alone else ("", value), len(seen))
+    return out
+
+
+def fold_indices(
+    codes: np.ndarray, seed: int, folds: int, *, repeats: int = 1, groups: np.ndarray | None = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the (training, held-out) rows of every fold: each row is held out once a repeat.
 
     Folds are the parts of `split_indices`: each has every class in its share, as near as whole rows go. The folds of
-    the first repeat depend on the seed alone, so more repeats only add to them.
+    the first repeat depend on the seed alone, so more repeats only add to them. Rows of one of the `groups` are held out
+    together.
 
     >>> codes = np.array([0] * 6 + [1] * 3)
     >>> pairs = fold_indices(codes, 0, 3, repeats=2)
@@ -60,7 +146,7 @@ def fold_indices(codes: np.ndarray, seed: int, folds: int, *, repeats: int = 1) 
     rows = np.arange(len(codes))
     out = []
     for repeat in range(repeats):
-        parts = split_indices(codes, (seed, repeat) if repeat else seed, (1 / folds,) * folds)
+        parts = split_indices(codes, (seed, repeat) if repeat else seed, (1 / folds,) * folds, groups=groups)
         out += [(np.setdiff1d(rows, held), held) for held in parts]
     return out
 
@@ -72,8 +158,10 @@ def _checked(fractions: Sequence[float]) -> np.ndarray:
     return shares
 
 
-def _apportion(n: int, shares: np.ndarray, behind: np.ndarray) -> np.ndarray:
+def _apportion(n: int, shares: np.ndarray, behind: np.ndarray, without: np.ndarray | None = None) -> np.ndarray:
     """Whole numbers near `n * shares` that add up to n; the part furthest behind gets an odd row.
+
+    No part (of those that are `without` any) is left with nothing where there is a row for each.
 
     >>> _apportion(15, np.array([0.8, 0.1, 0.1]), np.array([0.0, 0.0, 0.5])).tolist()
     [12, 1, 2]
@@ -86,7 +174,7 @@ def _apportion(n: int, shares: np.ndarray, behind: np.ndarray) -> np.ndarray:
     for part in sorted(range(len(shares)), key=lambda part: (-left[part], -behind[part], part))[: n - counts.sum()]:
         counts[part] += 1
     if n >= len(shares):
-        for part in np.flatnonzero(counts == 0).tolist():
+        for part in np.flatnonzero((counts == 0) if without is None else (counts == 0) & without).tolist():
             counts[np.argmax(counts)] -= 1
             counts[part] = 1
     return counts

@@ -1,0 +1,171 @@
+"""``linnet split``: one file into train, dev and test, by chance, by groups or by time; the test part may be sealed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from linnet.cli.options import columns, say
+from linnet.errors import LinnetError
+
+__all__ = ["split"]
+
+_ROW = "row of the source"
+
+
+@click.command(short_help="Divide a file into train, dev and test; --blind seals the test part.")
+@click.argument("data")
+@click.option("--out-dir", metavar="D", help="Where train, dev and test go; DATA-split by default.")
+@click.option("--train", "train_out", metavar="F", help="The training file, in place of --out-dir.")
+@click.option("--dev", "dev_out", metavar="F", help="The dev file; left out, there are two parts.")
+@click.option("--test", "test_out", metavar="F", help="The test file.")
+@click.option("--fractions", metavar="A,B,C", help="Shares of the parts, for example 0.8,0.1,0.1 (default) or 90,10.")
+@click.option("--groups", metavar="COL", help="Keep rows with the same value together; 'duplicates': near duplicates.")
+@click.option("--time", metavar="COL", help="Oldest rows to train, newest to test, by this column of dates or numbers.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed and input, same parts.")
+@click.option("--blind", is_flag=True, help="Seal the test file: every look at it is recorded and reported.")
+@columns
+@click.option("--json", "json_", metavar="F", help="Write what was done as JSON (- for standard output).")
+def split(data: str, **options: Any) -> None:
+    r"""Divide DATA into files to train on, to choose on and to test on.
+
+    Every class gets its share of each part. All columns are kept; rows without text or label are left out and counted.
+
+    \b
+    linnet split reviews.csv --blind
+    linnet split reviews.csv --groups author --out-dir parts
+    linnet split reviews.csv --groups duplicates --train a.csv --test b.csv --fractions 90,10
+    linnet split tickets.parquet --time created
+    """
+    if options["groups"] and options["time"]:
+        raise LinnetError("give --groups or --time, not both: rows of one group may lie far apart in time")
+    fractions = _fractions(options["fractions"], options)
+    outs = _outs(data, options, len(fractions))
+    table, rows = _read(data, options)
+    parts = rows.split(options["seed"], fractions, groups=options["groups"], time=options["time"])
+    _write(table, parts, outs)
+    found = _summary(data, rows, parts, outs)
+    if options["blind"]:
+        from linnet.data.seal import seal
+
+        made = seal(outs["test"], len(parts[-1]))
+        found["seal"] = made.to_dict()
+    _report(found, options["json_"])
+
+
+def _fractions(given: str | None, options: dict[str, Any]) -> tuple[float, ...]:
+    """Read shares; whole numbers such as 80,10,10 are taken as parts of their sum."""
+    named = options["train_out"] or options["test_out"]
+    if given is None:
+        return (0.9, 0.1) if named and not options["dev_out"] else (0.8, 0.1, 0.1)
+    try:
+        values = [float(part) for part in given.replace("/", ",").split(",")]
+    except ValueError:
+        raise LinnetError(f"--fractions takes numbers with commas, such as 0.8,0.1,0.1; got '{given}'") from None
+    total = sum(values)
+    if len(values) not in (2, 3) or any(not value > 0 for value in values):
+        raise LinnetError(f"--fractions takes two or three shares above 0, such as 0.8,0.1,0.1; got '{given}'")
+    if total > 1.5:
+        values = [value / total for value in values]
+    return tuple(values)
+
+
+def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
+    """Say where each part goes, and refuse before reading what would be refused after it."""
+    from linnet.data.seal import refuse_sealed
+    from linnet.data.writing import ENDINGS, form_of
+
+    named = {name: options[f"{name}_out"] for name in ("train", "dev", "test") if options[f"{name}_out"]}
+    wanted = ("train", "dev", "test") if n_parts == 3 else ("train", "test")
+    if named and options["out_dir"]:
+        raise LinnetError("give --out-dir, or --train, --dev and --test, not both")
+    if named:
+        if set(named) != set(wanted):
+            raise LinnetError(
+                f"{n_parts} parts need {', '.join('--' + name for name in wanted)}; got {', '.join('--' + n for n in named)}"
+            )
+        outs = {name: Path(named[name]) for name in wanted}
+    else:
+        source = Path("data.csv" if data == "-" else data.rstrip("/"))
+        endings = [suffix for suffix in source.suffixes if suffix.lower() in ENDINGS]
+        folder = Path(options["out_dir"] or f"{source.name.split('.')[0] or 'data'}-split")
+        outs = {name: folder / f"{name}{endings[0] if endings else '.csv'}" for name in wanted}
+        folder.mkdir(parents=True, exist_ok=True)
+    for path in outs.values():
+        form_of(str(path))
+        if not path.parent.is_dir():
+            raise LinnetError(f"{path}: the folder {path.parent} does not exist; make it first")
+        if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
+            raise LinnetError(f"{path} is the data itself; choose another name")
+        refuse_sealed(path, "to write to")
+    if len({path.resolve() for path in outs.values()}) < len(outs):
+        raise LinnetError("two parts have the same file name; give each its own")
+    return outs
+
+
+def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
+    """Return all columns of all rows, and the usable rows with their places in them."""
+    import numpy as np
+    import pyarrow as pa
+
+    from linnet.data import read
+    from linnet.data.arrays import integers
+    from linnet.data.whole import stream_whole
+
+    batches = list(stream_whole(data, text=options["text"], format=options["format_"], batch_rows=1 << 16))
+    if not batches:
+        raise LinnetError(f"{data} is empty: it holds no rows")
+    table = pa.concat_tables([batch.table for batch in batches], promote_options="permissive")
+    broken = [batch.first_row - 1 + row for batch in batches for row in batch.malformed]
+    keep = np.setdiff1d(np.arange(table.num_rows), np.array(broken, dtype=np.int64))
+    whole = table.take(integers(keep)).append_column(_ROW, integers(keep))
+    groups = [] if options["groups"] in (None, "duplicates") else [options["groups"]]
+    also = [*groups, *([options["time"]] if options["time"] else [])]
+    rows = read(
+        whole, text=options["text"] or batches[0].text_column, label=options["label"], also=[*also, _ROW],
+        labelled=True if options["label"] else None,
+    )  # fmt: skip
+    rows = replace(rows, source=batches[0].source)
+    say(rows.describe())
+    if broken:
+        say(f"{len(broken):,} rows could not be taken apart and are in no part (first: row {broken[0] + 1:,})")
+    return table, rows
+
+
+def _write(table: Any, parts: Any, outs: dict[str, Path]) -> None:
+    import numpy as np
+
+    from linnet.data.arrays import integers
+    from linnet.data.writing import writing
+
+    for part, path in zip(parts, outs.values(), strict=True):
+        with writing(str(path)) as writer:
+            writer.write(table.take(integers(np.array(part.column(_ROW), dtype=np.int64))))
+
+
+def _summary(data: str, rows: Any, parts: Any, outs: dict[str, Path]) -> dict[str, Any]:
+    listed = [
+        {"part": name, "file": str(path), "rows": len(part), "labels": part.counts}
+        for (name, path), part in zip(outs.items(), parts, strict=True)
+    ]
+    return {"data": data, "rows": len(rows), "unusable": len(rows.unusable), "parts": listed, "seal": None}
+
+
+def _report(found: dict[str, Any], json_: str | None) -> None:
+    if json_ is not None:
+        content = json.dumps(found, indent=2, ensure_ascii=False)
+        if json_ == "-":
+            click.echo(content)
+            return
+        Path(json_).write_text(content + "\n", encoding="utf-8")
+    for part in found["parts"]:
+        ranked = sorted(part["labels"].items(), key=lambda item: (-item[1], item[0]))
+        labels = ", ".join(f"{name} {count:,}" for name, count in ranked[:5])
+        more = f", {len(ranked) - 5:,} more" if len(ranked) > 5 else ""
+        click.echo(f"{part['part']:<6}{part['rows']:>9,} rows  {part['file']}  {labels}{more}".rstrip())
+    if found["seal"]:
+        click.echo(f"sealed {found['parts'][-1]['file']}: every look at it is counted from now on")
