@@ -322,4 +322,10 @@ def test_dict_holds_plain_values_only():
         "n", "classes", "accuracy", "accuracy_interval", "macro_f1", "macro_f1_interval", "micro_f1", "weighted_f1",
         "balanced_accuracy", "log_loss", "brier", "calibration_error", "level", "per_class", "confusion",
         "unknown_labels", "unknown_confusion", "warnings",
+        "macro_precision", "macro_precision_interval", "macro_recall", "macro_recall_interval",
+        "weighted_precision", "weighted_precision_interval", "weighted_recall", "weighted_recall_interval",
+        "micro_precision", "micro_precision_interval", "micro_recall", "micro_recall_interval", "micro_f1_interval",
+        "weighted_f1_interval", "balanced_accuracy_interval", "log_loss_interval", "brier_interval",
+        "calibration_error_interval", "roc_area", "roc_area_interval", "pr_area", "pr_area_interval",
+        "calibration_bins", "top_k",
     ]  # fmt: skip
