@@ -13,6 +13,7 @@ __all__ = ["BLUE", "GREEN", "ORANGE", "altair", "bundle", "figure", "rows"]
 
 BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"  # Okabe and Ito: told apart by colour-blind readers
 HEIGHT = 220
+AXIS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelOverlap": True}
 
 
 def altair() -> Any:
@@ -48,12 +49,11 @@ def rows(**columns: Sequence[Any]) -> Any:
 
 def figure(chart: Any, words: str, height: int = HEIGHT) -> str:
     """Return a chart with what it shows in words, for readers and screen readers."""
-    if not hasattr(chart, "hconcat"):
-        chart = chart.properties(width="container", height=height)
-    spec = chart.to_dict()
+    spec = chart.properties(width="container", height=height).to_dict()
     spec.pop("$schema", None)
     spec["$schema"] = "https://vega.github.io/schema/vega-lite/v6.json"  # a name; nothing is fetched
-    spec["config"] = {"view": {"stroke": None}, "background": "transparent", "font": "inherit"}
+    spec["autosize"] = {"type": "fit-x", "contains": "padding"}
+    spec["config"] = {"view": {"stroke": None}, "background": "transparent", "font": "sans-serif", "axis": AXIS}
     return (
         f'<figure><div class="chart" role="img" aria-label="{safe(words)}" style="min-height:{height}px">'
         f'<script type="application/json">{plain_json(spec)}</script></div>'

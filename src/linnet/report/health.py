@@ -28,7 +28,7 @@ def health(material: Material) -> str:
 def _source(material: Material) -> str:
     data = material.data
     left = f"; {safe(data.unusable)}" if len(data.unusable) else ""
-    return f"{count(material.n, 'row')} of {safe(data.source)}{left}."
+    return f"{safe(data.source)}: {count(material.n, 'labelled row')}{left}."
 
 
 def _repeats(material: Material) -> str:
@@ -54,14 +54,14 @@ def _balance(material: Material) -> str:
     support = material.table.sum(axis=1)
     order = np.argsort(-support, kind="stable")[:CLASSES]
     names = [material.names[c] for c in order]
-    chart = alt.Chart(rows(label=names, rows=support[order].tolist())).mark_bar(color=BLUE).encode(
+    chart = alt.Chart(rows(label=names, rows=support[order].tolist())).mark_bar(color=BLUE, size=14).encode(
         y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=120)), x=alt.X("rows:Q", title="rows"),
         tooltip=["label:N", "rows:Q"],
     )  # fmt: skip
     least, most = int(support[support > 0].min()), int(support.max())
     more = f"; the {CLASSES} largest of {len(support):,} are shown" if len(support) > CLASSES else ""
     words = f"Rows of each class, from {least:,} to {most:,}{more}"
-    return figure(chart, words, max(90, 22 * len(order)))
+    return figure(chart, words, max(60, 22 * len(order)))
 
 
 def _lengths(words: np.ndarray[Any, Any]) -> str:
@@ -70,7 +70,7 @@ def _lengths(words: np.ndarray[Any, Any]) -> str:
     counts, edges = np.histogram(np.minimum(words, top), bins=min(30, max(1, int(top))), range=(0, top))
     data = rows(start=edges[:-1].round(1).tolist(), end=edges[1:].round(1).tolist(), rows=counts.tolist())
     chart = alt.Chart(data).mark_bar(color=BLUE).encode(
-        x=alt.X("start:Q", title="words in a text", scale=alt.Scale(nice=False)), x2="end:Q",
+        x=alt.X("start:Q", bin="binned", title="words in a text"), x2="end:Q",
         y=alt.Y("rows:Q", title="rows"), tooltip=["start:Q", "end:Q", "rows:Q"],
     )  # fmt: skip
     middle, longest = int(np.median(words)), int(words.max())

@@ -36,7 +36,7 @@ def _curves(passes: list[dict[str, Any]]) -> str:
 def _line(numbers: list[int], values: list[float], title: str, color: str) -> str:
     alt = altair()
     axis = alt.Axis(tickMinStep=1, format="d")
-    chart = alt.Chart(rows(number=numbers, value=[float(v) for v in values])).mark_line(color=color, point=True).encode(
+    chart = alt.Chart(rows(number=numbers, value=[float(v) for v in values])).mark_line(color=color, point={"color": color}).encode(
         x=alt.X("number:Q", title="pass", axis=axis), tooltip=["number:Q", "value:Q"],
         y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=False)),
     )  # fmt: skip
@@ -54,5 +54,5 @@ def _tried(choice: Mapping[str, Any]) -> str:
     folds, n = choice.get("folds", 1), choice.get("rows", 0)
     how = f"{folds} folds" if folds > 1 else "held-out rows"
     words = f"Settings were chosen by {safe(how)} ({n:,} rows); the best of {len(tried):,} tried:"
-    more = "The best of several is a little lucky; the verdict above is of rows that had no part in choosing."
+    more = "The best of several is a little lucky: go by rows that had no part in choosing."
     return f"<p>{words}</p>" + table(["accuracy", *map(safe, names)], body) + (note(more) if len(tried) > 1 else "")

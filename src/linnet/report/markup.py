@@ -38,12 +38,12 @@ def plain_json(value: Any) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Write a share in percent.
+    """Write a share in percent, on one line with its sign.
 
     >>> percent(0.8734)
-    '87.3 %'
+    '87.3\xa0%'
     """
-    return f"{100 * share:.{digits}f} %"
+    return f"{100 * share:.{digits}f}\u00a0%"
 
 
 def score(value: float | None, digits: int = 3) -> str:

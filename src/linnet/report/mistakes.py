@@ -58,7 +58,7 @@ def marked(found: Explanation, characters: int = CHARACTERS) -> str:
     out = ["…" if first else ""]
     for piece, weight in pieces[first:last]:
         shade = abs(weight) / largest if largest > 0 else 0.0
-        if shade < 0.08 or not piece.strip():
+        if shade < 0.2 or not piece.strip():
             out.append(safe(piece))
         else:
             kind = "for" if weight > 0 else "against"

@@ -18,10 +18,10 @@ def scores(material: Material) -> str:
     """Write two tables: one score a row, one class a row."""
     result = material.result
     rows = [
-        [words, score(getattr(result, name), 4), interval(getattr(result, f"{name}_interval"), 4)]
+        [words, score(getattr(result, name), 4), _ends(getattr(result, f"{name}_interval"))]
         for name, words in OVERALL.items()
     ]
-    rows += [[f"truth among the best {t.k}", score(t.accuracy, 4), interval(t.interval, 4)] for t in result.top_k]
+    rows += [[f"truth among the best {t.k}", score(t.accuracy, 4), _ends(t.interval)] for t in result.top_k]
     head = ["class", "precision", "recall", "F1", "", "rows", "ROC area"]
     classes = []
     for c, one in enumerate(result.per_class):
@@ -40,10 +40,14 @@ def scores(material: Material) -> str:
         + "<h3>Class by class</h3>"
         + _folded(table(head, classes, "classes"), len(classes))
         + note(
-            f"Areas: {area}. Calibration error: 15 bins of equal mass. Lower is better for log loss, Brier score and "
+            f"The areas above are {area}. Calibration error: 15 bins of equal mass. Lower is better for log loss, Brier score and "
             "calibration error. Every interval holds the true value in about 95 of 100 samples like this one."
         )
     )
+
+
+def _ends(found: tuple[float, float] | None) -> str:
+    return "–" if found is None else f"{found[0]:.4f} to {found[1]:.4f}"
 
 
 def _folded(html: str, n: int, most: int = 30) -> str:

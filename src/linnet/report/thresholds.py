@@ -13,6 +13,7 @@ from linnet.report.material import Material
 __all__ = ["coverage", "thresholds"]
 
 POINTS = 101
+FEWEST = 20  # rows that an accuracy is drawn for
 
 
 def thresholds(material: Material) -> str:
@@ -39,7 +40,7 @@ def coverage(material: Material) -> tuple[Any, Any, Any]:
     first = np.searchsorted(sure, limits - 1e-12)
     above = len(sure) - first
     hits = np.concatenate([np.cumsum(right[::-1])[::-1], [0]])[first]
-    kept = above > 0
+    kept = above >= min(FEWEST, len(sure))
     return limits[kept], above[kept] / len(sure), hits[kept] / above[kept]
 
 
@@ -76,7 +77,7 @@ def _two_classes(material: Material) -> str:
                      legend=alt.Legend(orient="top"))  # fmt: skip
     chart = alt.Chart(data).mark_line(strokeWidth=2).encode(
         x=alt.X("threshold:Q", title="threshold"), y=alt.Y("score:Q", title=None, scale=alt.Scale(domain=[0, 1])),
-        color=what, strokeDash=alt.StrokeDash("what:N", title=None, sort=names), tooltip=["what:N", "threshold:Q", "score:Q"],
+        color=what, strokeDash=alt.StrokeDash("what:N", sort=names, legend=None), tooltip=["what:N", "threshold:Q", "score:Q"],
     )  # fmt: skip
     words = f"Answering {material.names[1]} above a threshold; F1 is best, {f1[best]:.3f}, at {limits[best]:.2f}"
     return figure(chart, words, 260)

@@ -12,6 +12,7 @@ __all__ = ["sentences", "verdict"]
 
 WIDE = 0.1  # an interval of ten points is a wide one
 SURE = 0.9
+FEW = 20  # rows that are too few to say anything of
 
 
 def verdict(material: Material) -> str:
@@ -20,8 +21,8 @@ def verdict(material: Material) -> str:
     low, high = result.accuracy_interval
     head = (
         f'<p class="headline"><span class="number">{percent(result.accuracy)}</span> of '
-        f"{count(result.n, 'text')} get the right label <span class='interval'>95 % interval {percent(low)} to "
-        f"{percent(high)}</span></p>"
+        f"{count(result.n, 'text')} get the right label <span class='ends'>(95\u00a0% interval "
+        f"{percent(low)} to {percent(high)})</span></p>"
     )
     return head + paragraphs(sentences(material))
 
@@ -89,6 +90,11 @@ def _probabilities(material: Material) -> str:
     if ends is None or error is None:
         return ""
     gap = float(material.confidence.mean() - material.right.mean())
+    if ends[0] == 0 and ends[1] > WIDE:
+        return (
+            f"Whether its probabilities can be trusted cannot be told from {count(material.n, 'row')}: they are off by up "
+            f"to {100 * ends[1]:.0f} points on average."
+        )
     if ends[0] == 0:
         return f"Its probabilities can be taken as they are: off by {100 * error:.1f} points on average, which luck explains."
     side = "It claims more than it keeps" if gap > 0 else "It is better than it claims"
@@ -101,7 +107,7 @@ def _probabilities(material: Material) -> str:
 def _confident(material: Material) -> str:
     sure = material.confidence >= SURE
     n = int(np.count_nonzero(sure))
-    if not n or n == material.n:
+    if n < FEW or n == material.n:
         return ""
     right = int(np.count_nonzero(material.right & sure))
     low, high = wilson(right, n)
