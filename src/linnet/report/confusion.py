@@ -11,6 +11,7 @@ __all__ = ["confusion"]
 
 MATRIX = 20  # classes in the matrix; of more, those with the most errors
 LARGEST = 40
+FEW = 6  # columns whose names fit side by side
 
 
 def confusion(material: Material) -> str:
@@ -47,15 +48,16 @@ def _classes(material: Material) -> list[int]:
 def _matrix(material: Material, chosen: list[int]) -> str:
     k = material.table.shape[1]
     columns = [c for c in chosen if c < k]
-    head = "".join(f'<th scope="col"><span>{safe(cut(material.names[c], 24))}</span></th>' for c in columns)
+    head = "".join(f'<th scope="col" title="{safe(material.names[c])}"><span>{safe(cut(material.names[c], 20))}</span></th>' for c in columns)
+    many = " many" if len(columns) > FEW else ""
     body = "".join(
-        f'<tr><th scope="row">{safe(cut(material.names[t], 24))}</th>'
+        f'<tr><th scope="row" title="{safe(material.names[t])}">{safe(cut(material.names[t], 30))}</th>'
         + "".join(f"<td>{_cell(material, t, p)}</td>" for p in columns)
         + f'<td class="sum">{material.table[t].sum():,}</td></tr>'
         for t in chosen
     )
     return (
-        '<div class="wide"><table class="matrix"><thead><tr><td></td>'
+        f'<div class="wide"><table class="matrix{many}"><thead><tr><td></td>'
         f'{head}<th scope="col">rows</th></tr></thead><tbody>{body}</tbody></table></div>'
     )
 

@@ -55,7 +55,7 @@ def _balance(material: Material) -> str:
     order = np.argsort(-support, kind="stable")[:CLASSES]
     names = [material.names[c] for c in order]
     chart = alt.Chart(rows(label=names, rows=support[order].tolist())).mark_bar(color=BLUE, size=14).encode(
-        y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=120)), x=alt.X("rows:Q", title="rows"),
+        y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=160)), x=alt.X("rows:Q", title="rows"),
         tooltip=["label:N", "rows:Q"],
     )  # fmt: skip
     least, most = int(support[support > 0].min()), int(support.max())

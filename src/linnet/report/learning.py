@@ -20,8 +20,8 @@ def learning(material: Material) -> str | None:
     parts = [_curves(passes) if len(passes) > 1 else "", _tried(material.clf.card.get("choice") or {})]
     if not any(parts):
         return None
-    if not passes:
-        parts.append(note("Curves of loss are kept while training: use <code>linnet train ... --report</code>."))
+    if not getattr(material.clf, "history_", []):
+        parts.append(note("Curves of loss are known only right after training: use <code>linnet train ... --report</code>."))
     return "".join(parts)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from linnet.errors import LinnetError
-from linnet.explain import Explanation
 from linnet.report.markup import note, percent, safe
 from linnet.report.material import CHARACTERS, Material
 
 __all__ = ["marked", "mistakes"]
+
+Pieces = list[tuple[str, float]]  # words and what lies between them, with what each adds
 
 MOST = 20
 LONGEST = 50_000  # characters that are explained
@@ -23,8 +24,8 @@ def mistakes(material: Material) -> str:
     order = wrong[np.argsort(-material.confidence[wrong], kind="stable")[:MOST]]
     items = "".join(f"<li>{_one(material, int(row))}</li>" for row in order)
     legend = (
-        'Words shaded <mark class="for">blue</mark> speak for the answer, words underlined <mark class="against">orange'
-        "</mark> against it; hover for how much. Where the words look right and the label does not, mend the label."
+        'Words shaded <mark class="for">blue</mark> speak for the answer rather than the label, words underlined <mark '
+        'class="against">orange</mark> for the label; hover for how much. Where the words look right and the label does not, mend the label.'
     )
     return f'{note(legend)}<ol class="mistakes">{items}</ol>'
 
@@ -38,21 +39,28 @@ def _one(material: Material, row: int) -> str:
     )
     text = material.text(row)
     try:
-        shown = marked(material.clf.explain(text[:LONGEST], material.clf.artefact.classes[answer]))
+        shown = marked(_contrast(material, text[:LONGEST], int(material.result.truth[row]), answer))
     except LinnetError:  # a model that cannot be taken apart
         shown = safe(text[:CHARACTERS])
     return f"{head}<blockquote>{shown}</blockquote>"
 
 
-def marked(found: Explanation, characters: int = CHARACTERS) -> str:
+def _contrast(material: Material, text: str, truth: int, answer: int) -> Pieces:
+    """Return the words of a text with what they add to the answer, less what they add to the label."""
+    classes = material.clf.artefact.classes
+    pieces = material.clf.explain(text, classes[answer]).words()
+    if len(classes) == 2 or truth >= len(classes):  # two classes: already one against the other
+        return pieces
+    other = material.clf.explain(text, classes[truth]).words()
+    return [(piece, a - b) for (piece, a), (_, b) in zip(pieces, other, strict=True)]
+
+
+def marked(pieces: Pieces, characters: int = CHARACTERS) -> str:
     """Return the part of a text where most is said, its words marked by what they add.
 
-    >>> from linnet import TextClassifier
-    >>> clf = TextClassifier("nb", features="words:1").fit(["good", "bad"] * 4, ["pos", "neg"] * 4)
-    >>> marked(clf.explain("<i>good")).startswith("&lt;i&gt;<mark class=")
-    True
+    >>> marked([("<i>", 0.0), ("good", 1.5)])
+    '&lt;i&gt;<mark class="for" style="--shade:1.00" title="+1.500">good</mark>'
     """
-    pieces = found.words()
     first, last = _window([len(piece) for piece, _ in pieces], [abs(weight) for _, weight in pieces], characters)
     largest = max((abs(weight) for _, weight in pieces), default=0.0)
     out = ["…" if first else ""]
