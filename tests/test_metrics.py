@@ -130,14 +130,20 @@ def test_calibration_error():
     assert evaluate([0], [[0.8, 0.2]], [0, 1]).calibration_error == pytest.approx(0.2)
 
 
+def rounded(value):
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return float(f"{value:.10g}") if isinstance(value, float) else value
+
+
 def test_order_of_rows_does_not_matter():
     y, P, classes = sample(5, 400, 6)
     order = np.random.default_rng(1).permutation(400)
     first = evaluate(y, P, classes).to_dict()
     second = evaluate([y[row] for row in order], P[order], classes).to_dict()
-    for name in ("log_loss", "brier", "calibration_error"):
-        assert first.pop(name) == pytest.approx(second.pop(name), **EXACT)
-    assert first == second
+    assert rounded(first) == rounded(second)  # sums in another order differ in the last bits
 
 
 def test_labels_of_any_kind():
