@@ -54,14 +54,14 @@ def check_report(path: str | None) -> None:
     """Refuse before the work what would be refused after it: a missing extra, a folder that is not there."""
     if path is None:
         return
-    from linnet.report.charts import altair
-
-    altair()
     where = Path(path)
     if where.is_dir():
         raise LinnetError(f"{where}: is a folder; give a file name with --report, for example {where / 'report.html'}")
     if not where.parent.is_dir():
         raise LinnetError(f"{where}: the folder {where.parent} does not exist; make it first or choose another --report")
+    from linnet.report.charts import altair
+
+    altair()
 
 
 def command_line() -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from linnet.errors import MissingExtraError
+from linnet.data.unusable import replacing
+from linnet.errors import DataError, MissingExtraError
 from linnet.report.markup import plain_json, safe
 
 __all__ = ["BLUE", "GREEN", "ORANGE", "altair", "bundle", "figure", "rows"]
 
 BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"  # Okabe and Ito: told apart by colour-blind readers
 HEIGHT = 220
+END = "\n})();"
 AXIS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelOverlap": True}
 
 
@@ -28,12 +33,31 @@ def altair() -> Any:
 
 @cache
 def bundle() -> str:
-    """Return Vega, Vega-Lite and their embedding as one script."""
+    """Return Vega, Vega-Lite and their embedding as one script.
+
+    Putting it together takes seconds, so it is kept in the user's cache folder, by version; a cache that cannot be read
+    or written is done without.
+    """
     altair()
     import vl_convert
 
+    kept = _cache_folder() / f"vega-{vl_convert.__version__}.js"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        found = kept.read_text(encoding="utf-8")
+        if found.endswith(END):
+            return found
     code: str = vl_convert.javascript_bundle()
-    return "(function(){" + code.replace("</script", "<\\/script").replace("<!--", "<\\!--") + "\n})();"
+    made = "(function(){" + code.replace("</script", "<\\/script").replace("<!--", "<\\!--") + END
+    with contextlib.suppress(OSError, DataError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(kept) as file:
+            file.write(made)
+    return made
+
+
+def _cache_folder() -> Path:
+    given = os.environ.get("XDG_CACHE_HOME")
+    return (Path(given) if given else Path("~/.cache").expanduser()) / "linnet"
 
 
 def rows(**columns: Sequence[Any]) -> Any:

@@ -45,8 +45,7 @@ def _words(material: Material) -> np.ndarray[Any, Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    split = pc.utf8_split_whitespace(material.data.text.cast(pa.large_string()))
-    return np.asarray(pc.list_value_length(split).to_numpy())
+    return np.asarray(pc.count_substring_regex(material.data.text.cast(pa.large_string()), r"\S+").to_numpy())
 
 
 def _balance(material: Material) -> str:
