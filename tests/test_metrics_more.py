@@ -59,7 +59,10 @@ def test_influence_is_the_derivative():
     for row in range(0, 40, 7):
         weight = np.ones(40)
         weight[row] += step
-        up = sk.roc_auc_score(y, P[:, 1], sample_weight=weight), sk.average_precision_score(y, P[:, 1], sample_weight=weight)
+        up = (
+            sk.roc_auc_score(y, P[:, 1], sample_weight=weight),
+            sk.average_precision_score(y, P[:, 1], sample_weight=weight),
+        )
         assert roc.influence[row] == pytest.approx((up[0] - roc.value) / step, abs=1e-6)
         assert pr.influence[row] == pytest.approx((up[1] - pr.value) / step, abs=1e-6)
 
@@ -168,7 +171,9 @@ def test_multilabel_scores_are_those_of_scikit_learn(data):
             assert getattr(found, f"{kind}_f1") == pytest.approx(expected, **EXACT)
             low, high = getattr(found, f"{kind}_f1_interval")
             assert 0 <= low <= high <= 1
-        assert found.micro_precision == pytest.approx(sk.precision_score(T, P, average="micro", zero_division=0), **EXACT)
+        assert found.micro_precision == pytest.approx(
+            sk.precision_score(T, P, average="micro", zero_division=0), **EXACT
+        )
         assert found.micro_recall == pytest.approx(sk.recall_score(T, P, average="micro", zero_division=0), **EXACT)
         f1 = sk.f1_score(T, P, average=None, zero_division=0)
     assert [one.f1 for one in found.per_label] == pytest.approx(f1.tolist(), **EXACT)

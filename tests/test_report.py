@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -234,7 +233,7 @@ def test_other_parts_can_add_sections(reviews):
         SECTIONS.pop("greeting")
     assert html.index('id="verdict"') < html.index("<p>70 hellos</p>") < html.index('id="health"')
     assert html.count("<p>two leaks</p>") == 2
-    with pytest.raises(LinnetError, match="unknown section 'verdikt'.*did you mean 'verdict'"):
+    with pytest.raises(LinnetError, match=r"unknown section 'verdikt'.*did you mean 'verdict'"):
         register("x", "X", lambda material: "", after="verdikt")
 
 
@@ -245,7 +244,7 @@ def test_the_same_rows_give_the_same_bytes(report, reviews):
 def test_written_whole_or_not_at_all(report, tmp_path):
     report.save(tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == report.html
-    assert os.listdir(tmp_path) == ["r.html"]
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
     with pytest.raises(DataError, match="cannot write"):
         report.save(tmp_path / "no" / "r.html")
 

@@ -16,7 +16,9 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed (Debian package chromium)"),
 ]
-EVIL = "<script>document.title='owned'</script><img src='http://example.invalid/x.png' onerror=\"document.title='owned'\">"
+EVIL = (
+    "<script>document.title='owned'</script><img src='http://example.invalid/x.png' onerror=\"document.title='owned'\">"
+)
 
 
 @pytest.fixture(scope="module")

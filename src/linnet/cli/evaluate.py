@@ -35,7 +35,9 @@ def evaluate(model: str, data: str, text: str | None, label: str | None, format_
     else:
         from linnet.report import Report
 
-        page = Report(clf, rows, title=f"{model} on {data}", command=command_line(), files={"model": model, "data": data})
+        page = Report(
+            clf, rows, title=f"{model} on {data}", command=command_line(), files={"model": model, "data": data}
+        )
         page.save(report)
         say(f"wrote {report} ({Path(report).stat().st_size / 1e6:.1f} MB)")
         result = page.evaluation

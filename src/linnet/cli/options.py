@@ -16,7 +16,17 @@ from linnet.errors import LinnetError
 if TYPE_CHECKING:
     from linnet.data import Dataset
 
-__all__ = ["check_report", "columns", "command_line", "read_labelled", "report", "say", "settings", "settings_of", "threads"]
+__all__ = [
+    "check_report",
+    "columns",
+    "command_line",
+    "read_labelled",
+    "report",
+    "say",
+    "settings",
+    "settings_of",
+    "threads",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,7 +68,9 @@ def check_report(path: str | None) -> None:
     if where.is_dir():
         raise LinnetError(f"{where}: is a folder; give a file name with --report, for example {where / 'report.html'}")
     if not where.parent.is_dir():
-        raise LinnetError(f"{where}: the folder {where.parent} does not exist; make it first or choose another --report")
+        raise LinnetError(
+            f"{where}: the folder {where.parent} does not exist; make it first or choose another --report"
+        )
     from linnet.report.charts import altair
 
     altair()

@@ -8,7 +8,17 @@ from typing import Any
 
 import click
 
-from linnet.cli.options import check_report, columns, command_line, read_labelled, report, say, settings, settings_of, threads
+from linnet.cli.options import (
+    check_report,
+    columns,
+    command_line,
+    read_labelled,
+    report,
+    say,
+    settings,
+    settings_of,
+    threads,
+)
 from linnet.errors import LinnetError
 from linnet.models import MODELS
 

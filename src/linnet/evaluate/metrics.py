@@ -141,8 +141,7 @@ class Evaluation:
         """The true errors that could well have given this one: luck alone gives some."""
         if self.proba is None:
             return None
-        settings: dict[str, Any] = {"level": self.level, "draws": self.draws, "seed": self.seed}
-        return probability.calibration_interval(self.calibration_bins, **settings)
+        return probability.calibration_interval(self.calibration_bins, level=self.level, seed=self.seed)
 
     @cached_property
     def areas(self) -> list[tuple[Area, Area] | None]:

@@ -134,12 +134,10 @@ def _means_of_f1(hits: Flags, T: Flags, P: Flags, level: float) -> dict[str, tup
 
 def _rows_f1(hits: Flags, T: Flags, P: Flags) -> Floats:
     both = (T.sum(1) + P.sum(1)).astype(np.float64)
-    return np.divide(2 * hits.sum(1), both, out=np.zeros(len(both)), where=both > 0)
+    return np.asarray(np.divide(2 * hits.sum(1), both, out=np.zeros(len(both)), where=both > 0))
 
 
-def _per_label(
-    hits: Flags, T: Flags, P: Flags, names: tuple[Hashable, ...], level: float
-) -> tuple[ClassScores, ...]:
+def _per_label(hits: Flags, T: Flags, P: Flags, names: tuple[Hashable, ...], level: float) -> tuple[ClassScores, ...]:
     found = []
     for label, h, t, p in zip(names, hits.sum(0).tolist(), T.sum(0).tolist(), P.sum(0).tolist(), strict=True):
         found.append(

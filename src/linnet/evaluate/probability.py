@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,6 @@ Indices = npt.NDArray[np.int64]
 BINS = 15  # of the calibration error, of equal mass
 TINY = float(np.finfo(np.float64).eps)
 MOST_LOSS = float(-np.log(TINY))
-SHARES = np.concatenate([np.linspace(0.0, 2.0, 81), np.geomspace(2.1, 64.0, 40)])
 
 
 def log_losses(t: Indices, P: Floats) -> Floats:
@@ -109,15 +109,25 @@ def calibration_interval(
     shape = mean + max(0.0, 1 - float(share_of_rows @ noise) / max(spread, 1e-12)) * (gaps - mean)
     size = float(np.abs(shape) @ share_of_rows)
     direction = shape / size if size > 0 else np.ones(len(bins))  # a calibration error of 1 in the shape of the gaps
-    room = max(measured, float(np.sqrt(1 / n.sum())))
     tails = [0.4 * (1 - level), 1 - 0.4 * (1 - level)]
-    accepted = []
-    for share in SHARES * room:
-        if share > 1:
-            break
+
+    def outcomes(share: float) -> Interval:
         low, high = np.quantile(np.abs(share * direction + luck) @ share_of_rows, tails)
-        if low <= measured <= high:
-            accepted.append(float(share))
-        elif accepted:
-            break
-    return (min(accepted), max(accepted)) if accepted else (0.0, min(1.0, measured))
+        return float(low), float(high)
+
+    low = 0.0 if outcomes(0.0)[1] >= measured else _crossing(lambda s: outcomes(s)[1] >= measured)
+    high = 1.0 if outcomes(1.0)[0] <= measured else _crossing(lambda s: outcomes(s)[0] > measured)
+    return low, high
+
+
+def _crossing(passed: Callable[[float], bool], steps: int = 14) -> float:
+    """Return where, between 0 and 1, a condition begins to hold.
+
+    >>> round(_crossing(lambda share: share > 0.3), 3)
+    0.3
+    """
+    low, high = 0.0, 1.0
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (low, middle) if passed(middle) else (middle, high)
+    return (low + high) / 2

@@ -52,7 +52,9 @@ def _summary(result: Evaluation) -> list[str]:
         lines.append(", ".join(_scored(result, name, words) for name, words in PROBABILITY))
         lines.append(", ".join(_scored(result, name, words) for name, words in RANKING))
     if result.top_k:
-        best = ", ".join(f"{t.k}: {t.accuracy:.4f} [{t.interval[0]:.4f}, {t.interval[1]:.4f}]" for t in result.top_k[:3])
+        best = ", ".join(
+            f"{t.k}: {t.accuracy:.4f} [{t.interval[0]:.4f}, {t.interval[1]:.4f}]" for t in result.top_k[:3]
+        )
         lines.append(f"truth among the best {best}")
     return lines
 

@@ -39,14 +39,16 @@ def bundle() -> str:
     or written is done without.
     """
     altair()
+    from importlib.metadata import version
+
     import vl_convert
 
-    kept = _cache_folder() / f"vega-{vl_convert.__version__}.js"
+    kept = _cache_folder() / f"vega-{version('vl-convert-python')}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
         found = kept.read_text(encoding="utf-8")
         if found.endswith(END):
             return found
-    code: str = vl_convert.javascript_bundle()
+    code: str = vl_convert.javascript_bundle()  # type: ignore[call-arg] # its stub lacks the default
     made = "(function(){" + code.replace("</script", "<\\/script").replace("<!--", "<\\!--") + END
     with contextlib.suppress(OSError, DataError):
         kept.parent.mkdir(parents=True, exist_ok=True)

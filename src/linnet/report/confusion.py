@@ -48,7 +48,10 @@ def _classes(material: Material) -> list[int]:
 def _matrix(material: Material, chosen: list[int]) -> str:
     k = material.table.shape[1]
     columns = [c for c in chosen if c < k]
-    head = "".join(f'<th scope="col" title="{safe(material.names[c])}"><span>{safe(cut(material.names[c], 20))}</span></th>' for c in columns)
+    head = "".join(
+        f'<th scope="col" title="{safe(material.names[c])}"><span>{safe(cut(material.names[c], 20))}</span></th>'
+        for c in columns
+    )
     many = " many" if len(columns) > FEW else ""
     body = "".join(
         f'<tr><th scope="row" title="{safe(material.names[t])}">{safe(cut(material.names[t], 30))}</th>'

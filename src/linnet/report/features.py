@@ -32,7 +32,12 @@ def features(material: Material) -> str | None:
         rest = f'<div class="grid">{"".join(blocks[OPEN:])}</div>'
         shown += f"<details><summary>{len(blocks) - OPEN:,} more classes</summary>{rest}</details>"
     words = "Weights, less their mean over the classes. " if len(material.clf.artefact.classes) > 2 else ""
-    return note(f"{words}▁ is the edge of a word in pieces of words. A name, date or id among them is a loophole: look closer.") + shown
+    return (
+        note(
+            f"{words}▁ is the edge of a word in pieces of words. A name, date or id among them is a loophole: look closer."
+        )
+        + shown
+    )
 
 
 def _weightiest(material: Material) -> list[list[tuple[str, float]]]:

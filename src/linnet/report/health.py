@@ -19,7 +19,13 @@ def health(material: Material) -> str:
     """Say what the rows are like; the data check, a section of its own, looks closer."""
     words = _words(material)
     lines = [_source(material), _repeats(material)]
-    parts = [paragraphs(line for line in lines if line), '<div class="pair">', _balance(material), _lengths(words), "</div>"]
+    parts = [
+        paragraphs(line for line in lines if line),
+        '<div class="pair">',
+        _balance(material),
+        _lengths(words),
+        "</div>",
+    ]
     return "".join(parts) + note(
         "Leaks between training and test rows, near duplicates and suspected label errors: <code>linnet check</code>."
     )

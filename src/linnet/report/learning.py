@@ -21,7 +21,9 @@ def learning(material: Material) -> str | None:
     if not any(parts):
         return None
     if not getattr(material.clf, "history_", []):
-        parts.append(note("Curves of loss are known only right after training: use <code>linnet train ... --report</code>."))
+        parts.append(
+            note("Curves of loss are known only right after training: use <code>linnet train ... --report</code>.")
+        )
     return "".join(parts)
 
 

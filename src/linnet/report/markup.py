@@ -38,7 +38,7 @@ def plain_json(value: Any) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Write a share in percent, on one line with its sign.
+    r"""Write a share in percent, on one line with its sign.
 
     >>> percent(0.8734)
     '87.3\xa0%'

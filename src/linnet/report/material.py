@@ -82,7 +82,7 @@ class Material:
     @cached_property
     def right(self) -> npt.NDArray[np.bool_]:
         """Whether the answer is the label, row by row."""
-        return self.result.truth == self.result.predicted
+        return np.asarray(self.result.truth == self.result.predicted)
 
     @cached_property
     def table(self) -> Indices:

@@ -24,8 +24,9 @@ def mistakes(material: Material) -> str:
     order = wrong[np.argsort(-material.confidence[wrong], kind="stable")[:MOST]]
     items = "".join(f"<li>{_one(material, int(row))}</li>" for row in order)
     legend = (
-        'Words shaded <mark class="for">blue</mark> speak for the answer rather than the label, words underlined <mark '
-        'class="against">orange</mark> for the label; hover for how much. Where the words look right and the label does not, mend the label.'
+        'Words shaded <mark class="for">blue</mark> speak for the answer rather than the label, words underlined '
+        '<mark class="against">orange</mark> for the label; hover for how much. Where the words look right and the '
+        "label does not, mend the label."
     )
     return f'{note(legend)}<ol class="mistakes">{items}</ol>'
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from html import escape
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 

@@ -26,7 +26,9 @@ def thresholds(material: Material) -> str:
         y=alt.Y("accuracy:Q", title="accuracy of these", axis=alt.Axis(format="%"), scale=alt.Scale(zero=False)),
         order="least:Q", tooltip=["least:Q", "answered:Q", "accuracy:Q"],
     )  # fmt: skip
-    parts = [figure(chart, "Accuracy when only the more certain texts are answered and the rest is left to people", 260)]
+    parts = [
+        figure(chart, "Accuracy when only the more certain texts are answered and the rest is left to people", 260)
+    ]
     if len(material.result.classes) == 2:
         parts.append(_two_classes(material))
     return f'<div class="pair">{"".join(parts)}</div>' + _examples(limits, shares, accuracy)
