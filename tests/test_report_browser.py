@@ -45,6 +45,7 @@ class Opened:
     def __init__(self, browser, file, **context):
         self.context = browser.new_context(**context)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(120_000)  # a busy machine is slow, not wrong
         self.requests, self.complaints = [], []
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("console", lambda message: self.complaints.append(message.text))

@@ -27,7 +27,7 @@ def card(material: Material) -> str:
     rest = ", ".join(f"{name} = {value}" for name, value in settings.items())
     about.append(["settings", safe(rest)])
     return table(["", ""], about, "card") + note(
-        "A linear model of words and word pieces: it reads no meaning beyond them. Scores hold for texts like those "
+        "It goes by words and word pieces and reads no meaning beyond them. Scores hold for texts like those "
         "measured here; on another kind of text measure again."
     )
 

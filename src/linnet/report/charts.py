@@ -80,6 +80,7 @@ def figure(chart: Any, words: str, height: int = HEIGHT) -> str:
     spec["$schema"] = "https://vega.github.io/schema/vega-lite/v6.json"  # a name; nothing is fetched
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
     spec["config"] = {"view": {"stroke": None}, "background": "transparent", "font": "sans-serif", "axis": AXIS}
+    spec["config"]["legend"] = {"labelFontSize": 12}
     return (
         f'<figure><div class="chart" role="img" aria-label="{safe(words)}" style="min-height:{height}px">'
         f'<script type="application/json">{plain_json(spec)}</script></div>'

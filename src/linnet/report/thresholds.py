@@ -70,9 +70,10 @@ def _two_classes(material: Material) -> str:
     f1 = 2 * hits / np.maximum(1, put + total)
     best = int(f1.argmax())
     names = ["precision", "recall", "F1"]
+    drawn = np.concatenate([put > 0, np.ones(2 * len(limits), bool)])  # no answer, no precision
     data = rows(
-        threshold=np.tile(limits, 3).tolist(), score=np.concatenate([precision, recall, f1]).round(4).tolist(),
-        what=np.repeat(names, len(limits)).tolist(),
+        threshold=np.tile(limits, 3)[drawn].tolist(), what=np.repeat(names, len(limits))[drawn].tolist(),
+        score=np.concatenate([precision, recall, f1])[drawn].round(4).tolist(),
     )  # fmt: skip
     alt = altair()
     what = alt.Color("what:N", title=None, scale=alt.Scale(domain=names, range=[BLUE, ORANGE, GREEN]),
