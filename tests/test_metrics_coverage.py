@@ -56,9 +56,9 @@ def test_intervals_hold_the_truth(n, k, scale):
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "k", "scale"), [(1000, 2, 1.0), (1000, 4, 1.6), (2000, 2, 0.6)])
 def test_interval_of_the_calibration_error(n, k, scale):
-    """The boundary at 0 and the estimated shape of the gaps make this one less exact: 90 to 99."""
+    """The boundary at 0 and the estimated shape of the gaps make this one less exact: 92 to 99."""
     share = coverage(n, k, scale, ("calibration_error",), 600)["calibration_error"]
-    assert 0.90 <= share <= 0.99
+    assert 0.92 <= share <= 0.99
 
 
 def labels_world(seed, n):
