@@ -148,7 +148,7 @@ def test_a_hundred_thousand_rows_take_seconds():
     y, P = sample(0, 100_000, 4)
     start = time.process_time()
     found = evaluate(y, P, range(4)).to_dict()
-    assert time.process_time() - start < 10  # about one second; resampling rows would take minutes
+    assert time.process_time() - start < 10  # generous: other work may share the machine
     assert found["log_loss_interval"][0] < found["log_loss"] < found["log_loss_interval"][1]
 
 
