@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from linnet.comparing import Comparison, compare
     from linnet.data import Dataset, read, stream
     from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError
+    from linnet.report import Report
 
 __all__ = [
-    "Checkup", "Comparison", "DataError", "Dataset", "LinnetError", "MissingExtraError", "ModelFileError", "TextClassifier",
-    "__version__", "check", "compare", "load", "read", "stream",
+    "Checkup", "Comparison", "DataError", "Dataset", "LinnetError", "MissingExtraError", "ModelFileError", "Report",
+    "TextClassifier", "__version__", "check", "compare", "load", "read", "stream",
 ]  # fmt: skip
 
 _HOME = {
@@ -32,7 +33,7 @@ _HOME = {
     "TextClassifier": "linnet.classifier", "load": "linnet.classifier",
     "Comparison": "linnet.comparing", "compare": "linnet.comparing", "Dataset": "linnet.data", "read": "linnet.data",
     "stream": "linnet.data", "DataError": "linnet.errors", "LinnetError": "linnet.errors",
-    "MissingExtraError": "linnet.errors", "ModelFileError": "linnet.errors",
+    "MissingExtraError": "linnet.errors", "ModelFileError": "linnet.errors", "Report": "linnet.report",
 }  # fmt: skip
 
 

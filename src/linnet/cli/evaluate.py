@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from linnet.cli.options import columns, read_labelled, threads
+from linnet.cli.options import check_report, columns, command_line, read_labelled, report, say, threads
 
 __all__ = ["evaluate"]
 
@@ -18,17 +18,30 @@ __all__ = ["evaluate"]
 @click.argument("data")
 @columns
 @threads
+@report
 @click.option("--json", "json_", metavar="F", help="Write all scores as JSON (- for standard output).")
 def evaluate(model: str, data: str, text: str | None, label: str | None, format_: str | None, threads: int | None,
-             json_: str | None) -> None:  # fmt: skip
+             report: str | None, json_: str | None) -> None:  # fmt: skip
     """Evaluate MODEL on the labelled rows of DATA: accuracy with its 95 % interval, scores per class, confusions."""
     from linnet import evaluate as metrics
     from linnet.classifier import load
     from linnet.data.seal import look
 
+    check_report(report)
     clf = load(model, threads=threads)
     rows = read_labelled(data, text, label, format_, test=True)
-    result = metrics.evaluate(rows.label_list(), clf.predict_proba(rows.text), [str(c) for c in clf.artefact.classes])
+    if report is None:
+        classes = [str(c) for c in clf.artefact.classes]
+        result = metrics.evaluate(rows.label_list(), clf.predict_proba(rows.text), classes)
+    else:
+        from linnet.report import Report
+
+        page = Report(
+            clf, rows, title=f"{model} on {data}", command=command_line(), files={"model": model, "data": data}
+        )
+        page.save(report)
+        say(f"wrote {report} ({Path(report).stat().st_size / 1e6:.1f} MB)")
+        result = page.evaluation
     sealed = look(data, "evaluate", Path(model))
     if json_ is not None:
         seal = sealed.to_dict() if sealed else None

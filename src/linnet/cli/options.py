@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,7 +16,17 @@ from linnet.errors import LinnetError
 if TYPE_CHECKING:
     from linnet.data import Dataset
 
-__all__ = ["columns", "read_labelled", "say", "settings", "settings_of", "threads"]
+__all__ = [
+    "check_report",
+    "columns",
+    "command_line",
+    "read_labelled",
+    "report",
+    "say",
+    "settings",
+    "settings_of",
+    "threads",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +51,34 @@ def threads(f: F) -> F:
         metavar="N",
         help="Threads; all cores by default. Never changes the result.",
     )(f)
+
+
+def report(f: F) -> F:
+    """Add --report."""
+    return click.option(
+        "--report", metavar="F.html", help="Write a page with verdict, errors, curves and texts; opens offline."
+    )(f)
+
+
+def check_report(path: str | None) -> None:
+    """Refuse before the work what would be refused after it: a missing extra, a folder that is not there."""
+    if path is None:
+        return
+    where = Path(path)
+    if where.is_dir():
+        raise LinnetError(f"{where}: is a folder; give a file name with --report, for example {where / 'report.html'}")
+    if not where.parent.is_dir():
+        raise LinnetError(
+            f"{where}: the folder {where.parent} does not exist; make it first or choose another --report"
+        )
+    from linnet.report.charts import altair
+
+    altair()
+
+
+def command_line() -> str:
+    """Return what was typed, to be pasted into a shell."""
+    return shlex.join(["linnet", *sys.argv[1:]])
 
 
 def settings(f: F) -> F:

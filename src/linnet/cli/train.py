@@ -9,7 +9,17 @@ from typing import Any
 
 import click
 
-from linnet.cli.options import columns, read_labelled, say, settings, settings_of, threads
+from linnet.cli.options import (
+    check_report,
+    columns,
+    command_line,
+    read_labelled,
+    report,
+    say,
+    settings,
+    settings_of,
+    threads,
+)
 from linnet.errors import LinnetError
 from linnet.models import MODELS
 
@@ -52,6 +62,7 @@ __all__ = ["train"]
 )
 @click.option("--no-check", is_flag=True, help="Skip the brief look for duplicates, leaks and imbalance.")
 @click.option("--unusable", metavar="F.csv", help="Write the rows that could not be used to this file.")
+@report
 @click.option(
     "--json", "json_", metavar="F", help="Write what was chosen and the test scores as JSON (- for standard output)."
 )
@@ -68,6 +79,7 @@ def train(data: str, **options: Any) -> None:
     from linnet.data.seal import look
 
     out = _out(data, options["out"])
+    check_report(options["report"])
     clf = TextClassifier(
         options["model"], features=options["features"], tf=options["tf"], idf=options["idf"], ratio=options["ratio"],
         min_df=options["min_df"], max_df=options["max_df"], max_features=options["max_features"],
@@ -88,6 +100,8 @@ def train(data: str, **options: Any) -> None:
     result = _test(clf, test)
     clf.save(out)
     sealed = look(options["test"], "train", out) if options["test"] else None
+    if options["report"]:
+        _page(clf, data, test, out, options)
     _report(clf, result, out, options["json_"], options["quiet"], sealed)
 
 
@@ -161,6 +175,17 @@ def _test(clf: Any, test: Any) -> Any:
     from linnet.evaluate import evaluate
 
     return evaluate(test.label_list(), clf.predict_proba(test.text), clf.classes_.tolist())
+
+
+def _page(clf: Any, data: str, test: Any, out: Path, options: dict[str, Any]) -> None:
+    """Write the report on the test rows."""
+    from linnet.report import Report
+
+    files = {"model": str(out), "data": data, **({"test": options["test"]} if options["test"] else {})}
+    title = f"{options['model']} trained on {data}"
+    path = options["report"]
+    Report(clf, test, title=title, command=command_line(), seed=options["seed"], files=files).save(path)
+    say(f"wrote {path} ({Path(path).stat().st_size / 1e6:.1f} MB)")
 
 
 def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool, sealed: Any) -> None:

@@ -1,10 +1,14 @@
 """How good a classifier is: scores with intervals, and tests of one against another."""
 
-from linnet.evaluate.intervals import bootstrap, f1_wilson, wilson
+from linnet.evaluate.intervals import bootstrap, f1_wilson, jackknife_interval, mean_interval, wilson
 from linnet.evaluate.metrics import ClassScores, Evaluation, evaluate
+from linnet.evaluate.multilabel import MultilabelEvaluation, evaluate_multilabel
+from linnet.evaluate.probability import CalibrationBin
+from linnet.evaluate.ranking import Area, TopK
 from linnet.evaluate.significance import PairedTest, corrected_t, holm, mcnemar, paired_bootstrap
 
 __all__ = [
-    "ClassScores", "Evaluation", "PairedTest", "bootstrap", "corrected_t", "evaluate", "f1_wilson", "holm", "mcnemar",
-    "paired_bootstrap", "wilson",
+    "Area", "CalibrationBin", "ClassScores", "Evaluation", "MultilabelEvaluation", "PairedTest", "TopK", "bootstrap",
+    "corrected_t", "evaluate", "evaluate_multilabel", "f1_wilson", "holm", "jackknife_interval", "mcnemar",
+    "mean_interval", "paired_bootstrap", "wilson",
 ]  # fmt: skip

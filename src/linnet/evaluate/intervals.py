@@ -1,4 +1,8 @@
-"""How far a score measured on n rows may be from the true one: Wilson's interval and the bootstrap."""
+"""How far a score measured on n rows may be from the true one.
+
+Wilson's interval for shares of rows; the accelerated bootstrap, in closed form, for means over rows; the infinitesimal
+jackknife for smooth functions of rows such as areas; the plain bootstrap, on counts, for averages of table scores.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Interval", "bootstrap", "f1_wilson", "wilson"]
+__all__ = ["Interval", "bootstrap", "bootstrap_many", "f1_wilson", "jackknife_interval", "mean_interval", "wilson"]
 
 Interval = tuple[float, float]
 
@@ -79,18 +83,93 @@ def bootstrap(
 
     Reference: Efron, Bootstrap methods: another look at the jackknife (1979).
     """
+    return bootstrap_many(counts, lambda table: statistic(table)[:, None], level=level, draws=draws, seed=seed)[0]
+
+
+def bootstrap_many(
+    counts: npt.ArrayLike,
+    statistics: Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]],
+    *,
+    level: float = 0.95,
+    draws: int = 2000,
+    seed: int = 0,
+) -> list[Interval]:
+    """Percentile intervals of several statistics of the same resampled counts: (draws, cells) to (draws, statistics).
+
+    >>> both = lambda table: np.stack([table[:, 0], table[:, 1]], axis=1) / table.sum(axis=1, keepdims=True)
+    >>> [tuple(round(end, 2) for end in interval) for interval in bootstrap_many([90, 10], both)]
+    [(0.84, 0.96), (0.04, 0.16)]
+    """
     cells = np.asarray(counts, np.int64)
     total = int(cells.sum())
     generator = np.random.default_rng(seed)
     chunk = max(1, 4_000_000 // max(1, cells.size))
     values = np.concatenate(
         [
-            statistic(generator.multinomial(total, cells / total, size=min(chunk, draws - done)))
+            statistics(generator.multinomial(total, cells / total, size=min(chunk, draws - done)))
             for done in range(0, draws, chunk)
         ]
     )
-    values = values[~np.isnan(values)]
-    if not values.size:
-        return 0.0, 1.0
-    low, high = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
-    return float(low), float(high)
+    found = []
+    for column in values.T:
+        kept = column[~np.isnan(column)]
+        low, high = np.quantile(kept, [0.5 - level / 2, 0.5 + level / 2]) if kept.size else (0.0, 1.0)
+        found.append((float(low), float(high)))
+    return found
+
+
+def mean_interval(values: npt.ArrayLike, low: float, high: float, level: float = 0.95) -> Interval:
+    """Interval for the mean of values that lie between low and high: the accelerated bootstrap without drawing.
+
+    For a mean the bootstrap distribution is known well enough from standard error and skewness g (Cornish and Fisher),
+    and so is the correction BCa makes for the skewness (a = z0 = g / 6 sqrt(n)). Losses are skewed, and the plain
+    +- 2 standard errors is too low on both sides.
+
+    >>> first, last = mean_interval([0.1, 0.2, 0.2, 0.3, 1.2] * 20, 0.0, 36.0)
+    >>> round(first, 4), round(last, 4)  # mean 0.4
+    (0.3278, 0.4889)
+
+    Reference: DiCiccio and Efron, Bootstrap confidence intervals (1996).
+    """
+    x = np.asarray(values, np.float64)
+    n, mean = len(x), float(x.mean())
+    if n < 2:
+        return low, high
+    centred = x - mean
+    spread = float(np.sqrt((centred**2).mean()))
+    if spread <= 1e-12 * max(1.0, abs(mean)):
+        return mean, mean
+    skew = float((centred**3).mean()) / spread**3 / math.sqrt(n)
+    error = spread / math.sqrt(n - 1)
+    a = skew / 6
+    ends = []
+    for z in (NormalDist().inv_cdf(0.5 - level / 2), NormalDist().inv_cdf(0.5 + level / 2)):
+        w = a + (a + z) / max(0.2, 1 - a * (a + z))
+        ends.append(mean + error * (w + (w * w - 1) * skew / 6))
+    return max(low, min(ends)), min(high, max(ends))
+
+
+def jackknife_interval(estimate: float, influence: npt.ArrayLike, n: float, level: float = 0.95) -> Interval:
+    """Interval for a score between 0 and 1 from what each row adds to it, by the infinitesimal jackknife.
+
+    influence is the derivative of the score with respect to the weight of each row; the sum of its squares is the
+    variance of the score. The interval is made on the logit scale, which keeps it within 0 and 1. A score of exactly 0
+    or 1 has no spread to go by: then it is Wilson's interval for n rows all alike.
+
+    >>> low, high = jackknife_interval(0.9, np.r_[np.full(90, 0.1), np.full(10, -0.9)] / 100, 100)  # a share of 90 in 100
+    >>> round(low, 3), round(high, 3)
+    (0.824, 0.945)
+
+    Reference: Efron, The jackknife, the bootstrap and other resampling plans (1982), chapter 6.
+    """
+    if not 1e-9 < estimate < 1 - 1e-9:
+        return wilson(round(estimate) * n, n, level)
+    u = np.asarray(influence, np.float64)
+    error = math.sqrt(float(u @ u)) / (estimate * (1 - estimate))
+    half = NormalDist().inv_cdf(0.5 + level / 2) * error
+    logit = math.log(estimate / (1 - estimate))
+    return _logistic(logit - half), _logistic(logit + half)
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,14 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError
-from linnet.evaluate import tables
-from linnet.evaluate.intervals import Interval, bootstrap, f1_wilson, wilson
+from linnet.evaluate import probability, tables
+from linnet.evaluate.averages import averages, averages_intervals
+from linnet.evaluate.intervals import Interval, f1_wilson, mean_interval, wilson
+from linnet.evaluate.ranking import Area, TopK, areas, mean_area, top_k
 
 __all__ = ["ClassScores", "Evaluation", "evaluate"]
 
 Label = Hashable
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+
+TOP = (2, 3, 5, 10)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,10 @@ class Evaluation:
     `balanced_accuracy` is the mean recall of the labels in the truth. `log_loss` (natural logarithm, probabilities
     clipped to 2.2e-16), `brier` (squared error summed over the classes; half of it for two classes, so that it is the
     squared error of one probability) and `calibration_error` (mean distance of confidence and accuracy over 15 bins of
-    equal mass) are None without probabilities.
+    equal mass) are None without probabilities. So are `roc_area` and `pr_area`: for two classes those of the second,
+    else the mean over the classes that have rows, each against the rest; `areas` holds each class.
+
+    Every score NAME has its NAME_interval: Wilson's for shares of rows, else computed when first asked for.
 
     Labels in the truth that the classifier does not know stand in `unknown_labels` with their counts. Their rows are
     errors in every score: a true probability of 0 in log loss and Brier, a class of F1 0 and recall 0 in the means.
@@ -71,25 +78,116 @@ class Evaluation:
     level: float = 0.95
     draws: int = 2000
     seed: int = 0
+    truth: Indices = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)  # numbers past classes: unknown
+    predicted: Indices = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    proba: Floats | None = field(default=None, repr=False)  # (n, n_classes)
+
+    @cached_property
+    def _table(self) -> Indices:
+        return np.vstack([self.confusion, self.unknown_confusion])
+
+    @cached_property
+    def averages(self) -> dict[str, float]:
+        """Macro and weighted precision, recall and F1, and the balanced accuracy, by name."""
+        return averages(self._table)
+
+    @cached_property
+    def averages_intervals(self) -> dict[str, Interval]:
+        """Their bootstrap intervals; without any error there is nothing to resample: that of the accuracy."""
+        if self.accuracy == 1:
+            return dict.fromkeys(self.averages, self.accuracy_interval)
+        return averages_intervals(self._table, self.level, self.draws, self.seed)
 
     @cached_property
     def macro_f1_interval(self) -> Interval:
         """Bootstrap interval, computed when first asked for; without any error it is the interval of the accuracy."""
-        table = np.vstack([self.confusion, self.unknown_confusion])
-        truth, predicted = np.nonzero(table)
-        if (truth == predicted).all():  # nothing to resample
-            return self.accuracy_interval
-        labels = np.arange(len(table))
-        hits = ((truth == predicted)[:, None] & (truth[:, None] == labels)).astype(np.float64)  # (cells, labels)
-        sides = (truth[:, None] == labels).astype(np.float64) + (predicted[:, None] == labels)
+        return self.averages_intervals["macro_f1"]
 
-        def macro(draws: Indices) -> Floats:
-            both = draws @ sides  # support + predicted; 0 where the label is not in the draw
-            f1 = np.divide(2 * (draws @ hits), both, out=np.zeros_like(both), where=both > 0)
-            mean: Floats = f1.sum(axis=1) / (both > 0).sum(axis=1)
-            return mean
+    @property
+    def weighted_f1_interval(self) -> Interval:
+        """Bootstrap interval."""
+        return self.averages_intervals["weighted_f1"]
 
-        return bootstrap(table[truth, predicted], macro, level=self.level, draws=self.draws, seed=self.seed)
+    @property
+    def balanced_accuracy_interval(self) -> Interval:
+        """Bootstrap interval."""
+        return self.averages_intervals["balanced_accuracy"]
+
+    @cached_property
+    def log_loss_interval(self) -> Interval | None:
+        """Accelerated bootstrap of a mean over rows."""
+        if self.proba is None:
+            return None
+        return mean_interval(probability.log_losses(self.truth, self.proba), 0.0, probability.MOST_LOSS, self.level)
+
+    @cached_property
+    def brier_interval(self) -> Interval | None:
+        """Accelerated bootstrap of a mean over rows."""
+        if self.proba is None:
+            return None
+        most = 1.0 if len(self.classes) == 2 else 2.0
+        return mean_interval(probability.briers(self.truth, self.proba), 0.0, most, self.level)
+
+    @cached_property
+    def calibration_bins(self) -> tuple[probability.CalibrationBin, ...]:
+        """15 bins of equal mass by confidence; none without probabilities."""
+        if self.proba is None:
+            return ()
+        confidence = self.proba[np.arange(self.n), self.predicted]
+        return probability.calibration_bins(self.truth == self.predicted, confidence)
+
+    @cached_property
+    def calibration_error_interval(self) -> Interval | None:
+        """The true errors that could well have given this one: luck alone gives some."""
+        if self.proba is None:
+            return None
+        return probability.calibration_interval(self.calibration_bins, level=self.level, seed=self.seed)
+
+    @cached_property
+    def areas(self) -> list[tuple[Area, Area] | None]:
+        """ROC and precision-recall area of each class against the rest; None where all rows are on one side."""
+        return [] if self.proba is None else areas(self.truth, self.proba, self.level)
+
+    @cached_property
+    def _mean_areas(self) -> tuple[Area | None, Area | None]:
+        found = [both for both in (self.areas[1:] if len(self.classes) == 2 else self.areas) if both is not None]
+        return mean_area([roc for roc, _ in found], self.level), mean_area([pr for _, pr in found], self.level)
+
+    @property
+    def roc_area(self) -> float | None:
+        """Share of pairs in the right order: of the second of two classes, else the mean over classes."""
+        return self._mean_areas[0].value if self._mean_areas[0] else None
+
+    @property
+    def roc_area_interval(self) -> Interval | None:
+        """Infinitesimal jackknife on the logit scale."""
+        return self._mean_areas[0].interval if self._mean_areas[0] else None
+
+    @property
+    def pr_area(self) -> float | None:
+        """Average precision: of the second of two classes, else the mean over classes."""
+        return self._mean_areas[1].value if self._mean_areas[1] else None
+
+    @property
+    def pr_area_interval(self) -> Interval | None:
+        """Infinitesimal jackknife on the logit scale."""
+        return self._mean_areas[1].interval if self._mean_areas[1] else None
+
+    @cached_property
+    def top_k(self) -> tuple[TopK, ...]:
+        """How often the truth is among the best 2, 3, 5 and 10, as far as there are more classes than that."""
+        if self.proba is None:
+            return ()
+        return tuple(top_k(self.truth, self.proba, k, self.level) for k in TOP if k < len(self.classes))
+
+    def confusion_interval(self, truth: int, predicted: int) -> Interval:
+        """Wilson's interval of the share of the rows of class number `truth` that are put into `predicted`.
+
+        >>> low, high = evaluate(["a", "b", "b"], ["a", "a", "b"], ["a", "b"]).confusion_interval(1, 0)
+        >>> round(low, 2), round(high, 2)
+        (0.09, 0.91)
+        """
+        return wilson(self._table[truth, predicted], self._table[truth].sum(), self.level)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON.
@@ -97,8 +195,10 @@ class Evaluation:
         Keys: n, classes, accuracy, accuracy_interval, macro_f1, macro_f1_interval, micro_f1, weighted_f1,
         balanced_accuracy, log_loss, brier, calibration_error, level, per_class (a list of label, precision,
         precision_interval, recall, recall_interval, f1, f1_interval, support, predicted), confusion (rows truth,
-        columns predicted), unknown_labels (a list of label, count), unknown_confusion, warnings. Intervals are
-        [low, high].
+        columns predicted), unknown_labels (a list of label, count), unknown_confusion, warnings; then macro_ and
+        weighted_ precision and recall, micro_, and roc_area, pr_area, all with their _interval, calibration_bins (a list
+        of size, confidence, accuracy, interval), top_k (a list of k, accuracy, interval). A class also has roc_area,
+        pr_area and their intervals. Intervals are [low, high]; what needs probabilities is null without them.
 
         >>> evaluate(["a", "b"], ["a", "a"], ["a", "b"]).to_dict()["confusion"]
         [[1, 0], [1, 0]]
@@ -110,14 +210,46 @@ class Evaluation:
             "classes": [_plain(label) for label in self.classes],
             **{name: _plain(getattr(self, name)) for name in f"{names} brier calibration_error level".split()},
             "per_class": [
-                {"label": _plain(one.label), **{name: _plain(getattr(one, name)) for name in scores.split()}}
-                for one in self.per_class
+                {
+                    "label": _plain(one.label),
+                    **{name: _plain(getattr(one, name)) for name in scores.split()},
+                    **self._areas_of(c),
+                }
+                for c, one in enumerate(self.per_class)
             ],
             "confusion": self.confusion.tolist(),
             "unknown_labels": [{"label": _plain(label), "count": n} for label, n in self.unknown_labels.items()],
             "unknown_confusion": self.unknown_confusion.tolist(),
             "warnings": list(self.warnings),
+            **self._added(),
         }
+
+    def _areas_of(self, c: int) -> dict[str, Any]:
+        both = self.areas[c] if self.areas else None
+        roc, pr = both if both else (None, None)
+        return {
+            "roc_area": roc and roc.value, "roc_area_interval": roc and list(roc.interval),
+            "pr_area": pr and pr.value, "pr_area_interval": pr and list(pr.interval),
+        }  # fmt: skip
+
+    def _added(self) -> dict[str, Any]:
+        """The keys that came later."""
+        found: dict[str, Any] = {}
+        for name in ("macro_precision", "macro_recall", "weighted_precision", "weighted_recall"):
+            found |= {name: self.averages[name], f"{name}_interval": list(self.averages_intervals[name])}
+        for name in ("micro_precision", "micro_recall"):  # every row has one label: both are the accuracy
+            found |= {name: self.accuracy, f"{name}_interval": list(self.accuracy_interval)}
+        found["micro_f1_interval"] = list(self.accuracy_interval)
+        for name in ("weighted_f1", "balanced_accuracy", "log_loss", "brier", "calibration_error"):
+            found[f"{name}_interval"] = _plain(getattr(self, f"{name}_interval"))
+        for name in ("roc_area", "pr_area"):
+            found |= {name: getattr(self, name), f"{name}_interval": _plain(getattr(self, f"{name}_interval"))}
+        found["calibration_bins"] = [
+            {"size": b.size, "confidence": b.confidence, "accuracy": b.accuracy, "interval": list(b.interval)}
+            for b in self.calibration_bins
+        ]
+        found["top_k"] = [{"k": t.k, "accuracy": t.accuracy, "interval": list(t.interval)} for t in self.top_k]
+        return found
 
     def to_text(self, width: int = 80) -> str:
         """A plain-text report for the terminal.
@@ -210,9 +342,11 @@ def _scores(
         micro_f1=correct / n,
         weighted_f1=float((f1 * support[:k]).sum() / n),
         balanced_accuracy=float(recall.sum() / np.count_nonzero(support)),
-        log_loss=None if P is None else _log_loss(t, P),
-        brier=None if P is None else _brier(t, P),
-        calibration_error=None if P is None else _calibration_error(t == p, P[np.arange(n), p]),
+        log_loss=None if P is None else float(probability.log_losses(t, P).mean()),
+        brier=None if P is None else float(probability.briers(t, P).mean()),
+        calibration_error=None
+        if P is None
+        else probability.calibration_error(probability.calibration_bins(t == p, P[np.arange(n), p])),
         confusion=table[:k],
         unknown_labels=unknown,
         unknown_confusion=table[k:],
@@ -220,6 +354,9 @@ def _scores(
         level=level,
         draws=draws,
         seed=seed,
+        truth=t,
+        predicted=p,
+        proba=P,
     )
 
 
@@ -228,34 +365,6 @@ def _ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
     shares = np.zeros(len(part))
     np.divide(part, whole, out=shares, where=whole > 0)
     return shares
-
-
-def _true_probability(t: Indices, P: Floats) -> Floats:
-    known = t < P.shape[1]
-    return np.where(known, P[np.arange(len(t)), np.where(known, t, 0)], 0.0)
-
-
-def _log_loss(t: Indices, P: Floats) -> float:
-    tiny = np.finfo(np.float64).eps
-    return float(-np.log(np.clip(_true_probability(t, P), tiny, 1 - tiny)).mean())
-
-
-def _brier(t: Indices, P: Floats) -> float:
-    """Mean of |P - truth|^2 = |P|^2 - 2 p_true + 1, halved for two classes."""
-    known = t < P.shape[1]
-    squares = P**2
-    squares[known, t[known]] = (P[known, t[known]] - 1) ** 2
-    score = float((squares.sum(axis=1) + ~known).mean())
-    return score / 2 if P.shape[1] == 2 else score
-
-
-def _calibration_error(right: npt.NDArray[np.bool_], confidence: Floats, bins: int = 15) -> float:
-    """Mean |confidence - accuracy| over bins of equal mass; rows of equal confidence share their accuracy."""
-    _, group, size = np.unique(confidence, return_inverse=True, return_counts=True)
-    shared = (np.bincount(group, weights=right) / size)[group]
-    order = np.argsort(confidence, kind="stable")
-    gaps = [abs((confidence[part] - shared[part]).sum()) for part in np.array_split(order, min(bins, len(order)))]
-    return float(sum(gaps) / len(order))
 
 
 def _warnings(per_class: tuple[ClassScores, ...], unknown: dict[Label, int]) -> list[str]:

@@ -15,6 +15,8 @@ __all__ = ["aligned", "html", "html_table", "text"]
 
 MATRIX_CLASSES = 12  # a larger confusion matrix is shown as its largest cells
 LARGEST = 10
+PROBABILITY = (("log_loss", "log loss"), ("brier", "Brier score"), ("calibration_error", "calibration error"))
+RANKING = (("roc_area", "ROC area"), ("pr_area", "precision-recall area"))
 
 
 def text(result: Evaluation, width: int) -> str:
@@ -47,11 +49,19 @@ def _summary(result: Evaluation) -> list[str]:
         f"balanced accuracy {result.balanced_accuracy:.4f}"
     )
     if result.log_loss is not None:
-        lines.append(
-            f"log loss {result.log_loss:.4f}, Brier score {result.brier:.4f}, "
-            f"calibration error {result.calibration_error:.4f}"
+        lines.append(", ".join(_scored(result, name, words) for name, words in PROBABILITY))
+        lines.append(", ".join(_scored(result, name, words) for name, words in RANKING))
+    if result.top_k:
+        best = ", ".join(
+            f"{t.k}: {t.accuracy:.4f} [{t.interval[0]:.4f}, {t.interval[1]:.4f}]" for t in result.top_k[:3]
         )
+        lines.append(f"truth among the best {best}")
     return lines
+
+
+def _scored(result: Evaluation, name: str, words: str) -> str:
+    value, interval = getattr(result, name), getattr(result, f"{name}_interval")
+    return f"{words} undefined" if value is None else f"{words} {value:.4f} [{interval[0]:.4f}, {interval[1]:.4f}]"
 
 
 def _class_rows(result: Evaluation) -> list[list[str]]:

@@ -1,0 +1,88 @@
+"""``Report``: what is known about a classifier on labelled rows, as one page."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linnet.data.unusable import replacing
+from linnet.errors import DataError
+from linnet.report.charts import altair
+from linnet.report.material import Material
+
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier
+    from linnet.evaluate import Evaluation
+
+__all__ = ["Report"]
+
+COMMAND = 'linnet.Report(clf, data).save("report.html")'
+
+
+class Report:
+    """A page on how good a classifier is on labelled rows, what it gets wrong, and why.
+
+    Give a Dataset, or texts and labels. ``save`` writes one file that opens offline; notebooks show the page in place.
+    ``comparison`` and ``check`` take the results of ``linnet.compare`` and of the data check, and show them too.
+
+    >>> from linnet import TextClassifier
+    >>> texts, labels = ["good fun", "so good", "bad", "too bad"] * 5, ["pos", "pos", "neg", "neg"] * 5
+    >>> clf = TextClassifier("nb", features="words:1").fit(texts, labels)
+    >>> report = Report(clf, texts, labels)
+    >>> report
+    <Report: accuracy 1.0000 on 20 rows>
+    >>> report.html.startswith("<!doctype html>"), "<h2>Verdict</h2>" in report.html
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        clf: TextClassifier,
+        data: Any,
+        labels: Any = None,
+        *,
+        title: str | None = None,
+        command: str = COMMAND,
+        seed: int = 0,
+        files: dict[str, str] | None = None,
+        comparison: Any = None,
+        check: Any = None,
+    ) -> None:
+        from linnet.data import Dataset
+
+        altair()  # missing: say so before any work
+        if not isinstance(data, Dataset):
+            if labels is None:
+                raise DataError("a report needs labels; give a Dataset, or texts and their labels")
+            data = Dataset.from_lists(data, labels)
+        extra = {"comparison": comparison, "check": check}
+        self.material = Material.of(clf, data, command, seed, files=files or {}, extra=extra)
+        self.title = title or f"{clf.card.get('settings', {}).get('model', 'model')} on {data.source}"
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The scores, with intervals."""
+        return self.material.result
+
+    @cached_property
+    def html(self) -> str:
+        """The whole page."""
+        from linnet.report.page import page
+
+        return page(self.material, self.title)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to one file, whole or not at all."""
+        content = self.html
+        with replacing(Path(path)) as file:
+            file.write(content)
+
+    def __repr__(self) -> str:
+        return f"<Report: accuracy {self.evaluation.accuracy:.4f} on {self.evaluation.n:,} rows>"
+
+    def _repr_html_(self) -> str:
+        frame = "width:100%;height:42rem;border:1px solid #8884;border-radius:6px"
+        return f'<iframe title="linnet report" style="{frame}" srcdoc="{escape(self.html, quote=True)}"></iframe>'
