@@ -49,7 +49,7 @@ def test_every_model_learns_saves_and_loads_bit_equal(name, tmp_path):
 )
 def test_prediction_from_bytes_equals_the_trained_matrix(features, settings):
     """The fused scorer and the training rows agree: W and b on the rows that training saw give the same scores."""
-    from linnet.choosing import _scores
+    from linnet.choosing import scores_of
     from linnet.features.buffers import pieces_of
     from linnet.features.counting import count_known
     from linnet.features.recipe import Weights
@@ -69,7 +69,7 @@ def test_prediction_from_bytes_equals_the_trained_matrix(features, settings):
     )
     norm = np.ascontiguousarray(model.rows[:, 0])
     _, recipe, _ = clf.recipe()
-    expected = _scores(
+    expected = scores_of(
         rows, Weights(norm, norm[None]), recipe, model.blocks, np.ascontiguousarray(model.rows[:, 1:]), model.b
     )
     assert np.allclose(expected, model.scores(TEST.text), rtol=1e-5, atol=1e-5)

@@ -145,7 +145,14 @@ def test_blind_test_set(folder, monkeypatch):
 
 
 def test_check_page_json_and_suspects(folder):
-    done = run("check", "d.csv", "--suspects", "s.csv", "--json", "c.json", cwd=folder)
+    lines = list(csv.reader((folder / "d.csv").open(encoding="utf-8", newline="")))
+    for row in lines[1:-1]:  # texts that tell their label plainly
+        row[4] += " splendid, a joy" if row[3] == "pos" else " dreary, a bore"
+    for row in lines[1:-1:25]:  # and some wrong labels
+        row[3] = "neg" if row[3] == "pos" else "pos"
+    with (folder / "wrong.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(lines)
+    done = run("check", "wrong.csv", "--suspects", "s.csv", "--json", "c.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "verdict: " in done.stdout
     assert "check 1 of 8: duplicates" in done.stderr
@@ -164,9 +171,9 @@ def test_check_page_json_and_suspects(folder):
     ]
     with (folder / "s.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == found["findings"][4]["count"]
+    assert len(rows) == found["findings"][4]["count"] > 0
     assert {"row", "label", "suggested", "confidence", "words", "text"} == set(rows[0])
-    texts = TRAIN.text.to_pylist()
+    texts = [row[4] for row in lines[1:]]
     assert all(texts[int(row["row"]) - 1] == row["text"] and row["label"] != row["suggested"] for row in rows)
     out = json.loads(run("check", "d.csv", "-q", "--only", "tiny", "--json", "-", cwd=folder).stdout)
     assert [one["check"] for one in out["findings"]] == ["tiny"]

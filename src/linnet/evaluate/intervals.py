@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.solvers.numerics import sigmoid
+
 __all__ = ["Interval", "bootstrap", "bootstrap_many", "f1_wilson", "jackknife_interval", "mean_interval", "wilson"]
 
 Interval = tuple[float, float]
@@ -168,8 +170,5 @@ def jackknife_interval(estimate: float, influence: npt.ArrayLike, n: float, leve
     error = math.sqrt(float(u @ u)) / (estimate * (1 - estimate))
     half = NormalDist().inv_cdf(0.5 + level / 2) * error
     logit = math.log(estimate / (1 - estimate))
-    return _logistic(logit - half), _logistic(logit + half)
-
-
-def _logistic(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
+    low, high = sigmoid(np.array([logit - half, logit + half]))
+    return float(low), float(high)
