@@ -147,9 +147,9 @@ def test_blind_test_set(folder, monkeypatch):
 def test_check_page_json_and_suspects(folder):
     lines = list(csv.reader((folder / "d.csv").open(encoding="utf-8", newline="")))
     for row in lines[1:-1]:  # texts that tell their label plainly
-        row[4] += " splendid, a joy" if row[3] == "pos" else " dreary, a bore"
+        row[4] += " splendid, a joy" if row[3] == "positive" else " dreary, a bore"
     for row in lines[1:-1:25]:  # and some wrong labels
-        row[3] = "neg" if row[3] == "pos" else "pos"
+        row[3] = "negative" if row[3] == "positive" else "positive"
     with (folder / "wrong.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(lines)
     done = run("check", "wrong.csv", "--suspects", "s.csv", "--json", "c.json", cwd=folder)
