@@ -26,6 +26,7 @@ VERBS = {  # verb: (module:function, help)
     "predict": ("linnet.cli.predict:predict", "Label texts; streams files of any size."),
     "evaluate": ("linnet.cli.evaluate:evaluate", "Say how good a model is on labelled texts."),
     "explain": ("linnet.cli.explain:explain", "Show why a text gets its label, word by word."),
+    "serve": ("linnet.cli.serve:serve", "Answer over HTTP: predict, explain, metrics."),
     "clean": ("linnet.cli.clean:clean", "Clean texts, filter pages, remove duplicates; says what every rule did."),
     "info": ("linnet.cli.info:info", "Show what is in a model file."),
 }
