@@ -20,12 +20,12 @@ __all__ = ["application"]
 WHY = {
     400: "The body is not JSON, or the request not HTTP.",
     401: "The bearer token is missing or wrong.",
-    404: "There is no such model.",
+    404: "There is no such model or label.",
     408: "The body came too slowly.",
     409: "A model file could not be read; the models in use stay.",
     413: "The body is too large.",
     415: "The body is not JSON by its content type.",
-    422: "The JSON is not what the schema says, or names an unknown label.",
+    422: "The JSON is not what the schema says.",
     503: "Too many requests at once, or no answer in time.",
 }
 DESCRIPTION = "Labels for texts, and why. Made by `linnet serve`. Every problem is `{error: {code, message}}`."

@@ -11,6 +11,7 @@ CODES = {  # code: status
     "bad_request": 400,
     "unauthorized": 401,
     "not_found": 404,
+    "unknown_label": 404,
     "unknown_model": 404,
     "method_not_allowed": 405,
     "too_slow": 408,

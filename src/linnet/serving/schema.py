@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from linnet.serving.problems import CODES, RequestError
 from linnet.serving.settings import Settings
@@ -28,6 +28,7 @@ __all__ = [
 
 Label = str | int | float | bool
 Body = TypeVar("Body", bound=BaseModel)
+Whole = Annotated[int, BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)]  # 2.0 is 2
 NO_NUL = "^[^\\u0000]*$"
 MANY = 100_000
 
@@ -52,13 +53,8 @@ def requests(settings: Settings) -> tuple[type[BaseModel], type[BaseModel]]:
         text=(str, _optional("One text; the answer is one result.", NO_NUL, max_length=settings.max_text)),
         texts=(list[text], _optional("Several texts; the answer is a list of results.", max_length=settings.max_batch)),
         model=(str, _optional(MODEL)),
-        labels=(
-            list[Label],
-            _optional(
-                "Choose among these labels only; probabilities are of these and add up to 1.", min_length=1, max_length=MANY
-            ),
-        ),
-        top=(int, _optional("Also give so many labels, the most probable first.", ge=1, le=MANY)),
+        labels=(list[Label], _optional("Choose among these labels only; their probabilities add up to 1.", min_length=1)),
+        top=(Whole, _optional("Also give so many labels, the most probable first.", ge=1, le=MANY)),
         probabilities=(bool, Field(default=False, description="Also give the probability of every label.")),
         abstain=(
             float,
@@ -74,7 +70,7 @@ def requests(settings: Settings) -> tuple[type[BaseModel], type[BaseModel]]:
         text=(str, Field(max_length=settings.max_explain, json_schema_extra={"pattern": NO_NUL})),
         model=(str, _optional(MODEL)),
         label=(Label, _optional("The label to explain; the predicted one if not given.")),
-        top=(int, _optional("Give so many words and features, the weightiest; all if not given.", ge=1, le=MANY)),
+        top=(Whole, _optional("Give so many words and features, the weightiest; all if not given.", ge=1, le=MANY)),
     )
     return predict, explain
 

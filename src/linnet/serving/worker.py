@@ -30,6 +30,7 @@ def run(settings: Any, listening: socket.socket, *, metrics: Any = None, supervi
     from linnet.serving.logs import Log
     from linnet.serving.service import Service
 
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # kept for later, until there is something to reload
     service = Service(settings, log=Log(dump=orjson.dumps), metrics=metrics, supervised=supervised)
     config = uvicorn.Config(
         Front(service, application(service)), http=_protocol(), loop="auto", lifespan="off", ws="none",
@@ -99,7 +100,6 @@ def main() -> int:
     from linnet.serving.metrics import Metrics
     from linnet.serving.settings import Settings
 
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to reload
     sys.path.append(str(Path.cwd()))  # feature functions are looked for here too
     told = json.loads(sys.stdin.readline())
     settings = Settings.from_json(told["settings"])
