@@ -61,7 +61,8 @@ def _posts(app: FastAPI, service: Service) -> None:
         response_model=Answer | Answers, responses=_problems(service, 400, 404, 408, 413, 415, 422, 503),
     )  # fmt: skip
     async def _predict(request: Request) -> Response:
-        """The front door answers this itself; here for the schema, and for those who mount the application alone."""
+        """The best label of each text and its probability; on request the best few, or all. Requests share calls."""
+        # the front answers this itself; it is here for the schema, and for those who mount the application alone
         answer, _seen(request).about = service.predict(await _json_body(request))
         return _json(await answer)
 

@@ -7,14 +7,17 @@ SIGTERM and Ctrl-C stop all, and those that do not end in time are killed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from linnet.serving.logs import Log
@@ -23,7 +26,7 @@ from linnet.serving.settings import Settings
 
 __all__ = ["supervise"]
 
-HEARD = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
+HEARD = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 YOUNG = 2.0  # seconds: a worker that dies sooner is replaced more slowly each time
 LONGEST_PAUSE = 10.0
 
@@ -42,22 +45,21 @@ class Place:
 def supervise(settings: Settings, listening: socket.socket, log: Log | None = None) -> int:
     """Run the workers until a signal says stop; returns 0, 130 after Ctrl-C, or 2 where no worker can start."""
     log = log or Log()
-    signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
     models = [name for name, _ in settings.models]
-    with tempfile.TemporaryFile() as counters:
+    places = [Place(k) for k in range(settings.workers)]
+    with tempfile.TemporaryFile() as counters, _hearing() as ear:
         counters.truncate(Metrics.size(models, settings.workers))
-        places = [Place(k) for k in range(settings.workers)]
         try:
             while True:
                 for place in places:
                     if place.process is None and time.monotonic() >= place.again:
                         _start(place, settings, listening.fileno(), counters.fileno())
-                heard = signal.sigtimedwait(HEARD, 0.5)
-                number = heard.si_signo if heard is not None else None
-                if number in (signal.SIGTERM, signal.SIGINT):
-                    log.event("stopping", signal=signal.Signals(number).name)
-                    return 130 if number == signal.SIGINT else 0
-                if number == signal.SIGHUP:
+                heard = _heard(ear, 0.5)
+                for stop, code in ((signal.SIGINT, 130), (signal.SIGTERM, 0)):
+                    if stop in heard:
+                        log.event("stopping", signal=stop.name)
+                        return code
+                if signal.SIGHUP in heard:
                     _tell(places, signal.SIGHUP)
                 _bury(places, log)
                 if all(place.failures > 3 for place in places):
@@ -65,13 +67,40 @@ def supervise(settings: Settings, listening: socket.socket, log: Log | None = No
                     return 2
         finally:
             _stop(places, settings.grace, log)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
+
+
+@contextlib.contextmanager
+def _hearing() -> Iterator[socket.socket]:
+    """Give a socket on which the number of every signal that comes in can be read."""
+    ear, mouth = socket.socketpair()
+    ear.setblocking(False)
+    mouth.setblocking(False)
+    before = {number: signal.signal(number, lambda *_: None) for number in HEARD}
+    descriptor = signal.set_wakeup_fd(mouth.fileno(), warn_on_full_buffer=False)
+    try:
+        yield ear
+    finally:
+        signal.set_wakeup_fd(descriptor)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        ear.close()
+        mouth.close()
+
+
+def _heard(ear: socket.socket, seconds: float) -> set[int]:
+    """Wait for signals, but not longer than so many seconds."""
+    ready, _, _ = select.select([ear], [], [], seconds)
+    return set(ear.recv(4096)) if ready else set()
 
 
 def _start(place: Place, settings: Settings, listening: int, counters: int) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "linnet.serving.worker"], stdin=subprocess.PIPE, pass_fds=(listening, counters)
-    )
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # inherited: a reload waits until it can be done
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "linnet.serving.worker"], stdin=subprocess.PIPE, pass_fds=(listening, counters)
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     told = {"settings": settings.to_json(), "socket": listening, "metrics": counters, "worker": place.number}
     place.process, place.began = process, time.monotonic()
     assert process.stdin is not None  # noqa: S101 - a pipe was asked for

@@ -25,6 +25,7 @@ def run(settings: Any, listening: socket.socket, *, metrics: Any = None, supervi
     import orjson
     import uvicorn
 
+    from linnet.serving.accepting import Server
     from linnet.serving.app import application
     from linnet.serving.front import Front
     from linnet.serving.logs import Log
@@ -38,7 +39,7 @@ def run(settings: Any, listening: socket.socket, *, metrics: Any = None, supervi
         timeout_keep_alive=int(settings.keep_alive), timeout_graceful_shutdown=int(settings.grace), backlog=2048,
     )  # fmt: skip
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        return runner.run(_serve(uvicorn.Server(config), service, listening))
+        return runner.run(_serve(Server(config, listening), service))
 
 
 def _protocol() -> Any:
@@ -49,7 +50,7 @@ def _protocol() -> Any:
     return Connection
 
 
-async def _serve(server: Any, service: Any, listening: socket.socket) -> int:
+async def _serve(server: Any, service: Any) -> int:
     loop = asyncio.get_running_loop()
     stopped_by: list[int] = []
 
@@ -81,13 +82,12 @@ async def _serve(server: Any, service: Any, listening: socket.socket) -> int:
         loop.add_signal_handler(signal.SIGINT, lambda: None)  # Ctrl-C reaches all; the supervisor tells us
         loop.add_reader(sys.stdin.fileno(), orphaned)
     loop.add_signal_handler(signal.SIGHUP, hup)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the supervisor's are blocked, and inherited
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})  # now a reload that came too early is done
     service.log.later = loop.call_later
     service.metrics.add("linnet_worker_starts_total")
     service.log.event("started", pid=os.getpid(), models={n: s.version for n, s in service.catalogue.models.items()})
-    server.capture_signals = contextlib.nullcontext
     try:
-        await server.serve(sockets=[listening])
+        await server.run_until_told()
     finally:
         service.log.event("stopped", pid=os.getpid(), in_flight=service.in_flight)
         service.close()
