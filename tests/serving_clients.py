@@ -64,7 +64,7 @@ class Local:
         return (
             sent[0]["status"],
             got,
-            json.loads(answer) if got["content-type"] == "application/json" else answer.decode(),
+            json.loads(answer) if got.get("content-type") == "application/json" else answer.decode(),
         )
 
     def __call__(self, method: str, path: str, body: Any = b"", headers: Any = None) -> tuple[int, dict[str, str], Any]:

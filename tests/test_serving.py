@@ -428,6 +428,19 @@ def test_too_slow_and_too_many(models, monkeypatch):
     local.close()
 
 
+def test_what_is_held_in_memory_is_bounded(models, monkeypatch):
+    from linnet.serving import front
+
+    monkeypatch.setattr(front, "HELD", 3)
+    monkeypatch.setattr(batching, "INLINE", 3)
+    local = Local(models, max_body=1000)
+    found = local.together([{"text": "a" * 900} for _ in range(5)])
+    assert [status for status, _ in found] == [200] * 3 + [503] * 2
+    assert local.service.held == 0
+    assert local.together([{"text": "a" * 900}])[0][0] == 200
+    local.close()
+
+
 def test_a_body_that_never_comes_is_told_so(models):
     local = Local(models, timeout=0.1)
     status, _, _ = local("POST", "/v1/predict", [b'{"text":'], {"content-length": "100"})
@@ -564,6 +577,7 @@ def test_the_page_needs_nothing_from_elsewhere(local):
     assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "default-src 'none'" in headers["content-security-policy"]
     assert not re.findall(r"(?:https?:)?//[a-z]", page)
+    assert local("GET", "/")[1]["location"] == "docs"
 
 
 # ---- the command line

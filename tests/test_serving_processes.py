@@ -258,3 +258,28 @@ def test_schemathesis_finds_no_error_and_no_undocumented_status(folder, tmp_path
         asked = server.events("request")
         assert len(asked) > 300
         assert not [line for line in asked if line["status"] >= 500]
+
+
+@pytest.mark.slow
+def test_the_page_works_in_a_browser_and_asks_nobody_else(folder):
+    sync = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    with served(folder, "reviews.linnet", LINNET_TOKEN="a-token") as server, sync.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        said: list[str] = []
+        asked: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{server.url}/docs")
+        page.fill("#token", "a-token")
+        page.click("button:visible")
+        page.wait_for_function("document.querySelector('pre:not([hidden])')?.textContent.includes('probability')")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        browser.close()
+    assert said == []
+    assert all(url.startswith(server.url) for url in asked)
+    assert f"{server.url}/v1/predict" in asked

@@ -32,6 +32,7 @@ ENDPOINTS = {
 }
 OPEN = {"/healthz", "/readyz", "/docs", "/openapi.json"}  # need no token: they tell nothing
 LARGE = 1 << 16  # bytes: a larger answer may have to wait for its reader
+HELD = 16  # times max_body: so much of all requests together is held in memory
 DRAINED = 4  # times max_body: so much of a body that is too large is read and thrown away before it is refused
 
 
@@ -82,6 +83,7 @@ class Front:
             await self._refuse(RequestError("internal", "a bug in the server; its log says where"), seen, send)
         finally:
             service.in_flight -= 1
+            service.held -= seen.bytes_in
             service.metrics.add("linnet_in_flight", -1.0)
             self._tell(scope, seen, time.perf_counter() - began)
 
@@ -93,8 +95,7 @@ class Front:
             raise RequestError("unauthorized", what)
         if service.in_flight > service.settings.max_waiting and path not in OPEN:
             raise RequestError("overloaded", f"{service.in_flight - 1} requests are waiting already; try again soon")
-        body = await self._body(receive, length, expects)
-        seen.bytes_in = len(body)
+        body = await self._body(receive, seen, length, expects)
         if path == "/v1/predict" and scope["method"] == "POST":
             if kind is not None and not _is_json(kind):
                 raise _not_json(kind)
@@ -108,7 +109,7 @@ class Front:
         async with asyncio.timeout(service.settings.timeout):
             await self.behind(scope, _replay(body, receive), _watched(send, seen))
 
-    async def _body(self, receive: Receive, length: int | None, expects: bool) -> bytes:
+    async def _body(self, receive: Receive, seen: Seen, length: int | None, expects: bool) -> bytes:
         """Read the body. One that is too large is read to its end, within bounds, so that the client hears why."""
         limit = self.service.settings.max_body
         if length is not None and length > limit and (expects or length > DRAINED * limit):
@@ -122,6 +123,10 @@ class Front:
                     size += len(part)
                     if size <= limit:
                         parts.append(part)
+                        seen.bytes_in = size
+                        self.service.held += len(part)
+                    if self.service.held > HELD * limit:
+                        raise RequestError("overloaded", "too much is being sent at once; try again soon")
                     more = message.get("more_body", False)
         except TimeoutError:
             why = f"the body did not arrive in {self.service.settings.timeout:g} seconds"

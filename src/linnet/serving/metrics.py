@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 __all__ = ["Metrics"]
 
 ENDPOINTS = ("predict", "explain", "models", "reload", "metrics", "other")
-STATUSES = (200, 400, 401, 404, 405, 408, 409, 413, 415, 422, 500, 503)
+STATUSES = (200, 307, 400, 401, 404, 405, 408, 409, 413, 415, 422, 500, 503)
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 PLAIN = {  # name: (kind, help)

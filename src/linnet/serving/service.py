@@ -42,6 +42,7 @@ class Service:
         self.pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="linnet")
         self.batcher = Batcher(self.pool, self.metrics, gather=settings.gather, on_error=self.crashed)
         self.in_flight = 0
+        self.held = 0  # bytes of bodies
         self.ready = True
         self._reloading = asyncio.Lock()
 
