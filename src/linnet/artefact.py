@@ -23,7 +23,7 @@ from linnet import store
 from linnet._kernels import score
 from linnet.errors import LinnetError, ModelFileError
 from linnet.features.blocks import Block, Blocks, from_dict, table
-from linnet.features.buffers import Piece, Scratch, pieces_of, shards
+from linnet.features.buffers import Piece, pieces_of, shards, spare
 from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of
 from linnet.features.counting import thread_count
 from linnet.features.rows import NORM, TF, Norm
@@ -179,7 +179,7 @@ class Artefact:
         return scores
 
     def _run(self, pieces: list[Piece], run: list[tuple[int, int, int]], parts: list[npt.NDArray[np.float64]]) -> None:
-        scratch = Scratch(max(pieces[k].longest() for k, _, _ in run))
+        scratch = spare(max(pieces[k].longest() for k, _, _ in run))
         total = np.empty(self.n_lookup)
         for k, first, last in run:
             while True:

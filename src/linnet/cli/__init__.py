@@ -28,6 +28,7 @@ VERBS = {  # verb: (module:function, help)
     "predict": ("linnet.cli.predict:predict", "Label texts; streams files of any size."),
     "evaluate": ("linnet.cli.evaluate:evaluate", "Say how good a model is on labelled texts."),
     "explain": ("linnet.cli.explain:explain", "Show why a text gets its label, word by word."),
+    "serve": ("linnet.cli.serve:serve", "Answer over HTTP: predict, explain, metrics."),
     "clean": ("linnet.cli.clean:clean", "Clean texts, filter pages, remove duplicates; says what every rule did."),
     "tokenize": ("linnet.cli.tokenize:tokenize", "Show the pieces that a tokeniser makes of a text, and their places."),
     "vocab": ("linnet.cli.vocab:vocab", "Count the words of a file: cut-offs, coverage, Zipf's law."),

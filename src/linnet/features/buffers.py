@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from linnet.errors import DataError
 from linnet.text.tokens import IN_CONTEXT
 
-__all__ = ["Piece", "Scratch", "lowered", "pieces_of", "shards"]
+__all__ = ["Piece", "Scratch", "lowered", "pieces_of", "shards", "spare"]
 
 LONGEST_DOCUMENT = (1 << 29) - 1
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -179,3 +180,21 @@ class Scratch:
     def cutting(self) -> tuple[Any, Any, Any, Any]:
         """The arrays that the tokeniser writes."""
         return self.hashes, self.tokens, self.codes, self.chars
+
+
+KEPT = 1 << 16  # bytes: the scratch of longer documents is not kept
+_spare = threading.local()
+
+
+def spare(longest: int) -> Scratch:
+    """Return this thread's scratch for documents up to so many bytes; kept from call to call, so that one text is quick.
+
+    >>> spare(10) is spare(20)
+    True
+    """
+    if longest > KEPT:
+        return Scratch(longest)
+    if not hasattr(_spare, "scratch") or _spare.scratch.room > KEPT:  # made to hold more than is worth keeping
+        _spare.scratch = Scratch(KEPT)
+    kept: Scratch = _spare.scratch
+    return kept

@@ -1,0 +1,118 @@
+"""``linnet serve``: an HTTP server for models."""
+
+from __future__ import annotations
+
+import os
+import socket
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+from linnet.cli.options import say
+from linnet.errors import LinnetError, MissingExtraError
+
+__all__ = ["serve"]
+
+
+@click.command(short_help="Answer over HTTP: predict, explain, metrics.")
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; 0.0.0.0 for all.")
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 takes a free one."
+)
+@click.option(
+    "--workers", default=1, show_default=True, type=click.IntRange(1, 256),
+    help="Processes. From 2 on, one that dies is replaced. The model file is in memory once.",
+)  # fmt: skip
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads a large batch may use; cores / workers.")
+@click.option(
+    "--token-file", metavar="F",
+    help="Ask for a bearer token: any line of F. Without it, that of the variable LINNET_TOKEN, if set.",
+)  # fmt: skip
+@click.option("--allow-reload", is_flag=True, help="Offer POST /v1/models/reload. SIGHUP always reloads.")
+@click.option("--max-body", default=16_000_000, show_default=True, type=click.IntRange(1), help="Bytes of a request.")
+@click.option("--max-text", default=1_000_000, show_default=True, type=click.IntRange(1), help="Characters of a text.")
+@click.option("--max-batch", default=10_000, show_default=True, type=click.IntRange(1), help="Texts of a request.")
+@click.option(
+    "--max-explain", default=20_000, show_default=True, type=click.IntRange(1), help="Characters of a text to explain."
+)
+@click.option(
+    "--max-waiting", default=1_000, show_default=True, type=click.IntRange(1),
+    help="Requests in flight in a worker; more are told to come back.",
+)  # fmt: skip
+@click.option(
+    "--timeout", default=30.0, show_default=True, type=click.FloatRange(0.1), help="Seconds a request may take."
+)
+@click.option(
+    "--keep-alive", default=75.0, show_default=True, type=click.FloatRange(1), help="Seconds for idle connections."
+)
+@click.option(
+    "--grace", default=30.0, show_default=True, type=click.FloatRange(1),
+    help="Seconds that requests in flight have when the server is told to stop.",
+)  # fmt: skip
+@click.option(
+    "--gather", default=64, show_default=True, type=click.IntRange(1),
+    help="So many requests in flight may share one call of the model; 1: none.",
+)  # fmt: skip
+@click.option(
+    "--log", default="requests", show_default=True, type=click.Choice(["requests", "problems", "none"]),
+    help="Which requests are logged, a JSON line each, on standard error.",
+)  # fmt: skip
+@click.option("--log-texts", is_flag=True, help="Log the texts too. By default no text is ever logged.")
+def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int | None:
+    """Answer over HTTP with each MODEL, a file or NAME=FILE; the first is used where a request names none.
+
+    \b
+    linnet serve reviews.linnet
+    curl --json '{"text": "a warm and funny book"}' http://127.0.0.1:8000/v1/predict
+    linnet serve reviews.linnet spam=runs/7.linnet --workers 4 --token-file /run/secrets/token
+
+    POST /v1/predict, /v1/explain; GET /v1/models, /healthz, /readyz, /metrics, /docs. Ctrl-C or SIGTERM stops when the
+    requests in flight are answered; SIGHUP reads changed model files without dropping a request.
+    """  # noqa: D301 - click reads the character
+    if os.name != "posix":
+        raise LinnetError("linnet serve needs Linux or macOS; on Windows run it in WSL or a container")
+    for module in ("fastapi", "uvicorn", "orjson"):
+        if find_spec(module) is None:
+            raise MissingExtraError("linnet serve", "serve")
+    from linnet.serving.catalogue import Catalogue
+    from linnet.serving.settings import Settings, named, tokens
+
+    workers = options["workers"]
+    settings = Settings(named(models), threads=threads or max(1, (os.cpu_count() or 1) // workers), **options)
+    Catalogue(settings.models)  # a file that cannot be served is told here, in one line
+    secured = bool(tokens(settings.token_file))
+    listening = _listen(settings.host, settings.port)
+    click.echo(_address(listening))
+    if settings.host not in ("127.0.0.1", "localhost", "::1") and not secured:
+        say("anybody who can reach this port can use the models; --token-file asks for a token")
+    if workers == 1:
+        from linnet.serving.worker import run
+
+        return run(settings, listening)
+    from linnet.serving.supervisor import supervise
+
+    return supervise(settings, listening)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return the socket that all workers accept from."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        raise LinnetError(
+            f"cannot listen on {host}:{port} ({error.strerror or error}); choose another --port (0: a free one) or --host"
+        ) from error
+    listening.setblocking(False)
+    return listening
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -1,0 +1,51 @@
+"""What can be wrong with a request, as one small exception: a status, a code for programs and a sentence for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["CODES", "RequestError"]
+
+CODES = {  # code: status
+    "bad_json": 400,
+    "bad_request": 400,
+    "unauthorized": 401,
+    "not_found": 404,
+    "unknown_label": 404,
+    "unknown_model": 404,
+    "method_not_allowed": 405,
+    "too_slow": 408,
+    "reload_failed": 409,
+    "too_large": 413,
+    "not_json": 415,
+    "invalid": 422,
+    "internal": 500,
+    "overloaded": 503,
+    "timeout": 503,
+    "stopping": 503,
+}
+
+
+class RequestError(Exception):
+    """A request that is not answered.
+
+    >>> RequestError("too_large", "a request may have 10 bytes").status
+    413
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = CODES[code]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the client is sent."""
+        return {"error": {"code": self.code, "message": self.message}}
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Headers that belong to the status."""
+        if self.status == 401:
+            return [(b"www-authenticate", b'Bearer realm="linnet"')]
+        return [(b"retry-after", b"1")] if self.status == 503 else []

@@ -1,0 +1,98 @@
+"""What a server is told: models, address, limits. One value that travels to every worker as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from linnet.errors import LinnetError
+
+__all__ = ["Settings", "named", "tokens"]
+
+TOKEN_VARIABLE = "LINNET_TOKEN"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of ``linnet serve``; the names are those of its options."""
+
+    models: tuple[tuple[str, str], ...]  # (name, path); the first is the default
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    threads: int = 1  # that one large batch may use, in each worker
+    max_body: int = 16_000_000  # bytes of a request
+    max_text: int = 1_000_000  # characters of a text
+    max_batch: int = 10_000  # texts of a request
+    max_explain: int = 20_000  # characters of a text to explain
+    max_waiting: int = 1_000  # requests in flight in a worker
+    timeout: float = 30.0  # seconds for a request
+    keep_alive: float = 75.0  # seconds an idle connection is kept
+    grace: float = 30.0  # seconds that requests in flight have when the server stops
+    gather: int = 64  # requests that may share one call; 1 switches gathering off
+    allow_reload: bool = False
+    token_file: str | None = None
+    log: str = "requests"  # "requests", "problems" or "none"
+    log_texts: bool = False
+
+    def to_json(self) -> str:
+        """Return the settings as JSON.
+
+        >>> Settings.from_json(Settings((("a", "a.linnet"),), port=0).to_json()).port
+        0
+        """
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Settings:
+        """Take back what ``to_json`` gave."""
+        values = json.loads(text)
+        values["models"] = tuple((name, path) for name, path in values["models"])
+        return cls(**values)
+
+
+def named(models: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Read NAME=PATH or PATH, whose name is the file's without its ending.
+
+    >>> named(["runs/reviews.linnet", "spam=runs/model-7.linnet"])
+    (('reviews', 'runs/reviews.linnet'), ('spam', 'runs/model-7.linnet'))
+    """
+    found: dict[str, str] = {}
+    for item in models:
+        name, equals, path = item.partition("=")
+        if not equals or Path(item).exists():  # a path may hold the sign
+            name, path = Path(item).name.removesuffix(".linnet"), item
+        if not name or not path:
+            raise LinnetError(f"a model is given as PATH or NAME=PATH, got '{item}'")
+        if name in found:
+            raise LinnetError(
+                f"two models are called '{name}': {found[name]} and {path}; give one another name: NAME={path}"
+            )
+        found[name] = path
+    return tuple(found.items())
+
+
+def tokens(token_file: str | None) -> tuple[bytes, ...]:
+    """Return the tokens that may be used: the lines of a file, or the variable LINNET_TOKEN; none: everybody may.
+
+    Several lines are several tokens, so that a new one can be handed out before the old one is taken away.
+    """
+    if token_file is None:
+        value = os.environ.get(TOKEN_VARIABLE)
+        if value is not None and not value.strip():
+            raise LinnetError(f"{TOKEN_VARIABLE} is set but empty; give it a token or unset it")
+        lines = [value] if value is not None else []
+    else:
+        try:
+            lines = Path(token_file).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise LinnetError(f"{token_file}: cannot read the token file ({error})") from error
+        if not any(line.strip() for line in lines):
+            raise LinnetError(f"{token_file}: the token file holds no token; write one on a line")
+    found = tuple(line.strip().encode() for line in lines if line.strip())
+    if any(b" " in token or b"\t" in token for token in found):
+        raise LinnetError("a token must not hold blanks; make one with: openssl rand -hex 32")
+    return found
