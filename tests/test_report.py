@@ -25,6 +25,9 @@ pytest.importorskip("altair", reason="the extra 'report' is not installed")
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)> <!-- & \" ' \u2028 \x07 \x1b[31m ${x} {{y}}"
 
 
+GIVEN = ("check", "size", "comparison")  # sections that show what the report was given
+
+
 class Page(HTMLParser):
     """What a browser would see: elements with their attributes, scripts, text."""
 
@@ -81,9 +84,9 @@ def three():
 
 
 def test_every_section_is_there_in_order(report):
-    places = [report.html.index(f'<section id="{name}">') for name in SECTIONS if name not in ("check", "comparison")]
+    places = [report.html.index(f'<section id="{name}">') for name in SECTIONS if name not in GIVEN]
     assert places == sorted(places)
-    for name in ("check", "comparison"):
+    for name in GIVEN:
         assert f'<section id="{name}">' not in report.html  # nothing was given to show there
 
 
@@ -235,6 +238,33 @@ def test_other_parts_can_add_sections(reviews):
     assert html.count("<p>two leaks</p>") == 2
     with pytest.raises(LinnetError, match=r"unknown section 'verdikt'.*did you mean 'verdict'"):
         register("x", "X", lambda material: "", after="verdikt")
+
+
+def test_check_learning_curve_and_seal_are_shown(reviews, tmp_path):
+    from linnet.data.seal import look, seal
+    from linnet.report.size import learning_curve
+
+    clf, test = reviews
+    train, dev, _ = load("reviews")
+    leaky = linnet.check(
+        train, (test.text.to_pylist()[:5] + train.text.to_pylist()[:9], ["positive"] * 14), only=["leaks"]
+    )
+    path = tmp_path / "test.csv"
+    path.write_text("text,label\n")
+    seal(path, rows=0)
+    for _ in range(3):
+        sealed = look(path, "evaluate", "m")
+    curve = learning_curve(clf, train)
+    assert list(curve.rows) == sorted(curve.rows)
+    assert curve.rows[-1] == pytest.approx(len(train) * 2 / 3, rel=0.02)
+    page = linnet.Report(clf, test, check=leaky, curve=curve, seal=sealed)
+    text = "".join(Page(page.html).text)
+    assert "looked at 3 times" in text
+    assert "Would more rows help?" in text
+    assert "With twice the labels" in text
+    assert f"leaks: {leaky['leaks'].says}" in "".join(Page("".join(sentences(page.material))).text)
+    assert learning_curve(clf, train.take([0, 1])) is None
+    assert "Would more rows help?" not in linnet.Report(clf, test).html
 
 
 def test_the_same_rows_give_the_same_bytes(report, reviews):

@@ -30,19 +30,18 @@ def evaluate(model: str, data: str, text: str | None, label: str | None, format_
     check_report(report)
     clf = load(model, threads=threads)
     rows = read_labelled(data, text, label, format_, test=True)
+    sealed = look(data, "evaluate", Path(model))
     if report is None:
         classes = [str(c) for c in clf.artefact.classes]
         result = metrics.evaluate(rows.label_list(), clf.predict_proba(rows.text), classes)
     else:
         from linnet.report import Report
 
-        page = Report(
-            clf, rows, title=f"{model} on {data}", command=command_line(), files={"model": model, "data": data}
-        )
+        files = {"model": model, "data": data}
+        page = Report(clf, rows, title=f"{model} on {data}", command=command_line(), files=files, seal=sealed)
         page.save(report)
         say(f"wrote {report} ({Path(report).stat().st_size / 1e6:.1f} MB)")
         result = page.evaluation
-    sealed = look(data, "evaluate", Path(model))
     if json_ is not None:
         seal = sealed.to_dict() if sealed else None
         content = json.dumps(

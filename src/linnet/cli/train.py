@@ -101,7 +101,7 @@ def train(data: str, **options: Any) -> None:
     clf.save(out)
     sealed = look(options["test"], "train", out) if options["test"] else None
     if options["report"]:
-        _page(clf, data, test, out, options)
+        _page(clf, data, fit_on, test, out, options, sealed)
     _report(clf, result, out, options["json_"], options["quiet"], sealed)
 
 
@@ -177,14 +177,24 @@ def _test(clf: Any, test: Any) -> Any:
     return evaluate(test.label_list(), clf.predict_proba(test.text), clf.classes_.tolist())
 
 
-def _page(clf: Any, data: str, test: Any, out: Path, options: dict[str, Any]) -> None:
-    """Write the report on the test rows."""
+def _page(clf: Any, data: str, fit_on: Any, test: Any, out: Path, options: dict[str, Any], sealed: Any) -> None:
+    """Write the report on the test rows, with a check of the data and a learning curve."""
+    from linnet.checking import check
     from linnet.report import Report
+    from linnet.report.size import learning_curve
 
+    found = None
+    if not options["no_check"]:
+        say("report: checking the training rows")
+        found = check(fit_on, replace(test, source="the test rows"), seed=options["seed"], threads=options["threads"])
+    say("report: learning curve")
+    curve = learning_curve(clf, fit_on)
     files = {"model": str(out), "data": data, **({"test": options["test"]} if options["test"] else {})}
-    title = f"{options['model']} trained on {data}"
-    path = options["report"]
-    Report(clf, test, title=title, command=command_line(), seed=options["seed"], files=files).save(path)
+    title, path = f"{options['model']} trained on {data}", options["report"]
+    page = Report(
+        clf, test, title=title, command=command_line(), seed=options["seed"], files=files, check=found, curve=curve, seal=sealed
+    )  # fmt: skip
+    page.save(path)
     say(f"wrote {path} ({Path(path).stat().st_size / 1e6:.1f} MB)")
 
 

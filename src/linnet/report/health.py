@@ -26,6 +26,8 @@ def health(material: Material) -> str:
         _lengths(words),
         "</div>",
     ]
+    if material.extra.get("check") is not None:  # it has a section of its own
+        return "".join(parts)
     return "".join(parts) + note(
         "Leaks between training and test rows, near duplicates and suspected label errors: <code>linnet check</code>."
     )

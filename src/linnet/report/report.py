@@ -26,7 +26,8 @@ class Report:
     """A page on how good a classifier is on labelled rows, what it gets wrong, and why.
 
     Give a Dataset, or texts and labels. ``save`` writes one file that opens offline; notebooks show the page in place.
-    ``comparison`` and ``check`` take the results of ``linnet.compare`` and of the data check, and show them too.
+    ``comparison`` and ``check`` take the results of ``linnet.compare`` and ``linnet.check``, ``curve`` a learning curve of
+    a comparison and ``seal`` the seal of a blind test set; the page shows them too.
 
     >>> from linnet import TextClassifier
     >>> texts, labels = ["good fun", "so good", "bad", "too bad"] * 5, ["pos", "pos", "neg", "neg"] * 5
@@ -50,6 +51,8 @@ class Report:
         files: dict[str, str] | None = None,
         comparison: Any = None,
         check: Any = None,
+        curve: Any = None,
+        seal: Any = None,
     ) -> None:
         from linnet.data import Dataset
 
@@ -58,7 +61,7 @@ class Report:
             if labels is None:
                 raise DataError("a report needs labels; give a Dataset, or texts and their labels")
             data = Dataset.from_lists(data, labels)
-        extra = {"comparison": comparison, "check": check}
+        extra = {"comparison": comparison, "check": check, "curve": curve, "seal": seal}
         self.material = Material.of(clf, data, command, seed, files=files or {}, extra=extra)
         self.title = title or f"{clf.card.get('settings', {}).get('model', 'model')} on {data.source}"
 

@@ -35,6 +35,7 @@ SECTIONS: dict[str, Section] = {
     "health": Section("The data", "linnet.report.health:health"),
     "check": Section("Data check", "linnet.report.extras:check"),
     "learning": Section("Learning", "linnet.report.learning:learning"),
+    "size": Section("Would more rows help?", "linnet.report.size:size"),
     "comparison": Section("Comparison of models", "linnet.report.extras:comparison"),
     "scores": Section("Scores", "linnet.report.scores:scores"),
     "confusion": Section("What is taken for what", "linnet.report.confusion:confusion"),

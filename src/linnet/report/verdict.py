@@ -30,9 +30,29 @@ def verdict(material: Material) -> str:
 def sentences(material: Material) -> list[str]:
     """Return the verdict as sentences of HTML."""
     found = [_against_guessing(material), _how_sure(material), _worst_confusion(material), _weakest(material)]
-    found += [_probabilities(material), _confident(material)]
+    found += [_probabilities(material), _confident(material), _checked(material), _looks(material)]
     found += [f"<strong>Warning:</strong> {safe(line)}." for line in material.result.warnings]
     return [line for line in found if line]
+
+
+def _checked(material: Material) -> str:
+    found = material.extra.get("check")
+    if getattr(found, "level", "ok") not in ("warning", "problem"):
+        return ""
+    worst = found.ranked()[0]
+    return f'The data: <strong>{safe(found.words)}</strong> (<a href="#check">{safe(worst.check)}: {safe(worst.says)}</a>).'
+
+
+def _looks(material: Material) -> str:
+    seal = material.extra.get("seal")
+    if seal is None:
+        return ""
+    more = (
+        ""
+        if len(seal.looks) < 2
+        else "; each look at it is a chance to choose by it, and makes the score a little kinder"
+    )
+    return f"A blind test set, sealed {safe(seal.sealed[:10])}: <b>{safe(seal.words)}</b>{more}."
 
 
 def _against_guessing(material: Material) -> str:
