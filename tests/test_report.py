@@ -245,7 +245,7 @@ def test_check_learning_curve_and_seal_are_shown(reviews, tmp_path):
     from linnet.report.size import learning_curve
 
     clf, test = reviews
-    train, dev, _ = load("reviews")
+    train, _, _ = load("reviews")
     leaky = linnet.check(
         train, (test.text.to_pylist()[:5] + train.text.to_pylist()[:9], ["positive"] * 14), only=["leaks"]
     )

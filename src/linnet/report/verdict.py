@@ -37,7 +37,7 @@ def sentences(material: Material) -> list[str]:
 
 def _checked(material: Material) -> str:
     found = material.extra.get("check")
-    if getattr(found, "level", "ok") not in ("warning", "problem"):
+    if found is None or getattr(found, "level", "ok") not in ("warning", "problem"):
         return ""
     worst = found.ranked()[0]
     return f'The data: <strong>{safe(found.words)}</strong> (<a href="#check">{safe(worst.check)}: {safe(worst.says)}</a>).'
