@@ -1,7 +1,7 @@
-"""The results of peers.py and accuracy.py as Markdown tables: `python benchmarks/render.py [--readme README.md]`.
+"""The results of the benchmarks as Markdown tables: `python benchmarks/render.py [--check]`.
 
-Writes them between the lines `<!-- peers:begin -->` and `<!-- peers:end -->`, and `<!-- accuracy:begin -->` and
-`<!-- accuracy:end -->`, of README.md. `--check` writes nothing and fails where the README is not up to date.
+Writes each between lines such as `<!-- peers:begin -->` and `<!-- peers:end -->` of the page that TABLES names. A table
+is a function here and a row of TABLES. `--check` writes nothing and fails where a page is not up to date.
 """
 
 from __future__ import annotations
@@ -122,24 +122,93 @@ def placed(readme: str, name: str, text: str) -> str:
     return f"{head}{begin}\n{text}\n{end}{rest.split(end)[1]}"
 
 
+def wang2012_table(result: dict[str, Any]) -> str:
+    """Ours and the paper's, a row a model, a column a set."""
+    titles = {"rt_polarity": "RT-s", "mpqa": "MPQA", "movie_reviews": "RT-2k", "imdb": "IMDB"}
+    lines = ["| ours (published) | " + " | ".join(titles.values()) + " |", "|---|" + "---:|" * len(titles)]
+    for row in result["results"]:
+        cells = [row["cells"].get(name, {"ours": None, "paper": None}) for name in titles]
+        texts = [
+            " ".join([*([f"{c['ours']:.2f}"] if c["ours"] else []), *([f"({c['paper']:g})"] if c["paper"] else [])])
+            for c in cells
+        ]
+        name = row["row"] if any(c["paper"] for c in cells) else f"**{row['row']}**"
+        lines.append(f"| {name} | " + " | ".join(text or "-" for text in texts) + " |")
+    return "\n".join([*lines, f"\n{result['date']}, linnet {result['machine']['linnet']}; per cent."])
+
+
+def pang2002_table(result: dict[str, Any]) -> str:
+    """Ours and the paper's, a row a feature set."""
+    lines = ["| ours (paper) | NB | ME | SVM |", "|---|---:|---:|---:|"]
+    for row in result["results"]:
+        cells = [f"{row['ours'][m]:.1f} ({row['paper'][m] or '-'})" for m in ("NB", "ME", "SVM")]
+        lines.append(f"| {row['features']} | " + " | ".join(cells) + " |")
+    return "\n".join(
+        [
+            *lines,
+            f"\n{result['date']}; {result['reviews']:,} reviews, learned from {result['learned_from']} folds; per cent.",
+        ]
+    )
+
+
+def mnist_table(result: dict[str, Any]) -> str:
+    """One row a system."""
+    lines = ["| | test accuracy, % | 95 % interval |", "|---|---:|---|"]
+    lines += [
+        f"| {row['system']} | {100 * row['accuracy']:.2f} | {100 * row['low']:.2f} to {100 * row['high']:.2f} |"
+        for row in result["results"]
+    ]
+    return "\n".join([*lines, f"\n{result['date']}."])
+
+
+def languages_table(result: dict[str, Any]) -> str:
+    """One row a system; times as ratios to linnet's."""
+    lines = ["| | accuracy, % | 95 % interval | training, s | prediction, s |", "|---|---:|---|---:|---:|"]
+    ours = result["results"][0]
+    for row in result["results"]:
+        times = [
+            f"{row[k]:.1f}" + ("" if row is ours else f" ({ratio(row[k] / ours[k])}x)")
+            for k in ("train_cpu_s", "predict_cpu_s")
+        ]
+        name = f"**{row['system']}**" if row is ours else row["system"]
+        ends = f"{100 * row['low']:.2f} to {100 * row['high']:.2f}"
+        lines.append(f"| {name} | {100 * row['accuracy']:.2f} | {ends} | " + " | ".join(times) + " |")
+    return "\n".join([*lines, f"\n{result['date']}; processor seconds of whole processes, one thread."])
+
+
+TABLES = {  # name of the results and of the markers: the page, the function
+    "peers": ("README.md", tables),
+    "accuracy": ("README.md", accuracy_table),
+    "wang2012": ("docs/tables.md", wang2012_table),
+    "pang2002": ("docs/tables.md", pang2002_table),
+    "pang2002-9": ("docs/tables.md", pang2002_table),
+    "mnist": ("docs/tables.md", mnist_table),
+    "languages": ("docs/tables.md", languages_table),
+}
+
+
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Write the benchmark tables into README.md")
-    parser.add_argument("--peers", type=Path, default=HERE / "results" / "peers.json")
-    parser.add_argument("--accuracy", type=Path, default=HERE / "results" / "accuracy.json")
-    parser.add_argument("--readme", type=Path, default=HERE.parent / "README.md")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the README is out of date")
+    parser = argparse.ArgumentParser(description="Write the benchmark tables into README.md and the documentation")
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    parser.add_argument("--root", type=Path, default=HERE.parent)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a page is out of date")
     options = parser.parse_args(arguments)
-    before = after = options.readme.read_text(encoding="utf-8")
-    for name, path, render in (("peers", options.peers, tables), ("accuracy", options.accuracy, accuracy_table)):
-        if not path.is_file():
-            parser.error(f"no file {path}; run python benchmarks/{name}.py --json {path}")
+    before: dict[Path, str] = {}
+    after: dict[Path, str] = {}
+    for name, (page, render) in TABLES.items():
+        source, target = options.results / f"{name}.json", options.root / page
+        if not source.is_file():
+            parser.error(f"no file {source}; run python benchmarks/{name.partition('-')[0]}.py --json {source}")
+        if target not in before:
+            before[target] = after[target] = target.read_text(encoding="utf-8")
         try:
-            after = placed(after, name, render(json.loads(path.read_text(encoding="utf-8"))))
+            after[target] = placed(after[target], name, render(json.loads(source.read_text(encoding="utf-8"))))
         except ValueError as error:
-            parser.error(f"{options.readme}: {error}")
+            parser.error(f"{target}: {error}")
     if options.check:
         return int(before != after)
-    options.readme.write_text(after, encoding="utf-8")
+    for target, text in after.items():
+        target.write_text(text, encoding="utf-8")
     return 0
 
 
