@@ -5,6 +5,7 @@
 # make test-all  the slow tests too: data sets, long property tests
 # make bench  linnet beside scikit-learn, fastText and Vowpal Wabbit; rewrites the tables of the README
 # make explore  the property tests on examples never drawn before
+# make fuzz   a million random inputs for the tokenisers and blocks, against their twins and alone
 # make docs   check the documentation's examples
 PYTHON ?= python3
 VENV   ?= .venv
@@ -14,7 +15,7 @@ SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -n
 
 export LINNET_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test test-all explore dev lint bench docs clean
+.PHONY: demo test test-all explore fuzz dev lint bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/linnet demo
@@ -27,6 +28,11 @@ test-all: $(VENV)/.installed
 
 explore: $(VENV)/.installed
 	LINNET_EXPLORE=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow" tests
+
+fuzz: $(VENV)/.installed
+	$(BIN)/python tools/fuzz_tokens.py --inputs 1000000
+	$(BIN)/python tools/fuzz_blocks.py --inputs 1000000 --kernels
+	$(BIN)/python tools/fuzz_blocks.py --inputs 200000
 
 lint: $(VENV)/.tools
 	$(BIN)/ruff check src tests benchmarks tools

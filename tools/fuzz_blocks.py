@@ -24,6 +24,7 @@ from linnet.features.counting import count, names_of
 from linnet.features.lengths import Lengths
 from linnet.features.lists import Lists
 from linnet.features.showing import Emitted
+from linnet.text.tokens import TOKENS
 
 PIECES: list[bytes] = [
     *(p.encode() for p in [
@@ -48,7 +49,8 @@ def block(rng: random.Random) -> Block:
     """Return a random block."""
     kind = rng.choice(list(BLOCKS.values()))
     low = rng.randrange(1, 6)
-    tokens = "words" if kind.name == "across" else rng.choice(["words", "pattern", "whitespace"])
+    known = [t for t in TOKENS if not (kind.of_words and t in ("characters", "bytes"))]
+    tokens = "words" if kind.name == "across" else rng.choice(known)
     case = "keep" if kind.name == "shapes" else rng.choice(["keep", "fold", "lower"])
     return kind(low, low + rng.randrange(4), tokens=tokens, case=case)
 
