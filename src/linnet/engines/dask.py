@@ -7,8 +7,10 @@ and then its worker is restarted and the shard tried again.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import operator
+import queue
 import time
 import uuid
 from collections import deque
@@ -153,6 +155,7 @@ class _Run:
         self.waiting = deque((k, 1) for k in range(len(shards)))
         self.running: dict[str, tuple[Any, int, int, float]] = {}  # key -> future, index, attempt, began
         self.kept: dict[int, Any] = {}
+        self.news: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.name = f"linnet-{getattr(function, '__name__', 'map')}-{uuid.uuid4().hex[:12]}"
         self.numbers = itertools.count()
 
@@ -164,17 +167,10 @@ class _Run:
         self.kept.clear()
 
     def outcomes(self) -> Iterator[Outcome]:
-        from distributed import wait
-
         while self.waiting or self.running:
             self._hand_out()
-            futures = [future for future, *_ in self.running.values()]
-            try:
-                wait(futures, timeout=_POLL, return_when="FIRST_COMPLETED")
-            except TimeoutError:
-                pass
-            except self.engine._distributed.CancelledError:
-                pass  # seen below, by its status
+            with contextlib.suppress(queue.Empty):
+                self.news.get(timeout=_POLL)
             for key, (future, index, attempt, began) in list(self.running.items()):
                 if future.done():
                     del self.running[key]
@@ -190,6 +186,7 @@ class _Run:
                 _call, self.function, self.shards[index], self.engine.threads, *values,
                 key=f"{self.name}-{index}-{next(self.numbers)}", pure=False, retries=0,
             )  # fmt: skip
+            future.add_done_callback(lambda ended: self.news.put(ended.key))
             self.running[future.key] = (future, index, attempt, time.monotonic())
             self.watch(Happening("start", index, "", attempt))
             room -= 1
