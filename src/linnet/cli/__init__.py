@@ -27,6 +27,7 @@ VERBS = {  # verb: (module:function, help)
     "evaluate": ("linnet.cli.evaluate:evaluate", "Say how good a model is on labelled texts."),
     "explain": ("linnet.cli.explain:explain", "Show why a text gets its label, word by word."),
     "clean": ("linnet.cli.clean:clean", "Clean texts, filter pages, remove duplicates; says what every rule did."),
+    "filter": ("linnet.cli.filter:filter_", "Keep the rows of a corpus that a model says are worth keeping."),
     "info": ("linnet.cli.info:info", "Show what is in a model file."),
 }
 
