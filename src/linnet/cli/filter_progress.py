@@ -105,10 +105,8 @@ class Show:
         happening, shard = news.happening, news.shard
         if happening is None or shard is None:
             return
-        if happening.kind in ("lost", "late", "failed"):
-            self.line(
-                f"{happening.worker} {happening.kind} on {shard.name}, attempt {happening.attempt}: {happening.detail}"
-            )
+        if happening.again:  # what is final is said by the run itself
+            self.line(f"{happening.worker}: {shard.name}: {happening.detail}; trying again")
         if self.bars is None or not happening.worker:
             return
         if happening.worker not in self.workers and len(self.workers) < MOST_WORKERS:

@@ -205,8 +205,7 @@ class _Run:
             yield Outcome(index, value, None, attempt, worker, seconds)
             return
         kind = "lost" if isinstance(error, ShardError) else "failed"
-        self.watch(Happening(kind, index, worker, attempt, str(error)))
-        yield from self._again(index, attempt, error, worker, seconds)
+        yield from self._again(kind, index, attempt, error, worker, seconds)
 
     def _answer(self, future: Any, index: int) -> tuple[str, Any, Exception | None]:
         if self.keep:  # the value stays on its worker; only whether it is one travels
@@ -238,8 +237,7 @@ class _Run:
             worker = where.get(key, "")
             self.client.cancel([future], force=True)
             error = ShardError(f"its worker did not finish in {limit:g} seconds")
-            self.watch(Happening("late", index, worker, attempt, str(error)))
-            yield from self._again(index, attempt, error, worker, now - began)
+            yield from self._again("late", index, attempt, error, worker, now - began)
         hung = sorted({where[key] for key in late if key in where})
         if hung:
             self._restart(hung)
@@ -253,9 +251,12 @@ class _Run:
         now = time.monotonic()
         self.running = {key: (future, index, attempt, now) for key, (future, index, attempt, _) in self.running.items()}
 
-    def _again(self, index: int, attempt: int, error: Exception, worker: str, seconds: float) -> Iterator[Outcome]:
-        final = isinstance(error, LinnetError) and not isinstance(error, ShardError)
-        if final or attempt > self.engine.retries:
+    def _again(
+        self, kind: str, index: int, attempt: int, error: Exception, worker: str, seconds: float
+    ) -> Iterator[Outcome]:
+        final = self.engine._is_final(error, attempt)
+        self.watch(Happening(kind, index, worker, attempt, str(error), not final))
+        if final:
             yield Outcome(index, None, error, attempt, worker, seconds)
         else:
             self.waiting.append((index, attempt + 1))

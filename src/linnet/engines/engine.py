@@ -52,6 +52,7 @@ class Happening:
     worker: str
     attempt: int = 1
     detail: str = ""
+    again: bool = False  # whether the shard will be tried again
 
 
 Watch = Callable[[Happening], None]
@@ -119,6 +120,11 @@ class Engine(ABC):
         for outcome in self.map(function, shards, *shared, watch=watch):
             total.put(outcome.index, check(outcome, shards))
         return total.value
+
+    def _is_final(self, error: Exception, attempt: int) -> bool:
+        """Whether a shard is given up after this error."""
+        wrong_input = isinstance(error, LinnetError) and not isinstance(error, ShardError)
+        return wrong_input or attempt > self.retries
 
     def close(self) -> None:  # noqa: B027 - nor anything to close
         """End the workers."""

@@ -160,8 +160,7 @@ class _Run:
         if kind == "lost":
             self.crew.end(slot)
             value = ShardError(f"its worker died ({value})")
-        self.watch(Happening("lost" if kind == "lost" else "failed", task.index, worker, task.attempt, str(value)))
-        self._again(task, value, worker, seconds)
+        self._again("lost" if kind == "lost" else "failed", task, value, worker, seconds)
 
     def _end_late_ones(self) -> None:
         limit = self.engine.timeout
@@ -174,12 +173,12 @@ class _Run:
                 self.crew.end(slot)
                 del self.running[slot]
                 error = ShardError(f"its worker did not finish in {limit:g} seconds")
-                self.watch(Happening("late", task.index, worker, task.attempt, str(error)))
-                self._again(task, error, worker, now - task.began)
+                self._again("late", task, error, worker, now - task.began)
 
-    def _again(self, task: _Task, error: Exception, worker: str, seconds: float) -> None:
-        final = isinstance(error, LinnetError) and not isinstance(error, ShardError)
-        if final or task.attempt > self.engine.retries:
+    def _again(self, kind: str, task: _Task, error: Exception, worker: str, seconds: float) -> None:
+        final = self.engine._is_final(error, task.attempt)
+        self.watch(Happening(kind, task.index, worker, task.attempt, str(error), not final))
+        if final:
             self.ended.append(Outcome(task.index, None, error, task.attempt, worker, seconds))
         else:
             self.waiting.append(_Task(task.index, task.attempt + 1))

@@ -89,7 +89,8 @@ class Folder:
 
         A folder that holds another run, or other files, is refused.
         """
-        if restart and (self.state.exists() or self.manifest.exists()):
+        ours = self.state.exists() or self.manifest.exists()
+        if restart and ours:
             self._empty()
         known, complete = self._read(self.state / "run.json"), self._read(self.manifest)
         if complete is not None:
@@ -98,7 +99,7 @@ class Folder:
             return dict(complete)
         if known is not None:
             self._same(known, settings)
-        elif self.path.exists() and any(self.path.iterdir()) and not self.state.exists():
+        elif self.path.exists() and any(self.path.iterdir()) and not ours:
             raise LinnetError(f"{self.path} is not empty and holds no run of linnet filter; choose another --out")
         shutil.rmtree(self.parts, ignore_errors=True)
         if known is None:
