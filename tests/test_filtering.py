@@ -145,7 +145,8 @@ def wet(records):
     out = []
     for k, (kind, content) in enumerate(records):
         mime = "application/warc-fields" if kind == "warcinfo" else "text/plain"
-        head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://h{k % 2}.example/{k}\r\nContent-Type: {mime}\r\nContent-Length: {len(content)}\r\n"
+        head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://h{k % 2}.example/{k}\r\n"
+        head += f"Content-Type: {mime}\r\nContent-Length: {len(content)}\r\n"
         out.append(gzip.compress(head.encode() + b"\r\n" + content + b"\r\n\r\n"))
     return b"".join(out)
 
