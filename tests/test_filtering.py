@@ -376,3 +376,19 @@ def test_the_command_line(model, corpus, tmp_path):
     done = linnet(model, corpus, "--out", tmp_path / "o", "--keep", "pos", "--max-memory", "10MB", code=2)
     assert "too little" in done.stderr
     shutil.rmtree(tmp_path / "out")
+
+
+def test_two_runs_do_not_share_a_folder(model, corpus, tmp_path):
+    def second(news):
+        if news.kind == "stage":
+            assert "another run is at work" in _error(lambda: run(model, corpus, tmp_path / "out", Rule({"pos": 0.5})))
+
+    run(model, corpus, tmp_path / "out", Rule({"pos": 0.5}), on_progress=second)
+
+
+def test_an_engine_that_is_given_stays_open(model, corpus, tmp_path):
+    with open_engine("local", workers=1) as engine:
+        filter_corpus(model, [corpus], tmp_path / "a", Rule({"pos": 0.5}), engine=engine)
+        pids = engine.pids
+        filter_corpus(model, [corpus], tmp_path / "b", Rule({"pos": 0.6}), engine=engine)
+        assert engine.pids == pids

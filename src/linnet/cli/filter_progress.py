@@ -50,6 +50,11 @@ class Show:
     ) -> None:
         if self.bars is not None:
             self.bars.stop()
+            self.bars = None
+        if kind is KeyboardInterrupt:
+            self.line(
+                f"{self.finished:,} of {self.shards:,} shards done; the same command goes on where this one stopped"
+            )
 
     def line(self, text: str) -> None:
         """Say a line."""
@@ -123,7 +128,7 @@ def _time(seconds: float) -> str:
     """A time as people say it.
 
     >>> _time(59.4), _time(3700)
-    ('59 s', '1 h 01 min')
+    ('59 s', '1 h 02 min')
     """
     if seconds < 90:
         return f"{seconds:.0f} s"

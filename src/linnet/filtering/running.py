@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Iterable
@@ -66,9 +67,9 @@ def filter_corpus(
     `inputs` are files, folders and patterns: Parquet, JSON lines, CSV, TSV, WARC and WET. `out` is a new folder: it will
     hold a file a shard, of the same name and schema plus the scores, a manifest, a summary and a quarantine. If it holds
     this same run, unfinished, the run goes on where it stopped. `clean` and `pages` are names of rules of
-    `linnet.text.clean`; the clean text is scored and written. `engine` is one of `linnet.engines` (processes of this
-    machine, one a core, by default), `threads` how many threads score in each worker. More than `max_bad` bad shards
-    (10, or a tenth of all if that is more) stop the run.
+    `linnet.text.clean`; the clean text is scored and written. `engine` is one of `linnet.engines`, and stays open; by
+    default processes of this machine, one a core. `threads` is how many threads score in each worker. More than
+    `max_bad` bad shards (10, or a tenth of all if that is more) stop the run.
 
     Rows in = kept + dropped + unusable, exactly. A disk that is full, or a shard that has gone, raises an error and
     leaves a state from which the same call goes on.
@@ -86,7 +87,9 @@ def filter_corpus(
     if complete is not None:
         return complete
     limit = max(10, len(shards) // 10) if max_bad is None else max_bad
-    with engine or open_engine("local") as crew:
+    with contextlib.ExitStack() as stack:
+        stack.callback(folder.release)
+        crew = stack.enter_context(open_engine("local")) if engine is None else engine
         run = _Run(crew, job, folder, shards, limit, on_progress or (lambda _: None))
         done = run.two_passes() if rule.ranked else run.stage("filtering", "done", filter_shard, dict.fromkeys(run.all))
         manifest = manifest_of(job, settings, shards, done, run.bad_shards(), run.cut)

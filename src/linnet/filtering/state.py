@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from linnet.errors import LinnetError
-from linnet.filtering.forms.sinks import appearing
+from linnet.filtering.forms.sinks import OutputError, appearing
 
 __all__ = ["Folder"]
 
@@ -35,6 +35,7 @@ class Folder:
         self.manifest = self.path / "manifest.json"
         self.summary = self.path / "summary.html"
         self.bad_shards = self.path / "quarantine" / "shards.json"
+        self._held: Any = None
 
     def output(self, name: str) -> Path:
         """The kept rows of a shard."""
@@ -101,10 +102,29 @@ class Folder:
             self._same(known, settings)
         elif self.path.exists() and any(self.path.iterdir()) and not ours:
             raise LinnetError(f"{self.path} is not empty and holds no run of linnet filter; choose another --out")
+        self._lock()
         shutil.rmtree(self.parts, ignore_errors=True)
         if known is None:
             self.write(self.state / "run.json", settings)
         return None
+
+    def _lock(self) -> None:
+        """Keep a second run out; the system lets go of the lock when this process ends, however it ends."""
+        try:
+            import fcntl
+        except ImportError:  # no such locks here
+            return
+        try:
+            self.state.mkdir(parents=True, exist_ok=True)
+            self._held = (self.state / "lock").open("w")
+        except OSError as error:
+            raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from None
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LinnetError(f"another run is at work on {self.path}; wait for it, or choose another --out") from None
+        except OSError:  # a file system without locks
+            return
 
     def _same(self, before: Any, now: dict[str, Any]) -> None:
         if before == now:
@@ -144,6 +164,12 @@ class Folder:
             path.unlink(missing_ok=True)
         shutil.rmtree(self.state, ignore_errors=True)
 
+    def release(self) -> None:
+        """Let another run in."""
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
     def drop(self, name: str) -> None:
         """Remove what a shard that turned out bad may have left."""
         self.output(name).unlink(missing_ok=True)
@@ -151,4 +177,5 @@ class Folder:
 
     def finish(self) -> None:
         """Remove what only an unfinished run needs."""
+        self.release()
         shutil.rmtree(self.state, ignore_errors=True)
