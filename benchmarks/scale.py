@@ -7,7 +7,8 @@ Parquet to Parquet, of the whole process from start to exit. The peers take turn
 (`--peer-size`), and the figure is the best of `--repeat`, in processor time and in wall time. fastText's own program
 (Debian's `fasttext`) is handed its text ready, one document a line, and writes labels only; reading and writing Parquet
 is not on its clock. Called as datatrove does, once a document from Python, it reads and writes Parquet as linnet does.
-fastText has two models: dim 100 is its default, dim 10 what its authors used for their published results.
+fastText has two models: dim 100 is its default, dim 10 what its authors used for their published results. linnet has two as
+well: that of `linnet train --features words:1-2`, and one with `--hash-bits 18`, which is 2 MB and stays in the cache.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Bench:
     def __init__(self, options: argparse.Namespace, work: Path) -> None:
         self.options, self.work = options, work
         self.corpus = work / "corpus"
-        self.model = work / "imdb.linnet"
+        self.model, self.small = work / "imdb.linnet", work / "imdb-small.linnet"
         self.result: dict[str, Any] = {}
 
     def prepare(self) -> None:
@@ -107,10 +108,12 @@ class Bench:
             os.link(shard, self.some / shard.name)
         self.shards = [str(self.some / shard.name) for shard in shards[:n]]
         self.text = last_json(measure(python("lines", self.work / "some.txt", *self.shards)))
+        source = f"{self.options.data}/imdb/train.parquet"
         if not self.model.exists():
             say("training linnet")
-            source = f"{self.options.data}/imdb/train.parquet"
             measure(linnet("train", source, "--features", "words:1-2", "--out", self.model))
+        if not self.small.exists():
+            measure(linnet("train", source, "--features", "words:1-2", "--hash-bits", 18, "--out", self.small))
         self.peers: list[str] = []
         if shutil.which("fasttext") is None:
             say("no program fasttext (apt install fasttext): the peers are left out")
@@ -132,17 +135,30 @@ class Bench:
         check = [self.options.python, "-c", "import fasttext, pyarrow"]
         return subprocess.run(check, capture_output=True).returncode == 0
 
-    def filter(self, inputs: Path, threads: int, *more: Any) -> list[str]:
+    def filter(self, inputs: Path, threads: int, *more: Any, model: Path | None = None) -> list[str]:
         out = self.work / "out"
         shutil.rmtree(out, ignore_errors=True)
         return linnet(
-            "filter", self.model, inputs, "--out", out, "--keep", "pos", "--threads", threads, "--json", "-q", *more
+            "filter",
+            model or self.model,
+            inputs,
+            "--out",
+            out,
+            "--keep",
+            "pos",
+            "--threads",
+            threads,
+            "--json",
+            "-q",
+            *more,
         )
 
     def run(self, system: str) -> Usage:
         dim = system.rsplit(" ", 1)[-1]
         if system == "linnet":
             return measure(self.filter(self.some, 1, "--min", 0.99))
+        if system == "linnet, 2 MB model":
+            return measure(self.filter(self.some, 1, "--min", 0.99, model=self.small))
         if system == "linnet, two threads":
             return measure(self.filter(self.some, 2, "--min", 0.99))
         model = str(self.work / f"ft{dim}.bin")
@@ -154,7 +170,7 @@ class Bench:
         return measure(["sh", "-c", f"exec fasttext predict-prob {model} {text} > {out}"])
 
     def compare(self) -> None:
-        systems = ["linnet", *self.peers, "linnet, two threads"]
+        systems = ["linnet", "linnet, 2 MB model", *self.peers, "linnet, two threads"]
         samples: dict[str, list[Usage]] = {name: [] for name in systems}
         for repeat in range(self.options.repeat):
             turn = systems[repeat % len(systems) :] + systems[: repeat % len(systems)]
@@ -174,9 +190,10 @@ class Bench:
         }  # fmt: skip
         self.result["systems"] = rate
         self.result["ratios"] = {
-            name: {key: rate["linnet"][key] / values[key] for key in ("mb_s", "cpu_mb_s")}
-            for name, values in rate.items()
-            if name in self.peers
+            ours: {
+                name: {key: rate[ours][key] / rate[name][key] for key in ("mb_s", "cpu_mb_s")} for name in self.peers
+            }
+            for ours in ("linnet", "linnet, 2 MB model")
         }
         self.result["two_threads"] = rate["linnet, two threads"]["mb_s"] / rate["linnet"]["mb_s"]
 
@@ -199,6 +216,7 @@ def main() -> int:
     parser.add_argument("--json")
     parser.add_argument("--size", default="2GB", help="of text in the corpus")
     parser.add_argument("--peer-size", default="192MB", help="of text for the comparison, whole shards")
+    parser.add_argument("--compare-only", action="store_true", help="leave out the runs on the whole corpus")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--python", default=sys.executable, help="an interpreter with fasttext-wheel and pyarrow")
@@ -214,8 +232,9 @@ def main() -> int:
         Path(folder).mkdir(parents=True, exist_ok=True)
         bench = Bench(options, Path(folder))
         bench.prepare()
-        bench.whole()
         bench.compare()
+        if not options.compare_only:
+            bench.whole()
     result = {
         "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()[0]},
         "size": options.size, "peer_text_mb": bench.text["bytes"] / MB, "targets": TARGETS, **bench.result,
