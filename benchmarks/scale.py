@@ -18,6 +18,7 @@ import contextlib
 import json
 import os
 import platform
+import resource
 import shutil
 import subprocess
 import sys
@@ -62,9 +63,9 @@ def tree_memory(pid: int) -> float:
     return total * 1024 / MB
 
 
-def watched(command: list[str], threads: int) -> tuple[float, float, dict[str, Any]]:
-    """Wall seconds, the most memory of the whole tree of processes, and what it printed."""
-    start = time.perf_counter()
+def watched(command: list[str], threads: int) -> tuple[float, float, float, dict[str, Any]]:
+    """Wall and processor seconds, the most memory of the whole tree of processes, and what it printed."""
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(
         command, cwd=BENCHMARKS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(threads), text=True
     )
@@ -84,7 +85,9 @@ def watched(command: list[str], threads: int) -> tuple[float, float, dict[str, A
     watcher.join()
     if process.returncode:
         raise CommandError(err[-2000:])
-    return wall, most, json.loads(out)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall, cpu, most, json.loads(out)
 
 
 class Bench:
@@ -189,25 +192,39 @@ class Bench:
             for name, used in samples.items()
         }  # fmt: skip
         self.result["systems"] = rate
+        self.result["two_threads"] = rate["linnet, two threads"]["mb_s"] / rate["linnet"]["mb_s"]
+
+    def ratios(self) -> None:
+        """How many times the peers' rates linnet's are."""
+        rate = self.result["systems"]
         self.result["ratios"] = {
             ours: {
-                name: {key: rate[ours][key] / rate[name][key] for key in ("mb_s", "cpu_mb_s")} for name in self.peers
+                name: {key: values[key] / rate[name][key] for key in ("mb_s", "cpu_mb_s")} for name in self.peers
             }
-            for ours in ("linnet", "linnet, 2 MB model")
-        }
-        self.result["two_threads"] = rate["linnet, two threads"]["mb_s"] / rate["linnet"]["mb_s"]
+            for ours, values in rate.items()
+            if ours.startswith("linnet") and "two" not in ours
+        }  # fmt: skip
 
     def whole(self) -> None:
         text = size_of(self.options.size)
-        for name, more in (("min", ("--min", 0.99)), ("top", ("--top", "10%"))):
-            wall, most, found = watched(self.filter(self.corpus, self.options.threads, "--max-memory", "1GB", *more), 1)
-            say(f"whole corpus, {name}: {text / MB / wall:.1f} MB/s, {most:.0f} MB at most")
-            adds_up = found["rows"] == found["kept"] + found["dropped"] + found["unusable"]
+        kinds = [("linnet, whole corpus", self.model, 1, ("--min", 0.99)), ("linnet, 2 MB model, whole corpus", self.small, 1, ("--min", 0.99)),
+                 ("two threads, whole corpus", self.model, 2, ("--min", 0.99)), ("top 10 %, two threads, whole corpus", self.model, 2, ("--top", "10%"))]  # fmt: skip
+        for name, model, threads, more in kinds:
+            command = self.filter(self.corpus, threads, "--max-memory", "1GB", *more, model=model)
+            wall, cpu, most, found = watched(command, threads)
+            say(f"{name}: {text / MB / wall:.1f} MB/s ({text / MB / cpu:.1f} by processor time), {most:.0f} MB at most")
             share = found.get("cut", {}).get("share")
-            self.result[f"whole_{name}"] = {
-                "seconds": wall, "mb_s": text / MB / wall, "peak_tree_mb": most, "rows": found["rows"], "kept": found["kept"],
-                "adds_up": adds_up, **({} if share is None else {"share": share}),
+            values = {
+                "seconds": wall, "mb_s": text / MB / wall, "cpu_mb_s": text / MB / cpu, "peak_tree_mb": most,
+                "rows": found["rows"], "kept": found["kept"],
+                "adds_up": found["rows"] == found["kept"] + found["dropped"] + found["unusable"],
+                **({} if share is None else {"share": share}),
             }  # fmt: skip
+            self.result["systems"][name] = values
+        one, two = (
+            self.result["systems"][name]["mb_s"] for name in ("linnet, whole corpus", "two threads, whole corpus")
+        )
+        self.result["two_threads_whole"] = two / one
 
 
 def main() -> int:
@@ -235,6 +252,7 @@ def main() -> int:
         bench.compare()
         if not options.compare_only:
             bench.whole()
+        bench.ratios()
     result = {
         "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()[0]},
         "size": options.size, "peer_text_mb": bench.text["bytes"] / MB, "targets": TARGETS, **bench.result,
@@ -243,13 +261,11 @@ def main() -> int:
         Path(options.json).parent.mkdir(parents=True, exist_ok=True)
         Path(options.json).write_text(json.dumps(result, indent=1) + "\n")
     for name, values in result["systems"].items():
-        ratio = result["ratios"].get(name, {}).get("cpu_mb_s")
-        print(
-            f"{name:<32}{values['mb_s']:8.1f} MB/s  {values['cpu_mb_s']:8.1f} by cpu{'' if ratio is None else f'   linnet {ratio:.1f}x'}"
-        )
-    print(
-        f"two threads: {result['two_threads']:.2f}x one; whole corpus: {result['whole_min']['peak_tree_mb']:.0f} MB at most"
-    )
+        times = [ratios[name]["cpu_mb_s"] for ratios in result["ratios"].values() if name in ratios]
+        memory = f"  {values['peak_tree_mb']:.0f} MB at most" if "peak_tree_mb" in values else ""
+        beside = memory + "".join(f"{ratio:8.1f}x" for ratio in times)
+        print(f"{name:<32}{values['mb_s']:8.1f} MB/s  {values['cpu_mb_s']:8.1f} by cpu {beside}")
+    print(f"two threads: {result['two_threads']:.2f}x one")
     return 0
 
 
