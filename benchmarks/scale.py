@@ -207,8 +207,13 @@ class Bench:
 
     def whole(self) -> None:
         text = size_of(self.options.size)
-        kinds = [("linnet, whole corpus", self.model, 1, ("--min", 0.99)), ("linnet, 2 MB model, whole corpus", self.small, 1, ("--min", 0.99)),
-                 ("two threads, whole corpus", self.model, 2, ("--min", 0.99)), ("top 10 %, two threads, whole corpus", self.model, 2, ("--top", "10%"))]  # fmt: skip
+        least = ("--min", 0.99)
+        kinds: list[tuple[str, Path, int, tuple[Any, ...]]] = [
+            ("linnet, whole corpus", self.model, 1, least),
+            ("linnet, 2 MB model, whole corpus", self.small, 1, least),
+            ("two threads, whole corpus", self.model, 2, least),
+            ("top 10 %, two threads, whole corpus", self.model, 2, ("--top", "10%")),
+        ]
         for name, model, threads, more in kinds:
             command = self.filter(self.corpus, threads, "--max-memory", "1GB", *more, model=model)
             wall, cpu, most, found = watched(command, threads)
