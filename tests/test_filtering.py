@@ -392,3 +392,25 @@ def test_an_engine_that_is_given_stays_open(model, corpus, tmp_path):
         pids = engine.pids
         filter_corpus(model, [corpus], tmp_path / "b", Rule({"pos": 0.6}), engine=engine)
         assert engine.pids == pids
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_a_shard_that_was_bad_and_is_good_again_moves_the_cut(model, corpus, tmp_path):
+    rule = Rule({"pos": None}, top=0.2)
+    run(model, corpus, tmp_path / "whole", rule)
+    sick = corpus / "part-001.parquet"
+    healthy = sick.read_bytes()
+    sick.write_bytes(bytes(len(healthy)))
+
+    def tell(news):
+        if news.kind == "shard" and news.stage == "selecting":
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        run(model, corpus, tmp_path / "out", rule, on_progress=tell)
+    sick.write_bytes(healthy)
+    assert run(model, corpus, tmp_path / "out", rule)["bad_shards"] == []
+    assert folder_bytes(tmp_path / "out") == folder_bytes(tmp_path / "whole")

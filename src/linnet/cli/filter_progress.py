@@ -120,7 +120,11 @@ class Show:
             if happening.kind in ("lost", "late"):
                 self.bars.remove_task(self.workers.pop(happening.worker))
             else:
-                note = f"{shard.name} ({shard.size / 1e6:,.1f} MB)" if happening.kind == "start" else "idle"
+                note = (
+                    f"{shard.name} ({shard.size / 1e6:,.1f} MB)"
+                    if happening.kind == "start"
+                    else f"{shard.name} {happening.kind}"
+                )
                 self.bars.update(self.workers[happening.worker], note=note)
 
 

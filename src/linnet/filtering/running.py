@@ -150,6 +150,7 @@ class _Run:
         scored = self.stage("scoring", "scored", score_shard, dict.fromkeys(self.all))
         cuts = find_cuts(self.folder, self.job.rule, scored)
         self.cut = cuts.about
+        self.folder.agree_on_cut(cuts.by_shard)
         return self.stage("selecting", "done", select_shard, cuts.by_shard)
 
     def stage(self, name: str, kind: str, function: Any, tasks: dict[int, Any]) -> dict[int, dict[str, Any]]:

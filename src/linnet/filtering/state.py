@@ -14,6 +14,7 @@ same bytes.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -163,6 +164,14 @@ class Folder:
         for path in (self.manifest, self.summary, self.bad_shards):
             path.unlink(missing_ok=True)
         shutil.rmtree(self.state, ignore_errors=True)
+
+    def agree_on_cut(self, by_shard: dict[int, Any]) -> None:
+        """Forget what was selected by another cut: before a crash a shard may have been bad that is good now."""
+        digest = {"sha256": hashlib.sha256(json.dumps(by_shard, sort_keys=True).encode()).hexdigest()}
+        place = self.state / "cut.json"
+        if self._read(place) != digest:
+            shutil.rmtree(self.state / "done", ignore_errors=True)
+            self.write(place, digest)
 
     def release(self) -> None:
         """Let another run in."""
