@@ -54,7 +54,7 @@ def test_local_workers_that_die_or_hang(made, tmp_path, rule, signal_):
                 hit.append(int(happening.worker.split()[-1]))
                 os.kill(hit[-1], signal_)
 
-    with open_engine("local", workers=2, timeout=5.0) as engine:
+    with open_engine("local", workers=2, timeout=20.0, retries=3) as engine:
         filter_corpus(model, [corpus], tmp_path / "out", RULES[rule], engine=engine, on_progress=tell)
     assert len(hit) == 2
     assert news.count("lost" if signal_ == signal.SIGKILL else "late") >= 1

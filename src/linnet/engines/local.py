@@ -27,6 +27,8 @@ from linnet.errors import LinnetError
 
 __all__ = ["LocalEngine"]
 
+START_SECONDS = 120.0  # that a new process may take to import what it needs; not part of the time of a shard
+
 
 class LocalEngine(Engine):
     """Workers of this machine.
@@ -102,6 +104,7 @@ class _Task:
     index: int
     attempt: int
     began: float = 0.0
+    started: bool = False  # whether its worker is at it, or still starting itself
 
 
 class _Run:
@@ -139,16 +142,23 @@ class _Run:
                 task.began = time.monotonic()
                 self.running[slot] = task
                 self.crew.give(slot, self.function, self.shards[task.index], self.shared)
-                self.watch(Happening("start", task.index, self.crew.label(slot), task.attempt))
+
+    def _limit(self, task: _Task) -> float:
+        """When a task is late."""
+        return task.began + ((self.engine.timeout or 0.0) if task.started else START_SECONDS)
 
     def _patience(self) -> float | None:
-        if self.engine.timeout is None:
+        if self.engine.timeout is None or not self.running:
             return None
-        first = min(task.began for task in self.running.values())
-        return max(0.0, first + self.engine.timeout - time.monotonic())
+        return max(0.0, min(map(self._limit, self.running.values())) - time.monotonic())
 
     def _take(self, slot: int, kind: str, value: Any) -> None:
-        task = self.running.pop(slot, None)
+        task = self.running.get(slot)
+        if kind == "begin" and task is not None:
+            task.began, task.started = time.monotonic(), True
+            self.watch(Happening("start", task.index, self.crew.label(slot), task.attempt))
+            return
+        self.running.pop(slot, None)
         if task is None:  # an idle worker died
             self.crew.end(slot)
             return
@@ -168,11 +178,12 @@ class _Run:
             return
         now = time.monotonic()
         for slot, task in list(self.running.items()):
-            if now - task.began >= limit:
+            if now >= self._limit(task):
                 worker = self.crew.label(slot)
                 self.crew.end(slot)
                 del self.running[slot]
-                error = ShardError(f"its worker did not finish in {limit:g} seconds")
+                took = f"finish in {limit:g}" if task.started else f"start in {START_SECONDS:g}"
+                error = ShardError(f"its worker did not {took} seconds")
                 self._again("late", task, error, worker, now - task.began)
 
     def _again(self, kind: str, task: _Task, error: Exception, worker: str, seconds: float) -> None:
@@ -316,6 +327,7 @@ class _Threads(_Crew):
         threading.Thread(target=self._run, args=args, daemon=True).start()
 
     def _run(self, slot: int, turn: int, function: Function, shard: Any, values: list[Any]) -> None:
+        self.news.put((slot, turn, "begin", None))
         try:
             self.news.put((slot, turn, "value", function(shard, *values)))
         except Exception as error:

@@ -31,7 +31,8 @@ def work(tasks: Connection, lifeline: Connection, threads: int | None) -> None:
         else:
             answer: tuple[str, Any]
             try:
-                function, shard, keys = pickle.loads(rest[0])  # noqa: S301
+                function, shard, keys = pickle.loads(rest[0])  # noqa: S301 - imports what the function needs
+                tasks.send(("begin", None))  # the clock of the shard starts now
                 answer = ("value", function(shard, *(shared[key] for key in keys)))
             except Exception as error:
                 answer = ("error", portable(error))
