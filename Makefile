@@ -4,6 +4,7 @@
 # make lint   ruff, mypy --strict, cython-lint
 # make test-all  the slow tests too: data sets, long property tests
 # make bench  linnet beside scikit-learn, fastText and Vowpal Wabbit; rewrites the tables of the README
+# make bench-scale  linnet filter on 2 GB beside fastText: throughput, threads, memory (needs Debian's fasttext)
 # make explore  the property tests on examples never drawn before
 # make fuzz   a million random inputs for the tokenisers and blocks, against their twins and alone
 # make docs   check the documentation's examples
@@ -15,7 +16,7 @@ SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -n
 
 export LINNET_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test test-all explore fuzz dev lint bench docs clean
+.PHONY: demo test test-all explore fuzz dev lint bench bench-scale docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/linnet demo
@@ -49,6 +50,10 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/cleaning.py --data $(LINNET_DATA) --json benchmarks/results/cleaning.json
 	$(BIN)/python benchmarks/serving.py --data $(LINNET_DATA) --json benchmarks/results/serving.json
 	$(BIN)/python benchmarks/render.py
+
+bench-scale: $(VENV)/.installed
+	$(PIP) install -c constraints.txt fasttext-wheel
+	$(BIN)/python benchmarks/scale.py --data $(LINNET_DATA) --json benchmarks/results/scale.json
 
 docs: $(VENV)/.installed
 	$(BIN)/python -m pytest -q tests/test_docs.py

@@ -37,7 +37,7 @@ def columns(f: F) -> F:
         "--format",
         "format_",
         metavar="NAME",
-        help="csv, tsv, jsonl, parquet, arrow, fasttext, text, folder; found by itself.",
+        help="csv, tsv, jsonl, parquet, arrow, warc, fasttext, text, folder; found by itself.",
     )(f)
     f = click.option("--label", metavar="COL", help="The label column; found by name or content if not given.")(f)
     return click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")(f)

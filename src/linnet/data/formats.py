@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from linnet.data import delimited, folder, jsonlines, lines, tables
+from linnet.data import delimited, folder, jsonlines, lines, tables, warc
 from linnet.data.blocks import Rows, Wanted
 from linnet.data.source import Source, foreign, looks_binary
 from linnet.errors import DataError, nearest
@@ -38,6 +38,7 @@ FORMATS = {
     for format in (
         Format("parquet", (".parquet", ".pq"), tables.sniff_parquet, tables.open_parquet, magic=True),
         Format("arrow", (".arrow", ".feather", ".ipc", ".arrows"), tables.sniff_arrow, tables.open_arrow, magic=True),
+        Format("warc", (".warc", ".wet"), warc.sniff_warc, warc.open_warc, magic=True),
         Format("json", (".json",), jsonlines.sniff_json, jsonlines.open_json),
         Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), jsonlines.sniff_jsonl, jsonlines.open_jsonl),
         Format("fasttext", (".ft", ".fasttext"), lines.sniff_fasttext, lines.open_fasttext),

@@ -20,7 +20,7 @@ from linnet.data.records import pieces, whole_lines
 from linnet.data.source import Source
 from linnet.errors import DataError
 
-__all__ = ["columns_of", "open_json", "open_jsonl", "sniff_json", "sniff_jsonl"]
+__all__ = ["columns_of", "open_json", "open_jsonl", "parse_lines", "sniff_json", "sniff_jsonl"]
 
 _EXACT = 2**53
 
@@ -75,11 +75,21 @@ def open_json(source: Source, wanted: Wanted) -> Rows:
 def _parsed(source: Source, wanted: Wanted) -> Iterator[Block]:
     line = 1
     for data in pieces(source.read, whole_lines, wanted.block_bytes, source.name):
-        n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        block = _arrow_json(data, line, n_lines) or _python_json(data, line)
+        block = parse_lines(data, line)
         if block.rows:
             yield block
-        line += n_lines
+        line += data.count(b"\n") + (not data.endswith(b"\n"))
+
+
+def parse_lines(data: bytes, line: int = 1) -> Block:
+    r"""Parse whole lines, the first of which is number `line`. `Block.lines` says which line each row is.
+
+    >>> block = parse_lines(b'{"text": "good"}\n\n{"text": 1\n')
+    >>> block.columns["text"].to_pylist(), list(block.lines or ()), block.malformed[1].reason
+    (['good', None], [1, 3], 'not a JSON object')
+    """
+    n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    return _arrow_json(data, line, n_lines) or _python_json(data, line)
 
 
 def _arrow_json(data: bytes, line: int, n_lines: int) -> Block | None:
