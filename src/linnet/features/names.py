@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Names"]
+__all__ = ["Names", "shown"]
 
 Indices = npt.NDArray[np.int64]
 
@@ -83,3 +83,14 @@ class Names:
             rank = np.cumsum(~same[:-1])[tied].astype(np.uint64)
             place = place[tied]
         return order
+
+
+def shown(name: str) -> str:
+    """Show the blanks at the edges of a character n-gram.
+
+    >>> shown(" th"), shown("the end")
+    ('▁th', 'the end')
+    """
+    inner = name.strip(" ")
+    left = len(name) - len(name.lstrip(" "))
+    return "▁" * left + inner + "▁" * (len(name) - left - len(inner)) if inner else "▁" * len(name)
