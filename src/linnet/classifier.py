@@ -18,7 +18,7 @@ from linnet.artefact import Artefact
 from linnet.errors import DataError, LinnetError, nearest
 
 if TYPE_CHECKING:
-    from linnet.explain import Explanation
+    from linnet.explain import Explanation, Explanations
     from linnet.features.recipe import Recipe
 
 __all__ = ["Event", "TextClassifier", "load"]
@@ -225,11 +225,20 @@ class TextClassifier:
         """Return the accuracy on labelled texts."""
         return float(np.mean(self.predict(texts) == np.asarray(y)))
 
-    def explain(self, text: str, label: Any = None) -> Explanation:
-        """Return what each feature of a text adds to the score of a label (default: the predicted one)."""
+    def explain(self, text: str, label: Any = None, against: Any = None) -> Explanation:
+        """Return what each feature of a text adds to the score of a label (default: the predicted one).
+
+        With against, another label: what puts the one ahead of the other ("why business and not sports?").
+        """
         from linnet.explain import explain
 
-        return explain(self.artefact, text, label)
+        return explain(self.artefact, text, label, against)
+
+    def explain_many(self, texts: Any, label: Any = None, against: Any = None) -> Explanations:
+        """Explain many texts: a sequence that works them out in runs, when they are reached."""
+        from linnet.explain import explain_many
+
+        return explain_many(self.artefact, texts, label, against)
 
     def top_features(self, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
         """Return the named features that speak most for a label, with their weights."""

@@ -11,9 +11,12 @@ a word away and the text may lie on another piece. Such an explanation is not ``
 
 from __future__ import annotations
 
-from linnet.explain.explanation import Contribution, Explanation
+from linnet.explain.explanation import Contribution, Explanation, Span
 from linnet.explain.notebook import model_html
-from linnet.explain.parts import explain
+from linnet.explain.parts import Explanations, explain, explain_many
 from linnet.explain.weights import named_weights, top_features
 
-__all__ = ["Contribution", "Explanation", "explain", "model_html", "named_weights", "top_features"]
+__all__ = [
+    "Contribution", "Explanation", "Explanations", "Span", "explain", "explain_many", "model_html", "named_weights",
+    "top_features",
+]  # fmt: skip

@@ -24,7 +24,8 @@ def render(e: Explanation, n: int, color: bool) -> str:
             continue
         tone = ("38;5;153", "38;5;75", "1;38;5;33") if weight > 0 else ("38;5;222", "38;5;214", "1;38;5;208")
         marked.append(f"\x1b[{tone[int(strength * 2.99)]}m{piece}\x1b[0m")
-    against = f" rather than {e.against}" if e.against is not None else ""
+    other = "" if e.against_probability is None else f" ({e.against_probability:.3f})"
+    against = f" rather than {e.against}{other}" if e.against is not None else ""
     lines = ["".join(marked), "", f"{e.label}{against}: probability {e.probability:.3f}, score {e.score:+.4f}", ""]
     if not e.exact:
         lines[-1:] = [f"contributions are {e.method}: they add up, but another text would have others", ""]
