@@ -151,6 +151,23 @@ def walk_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t 
     return last
 
 
+def weigh(const int64_t[::1] ptr, const int64_t[::1] slot, const double[::1] factor, const float[:, :] W,
+          const int64_t[::1] plus, const int64_t[::1] minus, const double[::1] sign, double[::1] out):
+    """Write what each feature adds: factor times its weight in column plus of its document, less that in column minus.
+
+    A negative column counts nothing; sign turns all of a document round.
+    """
+    cdef int64_t d, j
+    cdef double w
+    with nogil:
+        for d in range(ptr.shape[0] - 1):
+            for j in range(ptr[d], ptr[d + 1]):
+                w = W[slot[j], plus[d]]
+                if minus[d] >= 0:
+                    w -= W[slot[j], minus[d]]
+                out[j] = sign[d] * factor[j] * w
+
+
 def largest(const double[::1] values, const int64_t[::1] ptr, int64_t[:, ::1] out):
     """Write where the values of each run ptr[d]..ptr[d + 1] - 1 are largest in size, largest first, ties in order; -1 pads."""
     cdef int64_t d, j, k, n = out.shape[1], m

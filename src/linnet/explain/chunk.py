@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,7 @@ class Chunk:
     ) -> None:
         self.model, self.piece, self.texts = model, piece, texts
         self.two = model.n_outputs == 1
-        self._ranked: dict[int, tuple[Ints, bytes, list[int]]] = {}
+        self._ranked: dict[int, tuple[Batch, list[int]]] = {}
         sums = model.sums(piece)
         scores = sums if model.head is None else model.scores(piece)
         proba = model.proba(scores)
@@ -46,9 +47,19 @@ class Chunk:
         self.label, self.against = self._classes(scores, label, against)
         own = scores[each, self.label]
         self.score = own if self.two or self.against is None else own - scores[each, self.against]
-        self.probability = proba[each, self.label].tolist()
-        self.other = None if self.against is None else proba[each, self.against].tolist()
-        self._weigh(sums, each)
+        self._weigh(sums, len(scores))
+        self._facts = list(
+            zip(
+                self.label.tolist(),
+                itertools.repeat(None) if self.against is None else self.against.tolist(),
+                self.score.tolist(),
+                proba[each, self.label].tolist(),
+                self.bias.tolist(),
+                self.walked.unknown.tolist(),
+                itertools.repeat(None) if self.against is None else proba[each, self.against].tolist(),
+                strict=False,
+            )
+        )
 
     def _classes(self, scores: Floats, label: int | None, against: int | None) -> tuple[Ints, Ints | None]:
         """Return the class that is explained, and the one it is compared with, of each document."""
@@ -65,31 +76,46 @@ class Chunk:
             return mine, 1 - mine
         return mine, None if against is None else np.full(n, against, np.int64)
 
-    def _weigh(self, sums: Floats, each: Ints) -> None:
+    def _weigh(self, sums: Floats, n: int) -> None:
         """Work out what every feature adds: its factor times its weight, or times the slope of a head."""
-        model, n, k = self.model, len(each), len(self.model.computed_weights)
+        model, k = self.model, len(self.model.computed_weights)
         slopes = None if model.head is None else self._slopes(sums)
         self.walked = w = walk(model, self.piece)
-        self.values = w.factor * self._weights(model.rows[:, 1:], w.slot, w.document, slopes)
         self.amounts = compute(model.computed, [self.piece]).astype(np.float64) if k else np.zeros((n, 0))
-        columns, documents = np.tile(np.arange(k), n), np.repeat(each, k)
-        self.added = self.amounts * self._weights(model.computed_weights, columns, documents, slopes).reshape(n, k)
+        columns = np.tile(np.arange(k), n)
+        self.values = self._added(model.rows[:, 1:], w.ptr, w.slot, w.factor, slopes)
+        self.added = self._added(
+            model.computed_weights, k * np.arange(n + 1), columns, self.amounts.ravel(), slopes
+        ).reshape(n, k)
         if slopes is None:
-            self.bias = self._weights(model.b[None, :], np.zeros(n, np.int64), each, None) + 0.0  # no -0
+            self.bias = np.empty(n)
+            for d, (plus, minus, sign) in enumerate(zip(*map(np.ndarray.tolist, self._columns()), strict=True)):
+                self.bias[d] = sign * (float(model.b[plus]) - (float(model.b[minus]) if minus >= 0 else 0.0)) + 0.0
         else:
             total = np.bincount(w.document, weights=self.values, minlength=n)
             self.bias = self.score - total - self.added.sum(axis=1)
 
-    def _weights(self, W: npt.NDArray[Any], rows: Ints, documents: Ints, slopes: Floats | None) -> Floats:
-        """Return the weight of some rows of W for the class that is explained of some documents."""
-        if not len(rows):
-            return np.zeros(0)
-        if slopes is not None:
-            return np.asarray(np.einsum("nk,nk->n", W[rows].astype(np.float64), slopes[documents]))
+    def _columns(self) -> tuple[Ints, Ints, Floats]:
+        """Return the output that counts of each document, the one that is taken from it (-1: none), and the sign."""
+        n = len(self.label)
+        none = np.full(n, -1, np.int64)
         if self.two:
-            return np.asarray(W[rows, 0] * np.array([-1.0, 1.0])[self.label[documents]])
-        out: Floats = W[rows, self.label[documents]].astype(np.float64)
-        return out if self.against is None else out - W[rows, self.against[documents]].astype(np.float64)
+            return np.zeros(n, np.int64), none, np.asarray(2.0 * self.label - 1.0, np.float64)
+        return self.label, none if self.against is None else self.against, np.ones(n)
+
+    def _added(
+        self, W: npt.NDArray[np.float32], ptr: Ints, rows: Ints, factor: Floats, slopes: Floats | None
+    ) -> Floats:
+        """Return factor times the weight of some rows of W; those of document d are ptr[d] ... ptr[d + 1] - 1."""
+        out = np.empty(len(rows))
+        if slopes is None and len(rows):
+            parts.weigh(ptr, rows, factor, W, *self._columns(), out)
+        elif slopes is not None:
+            documents = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+            if len(rows):
+                np.einsum("nk,nk->n", W[rows].astype(np.float64), slopes[documents], out=out)
+                out *= factor
+        return out
 
     def _slopes(self, sums: Floats) -> Floats:
         """Return the derivative of each score by the sums that a head reads."""
@@ -107,55 +133,71 @@ class Chunk:
 
     def explanation(self, d: int) -> Explanation:
         """Return one explanation; its parts are made when they are asked for."""
+        label, against, score, probability, bias, unknown, other = self._facts[d]
         classes = self.model.classes
         return Explanation(
-            self.text(d),
-            classes[self.label[d]],
-            None if self.against is None else classes[self.against[d]],
-            float(self.score[d]),
-            self.probability[d],
-            float(self.bias[d]),
-            Cut(self, d),
-            int(self.walked.unknown[d]),
-            self.model.head is None,
-            None if self.other is None else self.other[d],
-        )
+            self.text(d), classes[label], None if against is None else classes[against], score, probability, bias,
+            Cut(self, d), unknown, self.model.head is None, other,
+        )  # fmt: skip
 
     def text(self, d: int) -> str:
         """Return one document as it was given."""
         return self.piece.text(d) if self.texts is None else self.texts[d]
 
-    def ranked(self, n: int) -> tuple[Ints, bytes, list[int]]:
-        """Return the n largest features of every document, (n_documents, n), -1 for none, and their names."""
+    def ranked(self, n: int) -> tuple[Batch, list[int]]:
+        """Return the n largest features of every document, and where those of each document begin."""
         if n not in self._ranked:
             top = np.empty((len(self.piece), n), np.int64)
             parts.largest(self.values, self.walked.ptr, top)
-            self._ranked[n] = (top, *self.walked.names(np.maximum(top, 0).ravel()))
+            there = top >= 0
+            ends = np.cumsum(there.sum(axis=1)).tolist()
+            self._ranked[n] = Batch(self, top[there]), [0, *ends]
         return self._ranked[n]
 
-    def made(self, features: list[int], names: Sequence[str]) -> list[Contribution]:
-        """Make contributions of some features of a document."""
-        w, blocks = self.walked, self.model.blocks
+    @cached_property
+    def every(self) -> Batch:
+        """All features."""
+        return Batch(self, np.arange(len(self.values)))
+
+
+class Batch:
+    """Features of a chunk with all that their contributions need, gathered at once."""
+
+    def __init__(self, chunk: Chunk, features: Ints) -> None:
+        w = chunk.walked
+        first = w.first[features]
+        self.chunk, self.features, self.first = chunk, features, first
+        self.name_bytes, self.name_at = w.names(features)
+        self.block, self.value = w.block[features].tolist(), chunk.values[features].tolist()
+        self.count = w.count[features].tolist()
+        self.begin, self.end = w.begin[first].tolist(), w.end[first].tolist()
+        self.kinds = [block.name for block in chunk.model.blocks]
+        self.hashing = not len(chunk.model.slots)
+
+    def make(self, first: int, last: int) -> list[Contribution]:
+        """Make the contributions of features first ... last - 1."""
+        w, data, at = self.chunk.walked, self.name_bytes, self.name_at
         out = []
-        for f, name in zip(features, names, strict=True):
-            a, n = int(w.first[f]), int(w.count[f])
+        for k in range(first, last):
+            name, n = data[at[k] : at[k + 1]].decode("utf-8", "replace"), self.count[k]
             if n == 1:
-                spans: tuple[tuple[int, int], ...] = ((int(w.begin[a]), int(w.end[a])),)
+                spans: tuple[tuple[int, int], ...] = ((self.begin[k], self.end[k]),)
             else:
-                spans = tuple(zip(w.begin[a : a + n].tolist(), w.end[a : a + n].tolist(), strict=True))
-            kind = blocks[w.block[f]].name
-            out.append(Contribution(shown(name), kind, float(self.values[f]), n, spans, None, self._also(f, name)))
+                p = int(self.first[k])
+                spans = tuple(zip(w.begin[p : p + n].tolist(), w.end[p : p + n].tolist(), strict=True))
+            also = self._also(int(self.features[k]), name) if self.hashing else ()
+            if name[:1] == " " or name[-1:] == " ":
+                name = shown(name)
+            out.append(Contribution(name, self.kinds[self.block[k]], self.value[k], n, spans, None, also))
         return out
 
     def _also(self, f: int, name: str) -> tuple[str, ...]:
         """Return what else stands for the column of a hashed feature: in this text, and in the training texts."""
-        if len(self.model.slots):
-            return ()
-        w = self.walked
+        w = self.chunk.walked
         places = np.arange(w.first[f], w.first[f] + w.count[f])
         _, first = np.unique(w.fps[places], return_index=True)
         here = w.named(np.full(len(first), f), places[first])
-        there = self.model.sharing.get(int(w.slot[f]), ())
+        there = self.chunk.model.sharing.get(int(w.slot[f]), ())
         return tuple(dict.fromkeys(shown(other) for other in (*here, *there) if other != name))
 
 
@@ -164,18 +206,20 @@ class Cut:
 
     def __init__(self, chunk: Chunk, d: int) -> None:
         self.chunk, self.d = chunk, d
-        self.range = int(chunk.walked.ptr[d]), int(chunk.walked.ptr[d + 1])
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The first feature of the document, and the one behind its last."""
+        return int(self.chunk.walked.ptr[self.d]), int(self.chunk.walked.ptr[self.d + 1])
 
     def top(self, n: int | None) -> tuple[Contribution, ...]:
         """Return the n largest contributions."""
-        chunk, (a, b) = self.chunk, self.range
+        chunk = self.chunk
         if n is not None and n > 0 and not chunk.added.shape[1]:
-            top, data, at = chunk.ranked(n)
-            features = [f for f in top[self.d].tolist() if f >= 0]
-            k = self.d * n
-            names = [data[at[k + i] : at[k + i + 1]].decode("utf-8", "replace") for i in range(len(features))]
-            return tuple(chunk.made(features, names))
-        every = self._computed() + chunk.made(list(range(a, b)), chunk.walked.named(np.arange(a, b)))
+            batch, at = chunk.ranked(n)
+            return tuple(batch.make(at[self.d], at[self.d + 1]))
+        a, b = self.range
+        every = self._computed() + chunk.every.make(a, b)
         every.sort(key=lambda c: -abs(c.value))  # stable: ties stay in the order of the text
         return tuple(every[:n])
 
@@ -212,4 +256,4 @@ class Cut:
             for f in (np.flatnonzero(empty) + a).tolist()
             if np.all((w.end <= w.begin)[w.first[f] : w.first[f] + w.count[f]])
         ]
-        return tuple(found + (self.chunk.made(odd, w.named(np.array(odd))) if odd else []))
+        return tuple(found + Batch(self.chunk, np.array(odd, np.int64)).make(0, len(odd)))

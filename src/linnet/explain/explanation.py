@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 _PIECE = re.compile(r"\s+|[\w'’]+|[^\w\s'’]+")  # blanks, words, signs
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # a value like the others; frozen ones take five times as long to make
 class Contribution:
     """One feature of the text: its name, block, places (character offsets) and what it adds to the score.
 

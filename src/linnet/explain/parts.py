@@ -15,7 +15,7 @@ from linnet.features.buffers import Piece, pieces_of
 
 __all__ = ["Explanations", "explain", "explain_many"]
 
-CHUNK = 1 << 16  # bytes of text that are explained together
+CHUNK = 1 << 15  # bytes of text that are explained together
 
 
 def explain(model: Artefact, text: str, label: Any = None, against: Any = None) -> Explanation:

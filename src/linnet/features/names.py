@@ -91,6 +91,8 @@ def shown(name: str) -> str:
     >>> shown(" th"), shown("the end")
     ('▁th', 'the end')
     """
+    if not (name.startswith(" ") or name.endswith(" ")):
+        return name
     inner = name.strip(" ")
     left = len(name) - len(name.lstrip(" "))
     return "▁" * left + inner + "▁" * (len(name) - left - len(inner)) if inner else "▁" * len(name)
