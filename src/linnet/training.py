@@ -15,6 +15,7 @@ from linnet.artefact import Artefact, Table, empty_table
 from linnet.choosing import Candidate, Choice, choose, fit_watched, fit_weighted
 from linnet.decide import Calibration
 from linnet.errors import DataError
+from linnet.explain.reverse import name_columns
 from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
 from linnet.features.computed import ComputedBlocks, compute, split
@@ -116,6 +117,8 @@ def train(
         card["selection"] = dropped.to_dict()
     n = rows.n_columns
     model = artefact_of(texts.pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
+    if recipe.hash_bits and blocks:
+        model = name_columns(model, pieces, NAMED_FEATURES)
     return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
 
 

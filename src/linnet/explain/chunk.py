@@ -15,7 +15,7 @@ from linnet.explain.explanation import Contribution, Explanation, add
 from linnet.explain.walk import Walked, walk
 from linnet.features.buffers import Piece
 from linnet.features.computed import compute
-from linnet.features.names import shown
+from linnet.features.names import bounded, shown
 
 __all__ = ["Chunk"]
 
@@ -198,7 +198,7 @@ class Batch:
         _, first = np.unique(w.fps[places], return_index=True)
         here = w.named(np.full(len(first), f), places[first])
         there = self.chunk.model.sharing.get(int(w.slot[f]), ())
-        return tuple(dict.fromkeys(shown(other) for other in (*here, *there) if other != name))
+        return tuple(dict.fromkeys(shown(other) for other in (*here, *there) if bounded(other) != bounded(name)))
 
 
 class Cut:

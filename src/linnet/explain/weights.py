@@ -35,12 +35,11 @@ def named_weights(model: Artefact) -> dict[Any, dict[str, float]]:
 
 
 def _named(model: Artefact) -> list[str]:
-    names = model.names()
-    return [shown(names[int(slot)]) for slot in model.name_slots] + model.computed_names
+    return [" | ".join(map(shown, names)) for names in model.sharing.values()] + model.computed_names
 
 
 def _named_weights(model: Artefact, column: int) -> npt.NDArray[np.float64]:
     """Return the weights for a class in the order of ``_named``; two classes share one column."""
     output = 0 if model.n_outputs == 1 else column
-    weights = model.effects(model.name_slots, output)
+    weights = model.effects(np.fromiter(model.sharing, np.int64, len(model.sharing)), output)
     return (-1.0 if model.n_outputs == 1 and column == 0 else 1.0) * weights
