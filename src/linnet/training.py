@@ -27,6 +27,7 @@ from linnet.features.rows import Rows
 from linnet.features.selection import Report, Selection
 from linnet.features.sharing import Part, Texts
 from linnet.features.subwords import Derived, Subwords, learn
+from linnet.solvers.curves import History
 from linnet.solvers.head import Head, finish, scaled
 from linnet.solvers.report import Pass
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["artefact_of", "train"]
 
-History = list[dict[str, Any]]
 NAMED_FEATURES = 50_000
 
 
@@ -153,7 +153,7 @@ class _Log:
 
     def __init__(self, on_event: Callable[[Event], None] | None) -> None:
         self.on_event = on_event
-        self.history: History = []
+        self.history = History()
 
     def _say(self, kind: str, text: str, done: int = 0, total: int = 0, **values: Any) -> None:
         if self.on_event is not None:

@@ -12,11 +12,13 @@ a word away and the text may lie on another piece. Such an explanation is not ``
 from __future__ import annotations
 
 from linnet.explain.explanation import Contribution, Explanation, Span
+from linnet.explain.flip import Flip, flip
+from linnet.explain.nearest import Index, Neighbour
 from linnet.explain.notebook import model_html
 from linnet.explain.parts import Explanations, explain, explain_many
 from linnet.explain.weights import named_weights, top_features
 
 __all__ = [
-    "Contribution", "Explanation", "Explanations", "Span", "explain", "explain_many", "model_html", "named_weights",
-    "top_features",
+    "Contribution", "Explanation", "Explanations", "Flip", "Index", "Neighbour", "Span", "explain", "explain_many", "flip",
+    "model_html", "named_weights", "top_features",
 ]  # fmt: skip

@@ -6,12 +6,16 @@ A fragment takes its colours from the page around it, light or dark (notebooks);
 from __future__ import annotations
 
 import html
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from linnet.explain.explanation import Explanation
 from linnet.explain.terminal import shade
 
-__all__ = ["document", "fragment", "page"]
+if TYPE_CHECKING:
+    from linnet.explain.nearest import Neighbour
+
+__all__ = ["document", "fragment", "neighbours", "page", "safe"]
 
 FOR, AGAINST = "0,114,178", "213,94,0"  # blue and vermilion: told apart by colour-blind readers
 STYLE = """\
@@ -100,3 +104,13 @@ def _table(head: str, parts: list[tuple[str, float]], more: int, what: str, e: E
 
 def _row(value: float, name: str) -> str:
     return f"<tr><td style='text-align:right'>{value:+.4f}</td><td style='text-align:left'>{safe(name)}</td></tr>"
+
+
+def neighbours(found: Sequence[Neighbour]) -> str:
+    """Write the examples most like a text as a table."""
+    rows = "".join(
+        f"<tr><td style='text-align:right'>{n.similarity:.3f}</td><td>{safe(n.label)}</td>"
+        f"<td style='text-align:left'>{safe(n.text)}<br><small>row {n.row + 1:,}; in common: {safe(', '.join(n.shared))}</small></td></tr>"
+        for n in found
+    )
+    return f"<table><tr><th>similarity</th><th>label</th><th>example</th></tr>{rows}</table>"

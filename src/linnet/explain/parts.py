@@ -13,7 +13,7 @@ from linnet.explain.chunk import Chunk
 from linnet.explain.explanation import Explanation
 from linnet.features.buffers import Piece, pieces_of
 
-__all__ = ["Explanations", "explain", "explain_many"]
+__all__ = ["Explanations", "explain", "explain_many", "runs"]
 
 CHUNK = 1 << 15  # bytes of text that are explained together
 
@@ -39,7 +39,7 @@ class Explanations(Sequence[Explanation]):
         if label is not None and label == against:
             raise LinnetError(f"label and against are both {label!r}; name two labels")
         self._given = texts if isinstance(texts, list | tuple) else None
-        self._runs = [run for piece in pieces_of(texts) for run in _runs(piece)]
+        self._runs = [run for piece in pieces_of(texts) for run in runs(piece)]
         self._ends = np.cumsum([len(run) for run in self._runs], dtype=np.int64)
         self._last: tuple[int, Chunk] | None = None
 
@@ -85,7 +85,7 @@ def _column(model: Artefact, label: Any) -> int | None:
     return None if label is None else known[label]
 
 
-def _runs(piece: Piece) -> Iterator[Piece]:
+def runs(piece: Piece) -> Iterator[Piece]:
     """Cut documents into runs of about CHUNK bytes, at least one document each."""
     first = 0
     while first < len(piece):
