@@ -155,7 +155,7 @@ def models():
     kinds = {
         "svm": {"features": "words:1-3+chars:2-6+across:1-2+negated:1"},
         "hashed": {"features": "words:1-2+chars:1-3", "hash_bits": 8, "tf": "count"},
-        "pieces": {"features": "bpe:60:1-2+position:1+shapes:1-2"},
+        "pieces": {"features": "bpe:280:1-2+position:1+shapes:1-2"},
     }
     return {name: TextClassifier("svm", **kind).fit(texts, labels) for name, kind in kinds.items()}
 
