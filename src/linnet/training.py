@@ -118,7 +118,7 @@ def train(
     n = rows.n_columns
     model = artefact_of(texts.pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
     if recipe.hash_bits and blocks:
-        model = name_columns(model, pieces, NAMED_FEATURES)
+        model = name_columns(model, pieces, np.flatnonzero(rows.document_frequency()), NAMED_FEATURES)
     return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
 
 

@@ -4,8 +4,8 @@ score_c = b_c + sum over features of factor_j W_jc,  factor_j = share tf_j / nor
 
 Features are numbered in the order of block and first sight; the places of feature f are first[f] .. first[f] + count[f] - 1,
 in the order of the text: a fingerprint, a first byte and a length whose two highest bits are flags (see emit.pxd).
-Cost: that of scoring, one pass more over the features, and 16 bytes written a place. The plain-Python twin is
-twins_parts.py.
+Cost: that of scoring, one pass more over the features, and 16 bytes written a place. The plain-Python twin is in
+tests/test_explain_exact.py.
 """
 from libc.math cimport fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t

@@ -3,7 +3,7 @@
 Greedy: take out, one after another, the word without which the label is least ahead, judged by the model itself. Then
 put words back as long as the answer stays changed, and look at every smaller choice among those that are left: of the
 words that come out, no proper subset changes the answer. (Where more than EVERY words are needed, that is too many
-choices: then no one or two of them can be put back.)
+choices: then no single one of them can be put back.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from linnet.text.tokens import tokenize
 __all__ = ["Flip", "flip"]
 
 EVERY = 10  # words: up to here all subsets are tried
-CANDIDATES = 96  # words that are tried in a greedy step
+CANDIDATES = 96  # words that are tried in a greedy step, fewer in a long text:
+CHARACTERS = 100_000  # that are scored in such a step
 STEPS = 32  # greedy steps; behind them words go in the order of what they add
 BATCH = 512
 
@@ -160,8 +161,9 @@ class _Search:
         """Return words whose removal changes the answer, in the order they were taken, or None."""
         order = self._order()
         removed: list[int] = []
+        room = min(CANDIDATES, max(8, CHARACTERS // max(1, len(self.text))))
         for _ in range(min(STEPS, len(order))):
-            tried = [k for k in order if k not in removed][:CANDIDATES]
+            tried = [k for k in order if k not in removed][:room]
             gaps = self.ahead([(*removed, k) for k in tried])
             best = int(gaps.argmin())
             removed.append(tried[best])
@@ -204,7 +206,7 @@ class _Search:
         """Return the first of the smallest subsets that changes the answer too, and whether all were tried."""
         n = len(removed)
         every = n <= EVERY
-        sizes = range(1, n) if every else [1, n - 2]
+        sizes = range(1, n) if every else [1]
         choices = (c for size in sizes for c in combinations(sorted(removed), size))
         for some in _batches(choices):
             done = np.flatnonzero(self.ahead(some) < 0)

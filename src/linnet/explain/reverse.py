@@ -28,9 +28,9 @@ TRACKED = 4  # features of a column that are counted
 KEPT = 3  # and written
 
 
-def name_columns(model: Artefact, pieces: list[Piece], named: int) -> Artefact:
-    """Return a hashed model with the names of its weightiest columns, from the texts that it was trained on."""
-    columns = _weightiest(model, named)
+def name_columns(model: Artefact, pieces: list[Piece], seen: npt.NDArray[np.int64], named: int) -> Artefact:
+    """Return a hashed model with the names of its weightiest columns, of those seen, from the texts it was trained on."""
+    columns = _weightiest(model, seen, named)
     rank = np.full(len(model.rows), -1, np.int32)
     rank[columns] = np.arange(len(columns), dtype=np.int32)
     found: list[list[tuple[int, str]]] = [[] for _ in columns]
@@ -54,18 +54,14 @@ def name_columns(model: Artefact, pieces: list[Piece], named: int) -> Artefact:
     return replace(model, name_bytes=data, name_offsets=offsets, name_slots=np.array(slots, np.int64))
 
 
-def _weightiest(model: Artefact, named: int) -> npt.NDArray[np.int64]:
-    """Return the columns that can do most to a score, largest first, ties in order; those of no weight are left out."""
-    n, k = len(model.rows), len(model.computed_weights)
-    every = np.arange(n)
-    strength = np.zeros(n)
-    for output in range(model.n_outputs):
-        np.maximum(strength, np.abs(model.effects(every, output)[: n + k][:n]), out=strength)
-    some = np.flatnonzero(strength > 0)
-    if len(some) > named:
-        edge = np.partition(strength[some], len(some) - named)[len(some) - named]
-        some = some[strength[some] >= edge]
-    return np.asarray(some[np.argsort(-strength[some], kind="stable")[:named]])
+def _weightiest(model: Artefact, seen: npt.NDArray[np.int64], named: int) -> npt.NDArray[np.int64]:
+    """Return the columns that can do most to tell classes apart, largest first, ties in order; none of no weight."""
+    effects = np.stack([model.effects(seen, output)[: len(seen)] for output in range(model.n_outputs)], axis=1)
+    if model.n_outputs > 1:
+        effects -= effects.mean(axis=1, keepdims=True)
+    strength = np.abs(effects).max(axis=1)
+    order = np.argsort(-strength, kind="stable")[:named]
+    return np.asarray(seen[order[strength[order] > 0]])
 
 
 class _Gathered:
