@@ -223,13 +223,21 @@ class Artefact:
         return np.asarray(scores.argmax(axis=1), dtype=np.int64)
 
     def names(self) -> dict[int, str]:
-        """Return the names that were kept, by slot."""
+        """Return the names that were kept, by slot; features that share a hashed column stand side by side."""
+        return {slot: " | ".join(names) for slot, names in self.sharing.items()}
+
+    @cached_property
+    def sharing(self) -> dict[int, tuple[str, ...]]:
+        """The names that were kept, by slot. A hashed column may have several, the commonest first.
+
+        An empty one, shown as "…", means that there were more.
+        """
         data = self.name_bytes.tobytes()
         at = self.name_offsets.tolist()
-        return {
-            int(slot): data[a:b].decode("utf-8", "replace")
-            for slot, a, b in zip(self.name_slots.tolist(), at[:-1], at[1:], strict=True)
-        }
+        out: dict[int, tuple[str, ...]] = {}
+        for slot, a, b in zip(self.name_slots.tolist(), at[:-1], at[1:], strict=True):
+            out[slot] = (*out.get(slot, ()), data[a:b].decode("utf-8", "replace") or "…")
+        return out
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file: whole or not at all."""

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from linnet.artefact import Artefact
 from linnet.errors import DataError, LinnetError, nearest
+from linnet.solvers.curves import History
 
 if TYPE_CHECKING:
-    from linnet.explain import Explanation
+    from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
     from linnet.features.recipe import Recipe
 
 __all__ = ["Event", "TextClassifier", "load"]
@@ -225,11 +226,44 @@ class TextClassifier:
         """Return the accuracy on labelled texts."""
         return float(np.mean(self.predict(texts) == np.asarray(y)))
 
-    def explain(self, text: str, label: Any = None) -> Explanation:
-        """Return what each feature of a text adds to the score of a label (default: the predicted one)."""
+    def explain(self, text: str, label: Any = None, against: Any = None) -> Explanation:
+        """Return what each feature of a text adds to the score of a label (default: the predicted one).
+
+        With against, another label: what puts the one ahead of the other ("why business and not sports?").
+        """
         from linnet.explain import explain
 
-        return explain(self.artefact, text, label)
+        return explain(self.artefact, text, label, against)
+
+    def explain_many(self, texts: Any, label: Any = None, against: Any = None) -> Explanations:
+        """Explain many texts: a sequence that works them out in runs, when they are reached."""
+        from linnet.explain import explain_many
+
+        return explain_many(self.artefact, texts, label, against)
+
+    def flip(self, text: str, to: Any = None) -> Flip:
+        """Return the fewest words to take out of a text so that the answer changes (to a given label)."""
+        from linnet.explain import flip
+
+        return flip(self.artefact, text, to)
+
+    def index(self, examples: Any) -> Index:
+        """Lay out examples (a Dataset, (texts, labels) or texts) to find those most like a text; see ``nearest``."""
+        from linnet.explain import Index
+
+        return Index(self.artefact, examples)
+
+    def nearest(self, text: str, examples: Any, n: int = 5) -> list[Neighbour]:
+        """Return the n examples most like a text in the eyes of the model.
+
+        examples is what ``index`` takes, or an index: build it once where there are many questions.
+        """
+        from linnet.explain import Index
+
+        index = examples if isinstance(examples, Index) else self.index(examples)
+        if index.model is not self.artefact:
+            raise LinnetError("this index was built by another model; build it with clf.index(examples)")
+        return index.nearest(text, n)
 
     def top_features(self, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
         """Return the named features that speak most for a label, with their weights."""
@@ -311,7 +345,7 @@ def load(
     settings = model.card.get("settings", {})
     clf = TextClassifier(settings.get("model", "svm"), threads=threads)
     clf.model_ = model
-    clf.history_ = []
+    clf.history_ = History()
     if not isinstance(clf.model, str):
         raise DataError("the card names no model")
     return clf

@@ -15,6 +15,7 @@ from linnet.artefact import Artefact, Table, empty_table
 from linnet.choosing import Candidate, Choice, choose, fit_watched, fit_weighted
 from linnet.decide import Calibration
 from linnet.errors import DataError
+from linnet.explain.reverse import name_columns
 from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
 from linnet.features.computed import ComputedBlocks, compute, split
@@ -26,6 +27,7 @@ from linnet.features.rows import Rows
 from linnet.features.selection import Report, Selection
 from linnet.features.sharing import Part, Texts
 from linnet.features.subwords import Derived, Subwords, learn
+from linnet.solvers.curves import History
 from linnet.solvers.head import Head, finish, scaled
 from linnet.solvers.report import Pass
 
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["artefact_of", "train"]
 
-History = list[dict[str, Any]]
 NAMED_FEATURES = 50_000
 
 
@@ -116,6 +117,8 @@ def train(
         card["selection"] = dropped.to_dict()
     n = rows.n_columns
     model = artefact_of(texts.pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
+    if recipe.hash_bits and blocks:
+        model = name_columns(model, pieces, np.flatnonzero(rows.document_frequency()), NAMED_FEATURES)
     return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
 
 
@@ -150,7 +153,7 @@ class _Log:
 
     def __init__(self, on_event: Callable[[Event], None] | None) -> None:
         self.on_event = on_event
-        self.history: History = []
+        self.history = History()
 
     def _say(self, kind: str, text: str, done: int = 0, total: int = 0, **values: Any) -> None:
         if self.on_event is not None:

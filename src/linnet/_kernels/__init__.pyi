@@ -10,6 +10,7 @@ measure: Any
 minhash: Any
 network: Any
 online: Any
+parts: Any
 score: Any
 sparse: Any
 vocab: Any

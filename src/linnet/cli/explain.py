@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from linnet.errors import LinnetError
+
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier
 
 __all__ = ["explain"]
 
@@ -17,30 +21,93 @@ __all__ = ["explain"]
 @click.argument("model")
 @click.argument("text", default="-")
 @click.option("--label", metavar="LABEL", help="Explain the score of this label instead of the predicted one.")
+@click.option("--not", "against", metavar="LABEL", help="Compare with this label: why the one and not the other?")
+@click.option("--flip", is_flag=True, help="Also find the fewest words to take out so that the answer changes.")
+@click.option("--nearest", metavar="FILE", help="Also show the examples of FILE that are most like the text.")
 @click.option("--top", default=12, show_default=True, type=click.IntRange(1), help="How many contributions to show.")
 @click.option("--color/--no-color", default=None, help="Colour the words; by default on a terminal.")
+@click.option("--lines", is_flag=True, help="Explain every line of standard input; prints JSON lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@click.option("--html", "as_html", is_flag=True, help="Print an HTML fragment.")
-def explain(
-    model: str, text: str, label: str | None, top: int, color: bool | None, as_json: bool, as_html: bool
-) -> None:
+@click.option("--html", "as_html", is_flag=True, help="Print an HTML page.")
+def explain(model: str, text: str, label: str | None, against: str | None, flip: bool, nearest: str | None, top: int,
+            color: bool | None, lines: bool, as_json: bool, as_html: bool) -> None:  # fmt: skip
     """Show what each word of TEXT (or standard input) adds to the score; the parts add up to it exactly.
 
     Blue speaks for the label, orange against it. For a feed-forward net the parts are approximate (gradient x input).
+
+    
+    linnet explain news.linnet "shares of the club" --label business --not sports
+    linnet explain reviews.linnet "not bad at all" --flip --nearest train.csv
+    linnet explain reviews.linnet --lines < texts.txt | jq .label
     """
     from linnet.classifier import load
 
+    if as_json and as_html:
+        raise LinnetError("--json and --html are two forms; choose one")
+    if lines and (as_html or flip or nearest or text != "-"):
+        raise LinnetError(
+            "--lines reads texts from standard input and prints JSON; it goes with --label and --not only"
+        )
+    clf = load(model)
+    known = {str(c): c for c in clf.artefact.classes}
+    mine, other = (None if name is None else known.get(name, name) for name in (label, against))
+    if lines:
+        _lines(clf, mine, other)
+        return
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
     if not text.strip():
         raise LinnetError("there is no text to explain; give it in quotes after the model")
-    clf = load(model)
-    known = {str(c): c for c in clf.artefact.classes}
-    found = clf.explain(text, known.get(label, label) if label is not None else None)
+    found = clf.explain(text, mine, other)
+    changed = clf.flip(text) if flip else None
+    alike = clf.nearest(text, _examples(nearest)) if nearest else None
     if as_json:
-        click.echo(json.dumps({"text": text, **found.to_dict()}, indent=2, ensure_ascii=False))
+        more = {} if changed is None else {"flip": changed.to_dict()}
+        if alike is not None:
+            more["nearest"] = [n.to_dict() for n in alike]  # type: ignore[assignment]
+        click.echo(json.dumps({"text": text, **found.to_dict(), **more}, indent=2, ensure_ascii=False))
     elif as_html:
-        click.echo(found._repr_html_())
+        from linnet.explain.page import document, fragment, neighbours
+
+        body = fragment(found, top) + (changed._repr_html_() if changed else "") + (neighbours(alike) if alike else "")
+        click.echo(document(f"linnet: why {found.label}?", body), nl=False)
     else:
         coloured = color if color is not None else sys.stdout.isatty() and "NO_COLOR" not in os.environ
         click.echo(found.to_text(top, coloured), color=coloured)
+        if changed is not None:
+            click.echo("\n" + changed.to_text(coloured), color=coloured)
+        if alike is not None:
+            click.echo("\n" + _nearest_text(alike))
+
+
+def _lines(clf: TextClassifier, label: Any, against: Any) -> None:
+    """Explain texts as they come, some at a time."""
+    waiting: list[str] = []
+
+    def work() -> None:
+        for e in clf.explain_many(waiting, label, against):
+            click.echo(json.dumps({"text": e.text, **e.to_dict()}, ensure_ascii=False))
+        waiting.clear()
+
+    for line in sys.stdin.buffer:
+        waiting.append(line.decode("utf-8", "replace").rstrip("\r\n"))
+        if len(waiting) == 256:
+            work()
+    work()
+
+
+def _examples(path: str) -> Any:
+    from linnet.cli.options import read_labelled
+
+    return read_labelled(path, None, None, None)
+
+
+def _nearest_text(alike: list[Any]) -> str:
+    if not alike:
+        return "no example shares a feature with the text"
+    lines = [f"{'similarity':>10}  the examples most like it"]
+    for n in alike:
+        line = " ".join(n.text.split())
+        lines.append(f"{n.similarity:>10.3f}  {n.label}: {line if len(line) <= 100 else line[:99] + '…'}")
+        lines.append(f"{'':>10}  row {n.row + 1:,}; in common: {', '.join(n.shared)}")
+    return "\n".join(lines)

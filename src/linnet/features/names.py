@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Names"]
+__all__ = ["Names", "bounded", "shown"]
+
+LONGEST = 80
 
 Indices = npt.NDArray[np.int64]
 
@@ -83,3 +85,25 @@ class Names:
             rank = np.cumsum(~same[:-1])[tied].astype(np.uint64)
             place = place[tied]
         return order
+
+
+def shown(name: str) -> str:
+    """Show the blanks at the edges of a character n-gram.
+
+    >>> shown(" th"), shown("the end")
+    ('▁th', 'the end')
+    """
+    if not (name.startswith(" ") or name.endswith(" ")):
+        return name
+    inner = name.strip(" ")
+    left = len(name) - len(name.lstrip(" "))
+    return "▁" * left + inner + "▁" * (len(name) - left - len(inner)) if inner else "▁" * len(name)
+
+
+def bounded(name: str) -> str:
+    """Cut a name that is longer than a table of names has room for.
+
+    >>> len(bounded("a" * 1000)), bounded("short")
+    (80, 'short')
+    """
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"

@@ -146,16 +146,20 @@ def _joined(tokens: Sequence[str]) -> str:
     return " ".join(_BLANK.sub("\u2423", t) for t in tokens)
 
 
-def place(source: Subword, text: str) -> tuple[Piece, npt.NDArray[np.int64]]:
-    """Return the derived text of one document, and for each of its bytes where a piece begins or ends the character."""
-    found = source.encoded([text])[0]
-    piece = pieces_of([_joined(found.tokens)])[0]
-    at = np.zeros(len(piece.data) + 1, dtype=np.int64)
-    begin = 0
-    for token, (start, end) in zip(found.tokens, found.offsets, strict=True):
-        stop = begin + len(_BLANK.sub("\u2423", token).encode())
-        at[begin], at[stop] = start, end
-        begin = stop + 1
+def place(source: Subword, texts: Sequence[str]) -> tuple[Piece, npt.NDArray[np.int64]]:
+    """Return the derived texts, and for each byte where a piece begins or ends the character of the original.
+
+    Byte k of text d is entry ``offsets[d] + d + k``: every text has one entry more than bytes, for its end.
+    """
+    found = source.encoded(texts)
+    piece = pieces_of([_joined(f.tokens) for f in found])[0]
+    at = np.zeros(len(piece.data) + len(texts), dtype=np.int64)
+    for d, one in enumerate(found):
+        begin = int(piece.offsets[d]) + d
+        for token, (start, end) in zip(one.tokens, one.offsets, strict=True):
+            stop = begin + len(_BLANK.sub("\u2423", token).encode())
+            at[begin], at[stop] = start, end
+            begin = stop + 1
     return piece, at
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from linnet.errors import LinnetError
 
-__all__ = ["Curves", "curve_svg", "sparkline"]
+__all__ = ["Curves", "History", "curve_svg", "sparkline"]
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH, HEIGHT = 400.0, 150.0
@@ -79,6 +79,28 @@ class Curves:
             caption = f"dev accuracy {_ends(self.scores, max(self.scores))}"
             out += curve_svg(range(1, len(self.scores) + 1), self.scores, caption, mark=at)
         return f"<div>{out}</div>"
+
+
+class History(list[Any]):
+    """What happened in a training, entry by entry: a list that notebooks draw.
+
+    >>> History([{"kind": "pass", "loss": 2.0}, {"kind": "pass", "loss": 1.0}])._repr_html_().count("<svg")
+    1
+    """
+
+    def _repr_html_(self) -> str:
+        tried = [e for e in self if isinstance(e, dict) and e.get("kind") == "candidate"]
+        rows = "".join(
+            "<tr><td>{}</td><td style='text-align:right'>{:.4f}</td></tr>".format(
+                escape(", ".join(f"{k}={v}" for k, v in e.items() if k not in ("kind", "dev_accuracy"))),
+                e["dev_accuracy"],
+            )
+            for e in tried
+        )
+        table = f"<table><tr><th>settings</th><th>dev accuracy</th></tr>{rows}</table>" if rows else ""
+        passes = [e for e in self if not isinstance(e, dict) or e.get("kind", "pass") == "pass"]
+        drawn = Curves.of(passes)._repr_html_() if passes else ""
+        return f"<div>{table}{drawn}</div>" if table or drawn else "<p>nothing was recorded</p>"
 
 
 def _ends(values: Sequence[float], best: float) -> str:

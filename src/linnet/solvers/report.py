@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from linnet.solvers.curves import History
+
 __all__ = ["ConvergenceWarning", "OnPass", "Pass", "Watch", "Weights", "warn_unfinished"]
 
 Weights: TypeAlias = tuple[npt.NDArray[Any], Any]
@@ -62,7 +64,7 @@ class Watch:
         self.on_pass, self.judge, self.patience = on_pass, judge, patience
         self.best: Any = None
         self.best_score = -np.inf
-        self.history: list[Pass] = []
+        self.history: list[Pass] = History()
         self._since = 0
 
     def __call__(self, report: Pass, weights: Callable[[], Any]) -> bool:

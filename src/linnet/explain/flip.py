@@ -1,0 +1,232 @@
+"""The fewest words to take out of a text so that the answer changes.
+
+Greedy: take out, one after another, the word without which the label is least ahead, judged by the model itself. Then
+put words back as long as the answer stays changed, and look at every smaller choice among those that are left: of the
+words that come out, no proper subset changes the answer. (Where more than EVERY words are needed, that is too many
+choices: then no single one of them can be put back.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.artefact import Artefact
+from linnet.errors import LinnetError, nearest
+from linnet.explain.parts import explain
+from linnet.text.tokens import tokenize
+
+__all__ = ["Flip", "flip"]
+
+EVERY = 10  # words: up to here all subsets are tried
+CANDIDATES = 96  # words that are tried in a greedy step, fewer in a long text:
+CHARACTERS = 100_000  # that are scored in such a step
+STEPS = 32  # greedy steps; behind them words go in the order of what they add
+BATCH = 512
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A text, the words to take out, and what then becomes of the answer; ``found`` says whether it can be changed so."""
+
+    text: str
+    label: Any
+    probability: float
+    found: bool
+    removed: tuple[Place, ...]
+    left: str
+    new_label: Any
+    new_probability: float
+    minimal: bool
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words to take out, in the order of the text."""
+        return tuple(self.text[a:b] for a, b in self.removed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "label": self.label,
+            "probability": self.probability,
+            "found": self.found,
+            "removed": [{"start": a, "end": b, "text": self.text[a:b]} for a, b in self.removed],
+            "minimal": self.minimal,
+            "new_text": self.left,
+            "new_label": self.new_label,
+            "new_probability": self.new_probability,
+        }
+
+    def to_text(self, color: bool = False) -> str:
+        """Return the text with the words that come out marked, and what it becomes."""
+        if not self.found:
+            return f"no words to take out of it change the answer {self.label}"
+        on, off = ("\x1b[9;38;5;214m", "\x1b[0m") if color else ("[-", "-]")
+        out, at = [], 0
+        for a, b in self.removed:
+            out += [self.text[at:a], on, self.text[a:b], off]
+            at = b
+        n = len(self.removed)
+        words = "this word" if n == 1 else f"these {n} words"
+        answer = f"without {words}: {self.new_label} ({self.new_probability:.3f}) instead of {self.label} ({self.probability:.3f})"
+        return "".join(out) + self.text[at:] + "\n" + answer
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        from linnet.explain.page import safe
+
+        if not self.found:
+            return f"<div><p>{safe(self.to_text())}</p></div>"
+        out, at = [], 0
+        for a, b in self.removed:
+            out += [safe(self.text[at:a]), "<del style='background:rgba(213,94,0,.3)'>", safe(self.text[a:b]), "</del>"]
+            at = b
+        body = "".join(out) + safe(self.text[at:])
+        return f"<div><p>{body}</p><p>{safe(self.to_text().splitlines()[-1])}</p></div>"
+
+
+def flip(model: Artefact, text: str, to: Any = None) -> Flip:
+    """Find words whose removal changes the answer, to a given label or to any other."""
+    if not isinstance(text, str):
+        raise LinnetError(f"flip takes one text, got {type(text).__name__}")
+    if to is not None and to not in model.classes:
+        raise LinnetError(nearest("label", str(to), map(str, model.classes)))
+    search = _Search(model, text, to)
+    removed = search.greedy()
+    minimal = False
+    if removed is not None:
+        removed = search.pruned(removed)
+        removed, minimal = search.smallest(removed)
+    return search.result(removed, minimal)
+
+
+class _Search:
+    """The words of one text, and what the model makes of it without some of them."""
+
+    def __init__(self, model: Artefact, text: str, to: Any) -> None:
+        self.model, self.text = model, text
+        self.places: list[Place] = [(t.start, t.end) for t in tokenize(text)]
+        self.label, self.probability = self._answer(text)
+        self.to = None if to is None else model.classes.index(to)
+        if self.to == self.label:
+            raise LinnetError(f"the answer is {to!r} already; name another label, or none")
+
+    def _answer(self, text: str) -> tuple[int, float]:
+        scores = self.model.scores([text])
+        best = int(self.model.best(scores)[0])
+        return best, float(self.model.proba(scores)[0, best])
+
+    def without(self, words: Iterable[int]) -> str:
+        """Return the text without some words, and without the blanks that would stand double."""
+        out, at, open_ = "", 0, True  # open_: a blank here would stand double
+        for k in sorted(words):
+            a, b = self.places[k]
+            if a > at:
+                out += self.text[at:a]
+                open_ = self.text[a - 1].isspace()
+            at = b
+            while open_ and at < len(self.text) and self.text[at].isspace():
+                at += 1
+        return out + self.text[at:]
+
+    def ahead(self, choices: list[tuple[int, ...]]) -> npt.NDArray[np.float64]:
+        """Return how far the label is ahead without each choice of words; below zero the answer is changed as asked."""
+        out = []
+        for k in range(0, len(choices), BATCH):
+            scores = self.model.scores([self.without(words) for words in choices[k : k + BATCH]])
+            if self.model.n_outputs == 1:
+                scores = np.concatenate([-scores, scores], axis=1)
+            best = scores.argmax(axis=1)  # ties go to the first, as in the model
+            rest = scores.copy()
+            rest[:, self.label if self.to is None else self.to] = -np.inf
+            if self.to is None:
+                gap = scores[:, self.label] - rest.max(axis=1)
+                done = best != self.label
+            else:
+                gap = rest.max(axis=1) - scores[:, self.to]
+                done = best == self.to
+            out.append(np.where(done, np.minimum(gap, -1e-300), np.maximum(gap, 0.0)))
+        return np.concatenate(out) if out else np.zeros(0)
+
+    def greedy(self) -> list[int] | None:
+        """Return words whose removal changes the answer, in the order they were taken, or None."""
+        order = self._order()
+        removed: list[int] = []
+        room = min(CANDIDATES, max(8, CHARACTERS // max(1, len(self.text))))
+        for _ in range(min(STEPS, len(order))):
+            tried = [k for k in order if k not in removed][:room]
+            gaps = self.ahead([(*removed, k) for k in tried])
+            best = int(gaps.argmin())
+            removed.append(tried[best])
+            if gaps[best] < 0:
+                return removed
+        return self._prefix(removed, [k for k in order if k not in removed])
+
+    def _order(self) -> list[int]:
+        """Return the words by what they add to the score of the label, largest first."""
+        against = None if self.to is None else self.model.classes[self.to]
+        added = explain(self.model, self.text, self.model.classes[self.label], against).characters()
+        sums = [float(added[a:b].sum()) for a, b in self.places]
+        return sorted(range(len(sums)), key=lambda k: (-sums[k], k))
+
+    def _prefix(self, removed: list[int], rest: list[int]) -> list[int] | None:
+        """Go on with the words in their order, twice as many each time."""
+        size = 1
+        while True:
+            words = removed + rest[:size]
+            if self.ahead([tuple(words)])[0] < 0:
+                return words
+            if size >= len(rest):
+                return None
+            size *= 2
+
+    def pruned(self, removed: list[int]) -> list[int]:
+        """Put words back, those taken last first, as long as the answer stays changed; until none can be."""
+        kept = list(removed)
+        changed = True
+        while changed:
+            changed = False
+            for k in reversed(list(kept)):
+                if len(kept) > 1:
+                    fewer = tuple(w for w in kept if w != k)
+                    if self.ahead([fewer])[0] < 0:
+                        kept, changed = list(fewer), True
+        return kept
+
+    def smallest(self, removed: list[int]) -> tuple[list[int], bool]:
+        """Return the first of the smallest subsets that changes the answer too, and whether all were tried."""
+        n = len(removed)
+        every = n <= EVERY
+        sizes = range(1, n) if every else [1]
+        choices = (c for size in sizes for c in combinations(sorted(removed), size))
+        for some in _batches(choices):
+            done = np.flatnonzero(self.ahead(some) < 0)
+            if len(done):
+                fewer = list(some[int(done[0])])
+                return (fewer, True) if every else self.smallest(fewer)
+        return removed, every
+
+    def result(self, removed: list[int] | None, minimal: bool) -> Flip:
+        """Score the text that is left once more, as anyone would."""
+        words = sorted(removed or [])
+        left = self.without(words)
+        label, probability = self._answer(left)
+        classes = self.model.classes
+        return Flip(
+            self.text, classes[self.label], self.probability, removed is not None,
+            tuple(self.places[k] for k in words), left, classes[label], probability, minimal,
+        )  # fmt: skip
+
+
+def _batches(choices: Iterator[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
+    while some := list(islice(choices, BATCH)):
+        yield some

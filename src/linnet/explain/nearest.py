@@ -1,0 +1,170 @@
+"""Which examples are most like a text, in the eyes of the model?
+
+Two texts are alike where the same features move their scores by as much. Text x has the vector v_j = f_j(x) |w_j|: the
+factor of feature j times the size of its weights (over the classes, less their mean, which decides nothing), and the
+cosine of two such vectors is that of what their features add to the scores of all classes. Examples are kept by
+feature (an inverted index), so that a query reads only the examples that share a feature with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.artefact import Artefact
+from linnet.errors import DataError, LinnetError
+from linnet.explain.parts import runs
+from linnet.explain.walk import walk
+from linnet.features.buffers import Piece, pieces_of
+from linnet.features.computed import compute
+
+__all__ = ["Index", "Neighbour"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An example: its row (from 0), label (None where there are none), text and cosine, and the features that it shares."""
+
+    row: int
+    label: Any
+    text: str
+    similarity: float
+    shared: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "row": self.row,
+            "label": self.label,
+            "similarity": self.similarity,
+            "shared": list(self.shared),
+            "text": self.text,
+        }
+
+
+class Index:
+    """Examples laid out for search; build it once and ask it often.
+
+    >>> from linnet import TextClassifier
+    >>> texts = ["loved it", "great fun", "loved the cast", "dull", "a dull bore", "awful"]
+    >>> clf = TextClassifier("nb", features="words:1").fit(texts, ["pos", "pos", "pos", "neg", "neg", "neg"])
+    >>> index = clf.index((texts, ["pos", "pos", "pos", "neg", "neg", "neg"]))
+    >>> [(found.text, found.label, found.shared) for found in index.nearest("a bore", 2)]
+    [('a dull bore', 'neg', ('a', 'bore'))]
+    """
+
+    def __init__(self, model: Artefact, examples: Any) -> None:
+        from scipy.sparse import csr_matrix
+
+        self.model = model
+        self.pieces, self.labels = _examples(examples)
+        self.sizes = _sizes(model)
+        indptr, indices, data = [np.zeros(1, np.int64)], [], []
+        for piece in self.pieces:
+            for run in runs(piece):
+                ptr, columns, values = self._vectors(run)
+                indptr.append(ptr[1:] + indptr[-1][-1])
+                indices.append(columns.astype(np.int32))
+                data.append(values.astype(np.float32))
+        n, width = sum(map(len, self.pieces)), len(self.sizes)
+        X = csr_matrix(
+            (
+                np.concatenate(data) if data else np.zeros(0, np.float32),
+                np.concatenate(indices) if indices else np.zeros(0, np.int32),
+                np.concatenate(indptr),
+            ),
+            shape=(n, width),
+        )
+        X.sum_duplicates()
+        length = np.sqrt(np.asarray(X.multiply(X).sum(axis=1))).ravel()
+        scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+        X.data *= np.repeat(scale, np.diff(X.indptr)).astype(np.float32)
+        self.X = X.tocsc()  # (n_examples, n_columns), rows of length 1
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def __repr__(self) -> str:
+        return f"<Index of {len(self):,} examples, {self.X.nnz:,} entries>"
+
+    def _vectors(self, piece: Piece) -> tuple[Ints, Ints, Floats]:
+        """Return what moves the scores of documents: (indptr, columns, values); computed columns stand last."""
+        w, n, k = walk(self.model, piece), len(piece), len(self.model.computed_weights)
+        if not k:
+            return w.ptr, w.slot, w.factor * self.sizes[w.slot]
+        amounts = compute(self.model.computed, [piece]).astype(np.float64)
+        columns = np.concatenate([w.slot, np.tile(np.arange(k) + len(self.sizes) - k, n)])
+        factor = np.concatenate([w.factor, amounts.ravel()])
+        order = np.argsort(np.concatenate([w.document, np.repeat(np.arange(n), k)]), kind="stable")
+        return w.ptr + k * np.arange(n + 1), columns[order], (factor * self.sizes[columns])[order]
+
+    def nearest(self, text: str, n: int = 5) -> list[Neighbour]:
+        """Return the n examples most like a text, best first, ties in the order of rows; none that shares nothing."""
+        if not isinstance(text, str):
+            raise LinnetError(f"nearest takes one text, got {type(text).__name__}")
+        piece = pieces_of([text])[0]
+        _, columns, values = self._vectors(piece)
+        columns, place = np.unique(columns, return_inverse=True)
+        query = np.bincount(place, weights=values, minlength=len(columns))
+        length = float(np.sqrt(query @ query))
+        if length == 0.0:
+            return []
+        part = self.X[:, columns]
+        similarity = part @ (query / length)
+        rows = np.argsort(-similarity, kind="stable")[:n]
+        rows = rows[similarity[rows] > 0]
+        shared = part[rows].toarray() * query
+        names = self._names(piece)
+        return [
+            self._neighbour(int(r), float(similarity[r]), columns, s, names) for r, s in zip(rows, shared, strict=True)
+        ]
+
+    def _names(self, piece: Piece) -> dict[int, str]:
+        w = walk(self.model, piece)
+        names = dict(zip(w.slot.tolist()[::-1], w.named(np.arange(len(w.slot)))[::-1], strict=True))
+        first = len(self.sizes) - len(self.model.computed_weights)
+        return {**names, **{first + k: name for k, name in enumerate(self.model.computed_names)}}
+
+    def _neighbour(
+        self, row: int, similarity: float, columns: Ints, shared: Floats, names: dict[int, str]
+    ) -> Neighbour:
+        best = [k for k in np.argsort(-shared, kind="stable")[:5].tolist() if shared[k] > 0]
+        d = row
+        for piece in self.pieces:
+            if d < len(piece):
+                text = piece.text(d)
+                break
+            d -= len(piece)
+        label = None if self.labels is None else self.labels[row]
+        words = dict.fromkeys(names[int(columns[k])].strip() for k in best)
+        return Neighbour(row, label, text, min(1.0, similarity), tuple(words))
+
+
+def _examples(examples: Any) -> tuple[list[Piece], list[Any] | None]:
+    """Take a Dataset, (texts, labels), or texts alone."""
+    from linnet.data import Dataset
+
+    if isinstance(examples, Dataset):
+        return pieces_of(examples.text), None if examples.label is None else examples.label.to_pylist()
+    if not (isinstance(examples, tuple) and len(examples) == 2 and not isinstance(examples[0], str)):
+        return pieces_of(examples), None
+    pieces, labels = pieces_of(examples[0]), list(examples[1])
+    if sum(map(len, pieces)) != len(labels):
+        raise DataError(f"there are {sum(map(len, pieces)):,} examples but {len(labels):,} labels")
+    return pieces, [v.item() if isinstance(v, np.generic) else v for v in labels]
+
+
+def _sizes(model: Artefact) -> Floats:
+    """Return the size of the weights of each slot and computed column: how much it can tell the classes apart."""
+    W = model.rows[:, 1:].astype(np.float64)
+    if len(model.computed_weights):
+        W = np.concatenate([W, model.computed_weights.astype(np.float64)])
+    if model.head is None and W.shape[1] > 1:
+        W -= W.mean(axis=1, keepdims=True)
+    return np.asarray(np.sqrt(np.einsum("nk,nk->n", W, W)))

@@ -1,0 +1,214 @@
+"""Texts to the features that a model finds in them, with factors and places: the arrays behind every explanation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import parts
+from linnet.artefact import Artefact
+from linnet.features.blocks import Blocks, table
+from linnet.features.buffers import Piece, Scratch
+from linnet.features.counting import Seen, names_of
+from linnet.features.rows import NORM, TF
+from linnet.features.subwords import by_source, place
+
+__all__ = ["Walked", "walk"]
+
+Ints = npt.NDArray[np.int64]
+LENGTH = (1 << 29) - 1  # the bits above hold the flags of a block
+
+
+@dataclass(frozen=True)
+class Walked:
+    """The known features of some documents, in the order of document, block and first sight.
+
+    Feature f adds ``factor[f] * W[slot[f], c]`` to the score of class c and stands at the places first[f] ... first[f] +
+    count[f] - 1, each a fingerprint, a first byte and a length (with flags) in the text that its block reads.
+    """
+
+    blocks: Blocks
+    ptr: Ints  # (n_documents + 1,): the features of each document
+    block: npt.NDArray[np.uint8]  # (n_features,)
+    slot: Ints
+    factor: npt.NDArray[np.float64]
+    first: Ints
+    count: Ints
+    fps: npt.NDArray[np.uint64]  # (n_places,)
+    start: npt.NDArray[np.int32]
+    length: npt.NDArray[np.int32]
+    begin: npt.NDArray[np.int32]  # in characters of the original text
+    end: npt.NDArray[np.int32]
+    unknown: Ints  # (n_documents,)
+    texts: tuple[Piece, ...]  # one a block
+
+    @cached_property
+    def document(self) -> Ints:
+        """The document of each feature."""
+        return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
+
+    def names(self, features: Ints, places: Ints | None = None) -> tuple[bytes, list[int]]:
+        """Write the names of features, or of what stands at some of their places: UTF-8 bytes, and where each begins."""
+        at = self.first[features] if places is None else places
+        block = self.block[features]
+        where = np.searchsorted(self.ptr, features, side="right") - 1
+        seen = Seen(where.astype(np.int32), self.start[at], self.length[at], block)
+        readers = list({id(t): t for t in self.texts}.values())
+        if len(readers) == 1:
+            data, offsets = names_of(readers, self.blocks, seen, self.fps[at])
+            return data.tobytes(), offsets.tolist()
+        out: list[bytes] = [b""] * len(features)
+        for text in readers:
+            mine = np.flatnonzero(np.array([t is text for t in self.texts])[block])
+            data, offsets = names_of([text], self.blocks, seen.take(mine), self.fps[at[mine]])
+            raw = data.tobytes()
+            for k, a, z in zip(mine.tolist(), offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+                out[k] = raw[a:z]
+        return b"".join(out), [0, *np.cumsum([len(name) for name in out]).tolist()]
+
+    def named(self, features: Ints, places: Ints | None = None) -> list[str]:
+        """Return the names of features as strings."""
+        data, at = self.names(features, places)
+        return [data[a:z].decode("utf-8", "replace") for a, z in pairwise(at)]
+
+
+def walk(model: Artefact, piece: Piece) -> Walked:
+    """Walk documents as the scorer does: the original texts, and those derived from them."""
+    if not model.blocks:
+        return _nothing(len(piece))
+    found = []
+    groups = by_source(model.blocks)
+    texts = [piece] * len(model.blocks)
+    for source, numbers in groups:
+        mine = piece
+        at = None
+        if source is not None:
+            mine, at = place(source, [piece.text(d) for d in range(len(piece))])
+        for k in numbers:
+            texts[k] = mine
+        part = model if len(groups) == 1 else replace(model, blocks=tuple(model.blocks[k] for k in numbers))
+        found.append((_walk(part, mine, at), np.asarray(numbers, np.uint8)))
+    if len(found) == 1:
+        return replace(found[0][0], texts=tuple(texts))
+    return _merged([(w, numbers) for w, numbers in found], model.blocks, tuple(texts))
+
+
+def _walk(model: Artefact, piece: Piece, at: Ints | None) -> Walked:
+    """Walk the texts that some blocks read; at maps their bytes to characters (None: they are the original)."""
+    n, n_blocks = len(piece), len(model.blocks)
+    shares = np.array([b.weight for b in model.blocks], dtype=np.float64)
+    spread = sum((b.high - b.low + 1) * b.density for b in model.blocks)
+    size = int(piece.offsets[-1] - piece.offsets[0])
+    kinds, scratch, out = (
+        table(model.blocks),
+        _Scratch(piece.longest(), 1 << 12),
+        _Out(max(1 << 10, size * spread // 3)),
+    )
+    state, ends, unknown = np.zeros(3, np.int64), np.zeros(n * n_blocks, np.int64), np.zeros(n, np.int64)
+    d = 0
+    while d < n:
+        d = parts.walk_documents(
+            piece.data, piece.offsets, d, n, kinds, shares, TF[model.tf], NORM[model.normalise], model.slots, model.shift,
+            model.rows, *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths, scratch.table,
+            *scratch.numbering, state, ends[d * n_blocks :], unknown[d:], *out.arrays,
+        )  # fmt: skip
+        if d < n and state[2]:
+            scratch.make_room(int(2 * state[2]))
+        elif d < n:
+            out.grow(max(2 * out.room, scratch.room))
+    features, places = int(state[0]), int(state[1])
+    slot, factor, first, count = (a[:features] for a in out.arrays[:4])
+    fps, start, length = (a[:places] for a in out.arrays[4:])
+    ptr = np.concatenate([np.zeros(1, np.int64), ends[n_blocks - 1 :: n_blocks]])
+    block = np.repeat(np.tile(np.arange(n_blocks, dtype=np.uint8), n), np.diff(ends, prepend=0))
+    walked = Walked(
+        model.blocks, ptr, block, slot, factor, first, count, fps, start, length, start, start, unknown, (piece,)
+    )
+    begin, end = _characters(walked, piece, at)
+    return replace(walked, begin=begin, end=end)
+
+
+def _characters(w: Walked, piece: Piece, at: Ints | None) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Turn bytes into characters of the original text."""
+    stop = w.start + (w.length & LENGTH)
+    base, top = int(piece.offsets[0]), int(piece.offsets[-1])
+    if at is None and (top == base or int(piece.data[base:top].max()) < 0x80):
+        return w.start, stop
+    places = _places(w)
+    if at is not None:
+        origin = np.repeat(piece.offsets[:-1] + np.arange(len(piece)), places)
+        return at[origin + w.start].astype(np.int32), at[origin + stop].astype(np.int32)
+    begun = np.concatenate([np.zeros(1, np.int64), np.cumsum((piece.data[base:top] & 0xC0) != 0x80)])
+    origin = np.repeat(piece.offsets[:-1] - base, places)
+    zero = begun[origin]
+    return (begun[origin + w.start] - zero).astype(np.int32), (begun[origin + stop] - zero).astype(np.int32)
+
+
+def _places(w: Walked) -> Ints:
+    """Return how many places the features of each document have."""
+    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(w.count)])
+    return np.asarray(total[w.ptr[1:]] - total[w.ptr[:-1]])
+
+
+def _merged(found: list[tuple[Walked, npt.NDArray[np.uint8]]], blocks: Blocks, texts: tuple[Piece, ...]) -> Walked:
+    """Put the features of each document side by side, group by group; places stay where they are."""
+    walks = [w for w, _ in found]
+    order = np.argsort(np.concatenate([w.document for w in walks]), kind="stable")
+    moved = np.cumsum([0, *(len(w.fps) for w in walks)]).tolist()
+
+    def features(name: str) -> npt.NDArray[Any]:
+        return np.asarray(np.concatenate([getattr(w, name) for w in walks])[order])
+
+    def places(name: str) -> npt.NDArray[Any]:
+        return np.concatenate([getattr(w, name) for w in walks])
+
+    return Walked(
+        blocks, np.asarray(np.sum([w.ptr for w in walks], axis=0)),
+        np.concatenate([numbers[w.block] for w, numbers in found])[order],
+        features("slot"), features("factor"),
+        np.concatenate([w.first + k for w, k in zip(walks, moved, strict=False)])[order], features("count"),
+        places("fps"), places("start"), places("length"), places("begin"), places("end"),
+        np.sum([w.unknown for w in walks], axis=0), texts,
+    )  # fmt: skip
+
+
+def _nothing(n: int) -> Walked:
+    """Return documents without features, for models whose columns are all computed."""
+    none, ints = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    return Walked(
+        (), np.zeros(n + 1, np.int64), np.zeros(0, np.uint8), none, np.zeros(0), none, none, np.zeros(0, np.uint64),
+        ints, ints, ints, ints, np.zeros(n, np.int64), (),
+    )  # fmt: skip
+
+
+class _Scratch(Scratch):
+    """Working memory of a walk."""
+
+    numbering: tuple[Any, ...]
+
+    def make_room(self, room: int) -> None:
+        """Give the buffers at least this much room."""
+        super().make_room(room)
+        owner, tally = np.empty(room, np.int32), np.empty(room, np.int32)
+        self.numbering = (np.empty(room, np.uint64), owner, tally, np.empty(room, np.int64))
+
+
+class _Out:
+    """Growing results: slot, factor, first, count of features; fingerprint, start, length of places."""
+
+    kinds = (np.int64, np.float64, np.int64, np.int64, np.uint64, np.int32, np.int32)
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.arrays: list[npt.NDArray[Any]] = [np.empty(room, kind) for kind in self.kinds]
+
+    def grow(self, room: int) -> None:
+        """Make room, keeping what is there."""
+        more = room - self.room
+        self.arrays = [np.concatenate([a, np.empty(more, a.dtype)]) for a in self.arrays]
+        self.room = room
