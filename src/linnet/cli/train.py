@@ -46,6 +46,11 @@ __all__ = ["train"]
     "--tf", type=click.Choice(["presence", "count", "sublinear"]), help="How often a feature counts in a text."
 )
 @click.option("--idf/--no-idf", default=None, help="Weigh rare features more.")
+@click.option(
+    "--normalise",
+    type=click.Choice(["length", "mean", "none"]),
+    help="What becomes of each block of a text's features.",
+)
 @click.option("--min-df", type=click.IntRange(1), metavar="N", help="Drop features seen in fewer documents.")
 @click.option("--max-df", type=float, metavar="SHARE", help="Drop features seen in more than this share of documents.")
 @click.option("--max-features", type=click.IntRange(1), metavar="N", help="Keep the N most frequent features.")
@@ -82,6 +87,7 @@ def train(data: str, **options: Any) -> None:
     check_report(options["report"])
     clf = TextClassifier(
         options["model"], features=options["features"], tf=options["tf"], idf=options["idf"], ratio=options["ratio"],
+        normalise={"length": True, "none": False}.get(options["normalise"], options["normalise"]),
         min_df=options["min_df"], max_df=options["max_df"], max_features=options["max_features"],
         hash_bits=options["hash_bits"], select=options["select"], class_weight=options["class_weight"], params=_params(options),
         refit=not options["watch"], seed=options["seed"], threads=options["threads"],

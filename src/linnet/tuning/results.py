@@ -1,0 +1,123 @@
+"""What is known of the candidates so far: scores by level, and which to take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.tuning.candidate import Candidate
+from linnet.tuning.levels import Level
+from linnet.tuning.limits import file_size
+from linnet.tuning.optimism import Optimism, corrected
+
+__all__ = ["Result", "Results"]
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A candidate on a level: its score, its answers, what judging took and how large the model would be."""
+
+    candidate: Candidate
+    level: int
+    score: float
+    rows: Indices = field(repr=False)
+    predicted: Indices = field(repr=False)
+    seconds: float
+    counting: float
+    columns: int
+    lookups: int
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the model file has."""
+        return file_size(self.columns, self.lookups)
+
+
+class Results:
+    """Results of every level by the key of their candidate, in the order in which they came in."""
+
+    def __init__(self, levels: list[Level], metric: str, y: npt.NDArray[np.int32], n_classes: int, seed: int) -> None:
+        self.levels, self.metric, self.y, self.n_classes, self.seed = levels, metric, y, n_classes, seed
+        self.base = next(k for k, level in enumerate(levels) if level.base)
+        self.at: list[dict[str, Result]] = [{} for _ in levels]
+        self.refused: dict[str, tuple[Candidate, str]] = {}
+        self.default: str | None = None
+
+    def add(self, result: Result) -> None:
+        """Take in a result."""
+        self.at[result.level][result.candidate.key] = result
+
+    @property
+    def judged(self) -> int:
+        """How many results there are, over all levels."""
+        return sum(map(len, self.at))
+
+    @property
+    def candidates(self) -> int:
+        """How many different candidates were judged on any level."""
+        return len({key for level in self.at for key in level})
+
+    def ranked(self, level: int) -> list[Result]:
+        """Return the results of a level, the best first, of equals the first judged."""
+        return sorted(self.at[level].values(), key=lambda r: -r.score)
+
+    def final_seconds(self, result: Result) -> float:
+        """Return about how long the last fit takes: counting, judging once more for calibration, fitting on all rows."""
+        known = self.at[self.base].get(result.candidate.key, result)
+        level = self.levels[known.level]
+        each = known.seconds / max(1, level.rows)
+        return known.counting + each * (self.levels[self.base].rows + len(self.y))
+
+    def reserve(self) -> float:
+        """Return the time to keep for the last fit, whichever of the best so far it will be."""
+        best = self.ranked(self.base)[:3]
+        if self.default is not None and self.default in self.at[self.base]:
+            best.append(self.at[self.base][self.default])
+        return max((self.final_seconds(r) for r in best), default=0.0)
+
+    def winner(self) -> Result | None:
+        """Return the candidate to take.
+
+        On the highest level that has several: the best, if it is better than the default by more than the noise of the
+        rows on which they differ, else the default. One that has only been on a lower level must beat that one there,
+        by more than the noise.
+        """
+        champion: str | None = None
+        for level in range(len(self.at) - 1, self.base - 1, -1):
+            here = self.at[level]
+            if not here or (champion is None and len(here) < 2 and level > self.base):
+                continue
+            champion = self._best(level, champion if champion in here else self.default)
+        if champion is None:
+            lower = [r for level in reversed(self.at) for r in sorted(level.values(), key=lambda r: -r.score)]
+            return lower[0] if lower else None
+        return next(level[champion] for level in reversed(self.at) if champion in level)
+
+    def _best(self, level: int, holder: str | None) -> str:
+        """Return the best of a level, if it beats the holder by more than noise."""
+        ranked = self.ranked(level)
+        if holder is None or holder not in self.at[level]:
+            return ranked[0].candidate.key
+        held = self.at[level][holder]
+        better = [r for r in ranked[:20] if r.score > held.score]
+        if not better:
+            return holder
+        noise = self._bootstrap([held, *better]).noise
+        for place, result in enumerate(better, 1):
+            if result.score - held.score > noise[place]:
+                return result.candidate.key
+        return holder
+
+    def optimism(self) -> Optimism | None:
+        """Return how much too good the best score is, from choosing again among all that were on the folds."""
+        pool = list(self.at[self.base].values())
+        return self._bootstrap(pool) if pool else None
+
+    def _bootstrap(self, pool: list[Result]) -> Optimism:
+        rows = pool[0].rows
+        answers = [r.predicted for r in pool]
+        return corrected(self.metric, rows, self.y[rows].astype(np.int64), answers, self.n_classes, self.seed)
