@@ -69,14 +69,14 @@ class _Group:
     blocks: Blocks
     min_df: int
     seconds: float
-    level: int = -1
-    parts: dict[int, Parts] = field(default_factory=dict)
-    weights: dict[tuple[int, float, bool], Weights] = field(default_factory=dict)
+    family: int | None = None
+    parts: dict[tuple[int, int], Parts] = field(default_factory=dict)
+    weights: dict[tuple[int, int, float, bool], Weights] = field(default_factory=dict)
 
-    def at(self, level: int) -> None:
-        """Keep only what belongs to a level."""
-        if level != self.level:
-            self.level, self.parts, self.weights = level, {}, {}
+    def at(self, family: int) -> None:
+        """Keep only what belongs to a family of levels."""
+        if family != self.family:
+            self.family, self.parts, self.weights = family, {}, {}
 
 
 class Judge:
@@ -99,15 +99,15 @@ class Judge:
         self.limits.check_memory(candidate, recipe, self)
         group = self.group(candidate, recipe)
         self.clock.check()
-        group.at(number)
         level = self.levels[number]
+        group.at(level.family)
         weight = class_weighted(None, self.material.y, self.material.classes, candidate.class_weight)
         seeded = {"random_state": self.seed} if "random_state" in cls().get_params() else {}
         fits = min(self.threads, len(level.folds))
 
         def one(k: int) -> tuple[npt.NDArray[np.int64], float, int]:
             return self._fold(
-                group, recipe, k, level.folds[k], lambda: cls(**{**seeded, **fixed}), candidate.ratio, weight,
+                group, recipe, (number, k), level.folds[k], lambda: cls(**{**seeded, **fixed}), candidate.ratio, weight,
                 max(1, self.threads // fits),
             )  # fmt: skip
 
@@ -134,7 +134,7 @@ class Judge:
                 raise
 
     def _fold(
-        self, group: _Group, recipe: Recipe, k: int, fold: tuple[Indices, Indices], make: Callable[[], Any],
+        self, group: _Group, recipe: Recipe, k: tuple[int, int], fold: tuple[Indices, Indices], make: Callable[[], Any],
         ratio: float, weight: npt.NDArray[np.float64] | None, threads: int,
     ) -> tuple[npt.NDArray[np.int64], float, int]:  # fmt: skip
         began = time.perf_counter()
@@ -143,9 +143,9 @@ class Judge:
         if k not in group.parts:
             group.parts[k] = fold_parts(group.counted.rows, recipe, *fold, y, n_classes, group.min_df)
         train_rows, held, train, _ = group.parts[k]
-        weights = group.weights.get((k, ratio, recipe.idf))
+        weights = group.weights.get((*k, ratio, recipe.idf))
         if weights is None:
-            weights = group.weights[k, ratio, recipe.idf] = recipe.weights(train_rows, y[train], n_classes, ratio)
+            weights = group.weights[*k, ratio, recipe.idf] = recipe.weights(train_rows, y[train], n_classes, ratio)
         W, b = fit_weighted(
             make(), train_rows, weights, recipe, group.blocks, y[train], n_classes,
             sample_weight=None if weight is None else weight[train], threads=threads, on_pass=self.clock.check,

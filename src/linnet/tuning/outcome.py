@@ -83,7 +83,7 @@ class Tuning:
         return [self._row(r, rank) for rank, r in enumerate(ranked, 1)]
 
     def _row(self, r: Result, rank: int) -> dict[str, Any]:
-        first = len(self.results.at[self.results.base][r.candidate.key].rows) if r.level > self.results.base else None
+        first = len(self.results.at[self.results.base][r.candidate.key].rows)
         rows = r.rows[:first] if self.results.levels[r.level].adds else r.rows  # draws of the same rows say no more
         low, high = interval_of(
             self.metric, self.results.y[rows].astype("int64"), r.predicted[: len(rows)], self.results.n_classes

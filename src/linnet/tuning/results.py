@@ -68,9 +68,25 @@ class Results:
     def final_seconds(self, result: Result) -> float:
         """Return about how long the last fit takes: counting, judging once more for calibration, fitting on all rows."""
         known = self.at[self.base].get(result.candidate.key, result)
-        level = self.levels[known.level]
-        each = known.seconds / max(1, level.rows)
-        return known.counting + each * (self.levels[self.base].rows + len(self.y))
+        each = known.seconds / max(1, self.trained(known.level))
+        return known.counting + each * (self.trained(self.base) + len(self.y))
+
+    def trained(self, level: int) -> int:
+        """Return how many rows were learned from on a level and those that it adds to."""
+        here = self.levels[level]
+        return here.rows + (self.trained(level - 1) if here.adds else 0)
+
+    def hopeful(self, level: int) -> list[Result]:
+        """Return the results of a level, the best first, that are not clearly worse than the default; not the default."""
+        ranked = self.ranked(level)
+        held = self.at[level].get(self.default or "")
+        if held is None:
+            return ranked
+        return [r for r in ranked if r is not held and r.score >= held.score - self._luck(r, held, level)]
+
+    def _luck(self, a: Result, b: Result, level: int) -> float:
+        """Return what luck does to the difference of two scores; once all folds are judged, none is granted."""
+        return 0.0 if level >= self.base else float(np.sqrt(np.sum(a.predicted != b.predicted))) / len(a.rows)
 
     def reserve(self) -> float:
         """Return the time to keep for the last fit, whichever of the best so far it will be."""

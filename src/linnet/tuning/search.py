@@ -30,7 +30,8 @@ __all__ = ["Search"]
 
 NEAR, SETS, EACH = 6, 2, 3  # of a round: near the best; feature sets drawn; candidates on each of these
 ELITE = 5
-KEEP = 3  # one in so many goes on
+KEEP = 2.5  # one in so many goes on
+TOP = 3  # only the best so many of all go beyond the folds
 TRIES = 20  # to draw something new
 SAFETY = 1.25  # on the time that the last fit will take
 OnEvent = Callable[[Event], None]
@@ -134,26 +135,21 @@ class Search:
         level, left = 0, sorted(drawn, key=lambda c: c.features)  # those that share counts, together
         if not left:
             raise _Enough
-        keep = len(left)
+        keep = float(len(left))
         while left and level < len(self.results.levels):
+            self._ask_default(level)
+            mine = {c.key for c in left if self._ask(c, level) is not None}
+            hopeful = self.results.hopeful(level)
             if level >= self.results.base:
-                self._ask_default(level)
-            found = [r for r in (self._ask(c, level) for c in left) if r is not None]
-            found.sort(key=lambda r: -r.score)
-            keep = max(1, keep // KEEP)
-            if level >= self.results.base:
-                best = {r.candidate.key for r in self.results.ranked(level)[:KEEP]}
-                found = [r for r in found if r.candidate.key in best]
-            left = [r.candidate for r in found[:keep]]
+                hopeful = hopeful[:TOP]
+            keep = max(1.0, keep / KEEP)
+            left = [r.candidate for r in hopeful if r.candidate.key in mine][: round(keep)]
             level += 1
 
     def _ask_default(self, level: int) -> None:
-        if self.results.default is None:
-            return
-        for below in range(self.results.base, level + 1):
-            known = self.results.at[self.results.base].get(self.results.default)
-            if known is not None:
-                self._ask(known.candidate, below)
+        known = self.results.at[self.results.base].get(self.results.default or "")
+        if known is not None:
+            self._ask(known.candidate, level)
 
     # ---- one candidate on one level
 
@@ -163,6 +159,8 @@ class Search:
         if key in self.results.at[level]:
             return self.results.at[level][key]
         if key in self.results.refused:
+            return None
+        if self.results.levels[level].adds and self._ask(candidate, level - 1) is None:
             return None
         fresh = all(key not in one for one in self.results.at)
         if fresh and self.most is not None and self.results.candidates >= self.most:
@@ -195,12 +193,14 @@ class Search:
             self._say(candidate, number, None)
             return None
         rows, predicted = np.concatenate([held for _, held in level.folds]), unpacked(entry["answers"])
+        seconds = float(entry["seconds"])
         if level.adds:
             before = results.at[number - 1][candidate.key]
             rows, predicted = np.concatenate([before.rows, rows]), np.concatenate([before.predicted, predicted])
+            seconds += before.seconds
         score = score_of(results.metric, results.y[rows].astype(np.int64), predicted, results.n_classes)
         result = Result(
-            candidate, number, score, rows, predicted, float(entry["seconds"]), float(entry["counting"]),
+            candidate, number, score, rows, predicted, seconds, float(entry["counting"]),
             int(entry["columns"]), int(entry["lookups"]),
         )  # fmt: skip
         results.add(result)

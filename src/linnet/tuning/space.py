@@ -21,7 +21,7 @@ from linnet.tuning.candidate import Candidate
 __all__ = ["Space"]
 
 RATIOS = (0.0, 0.25, 0.5, 0.75, 1.0)
-MIN_DF = (None, 1, 2, 3)
+MIN_DF = (None, 2, 3)
 
 
 class Space:
