@@ -92,7 +92,8 @@ class FeatureSpace:
     def _named(self, blocks: list[Block]) -> str:
         """Write blocks in the order of the registry, each once, the user's lists behind them."""
         order = list(BLOCKS)
-        once = list(dict.fromkeys(sorted(blocks, key=lambda b: (order.index(b.name), b.low, b.high))))
+        ranked = sorted(blocks, key=lambda b: (order.index(b.name), b.low, b.high))
+        once = list({(b.name, b.low, b.high, b.tokens, b.case): b for b in ranked}.values())
         if len(once) == 1 and not self.lists:
             once = [replace(once[0], weight=1.0)]
         return describe((*once, *self.lists))

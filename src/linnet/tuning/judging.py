@@ -122,9 +122,7 @@ class Judge:
         )
 
     def _each(self, one: Callable[[int], Any], n: int, threads: int) -> list[Any]:
-        """Run the folds, in threads where there are several; Ctrl-C stops all of them."""
-        if threads == 1:
-            return [one(k) for k in range(n)]
+        """Run the folds in threads of their own: Ctrl-C is for the main thread, where no solver can swallow it."""
         with ThreadPoolExecutor(threads) as pool:
             try:
                 return list(pool.map(one, range(n)))

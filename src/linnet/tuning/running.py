@@ -139,7 +139,8 @@ class _Run:
             raise self._nothing(results)
         search.judge.forget()
         notes = _notes(search, kept)
-        model, candidate, size = self._fit(winner.candidate)
+        card = _card(search, winner, optimism)
+        model, candidate, size = self._fit(winner.candidate, card)
         if candidate != winner.candidate:
             notes.append(
                 f"max_features is {candidate.max_features:,}, for the file to fit into the size that was given"
@@ -147,7 +148,6 @@ class _Run:
         if model.interrupted:
             notes.append("the last fit was stopped before it had converged, to keep within the budget")
         clf = model.clf
-        clf.model_ = replace(clf.model_, card={**clf.model_.card, "tuning": _card(search, winner, optimism)})
         evaluation = None
         if self.test is not None:
             from linnet.evaluate import evaluate
@@ -168,11 +168,11 @@ class _Run:
             "for example --budget 60s, or fewer rows"
         )
 
-    def _fit(self, candidate: Candidate) -> tuple[_Fitted, Candidate, int]:
+    def _fit(self, candidate: Candidate, card: dict[str, Any]) -> tuple[_Fitted, Candidate, int]:
         """Fit on all rows; a model file that is too large after all is made smaller."""
         most = self.limits.max_size
         for _ in range(SMALLER):
-            fitted = self._fit_once(candidate)
+            fitted = self._fit_once(candidate, card)
             size = _size(fitted.clf)
             if most is None or size <= most:
                 return fitted, candidate, size
@@ -180,7 +180,7 @@ class _Run:
             candidate = replace(candidate, max_features=max(1, int(features * 0.9 * most / size)))
         raise LinnetError(f"no model fits into {size_text(most or 0)}: the smallest is {size_text(size)}; give more")
 
-    def _fit_once(self, candidate: Candidate) -> _Fitted:
+    def _fit_once(self, candidate: Candidate, card: dict[str, Any]) -> _Fitted:
         clf = candidate.make(self.seed, self.threads)
         stopped = False
 
@@ -196,7 +196,8 @@ class _Run:
                 raise
 
         part = self.material.shared.part(np.arange(len(self.material.y)))
-        clf.model_, clf.history_ = train(clf, self.rows, None, self.dev, None, told, part)
+        model, clf.history_ = train(clf, self.rows, None, self.dev, None, told, part)
+        clf.model_ = replace(model, card={**model.card, "tuning": card})
         return _Fitted(clf, stopped)
 
 
