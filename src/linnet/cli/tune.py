@@ -13,6 +13,7 @@ import click
 from linnet.cli.compare import _Fits
 from linnet.cli.options import columns, read_labelled, say, threads
 from linnet.cli.train import _out, _parts
+from linnet.datasets.named import official
 from linnet.tuning.scores import METRICS, metric_named
 from linnet.tuning.units import as_bytes, as_seconds, duration
 
@@ -64,6 +65,7 @@ def tune(data: str, **options: Any) -> None:
     began = time.monotonic()
     out = _checked(data, options)
     rows = read_labelled(data, options["text"], options["label"], options["format_"])
+    options = official(data, options)
     fit_on, dev, test = _parts(rows, {**options, "watch": False})
     state = Path(options["resume"] or f"{out}.tune.jsonl")
     shared = {
