@@ -53,8 +53,8 @@ def jobs(data: Path, splits: int, seeds: int, sets: list[str]) -> list[tuple[str
     found = []
     if "rt_polarity" in sets:
         fifths = stratified(read_rows(data / "rt_polarity" / "all.csv"), 5, seed=0)
-        for k in range(splits):
-            found.append(("RT-s", k, [row for j in range(5) if j != k for row in fifths[j]], fifths[k]))
+        rest = [[row for j in range(5) if j != k for row in fifths[j]] for k in range(5)]
+        found += [("RT-s", k, rest[k], fifths[k]) for k in range(splits)]
     if "trec" in sets:
         train, test = (read_rows(data / "trec" / f"{part}.csv") for part in ("train", "test"))
         found += [("TREC", seed, train, test) for seed in range(seeds)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from linnet.cli.compare import _Fits
 from linnet.cli.options import columns, read_labelled, say, threads
 from linnet.cli.train import _out, _parts
 from linnet.datasets.named import official
+from linnet.tuning.clock import process_began
 from linnet.tuning.scores import METRICS, metric_named
 from linnet.tuning.units import as_bytes, as_seconds, duration
 
@@ -62,7 +62,6 @@ def tune(data: str, **options: Any) -> None:
     from linnet.data.seal import look
     from linnet.tuning import running
 
-    began = time.monotonic()
     out = _checked(data, options)
     rows = read_labelled(data, options["text"], options["label"], options["format_"])
     options = official(data, options)
@@ -78,7 +77,7 @@ def tune(data: str, **options: Any) -> None:
             fit_on, dev=dev, test=test, budget=options["budget"], max_size=options["max_size"],
             max_memory=options["max_memory"], metric=options["metric"], models=options["models"], lists=options["lists"],
             candidates=options["candidates"], seed=options["seed"], threads=options["threads"], state=state,
-            fresh=options["fresh"], on_event=progress, began=began, named=data, command=shared,
+            fresh=options["fresh"], on_event=progress, began=process_began(), named=data, command=shared,
         )  # fmt: skip
     found.model.save(out)
     sealed = look(options["test"], "tune", out) if options["test"] else None

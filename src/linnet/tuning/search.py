@@ -33,7 +33,8 @@ ELITE = 5
 KEEP = 2.5  # one in so many goes on
 TOP = 3  # only the best so many of all go beyond the folds
 TRIES = 20  # to draw something new
-SAFETY = 1.25  # on the time that the last fit will take
+SAFETY = 1.4  # on the time that the last fit will take
+AFTER = 0.3  # seconds for the test, saving and leaving
 OnEvent = Callable[[Event], None]
 
 
@@ -205,7 +206,7 @@ class Search:
         )  # fmt: skip
         results.add(result)
         if number >= results.base:
-            self.clock.reserve = SAFETY * results.reserve() + 0.2
+            self.clock.reserve = SAFETY * results.reserve() + AFTER
         self._say(candidate, number, result)
         return result
 
