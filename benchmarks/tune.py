@@ -27,6 +27,7 @@ from systems.measure import BENCHMARKS, environment, say
 from systems.prepare import fasttext_line, read_rows
 
 Row = tuple[str, str]  # label, text
+PATIENCE = 4  # budgets: who takes longer has failed
 SYSTEMS = ("default", "linnet tune", "fastText autotune")
 
 
@@ -70,9 +71,13 @@ def write_fasttext(path: Path, rows: list[Row]) -> None:
     path.write_text("".join(map(fasttext_line, rows)), encoding="utf-8")
 
 
-def timed(command: list[str], threads: int) -> tuple[subprocess.CompletedProcess[str], float]:
+def timed(command: list[str], threads: int, limit: float) -> tuple[subprocess.CompletedProcess[str], float]:
     began = time.perf_counter()
-    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, env=environment(threads))
+    settings: dict[str, Any] = {"cwd": BENCHMARKS, "capture_output": True, "text": True, "env": environment(threads)}
+    try:
+        done = subprocess.run(command, timeout=limit, **settings)
+    except subprocess.TimeoutExpired:
+        done = subprocess.CompletedProcess(command, 1, "", f"stopped after {limit:.0f} s")
     return done, time.perf_counter() - began
 
 
@@ -83,7 +88,7 @@ def run_linnet(verb: str, folder: Path, seed: int, options: argparse.Namespace) 
         str(folder / f"{verb}.json"), "--seed", str(seed), "--threads", str(options.threads), "-q",
     ]  # fmt: skip
     command += ["--budget", f"{options.budget}s"] if verb == "tune" else ["--no-check"]
-    done, seconds = timed(command, options.threads)
+    done, seconds = timed(command, options.threads, PATIENCE * options.budget)
     if done.returncode:
         return {"failed": done.stderr.strip().splitlines()[-1]}
     found = json.loads((folder / f"{verb}.json").read_text())
@@ -98,7 +103,7 @@ def run_fasttext(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     files = [str(folder / name) for name in ("train.ft", "dev.ft", "all.ft", "test.ft")]
     command = [options.fasttext_python, "-m", "systems.autotune", *files, str(options.budget), str(options.threads)]
     for _ in range(2):  # "Encountered NaN" is a matter of luck
-        done, seconds = timed(command, options.threads)
+        done, seconds = timed(command, options.threads, PATIENCE * options.budget)
         if not done.returncode:
             found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
             best = max(found["accuracy"], found.get("accuracy_refitted", 0.0))

@@ -203,7 +203,7 @@ def test_a_budget_that_is_too_short_is_one_clear_line():
 def test_memory_candidates_that_would_exceed_it_are_refused():
     data = made(4000, seed=3)
     base = -(-resident() // 50_000_000) * 50_000_000
-    found = tune(data, budget=600, candidates=12, max_memory=base + 12_000_000)
+    found = tune(data, budget=600, candidates=12, max_memory=base + 42_000_000)
     assert found.results.refused
     assert all("of memory" in reason for _, reason in found.results.refused.values())
     assert any("refused" in note for note in found.notes)

@@ -46,10 +46,12 @@ def train(
     sample_weight: npt.ArrayLike | None,
     on_event: Callable[[Event], None] | None,
     part: Part | None = None,
+    judged: Choice | None = None,
 ) -> tuple[Artefact, History]:
     """Fit and return the artefact and the history of passes and candidates.
 
-    part is where the texts of X (without dev) are counted already; the result is the same without.
+    part is where the texts of X and dev are counted already, judged what choosing would come to; the result is the same
+    without.
     """
     cls, recipe, fixed = clf.recipe()
     threads = thread_count(clf.threads)
@@ -79,11 +81,13 @@ def train(
     def make(settings: dict[str, Any]) -> Any:
         return cls(**{**seeded, **fixed, **settings})
 
-    log.stage(f"choosing settings on {'dev' if dev_rows is not None else 'held-out rows'}")
-    choice = choose(
-        make, rows, recipe, blocks, y_index, n_classes, min_df=min_df, dev=dev_rows, seed=clf.seed, threads=threads,
-        sample_weight=weight, on_candidate=log.candidate,
-    )  # fmt: skip
+    if judged is None:
+        log.stage(f"choosing settings on {'dev' if dev_rows is not None else 'held-out rows'}")
+        judged = choose(
+            make, rows, recipe, blocks, y_index, n_classes, min_df=min_df, dev=dev_rows, seed=clf.seed, threads=threads,
+            sample_weight=weight, on_candidate=log.candidate,
+        )  # fmt: skip
+    choice = judged
     log.chosen(choice)
 
     final = (

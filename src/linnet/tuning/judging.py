@@ -59,6 +59,7 @@ class Judged:
     columns: int = 0  # of the model that would be saved
     lookups: int = 1  # numbers that a feature has in it
     counting: float = 0.0  # seconds that counting its features took
+    scores: npt.NDArray[np.float64] | None = field(default=None, repr=False)  # (n_rows, n_outputs), for calibration
 
 
 @dataclass
@@ -105,20 +106,22 @@ class Judge:
         seeded = {"random_state": self.seed} if "random_state" in cls().get_params() else {}
         fits = min(self.threads, len(level.folds))
 
-        def one(k: int) -> tuple[npt.NDArray[np.int64], float, int]:
+        def one(k: int) -> tuple[npt.NDArray[np.float64], float, int]:
             return self._fold(
                 group, recipe, (number, k), level.folds[k], lambda: cls(**{**seeded, **fixed}), candidate.ratio, weight,
                 max(1, self.threads // fits),
             )  # fmt: skip
 
         found = self._each(one, len(level.folds), fits)
+        S = np.concatenate([scores for scores, _, _ in found])
         return Judged(
             np.concatenate([held for _, held in level.folds]),
-            np.concatenate([predicted for predicted, _, _ in found]),
+            (S[:, 0] > 0).astype(np.int64) if S.shape[1] == 1 else S.argmax(axis=1),
             sum(seconds for _, seconds, _ in found),
             self._columns(group, recipe),
             found[0][2],
             group.seconds,
+            S,
         )
 
     def _each(self, one: Callable[[int], Any], n: int, threads: int) -> list[Any]:
@@ -134,7 +137,7 @@ class Judge:
     def _fold(
         self, group: _Group, recipe: Recipe, k: tuple[int, int], fold: tuple[Indices, Indices], make: Callable[[], Any],
         ratio: float, weight: npt.NDArray[np.float64] | None, threads: int,
-    ) -> tuple[npt.NDArray[np.int64], float, int]:  # fmt: skip
+    ) -> tuple[npt.NDArray[np.float64], float, int]:  # fmt: skip
         began = time.perf_counter()
         self.clock.check()
         y, n_classes = self.material.y, self.material.n_classes
@@ -149,8 +152,7 @@ class Judge:
             sample_weight=None if weight is None else weight[train], threads=threads, on_pass=self.clock.check,
         )  # fmt: skip
         S = scores_of(held, weights, recipe, group.blocks, W, b)
-        predicted = (S[:, 0] > 0).astype(np.int64) if S.shape[1] == 1 else S.argmax(axis=1)
-        return predicted, time.perf_counter() - began, int(W.shape[1])
+        return S, time.perf_counter() - began, int(W.shape[1])
 
     def group(self, candidate: Candidate, recipe: Recipe) -> _Group:
         """Return the counted rows of a candidate, made when first asked for; the last few are kept."""

@@ -33,6 +33,7 @@ ENTRY = 40  # bytes for every entry while features are counted and rows are cut 
 FITTING = 28  # and for every entry of each fit that runs
 COLUMN = 80  # bytes for every feature while it is counted
 WEIGHT = 24  # and for every weight of each fit that runs
+SPARE = 30_000_000  # for libraries that are loaded on the way
 STEP = 50_000_000  # what is in use at the beginning is rounded up to this, to be the same in every run
 
 
@@ -124,7 +125,7 @@ class Limits:
         fits = min(judge.threads, max(len(level.folds) for level in judge.levels))
         most = max(level.rows for level in judge.levels) / max(1, rows)
         outputs = 1 if judge.material.n_classes == 2 else judge.material.n_classes
-        return int(
+        return SPARE + int(
             entries * (ENTRY + 8 * most + FITTING * fits) + columns * (COLUMN + WEIGHT * outputs * fits)
         )  # fmt: skip
 

@@ -15,6 +15,7 @@ from linnet.tuning.optimism import Optimism, corrected
 __all__ = ["Result", "Results"]
 
 Indices = npt.NDArray[np.int64]
+SCORES = 6  # candidates whose scores are kept
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Results:
         self.at: list[dict[str, Result]] = [{} for _ in levels]
         self.refused: dict[str, tuple[Candidate, str]] = {}
         self.default: str | None = None
+        self.scores: dict[str, list[npt.NDArray[np.float64]]] = {}
 
     def add(self, result: Result) -> None:
         """Take in a result."""
@@ -66,10 +68,31 @@ class Results:
         return sorted(self.at[level].values(), key=lambda r: -r.score)
 
     def final_seconds(self, result: Result) -> float:
-        """Return about how long the last fit takes: counting, judging once more for calibration, fitting on all rows."""
+        """Return about how long the last fit takes: counting, fitting on all rows, judging again if scores are not kept."""
         known = self.at[self.base].get(result.candidate.key, result)
         each = known.seconds / max(1, self.trained(known.level))
-        return known.counting + each * (self.trained(self.base) + len(self.y))
+        again = 0 if self.kept_scores(known) is not None else self.trained(self.base)
+        return known.counting + each * (again + len(self.y))
+
+    def keep_scores(self, result: Result, scores: npt.NDArray[np.float64]) -> None:
+        """Keep the scores of the few candidates that may be taken, on the rows that ``linnet train`` would choose on."""
+        level = self.levels[result.level]
+        if level.family != self.levels[self.base].family or result.level > self.base:
+            return
+        mine = self.scores.setdefault(result.candidate.key, []) if level.adds else []
+        mine.append(scores)
+        self.scores[result.candidate.key] = mine
+        if result.level == self.base:
+            best = {r.candidate.key for r in self.ranked(self.base)[:SCORES]} | {self.default}
+            done = set(self.at[self.base]) - best
+            self.scores = {key: found for key, found in self.scores.items() if key not in done}
+
+    def kept_scores(self, result: Result) -> npt.NDArray[np.float64] | None:
+        """Return the scores of a candidate on the rows of the base level, where they were kept."""
+        found = self.scores.get(result.candidate.key, [])
+        base = self.at[self.base].get(result.candidate.key)
+        scores = np.concatenate(found) if found else None
+        return scores if scores is not None and base is not None and len(scores) == len(base.rows) else None
 
     def trained(self, level: int) -> int:
         """Return how many rows were learned from on a level and those that it adds to."""

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.choosing import FEW_ROWS
+from linnet.choosing import FEW_ROWS, Choice
+from linnet.choosing import Candidate as Tried
 from linnet.classifier import Event, TextClassifier
 from linnet.data import Dataset, read
 from linnet.errors import DataError, LinnetError, nearest
@@ -28,7 +29,7 @@ from linnet.tuning.judging import Judge, Material
 from linnet.tuning.levels import levels_for
 from linnet.tuning.limits import Limits
 from linnet.tuning.outcome import Tuning
-from linnet.tuning.results import Results
+from linnet.tuning.results import Result, Results
 from linnet.tuning.scores import metric_named
 from linnet.tuning.search import Search
 from linnet.tuning.space import Space
@@ -140,7 +141,7 @@ class _Run:
         search.judge.forget()
         notes = _notes(search, kept)
         card = _card(search, winner, optimism)
-        model, candidate, size = self._fit(winner.candidate, card)
+        model, candidate, size = self._fit(winner.candidate, card, _choice(results, winner))
         if candidate != winner.candidate:
             notes.append(
                 f"max_features is {candidate.max_features:,}, for the file to fit into the size that was given"
@@ -168,11 +169,12 @@ class _Run:
             "for example --budget 60s, or fewer rows"
         )
 
-    def _fit(self, candidate: Candidate, card: dict[str, Any]) -> tuple[_Fitted, Candidate, int]:
+    def _fit(self, candidate: Candidate, card: dict[str, Any], choice: Choice | None) -> tuple[_Fitted, Candidate, int]:
         """Fit on all rows; a model file that is too large after all is made smaller."""
         most = self.limits.max_size
         for _ in range(SMALLER):
-            fitted = self._fit_once(candidate, card)
+            fitted = self._fit_once(candidate, card, choice)
+            choice = None  # it is not that of a smaller model
             size = _size(fitted.clf)
             if most is None or size <= most:
                 return fitted, candidate, size
@@ -180,7 +182,7 @@ class _Run:
             candidate = replace(candidate, max_features=max(1, int(features * 0.9 * most / size)))
         raise LinnetError(f"no model fits into {size_text(most or 0)}: the smallest is {size_text(size)}; give more")
 
-    def _fit_once(self, candidate: Candidate, card: dict[str, Any]) -> _Fitted:
+    def _fit_once(self, candidate: Candidate, card: dict[str, Any], choice: Choice | None) -> _Fitted:
         clf = candidate.make(self.seed, self.threads)
         stopped = False
 
@@ -196,7 +198,7 @@ class _Run:
                 raise
 
         part = self.material.shared.part(np.arange(len(self.material.y)))
-        model, clf.history_ = train(clf, self.rows, None, self.dev, None, told, part)
+        model, clf.history_ = train(clf, self.rows, None, self.dev, None, told, part, choice)
         clf.model_ = replace(model, card={**model.card, "tuning": card})
         return _Fitted(clf, stopped)
 
@@ -205,6 +207,17 @@ class _Run:
 class _Fitted:
     clf: TextClassifier
     interrupted: bool
+
+
+def _choice(results: Results, winner: Result) -> Choice | None:
+    """Return what ``linnet train`` would come to with the winner's settings; None where its scores were not kept."""
+    base, scores = results.at[results.base].get(winner.candidate.key), results.kept_scores(winner)
+    if base is None or scores is None:
+        return None
+    right = base.predicted == results.y[base.rows]
+    one = Tried({"ratio": winner.candidate.ratio}, float(right.mean()), right, scores, base.rows)
+    chain = [k for k in range(results.base + 1) if results.levels[k].family == results.levels[results.base].family]
+    return Choice(one, (one,), sum(len(results.levels[k].folds) for k in chain))
 
 
 def _models(models: Iterable[str] | str | None) -> list[str] | None:

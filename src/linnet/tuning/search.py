@@ -33,7 +33,7 @@ ELITE = 5
 KEEP = 2.5  # one in so many goes on
 TOP = 3  # only the best so many of all go beyond the folds
 TRIES = 20  # to draw something new
-SAFETY = 1.4  # on the time that the last fit will take
+SAFETY = 1.8  # on the time that the last fit will take
 AFTER = 0.3  # seconds for the test, saving and leaving
 OnEvent = Callable[[Event], None]
 
@@ -166,28 +166,29 @@ class Search:
         fresh = all(key not in one for one in self.results.at)
         if fresh and self.most is not None and self.results.candidates >= self.most:
             raise _Enough
-        entry = self.state.known.get(f"{level} {key}")
+        entry, scores = self.state.known.get(f"{level} {key}"), None
         if entry is None:
             self.clock.check()
-            entry = self._judged(candidate, level)
+            entry, scores = self._judged(candidate, level)
             self.state.add(f"{level} {key}", entry)
         else:
             self.replayed += 1
-        return self._keep(candidate, level, entry)
+        return self._keep(candidate, level, entry, scores)
 
-    def _judged(self, candidate: Candidate, level: int) -> dict[str, Any]:
+    def _judged(self, candidate: Candidate, level: int) -> tuple[dict[str, Any], Any]:
         try:
             found = self.judge(candidate, level)
             self.judge.limits.check_size(found.columns, found.lookups)
         except (LinnetError, MemoryError) as error:
             reason = str(error).splitlines()[0] if str(error) else "it ran out of memory"
-            return {"refused": reason}
-        return {
+            return {"refused": reason}, None
+        entry = {
             "answers": packed(found.predicted), "seconds": round(found.seconds, 4), "counting": round(found.counting, 4),
             "columns": found.columns, "lookups": found.lookups,
         }  # fmt: skip
+        return entry, found.scores
 
-    def _keep(self, candidate: Candidate, number: int, entry: dict[str, Any]) -> Result | None:
+    def _keep(self, candidate: Candidate, number: int, entry: dict[str, Any], scores: Any) -> Result | None:
         results, level = self.results, self.results.levels[number]
         if "refused" in entry:
             results.refused[candidate.key] = (candidate, str(entry["refused"]))
@@ -205,6 +206,8 @@ class Search:
             int(entry["columns"]), int(entry["lookups"]),
         )  # fmt: skip
         results.add(result)
+        if scores is not None:
+            results.keep_scores(result, scores)
         if number >= results.base:
             self.clock.reserve = SAFETY * results.reserve() + AFTER
         self._say(candidate, number, result)
