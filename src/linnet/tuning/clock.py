@@ -81,5 +81,5 @@ class Clock:
 
     def last_call(self, *_: Any) -> None:
         """Within the last fit: raise KeyboardInterrupt when the budget is over; solvers keep their weights then."""
-        if self.left <= 0:
+        if self.spent >= self.budget * (1 - MARGIN / 3):
             raise KeyboardInterrupt

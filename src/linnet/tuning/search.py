@@ -34,7 +34,7 @@ KEEP = 2.5  # one in so many goes on
 TOP = 3  # only the best so many of all go beyond the folds
 TRIES = 20  # to draw something new
 SAFETY = 1.8  # on the time that the last fit will take
-AFTER = 0.3  # seconds for the test, saving and leaving
+AFTER = 0.5  # seconds for the test, saving and leaving
 OnEvent = Callable[[Event], None]
 
 
