@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from linnet.data import Dataset, read, stream
     from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError
     from linnet.report import Report
+    from linnet.tuning import Tuning, tune
 
 __all__ = [
     "Checkup", "Comparison", "DataError", "Dataset", "LinnetError", "MissingExtraError", "ModelFileError", "Report",
-    "TextClassifier", "__version__", "check", "compare", "load", "read", "stream",
+    "TextClassifier", "Tuning", "__version__", "check", "compare", "load", "read", "stream", "tune",
 ]  # fmt: skip
 
 _HOME = {
@@ -34,6 +35,7 @@ _HOME = {
     "Comparison": "linnet.comparing", "compare": "linnet.comparing", "Dataset": "linnet.data", "read": "linnet.data",
     "stream": "linnet.data", "DataError": "linnet.errors", "LinnetError": "linnet.errors",
     "MissingExtraError": "linnet.errors", "ModelFileError": "linnet.errors", "Report": "linnet.report",
+    "Tuning": "linnet.tuning", "tune": "linnet.tuning",
 }  # fmt: skip
 
 

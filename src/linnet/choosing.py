@@ -23,7 +23,9 @@ from linnet.solvers.head import finish
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.report import Pass, Watch
 
-__all__ = ["Candidate", "Choice", "choose", "fit_watched", "fit_weighted", "folds_for", "scores_of"]
+__all__ = [
+    "Candidate", "Choice", "axes_of", "choose", "fit_watched", "fit_weighted", "fold_parts", "folds_for", "scores_of", "walk",
+]  # fmt: skip
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds
 LITTLE_WORK = 20_000_000
@@ -102,6 +104,14 @@ def _selected(recipe: Recipe, train: Rows, held: Rows, y: npt.NDArray[np.int32],
         return train, held
     numbers, _ = recipe.select.choose(train, y, n_classes)
     return train.keep(numbers), held.keep(numbers)
+
+
+def fold_parts(
+    rows: Rows, recipe: Recipe, train: Indices, held: Indices, y: npt.NDArray[np.int32], n_classes: int, min_df: int
+) -> tuple[Rows, Rows, Indices, Indices]:
+    """Return training and held-out rows with the columns that the training part alone would have, and their numbers."""
+    parts = _vocabulary(rows.take(train), rows.take(held), min_df)
+    return *_selected(recipe, *parts, y[train], n_classes), train, held
 
 
 def fit_weighted(
@@ -207,7 +217,7 @@ def fit_watched(
     return folded(watch.best) if getattr(model, "interrupted_", False) and watch.best is not None else found
 
 
-def _axes(recipe: Recipe, many: bool) -> list[tuple[str, tuple[Any, ...]]]:
+def axes_of(recipe: Recipe, many: bool) -> list[tuple[str, tuple[Any, ...]]]:
     """Return the settings to try, where to start first."""
     axes: list[tuple[str, tuple[Any, ...]]] = [*recipe.grid, ("ratio", recipe.ratio)]
     first = dict(recipe.many) if many else {}
@@ -237,7 +247,7 @@ def _ordered(values: tuple[Any, ...]) -> list[Any]:
         return [v for k, v in enumerate(values) if v not in values[:k]]
 
 
-def _walk(axes: list[tuple[str, tuple[Any, ...]]], judge: Callable[[dict[str, Any]], Candidate]) -> Iterator[Candidate]:
+def walk(axes: list[tuple[str, tuple[Any, ...]]], judge: Callable[[dict[str, Any]], Candidate]) -> Iterator[Candidate]:
     """Walk the axes: along each, try the neighbours of the best value for as long as they get better; go round twice.
 
     Yields the best so far after every candidate.
@@ -284,12 +294,9 @@ def choose(
     make builds a model from the settings that are not 'ratio'.
     """
     folds = folds_for(y, n_classes, dev, rows, seed)
-    axes = _axes(recipe, many=len(y) >= FEW_ROWS)
+    axes = axes_of(recipe, many=len(y) >= FEW_ROWS)
     most = 1 + sum(min(2, len(values) - 1) for _, values in axes)  # a walk that stays where it is
-    parts = [
-        (*_selected(recipe, *_vocabulary(rows.take(train), rows.take(held), min_df), y[train], n_classes), train, held)
-        for train, held in folds
-    ]
+    parts = [fold_parts(rows, recipe, train, held, y, n_classes, min_df) for train, held in folds]
     known: dict[tuple[Any, ...], Candidate] = {}
     weights: dict[tuple[float, int], Weights] = {}
 
@@ -330,7 +337,7 @@ def choose(
 
     best = None
     try:
-        for best in _walk(axes, known_or_judged):  # noqa: B007 - the last one counts
+        for best in walk(axes, known_or_judged):  # noqa: B007 - the last one counts
             if stopped:
                 break
     except KeyboardInterrupt:

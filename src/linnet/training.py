@@ -34,7 +34,7 @@ from linnet.solvers.report import Pass
 if TYPE_CHECKING:
     from linnet.classifier import Event, TextClassifier
 
-__all__ = ["artefact_of", "train"]
+__all__ = ["artefact_of", "class_weighted", "count_for", "encode", "train", "with_computed"]
 
 NAMED_FEATURES = 50_000
 
@@ -47,18 +47,20 @@ def train(
     sample_weight: npt.ArrayLike | None,
     on_event: Callable[[Event], None] | None,
     part: Part | None = None,
+    judged: Choice | None = None,
 ) -> tuple[Artefact, History]:
     """Fit and return the artefact and the history of passes and candidates.
 
-    part is where the texts of X (without dev) are counted already; the result is the same without.
+    part is where the texts of X and dev are counted already, judged what choosing would come to; the result is the same
+    without.
     """
     cls, recipe, fixed = clf.recipe()
     threads = thread_count(clf.threads)
     log = _Log(on_event)
     pieces, labels, dev_rows, weight = _gather(X, y, dev, sample_weight)
-    classes, y_index = _encode(labels)
+    classes, y_index = encode(labels)
     n_classes = len(classes)
-    weight = _class_weighted(weight, y_index, classes, clf.class_weight)
+    weight = class_weighted(weight, y_index, classes, clf.class_weight)
 
     if hasattr(cls, "build"):
         return _built(clf, X, cls, recipe, fixed, pieces, classes, y_index, dev_rows, log), log.history
@@ -70,9 +72,9 @@ def train(
     why = "" if recipe.features or not unspaced(pieces) else ": most texts have no blanks between words"
     log.stage(f"counting features {describe(features)}{why}")
     texts = Derived.of(Texts(pieces) if part is None else part, blocks, pieces)
-    counted, min_df = _count(texts, blocks, recipe, n_classes, threads)
+    counted, min_df = count_for(texts, blocks, recipe, n_classes, threads)
     if computed:
-        counted = _with_computed(counted, computed, pieces)
+        counted = with_computed(counted, computed, pieces)
     rows = counted.rows
 
     seeded = {"random_state": clf.seed} if "random_state" in cls().get_params() else {}
@@ -80,11 +82,13 @@ def train(
     def make(settings: dict[str, Any]) -> Any:
         return cls(**{**seeded, **fixed, **settings})
 
-    log.stage(f"choosing settings on {'dev' if dev_rows is not None else 'held-out rows'}")
-    choice = choose(
-        make, rows, recipe, blocks, y_index, n_classes, min_df=min_df, dev=dev_rows, seed=clf.seed, threads=threads,
-        sample_weight=weight, on_candidate=log.candidate,
-    )  # fmt: skip
+    if judged is None:
+        log.stage(f"choosing settings on {'dev' if dev_rows is not None else 'held-out rows'}")
+        judged = choose(
+            make, rows, recipe, blocks, y_index, n_classes, min_df=min_df, dev=dev_rows, seed=clf.seed, threads=threads,
+            sample_weight=weight, on_candidate=log.candidate,
+        )  # fmt: skip
+    choice = judged
     log.chosen(choice)
 
     final = (
@@ -227,7 +231,7 @@ def _texts_and_labels(X: Any, y: Any, what: str) -> tuple[list[Piece], list[Any]
     return pieces, labels
 
 
-def _encode(labels: list[Any]) -> tuple[tuple[Any, ...], npt.NDArray[np.int32]]:
+def encode(labels: list[Any]) -> tuple[tuple[Any, ...], npt.NDArray[np.int32]]:
     for row, label in enumerate(labels):
         if label is None or label != label:
             raise DataError(f"row {row + 1} has no label; leave it out or label it")
@@ -246,7 +250,7 @@ def _encode(labels: list[Any]) -> tuple[tuple[Any, ...], npt.NDArray[np.int32]]:
     return classes, np.fromiter((number[v] for v in labels), dtype=np.int32, count=len(labels))
 
 
-def _class_weighted(
+def class_weighted(
     weight: npt.NDArray[np.float64] | None, y: npt.NDArray[np.int32], classes: tuple[Any, ...], class_weight: Any
 ) -> npt.NDArray[np.float64] | None:
     if class_weight is None:
@@ -265,7 +269,7 @@ def _class_weighted(
     return np.asarray(base * per_class[y])
 
 
-def _count(
+def count_for(
     texts: Texts | Part | Derived, blocks: Blocks, recipe: Recipe, n_classes: int, threads: int
 ) -> tuple[Counted, int]:
     """Count, then drop the columns that no setting would use; returns the cut-off for fold training parts too."""
@@ -315,7 +319,7 @@ def _nothing_counted(n: int) -> Counted:
     return Counted(rows, np.zeros(0, np.uint64), Seen(none, none, none, none.astype(np.uint8)))
 
 
-def _with_computed(counted: Counted, computed: ComputedBlocks, pieces: list[Piece]) -> Counted:
+def with_computed(counted: Counted, computed: ComputedBlocks, pieces: list[Piece]) -> Counted:
     for block in computed:
         block.check()
     return replace(counted, rows=replace(counted.rows, computed=compute(computed, pieces)))

@@ -25,6 +25,7 @@ VERBS = {  # verb: (module:function, help)
     "split": ("linnet.cli.split:split", "Divide a file into train, dev and test; --blind seals the test part."),
     "train": ("linnet.cli.train:train", "Train a classifier on a file and save it."),
     "compare": ("linnet.cli.compare:compare", "Compare models on the same folds, with tests and plain words."),
+    "tune": ("linnet.cli.tune:tune", "Search features, model and settings within a budget of time and size."),
     "predict": ("linnet.cli.predict:predict", "Label texts; streams files of any size."),
     "evaluate": ("linnet.cli.evaluate:evaluate", "Say how good a model is on labelled texts."),
     "explain": ("linnet.cli.explain:explain", "Show why a text gets its label, word by word."),
@@ -78,6 +79,7 @@ def linnet(debug: bool) -> None:
     linnet demo                          the whole story on built-in data
     linnet check reviews.csv             duplicates, leaks, wrong labels, loopholes
     linnet compare reviews.csv           every model on the same folds, and which to take
+    linnet tune reviews.csv --budget 60s search features, model and settings; save the best
     linnet train reviews.csv             split, choose settings, fit, test, save reviews.linnet
     linnet predict reviews.linnet new.csv --proba
     linnet explain reviews.linnet "not bad at all"

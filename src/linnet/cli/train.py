@@ -20,6 +20,7 @@ from linnet.cli.options import (
     settings_of,
     threads,
 )
+from linnet.datasets.named import official
 from linnet.errors import LinnetError
 from linnet.models import MODELS
 
@@ -46,6 +47,11 @@ __all__ = ["train"]
     "--tf", type=click.Choice(["presence", "count", "sublinear"]), help="How often a feature counts in a text."
 )
 @click.option("--idf/--no-idf", default=None, help="Weigh rare features more.")
+@click.option(
+    "--normalise",
+    type=click.Choice(["length", "mean", "none"]),
+    help="What becomes of each block of a text's features.",
+)
 @click.option("--min-df", type=click.IntRange(1), metavar="N", help="Drop features seen in fewer documents.")
 @click.option("--max-df", type=float, metavar="SHARE", help="Drop features seen in more than this share of documents.")
 @click.option("--max-features", type=click.IntRange(1), metavar="N", help="Keep the N most frequent features.")
@@ -70,9 +76,10 @@ __all__ = ["train"]
 def train(data: str, **options: Any) -> None:
     """Train a classifier on DATA and save it.
 
-    DATA is CSV, TSV, JSON lines, Parquet, Arrow, fastText lines or a folder of class folders, plain or .gz or .zst, or
-    - for standard input. Without --test a tenth is kept for the test; settings are chosen on another tenth, or by five
-    folds where rows are few, and the model is then fitted on all but the test rows.
+    DATA is CSV, TSV, JSON lines, Parquet, Arrow, fastText lines or a folder of class folders, plain or .gz or .zst, a
+    data set by name (hub:ag_news, with its official dev and test parts), or - for standard input. Without --test a tenth
+    is kept for the test; settings are chosen on another tenth, or by five folds where rows are few, and the model is then
+    fitted on all but the test rows.
     """
     from linnet.classifier import TextClassifier
     from linnet.cli.progress import Progress
@@ -82,6 +89,7 @@ def train(data: str, **options: Any) -> None:
     check_report(options["report"])
     clf = TextClassifier(
         options["model"], features=options["features"], tf=options["tf"], idf=options["idf"], ratio=options["ratio"],
+        normalise={"length": True, "none": False}.get(options["normalise"], options["normalise"]),
         min_df=options["min_df"], max_df=options["max_df"], max_features=options["max_features"],
         hash_bits=options["hash_bits"], select=options["select"], class_weight=options["class_weight"], params=_params(options),
         refit=not options["watch"], seed=options["seed"], threads=options["threads"],
@@ -91,6 +99,7 @@ def train(data: str, **options: Any) -> None:
     if options["unusable"]:
         rows.write_unusable(options["unusable"])
         say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
+    options = official(data, options)
     fit_on, dev, test = _parts(rows, options)
     del rows  # the parts are copies
     if not options["no_check"]:
@@ -108,7 +117,7 @@ def train(data: str, **options: Any) -> None:
 def _out(data: str, out: str | None) -> Path:
     """Return where the model goes; refuse before training what would be refused after it."""
     if out is None:
-        name = "model" if data == "-" else Path(data.rstrip("/")).name.split(".")[0] or "model"
+        name = "model" if data == "-" else Path(data.rstrip("/")).name.split(".")[0].removeprefix("hub:") or "model"
         path = Path(f"{name}.linnet")
     else:
         path = Path(out)

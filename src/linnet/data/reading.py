@@ -36,10 +36,10 @@ def read(
 ) -> Dataset:
     """Read texts, and labels where there are some, from anything that holds them.
 
-    `source` is a path, "-" for standard input, a list of texts, of (text, label) pairs or of dicts, a pandas or polars
-    frame, an Arrow table, or whatever speaks the Arrow C stream. Files may be CSV, TSV, JSON lines, Parquet, Arrow,
-    Feather, fastText lines, plain text (a document a line) or a folder of class folders, plain or as gz or zst. The
-    format is told by the name, else by the content; `format` settles it.
+    `source` is a path, "-" for standard input, a data set by name ("hub:ag_news", "hub:ag_news:test"), a list of texts, of
+    (text, label) pairs or of dicts, a pandas or polars frame, an Arrow table, or whatever speaks the Arrow C stream.
+    Files may be CSV, TSV, JSON lines, Parquet, Arrow, Feather, fastText lines, plain text (a document a line) or a folder
+    of class folders, plain or as gz or zst. The format is told by the name, else by the content; `format` settles it.
 
     `text` and `label` name the columns; without them they are found by name, else by content, and `Dataset.how` says
     so. `labelled=True` requires labels. `labelled=False` takes a label column that is called like one, and keeps rows
@@ -61,6 +61,10 @@ def read(
         for name in also:
             source.column(name)
         return source
+    if isinstance(source, str) and source.startswith("hub:"):
+        from linnet.datasets.named import read_named  # data sets come after data: looked up when used
+
+        return read_named(source, text=text, label=label, format=format, labelled=labelled, also=also)
     wanted = Wanted(text, label)
     with opened(source, format, wanted) as (rows, name, encoding):
         _require_columns(rows, name)
@@ -86,7 +90,11 @@ def read(
 
 @contextlib.contextmanager
 def opened(source: Any, format: str | None, wanted: Wanted) -> Iterator[tuple[Rows, str, str]]:
-    """A path or an object as rows, with its name and its encoding."""
+    """A path or an object as rows, with its name and its encoding; hub:NAME is a path too."""
+    if isinstance(source, str) and source.startswith("hub:"):
+        from linnet.datasets.named import part_path
+
+        source = part_path(source)
     if isinstance(source, str | os.PathLike):
         place = source if source == "-" else Path(source)
         with open_file(place, format, wanted) as found:

@@ -1,4 +1,4 @@
-"""Data that comes with linnet: short book reviews, written for it, with fixed parts, and a list of words to judge by.
+"""Data sets by name: short book reviews that come with linnet, and public ones from a local mirror, a cache or the hub.
 
 >>> train, dev, test = load("reviews")
 >>> len(train), len(dev), len(test), train.labels
@@ -13,11 +13,13 @@ import csv
 import io
 from dataclasses import replace
 from importlib.resources import files
+from typing import NamedTuple
 
 from linnet.data import Dataset
+from linnet.datasets.catalogue import CATALOGUE
 from linnet.errors import DataError, nearest
 
-__all__ = ["NAMES", "lexicon", "load", "whole"]
+__all__ = ["CATALOGUE", "NAMES", "Parts", "lexicon", "load", "whole"]
 
 NAMES = {"reviews": "690 short book reviews, positive or negative, written for linnet (BSD-3-Clause)"}
 
@@ -28,10 +30,36 @@ def lexicon() -> dict[str, float]:
     return {row["word"]: float(row["valence"]) for row in csv.DictReader(io.StringIO(content, newline=""))}
 
 
-def load(name: str) -> tuple[Dataset, Dataset, Dataset]:
-    """Return the train, dev and test parts of a built-in data set."""
-    if name not in NAMES:
-        raise DataError(nearest("data set", name, NAMES))
+class Parts(NamedTuple):
+    """The parts of a data set; dev and test are None where it has none of its own (then split train)."""
+
+    train: Dataset
+    dev: Dataset | None = None
+    test: Dataset | None = None
+
+
+def load(name: str) -> Parts:
+    """Return the train, dev and test parts of a data set.
+
+    ``name`` is "reviews", which comes with linnet; a name of ``CATALOGUE`` such as "ag_news"; or owner/name of a public
+    data set on the hub (owner/name@config for one of several tables). Public ones are looked for under LINNET_DATA, then in
+    the cache, then on the hub; their licence is in the notes of each part.
+    """
+    if name in NAMES:
+        return Parts(*_built_in(name))
+    from linnet.datasets.named import read_named, resolve, split_name
+
+    base, config, _ = split_name(name)
+    parts = resolve(base, config).files
+    found = {part: read_named(f"hub:{name.removeprefix('hub:')}:{part}", labelled=True) for part in parts}
+    if "train" not in found:
+        raise DataError(
+            f"{name} has no training part, but {', '.join(found)}; read one with linnet.read('hub:{name}:test')"
+        )
+    return Parts(**found)
+
+
+def _built_in(name: str) -> tuple[Dataset, Dataset, Dataset]:
     content = (files(__name__) / f"{name}.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(content, newline="")))
 
@@ -48,7 +76,9 @@ def whole(name: str) -> Dataset:
     >>> len(whole("reviews"))
     690
     """
-    parts = load(name)
+    if name not in NAMES:
+        raise DataError(nearest("built-in data set", name, NAMES))
+    parts = _built_in(name)
     texts = [text for part in parts for text in part.text.to_pylist()]
     labels = [label for part in parts for label in part.label_list()]
     return replace(Dataset.from_lists(texts, labels), source=f"built-in {name}")

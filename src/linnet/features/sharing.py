@@ -66,6 +66,10 @@ class Shared:
         """Return some of the documents, by number, as a fit may count them."""
         return Part(self, rows)
 
+    def forget(self) -> None:
+        """Drop the counts, to have their memory back; they are made again when asked for."""
+        self._known.clear()
+
     def counted(
         self, blocks: Blocks, hash_bits: int | None, counting: bool, threads: int | None
     ) -> tuple[Counted, float]:

@@ -1,0 +1,87 @@
+"""The local cache of data sets from the hub: one Parquet file a part and a manifest with checksums, written at the end.
+
+It is in LINNET_CACHE, else in XDG_CACHE_HOME/linnet, else in ~/.cache/linnet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from linnet.data.seal import digest
+from linnet.errors import DataError
+
+__all__ = ["Cached", "cached", "home", "store"]
+
+MANIFEST = "manifest.json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Cached:
+    """Files by part, the licence, and where they came from."""
+
+    files: dict[str, Path]
+    licence: str
+    revision: str
+
+
+def home() -> Path:
+    """Return the folder of the cache."""
+    given = os.environ.get("LINNET_CACHE")
+    if given:
+        return Path(given) / "datasets"
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "linnet" / "datasets"
+
+
+def cached(key: str) -> Cached | None:
+    """Return what the cache has under a key, its checksums compared; None where it has nothing."""
+    place = home() / key
+    if not (place / MANIFEST).is_file():
+        return None
+    try:
+        found: dict[str, Any] = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        if found["linnet_data"] != VERSION:
+            return None
+        files = {part: place / str(one["file"]) for part, one in found["parts"].items()}
+        for part, path in files.items():
+            if digest(path) != found["parts"][part]["sha256"]:
+                raise DataError(
+                    f"{path} is not what was fetched: its checksum differs; remove {place} to fetch it again"
+                )
+        return Cached(files, str(found["licence"]), str(found["revision"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{place / MANIFEST} cannot be read ({error}); remove {place} to fetch it again") from error
+
+
+def store(key: str, fill: Callable[[Path], tuple[dict[str, Path], dict[str, Any]]]) -> Cached:
+    """Let fill write the files of the parts into a folder and say what they are, then put it in place at once."""
+    place = home() / key
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+    except OSError as error:
+        raise DataError(f"cannot write to the cache {home()}: {error.strerror}; set LINNET_CACHE") from None
+    try:
+        files, about = fill(staging)
+        parts = {part: {"file": path.name, "sha256": digest(path)} for part, path in files.items()}
+        content = {"linnet_data": VERSION, **about, "parts": parts}
+        (staging / MANIFEST).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        if place.exists():
+            shutil.rmtree(place)
+        staging.replace(place)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    found = cached(key)
+    if found is None:
+        raise DataError(f"the cache {place} was changed by another program; try again")
+    return found

@@ -1,0 +1,13 @@
+"""Find features, weighting, model and settings within a budget of time, size and memory.
+
+>>> from linnet.datasets import load
+>>> train, dev, test = load("reviews")
+>>> found = tune(train, test=test, models="nb", candidates=3, budget="60s")
+>>> found.test.n, found.finished
+(70, True)
+"""
+
+from linnet.tuning.outcome import Tuning
+from linnet.tuning.running import tune
+
+__all__ = ["Tuning", "tune"]

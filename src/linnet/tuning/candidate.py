@@ -1,0 +1,107 @@
+"""A candidate: one way to make a classifier, with every setting fixed, so that its name says all of it.
+
+>>> one = Candidate("svm", "words:1-2", ratio=0.5, params=(("C", 0.3),))
+>>> str(one)
+'svm words:1-2 ratio=0.5 C=0.3'
+>>> one.command("reviews.csv")
+'linnet train reviews.csv --model svm --features words:1-2 --ratio 0.5 --set C=0.3'
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from linnet.classifier import TextClassifier
+from linnet.errors import LinnetError
+
+__all__ = ["Candidate"]
+
+WEIGHTING = ("tf", "idf", "normalise", "min_df", "max_features", "select", "class_weight")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model, its features, their weighting and the model's own settings; None leaves a setting to the model's recipe.
+
+    Two candidates with the same settings are equal, whatever they came from.
+    """
+
+    model: str
+    features: str
+    ratio: float = 0.0
+    tf: str | None = None
+    idf: bool | None = None
+    normalise: bool | str | None = None
+    min_df: int | None = None
+    max_features: int | None = None
+    select: str | None = None
+    class_weight: str | None = None
+    params: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The candidate as one line of text; equal candidates have equal keys."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings that are set, as plain values."""
+        given = {k: v for k, v in asdict(self).items() if v is not None and k != "params"}
+        return {**given, "params": dict(self.params)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Candidate:
+        """Read back what ``to_dict`` gave.
+
+        >>> one = Candidate("svm", "words:1", params=(("C", 2.0),))
+        >>> Candidate.from_dict(one.to_dict()) == one
+        True
+        """
+        try:
+            rest = {k: v for k, v in values.items() if k != "params"}
+            return cls(**rest, params=tuple(sorted(values.get("params", {}).items())))
+        except TypeError as error:
+            raise LinnetError(f"these are not the settings of a candidate: {values!r:.200} ({error})") from None
+
+    def settings(self) -> dict[str, Any]:
+        """Return what TextClassifier takes."""
+        given = {k: v for k, v in asdict(self).items() if v is not None and k != "params"}
+        return {**given, "params": dict(self.params)} if self.params else given
+
+    def make(self, seed: int, threads: int | None) -> TextClassifier:
+        """Return the classifier, not fitted."""
+        return TextClassifier(**self.settings(), seed=seed, threads=threads)
+
+    def __str__(self) -> str:
+        shown = [self.model, self.features, f"ratio={self.ratio:g}"]
+        shown += [f"{name}={getattr(self, name)}" for name in WEIGHTING if getattr(self, name) is not None]
+        return " ".join([*shown, *(f"{name}={value}" for name, value in self.params)])
+
+    def command(self, data: str, **files: Any) -> str:
+        """Return the ``linnet train`` command that makes this model; files are further options and their values."""
+        words = [
+            "linnet",
+            "train",
+            data,
+            "--model",
+            self.model,
+            "--features",
+            self.features,
+            "--ratio",
+            f"{self.ratio:g}",
+        ]
+        for name in WEIGHTING:
+            value = getattr(self, name)
+            if name == "idf" and value is not None:
+                words.append("--idf" if value else "--no-idf")
+            elif value is not None:
+                shown = {True: "length", False: "none"}.get(value, value) if name == "normalise" else value
+                words += [f"--{name.replace('_', '-')}", str(shown)]
+        for name, value in self.params:
+            words += ["--set", f"{name}={json.dumps(value) if not isinstance(value, str) else value}"]
+        for name, value in files.items():
+            if value is not None:
+                words += [f"--{name.replace('_', '-')}", str(value)]
+        return shlex.join(words)

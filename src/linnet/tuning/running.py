@@ -1,0 +1,316 @@
+"""``tune``: read, search, fit the winner on all rows but the test's, look at the test once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from linnet.choosing import FEW_ROWS, Choice
+from linnet.choosing import Candidate as Tried
+from linnet.classifier import Event, TextClassifier
+from linnet.data import Dataset, read
+from linnet.errors import DataError, LinnetError, nearest
+from linnet.features.blocks import describe, parse
+from linnet.features.recipe import default_blocks
+from linnet.features.sharing import Shared
+from linnet.training import encode, train
+from linnet.tuning.blocks import FeatureSpace
+from linnet.tuning.candidate import Candidate
+from linnet.tuning.clock import Clock
+from linnet.tuning.judging import Judge, Material
+from linnet.tuning.levels import levels_for
+from linnet.tuning.limits import Limits
+from linnet.tuning.outcome import Tuning
+from linnet.tuning.results import Result, Results
+from linnet.tuning.scores import metric_named
+from linnet.tuning.search import Search
+from linnet.tuning.space import Space
+from linnet.tuning.state import State
+from linnet.tuning.units import as_bytes, as_seconds, duration, size_text
+
+__all__ = ["tune"]
+
+SMALLER = 5  # times that a model that turned out too large is made smaller
+
+
+def tune(
+    data: Any,
+    y: Any = None,
+    *,
+    dev: Any = None,
+    test: Any = None,
+    budget: Any = "60s",
+    max_size: Any = None,
+    max_memory: Any = None,
+    metric: str = "accuracy",
+    models: Iterable[str] | str | None = None,
+    lists: Iterable[Any] = (),
+    candidates: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    state: str | os.PathLike[str] | None = None,
+    fresh: bool = False,
+    on_event: Callable[[Event], None] | None = None,
+    began: float | None = None,
+    named: str | None = None,
+    command: dict[str, Any] | None = None,
+) -> Tuning:
+    """Search for features, weighting, model and settings within a budget of time, and fit the best.
+
+    ``data`` is a Dataset, a path, or texts with their labels ``y``; ``dev`` (a Dataset or a path) is judged on where it is
+    given, folds of the rows otherwise; ``test`` is looked at once, by the model that was chosen. ``budget`` is a time
+    ("60s", "5m", seconds) for everything, the last fit included. ``max_size`` bounds the model file, ``max_memory`` the
+    process ("5MB", "2GB", bytes). ``metric`` is accuracy, macro-f1 or balanced-accuracy. ``models`` are names, all that
+    learn if not given; ``lists`` are files of word lists to use beside the other features. ``candidates`` ends the search
+    after so many. ``state`` is a file in which results are kept, for a search that was killed to go on; ``fresh`` starts it
+    anew. Ctrl-C ends the search and fits the best so far.
+
+    For one seed candidates and their scores come in the same order, on any number of threads; the time only decides how far
+    the search gets. The default recipe comes first, and is kept unless something beats it by more than noise.
+
+    >>> texts = ["good", "so good", "good fun", "fun", "bad", "so bad", "bad bore", "bore"] * 5
+    >>> found = tune(texts, ["pos", "pos", "pos", "pos", "neg", "neg", "neg", "neg"] * 5, budget="60s", candidates=4)
+    >>> found.model.predict(["so good", "a bore"]).tolist(), found.winner.score
+    (['pos', 'neg'], 1.0)
+    """
+    clock = Clock(as_seconds(budget), began=began)
+    size, memory = as_bytes(max_size, "max_size"), as_bytes(max_memory, "max_memory")
+    metric, names = metric_named(metric), _models(models)
+    blocks = tuple(block for path in lists for block in parse(f"lists:{os.fspath(path)}"))
+    rows, held, tested = _dataset(data, y, "training"), _other(dev, "dev"), _other(test, "test")
+    material = _material(rows, held)
+    about = {
+        "data": _digest(material), "dev": 0 if held is None else len(held), "seed": seed, "metric": metric, "max_size": size,
+        "max_memory": memory, "models": names, "lists": describe(blocks),
+    }  # fmt: skip
+    kept = State(None if state is None else Path(state), about, fresh=fresh)
+    try:
+        limits = _limits(size, memory, material, kept)
+        run = _Run(rows, held, tested, material, limits, clock, seed, threads, on_event)
+        search = run.search(Space, names, blocks, metric, kept, candidates)
+        search.run()
+        return run.finish(search, kept, named or rows.source, command or {})
+    finally:
+        kept.close()
+
+
+@dataclass
+class _Run:
+    """What the search and the last fit share."""
+
+    rows: Dataset
+    dev: Dataset | None
+    test: Dataset | None
+    material: Material
+    limits: Limits
+    clock: Clock
+    seed: int
+    threads: int | None
+    on_event: Callable[[Event], None] | None
+
+    def search(
+        self, space: type[Space], names: list[str] | None, lists: Any, metric: str, kept: State, candidates: int | None
+    ) -> Search:
+        """Lay out levels and space, and return the search, ready to run."""
+        m = self.material
+        outputs = 1 if m.n_classes == 2 else m.n_classes
+        most = self.limits.most_features(outputs)
+        features = FeatureSpace(default_blocks(m.pieces), lists)
+        laid = space(features, models=names, most_features=most, many=len(m.y) >= FEW_ROWS)
+        judge = Judge(m, [], self.clock, self.limits, self.seed, self.threads)
+        usual = replace(laid.own(laid.models[0]), features=features.default(), max_features=None, min_df=None)
+        first = judge.group(usual, TextClassifier(features=usual.features).recipe()[1])
+        judge.levels = levels_for(m.y, m.n_classes, m.dev, first.counted.rows, self.seed)
+        results = Results(judge.levels, metric, m.y, m.n_classes, self.seed)
+        return Search(judge, laid, results, kept, self.clock, candidates=candidates, on_event=self.on_event)
+
+    def finish(self, search: Search, kept: State, source: str, command: dict[str, Any]) -> Tuning:
+        """Fit the winner, look at the test rows, and put everything together."""
+        results = search.results
+        winner, optimism = results.winner(), results.optimism()
+        if winner is None or optimism is None:
+            raise self._nothing(results)
+        search.judge.forget()
+        notes = _notes(search, kept)
+        card = _card(search, winner, optimism)
+        model, candidate, size = self._fit(winner.candidate, card, _choice(results, winner))
+        if candidate != winner.candidate:
+            notes.append(
+                f"max_features is {candidate.max_features:,}, for the file to fit into the size that was given"
+            )
+        if model.interrupted:
+            notes.append("the last fit was stopped before it had converged, to keep within the budget")
+        clf = model.clf
+        evaluation = None
+        if self.test is not None:
+            from linnet.evaluate import evaluate
+
+            evaluation = evaluate(self.test.label_list(), clf.predict_proba(self.test.text), clf.classes_.tolist())
+        return Tuning(
+            clf, winner, results, optimism, evaluation, candidate.command(source, seed=self.seed or None, **command),
+            source, len(self.rows), self.clock.spent, self.clock.budget, size, not search.interrupted,
+            search.replayed, tuple(notes),
+        )  # fmt: skip
+
+    def _nothing(self, results: Results) -> LinnetError:
+        if results.refused:
+            candidate, reason = next(iter(results.refused.values()))
+            return LinnetError(f"no candidate is within the limits; the first, {candidate}: {reason}")
+        return LinnetError(
+            f"the budget of {duration(self.clock.budget)} was over before one candidate was judged; give more time, "
+            "for example --budget 60s, or fewer rows"
+        )
+
+    def _fit(self, candidate: Candidate, card: dict[str, Any], choice: Choice | None) -> tuple[_Fitted, Candidate, int]:
+        """Fit on all rows; a model file that is too large after all is made smaller."""
+        most = self.limits.max_size
+        for _ in range(SMALLER):
+            fitted = self._fit_once(candidate, card, choice)
+            choice = None  # it is not that of a smaller model
+            size = _size(fitted.clf)
+            if most is None or size <= most:
+                return fitted, candidate, size
+            features = min(candidate.max_features or 1 << 31, fitted.clf.artefact.n_features)
+            candidate = replace(candidate, max_features=max(1, int(features * 0.9 * most / size)))
+        raise LinnetError(f"no model fits into {size_text(most or 0)}: the smallest is {size_text(size)}; give more")
+
+    def _fit_once(self, candidate: Candidate, card: dict[str, Any], choice: Choice | None) -> _Fitted:
+        clf = candidate.make(self.seed, self.threads)
+        stopped = False
+
+        def told(event: Event) -> None:
+            nonlocal stopped
+            if self.on_event is not None:
+                self.on_event(event)
+            try:
+                if event.kind in ("pass", "candidate"):
+                    self.clock.last_call()
+            except KeyboardInterrupt:
+                stopped = True
+                raise
+
+        part = self.material.shared.part(np.arange(len(self.material.y)))
+        model, clf.history_ = train(clf, self.rows, None, self.dev, None, told, part, choice)
+        clf.model_ = replace(model, card={**model.card, "tuning": card})
+        return _Fitted(clf, stopped)
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    clf: TextClassifier
+    interrupted: bool
+
+
+def _choice(results: Results, winner: Result) -> Choice | None:
+    """Return what ``linnet train`` would come to with the winner's settings; None where its scores were not kept."""
+    base, scores = results.at[results.base].get(winner.candidate.key), results.kept_scores(winner)
+    if base is None or scores is None:
+        return None
+    right = base.predicted == results.y[base.rows]
+    one = Tried({"ratio": winner.candidate.ratio}, float(right.mean()), right, scores, base.rows)
+    chain = [k for k in range(results.base + 1) if results.levels[k].family == results.levels[results.base].family]
+    return Choice(one, (one,), sum(len(results.levels[k].folds) for k in chain))
+
+
+def _models(models: Iterable[str] | str | None) -> list[str] | None:
+    from linnet.models import MODELS
+
+    if models is None:
+        return None
+    learn = [name for name, cls in MODELS.items() if hasattr(cls, "fit_matrix")]
+    names = [name.strip() for name in models.split(",")] if isinstance(models, str) else list(models)
+    for name in names:
+        if name not in learn:
+            raise LinnetError(nearest("model that learns", name, learn))
+    if not names:
+        raise LinnetError(f"name at least one model of {', '.join(learn)}")
+    return names
+
+
+def _dataset(data: Any, y: Any, what: str) -> Dataset:
+    if isinstance(data, Dataset):
+        if data.label is None:
+            raise DataError(f"{data.source}: the {what} data has no labels; name the label column")
+        return data
+    if isinstance(data, str | os.PathLike):
+        return read(data, labelled=True)
+    if y is None:
+        raise DataError("tune needs labels: tune(texts, labels), a Dataset from linnet.read, or a path")
+    return Dataset.from_lists(data, y)
+
+
+def _other(data: Any, what: str) -> Dataset | None:
+    if data is None:
+        return None
+    texts, labels = data if isinstance(data, tuple) else (data, None)
+    return _dataset(texts, labels, what)
+
+
+def _material(rows: Dataset, dev: Dataset | None) -> Material:
+    """Put training and dev rows behind one another, and refuse what cannot be held out."""
+    labels = rows.label_list() + ([] if dev is None else dev.label_list())
+    classes, y = encode(labels)
+    counts = np.bincount(y, minlength=len(classes))
+    if np.count_nonzero(counts > 1) < 2:
+        raise DataError(
+            f"{rows.source}: fewer than two labels have two rows or more, so none can be held out and learned as well; "
+            "give more rows"
+        )
+    chunks = [*rows.text.chunks, *([] if dev is None else dev.text.chunks)]
+    shared = Shared(pa.chunked_array(chunks) if chunks else rows.text)
+    held = None if dev is None else np.arange(len(rows), len(y))
+    return Material(shared.pieces, classes, y, held, shared)
+
+
+def _digest(m: Material) -> str:
+    """Return what tells these rows from others."""
+    found = hashlib.sha256(repr(m.classes).encode("utf-8"))
+    found.update(m.y.tobytes())
+    for piece in m.pieces:
+        found.update(np.diff(piece.offsets).tobytes())
+        found.update(piece.data[int(piece.offsets[0]) : int(piece.offsets[-1])].tobytes())
+    return found.hexdigest()
+
+
+def _limits(size: int | None, memory: int | None, m: Material, kept: State) -> Limits:
+    """Return the limits; what the process held at the beginning is the same when a search goes on."""
+    known = kept.known.get("memory", {}).get("base")
+    limits = Limits(size, memory, m.pieces, known)
+    if known is None and memory is not None:
+        kept.add("memory", {"base": limits.base})
+    return limits
+
+
+def _size(clf: TextClassifier) -> int:
+    with tempfile.TemporaryDirectory(prefix="linnet-tune-") as folder:
+        path = Path(folder) / "model.linnet"
+        clf.save(path)
+        return path.stat().st_size
+
+
+def _notes(search: Search, kept: State) -> list[str]:
+    notes = []
+    if search.interrupted:
+        notes.append("interrupted: this is the best so far")
+    if search.replayed:
+        notes.append(f"{search.replayed:,} results were known from {kept.path}")
+    if search.results.refused:
+        _, reason = next(iter(search.results.refused.values()))
+        notes.append(f"{len(search.results.refused):,} candidates were refused, the first because {reason}")
+    return notes
+
+
+def _card(search: Search, winner: Any, optimism: Any) -> dict[str, Any]:
+    """Return what the model file says of the search. Nothing here may depend on the time but how far it got."""
+    return {
+        "metric": search.results.metric, "candidates": search.results.candidates, "score": winner.score,
+        "expected": winner.score - optimism.optimism, "optimism": optimism.optimism,
+    }  # fmt: skip
