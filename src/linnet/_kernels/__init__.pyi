@@ -11,4 +11,5 @@ network: Any
 online: Any
 score: Any
 sparse: Any
+varint: Any
 vocab: Any

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from linnet.cli.options import columns, read_labelled, say, settings, settings_of, threads
+from linnet.cli.streamed import streaming, train_streamed
 from linnet.errors import LinnetError
 from linnet.models import MODELS
 
@@ -16,7 +17,7 @@ __all__ = ["train"]
 
 
 @click.command(short_help="Train a classifier on a file and save it.")
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True)
 @click.option("--model", default="svm", show_default=True, metavar="NAME", help=f"One of {', '.join(MODELS)}.")
 @click.option("--features", metavar="BLOCKS", help="For example words:1-2+chars:2-5; by document length if not given.")
 @click.option("--out", metavar="F.linnet", help="Where to save; DATA with the ending .linnet by default.")
@@ -27,6 +28,7 @@ __all__ = ["train"]
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed and input, same model, to the byte."
 )
 @threads
+@streaming
 @click.option("--C", "cost", type=float, metavar="C", help="Fix C instead of choosing it (svm, logistic).")
 @click.option("--alpha", type=float, metavar="A", help="Fix the smoothing instead of choosing it (nb).")
 @settings
@@ -51,17 +53,20 @@ __all__ = ["train"]
     "--json", "json_", metavar="F", help="Write what was chosen and the test scores as JSON (- for standard output)."
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress: only what was read and the result.")
-def train(data: str, **options: Any) -> None:
+def train(data: tuple[str, ...], **options: Any) -> None:
     """Train a classifier on DATA and save it.
 
     DATA is CSV, TSV, JSON lines, Parquet, Arrow, fastText lines or a folder of class folders, plain or .gz or .zst, or
     - for standard input. Without --test a tenth is kept for the test; settings are chosen on another tenth, or by five
     folds where rows are few, and the model is then fitted on all but the test rows.
+
+    DATA may be several files, patterns or folders of shards. They are read as a stream within --max-memory, which is
+    also how one file is read that looks too large for the memory there is: see docs/streaming.md.
     """
     from linnet.classifier import TextClassifier
     from linnet.cli.progress import Progress
 
-    out = _out(data, options["out"])
+    out = _out(data[0], options["out"])
     clf = TextClassifier(
         options["model"], features=options["features"], tf=options["tf"], idf=options["idf"], ratio=options["ratio"],
         min_df=options["min_df"], max_df=options["max_df"], max_features=options["max_features"],
@@ -69,7 +74,12 @@ def train(data: str, **options: Any) -> None:
         refit=not options["watch"], seed=options["seed"], threads=options["threads"],
     )  # fmt: skip
     clf.recipe()  # refuse wrong settings before reading a large file
-    rows = read_labelled(data, options["text"], options["label"], options["format_"])
+    result = train_streamed(clf, data, options)
+    if result is not None:
+        clf.save(out)
+        _report(clf, result.evaluation, out, options["json_"], options["quiet"], {"stream": result.to_dict()})
+        return
+    rows = read_labelled(data[0], options["text"], options["label"], options["format_"])
     if options["unusable"]:
         rows.write_unusable(options["unusable"])
         say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
@@ -142,11 +152,13 @@ def _test(clf: Any, test: Any) -> Any:
     return evaluate(test.label_list(), clf.predict_proba(test.text), clf.classes_.tolist())
 
 
-def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool) -> None:
+def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool, more: Any = None) -> None:
     size = out.stat().st_size / 1e6
     if json_ is not None:
         content = json.dumps(
-            {"model": str(out), "card": clf.card, "test": result.to_dict()}, indent=2, ensure_ascii=False
+            {"model": str(out), "card": clf.card, "test": result.to_dict(), **(more or {})},
+            indent=2,
+            ensure_ascii=False,
         )
         if json_ == "-":
             click.echo(content)
