@@ -23,12 +23,13 @@ from linnet.features.recipe import Recipe, Weights
 from linnet.features.rows import Rows
 from linnet.models import MODELS
 from linnet.solvers.matrix import Matrix
-from linnet.streaming.cache import Cache
+from linnet.streaming.cache import Cache, writing
 
-__all__ = ["BLOCKWISE", "Job", "fit_blocks", "per_output"]
+__all__ = ["BLOCKWISE", "TOGETHER", "Job", "fit_blocks", "per_output"]
 
 Floats = npt.NDArray[np.float64]
 Found = tuple[npt.NDArray[Any], Any]
+TOGETHER = 4  # blocks in memory at a time
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,32 @@ class Job:
 
     def passing(
         self, order: npt.NDArray[Any] | None = None, *, own_gain: bool = False
-    ) -> Iterator[tuple[int, Matrix, npt.NDArray[np.int32]]]:
-        """Yield (block, rows, classes), in the order of the blocks or in another."""
-        wanted = self.numbers if order is None else [self.numbers[k] for k in order.tolist()]
-        for k, rows, y in self.cache.passing(list(wanted)):
-            yield k, self.matrix(rows, own_gain=own_gain), y
+    ) -> Iterator[tuple[tuple[int, ...], Matrix, npt.NDArray[np.int32]]]:
+        """Yield (blocks, rows, classes) of a few blocks at a time, in their order or in another.
+
+        Which blocks come together changes with the order: rows that are never improved together keep a grudge against
+        each other that takes many rounds to settle.
+        """
+        wanted = list(self.numbers) if order is None else [self.numbers[k] for k in order.tolist()]
+        groups = [tuple(wanted[k : k + TOGETHER]) for k in range(0, len(wanted), TOGETHER)]
+        for group, rows, y in self.cache.passing(groups):
+            yield group, self.matrix(rows, own_gain=own_gain), y
+
+    # what a solver keeps of each row lies beside the rows, a file a block
+
+    def kept(self, group: tuple[int, ...], shape: tuple[int, ...]) -> Floats | None:
+        """Return what was kept of the rows of some blocks, shape + (n_rows,); None where nothing was."""
+        files = [self.folder / f"state-{k:04d}" for k in group]
+        if not files[0].exists():
+            return None
+        return np.concatenate([np.fromfile(path).reshape(*shape, -1) for path in files], axis=-1)
+
+    def keep(self, group: tuple[int, ...], state: Floats) -> None:
+        """Keep something of each row, (..., n_rows)."""
+        ends = np.cumsum([self.cache.blocks[k].rows for k in group])[:-1]
+        with writing(self.folder):
+            for k, part in zip(group, np.split(state, ends, axis=-1), strict=True):
+                part.tofile(self.folder / f"state-{k:04d}")
 
 
 def fit_counts(model: Any, job: Job) -> Found:

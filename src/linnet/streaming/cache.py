@@ -10,12 +10,12 @@ from __future__ import annotations
 import errno
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +95,7 @@ class Cache:
         self._many = blocks
         self._draws = {part: np.random.Generator(np.random.PCG64([seed, 77, part])) for part in blocks}
         self._numbered = numbered
+        self._turn: dict[tuple[int, int], int] = {}
         self._dealt: dict[int, list[npt.NDArray[np.uint16]]] = {part: [] for part in blocks}
         self._files: list[BinaryIO] = []
         self.written = 0
@@ -118,7 +119,7 @@ class Cache:
         if many == 1:
             self._append(first, rows, y)
             return
-        where = self._draws[part].integers(0, many, len(rows)).astype(np.uint16)
+        where = self._deal(part, y, many)
         if self._numbered:
             self._dealt[part].append(where)
         order = np.argsort(where, kind="stable")
@@ -127,6 +128,17 @@ class Cache:
             mine = order[ends[k] : ends[k + 1]]
             if len(mine):
                 self._append(first + k, rows.take(mine), y[mine])
+
+    def _deal(self, part: int, y: Classes, many: int) -> npt.NDArray[np.uint16]:
+        """Say which block each row goes to: at random, and every block gets its share of every class."""
+        rng, where = self._draws[part], np.empty(len(y), dtype=np.uint16)
+        for c in np.unique(y).tolist():
+            mine = rng.permutation(np.flatnonzero(y == c))
+            at = self._turn.get((part, c))
+            at = int(rng.integers(many)) if at is None else at
+            where[mine] = (at + np.arange(len(mine))) % many
+            self._turn[part, c] = (at + len(mine)) % many
+        return where
 
     def _append(self, k: int, rows: Rows, y: Classes) -> None:
         sizes = np.diff(rows.indptr).astype(np.int32)
@@ -187,15 +199,16 @@ class Cache:
                     row, at = row + rows, at + size
         return Rows(indptr, indices, counts, self.n_blocks, self.n_columns), y
 
-    def passing(self, order: npt.NDArray[Any] | list[int]) -> Iterator[tuple[int, Rows, Classes]]:
-        """Yield (number, rows, classes) of blocks in the given order; the next is read while one is worked on."""
-        wanted = [int(k) for k in order]
+    def passing(self, groups: Iterable[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], Rows, Classes]]:
+        """Yield (numbers, rows, classes) of groups of blocks; the next group is read while one is worked on."""
+        wanted = list(groups)
         with ThreadPoolExecutor(1) as ahead:
-            coming = ahead.submit(self.read, wanted[0]) if wanted else None
-            for at, k in enumerate(wanted):
-                rows, y = coming.result() if coming is not None else self.read(k)
-                coming = ahead.submit(self.read, wanted[at + 1]) if at + 1 < len(wanted) else None
-                yield k, rows, y
+            coming = ahead.submit(self.read, *wanted[0]) if wanted else None
+            for at, group in enumerate(wanted):
+                assert coming is not None  # noqa: S101 - there is a next one
+                rows, y = coming.result()
+                coming = ahead.submit(self.read, *wanted[at + 1]) if at + 1 < len(wanted) else None
+                yield group, rows, y
                 del rows, y
 
     def take(self, rows: npt.NDArray[np.int64]) -> Rows:

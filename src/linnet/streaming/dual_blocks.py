@@ -24,7 +24,6 @@ from linnet.models.svm import _signs
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.report import Pass, warn_unfinished
 from linnet.streaming.blockwise import Found, Job
-from linnet.streaming.cache import writing
 
 __all__ = ["fit"]
 
@@ -72,20 +71,20 @@ def fit(model: Any, job: Job) -> Found:
     try:
         for number in range(1, most + 1):
             out.begin()
-            for k, X, y in job.passing(rng.permutation(len(job.numbers)), own_gain=True):
-                state = _load(job, k, len(y))
+            for group, X, y in job.passing(rng.permutation(len(job.numbers)), own_gain=True):
+                state = _state(job, group, len(y))
                 signs, cost = _signs(y, job.n_classes).T, job.cost(y, C)
                 visits = [
                     (
                         np.ascontiguousarray(signs[c]),
                         state[c],
                         c,
-                        np.random.Generator(np.random.PCG64([seed, c, k, number])),
+                        np.random.Generator(np.random.PCG64([seed, c, group[0], number])),
                     )
                     for c in range(job.n_outputs)
                 ]
                 list(mapper(_visitor(X, cost, out, squared, scale, tol), visits))
-                _store(job, k, state)
+                job.keep(group, state)
             spread = float(out.spread.max())
             job.on_pass(Pass(number, float(out.loss.sum()), spread, int(out.active.sum())), weights)
             if spread <= tol:
@@ -132,16 +131,10 @@ def _visitor(X: Matrix, cost: Floats, out: _Outputs, squared: bool, scale: float
     return visit
 
 
-def _load(job: Job, k: int, n: int) -> Floats:
+def _state(job: Job, group: tuple[int, ...], n: int) -> Floats:
     """Return alpha and |x|^2 of each problem and row, (n_outputs, 2, n_rows); 0 and -1 (not known) at first."""
-    path = job.folder / f"dual-{k:04d}"
-    if path.exists():
-        return np.fromfile(path).reshape(job.n_outputs, 2, n)
-    state = np.zeros((job.n_outputs, 2, n))
-    state[:, 1] = -1.0
+    state = job.kept(group, (job.n_outputs, 2))
+    if state is None:
+        state = np.zeros((job.n_outputs, 2, n))
+        state[:, 1] = -1.0
     return state
-
-
-def _store(job: Job, k: int, state: Floats) -> None:
-    with writing(job.folder):
-        state.tofile(job.folder / f"dual-{k:04d}")

@@ -27,7 +27,6 @@ from linnet.solvers.newton import inner
 from linnet.solvers.report import Pass
 from linnet.solvers.whole import LBFGS
 from linnet.streaming.blockwise import Found, Job
-from linnet.streaming.cache import writing
 from linnet.streaming.sums import PartSum, SumProblem, part_sum
 
 __all__ = ["fit", "problem_of"]
@@ -77,7 +76,7 @@ def problem_of(model: Any, job: Job) -> SumProblem:
 
 def _weight(job: Job) -> float:
     assert job.per_class is not None  # noqa: S101 - asked before
-    return float(sum(job.per_class[y].sum() for _, _, y in job.cache.passing(list(job.numbers))))
+    return float(sum(job.per_class[job.cache.read(k)[1]].sum() for k in job.numbers))
 
 
 def _descend(model: Any, job: Job, most: int, start: Floats | None, made: int) -> Found:
@@ -125,7 +124,7 @@ class _Rounds:
         """Return the gradient at zero, the mean squared norm and the sum of C; writes the norms of all rows."""
         g = np.zeros((self.job.cache.n_columns, 1))
         drift = norms = total = 0.0
-        for k, X, y in self.job.passing():
+        for group, X, y in self.job.passing():
             c = self.job.cost(y, self.C)
             r = np.ascontiguousarray((-0.5 * c * np.where(y == 1, 1.0, -1.0))[:, None])
             sparse.transposed_dot(X.indptr, X.indices, X.values, r, g)
@@ -133,18 +132,18 @@ class _Rounds:
             ones = np.ones((X.n_features, 1), dtype=X.values.dtype)
             sparse.dot(X.indptr, X.indices, np.square(X.values), ones, 0, len(y), square)
             drift, norms, total = drift + float(r.sum()), norms + float(square.sum()), total + float(c.sum())
-            self._store(k, np.stack([np.full(len(y), np.nan), c, square[:, 0]]))
+            self.job.keep(group, np.stack([np.full(len(y), np.nan), c, square[:, 0]]))
         flat = np.append(g[:, 0], drift) if self.intercept else g[:, 0]
         return flat, norms / self.job.rows, total
 
-    def _store(self, k: int, state: Floats) -> None:
-        with writing(self.job.folder):
-            state.tofile(self.job.folder / f"dual-{k:04d}")
-
-    def _load(self, k: int, n: int) -> Floats:
-        state = np.fromfile(self.job.folder / f"dual-{k:04d}").reshape(3, n)
-        if n and np.isnan(state[0, 0]):  # C stands in the second row at first
-            state[0], state[1] = self.share * state[1], (1.0 - self.share) * state[1]
+    def _state(self, group: tuple[int, ...]) -> Floats:
+        """Return a, C - a and |x|^2 of rows, (3, n_rows); before the first round C stands in the second place."""
+        state = self.job.kept(group, (3,))
+        assert state is not None  # noqa: S101 - written for all rows at the start
+        fresh = np.isnan(state[0])
+        if fresh.any():
+            state[0] = np.where(fresh, self.share * state[1], state[0])
+            state[1] = np.where(fresh, (1.0 - self.share) * state[1], state[1])
         return state
 
     def run(self, most: int) -> bool:
@@ -154,19 +153,20 @@ class _Rounds:
         rng = np.random.Generator(np.random.PCG64([self.seed, 5]))
         slope, target, history = FIRST_SLOPE, self.tol, [np.inf]
         while self.number < most:
-            steps, loss, square, drift = 0, 0.0, 0.0, 0.0
+            steps, loss, square, drift, moved = 0, 0.0, 0.0, 0.0, 0.0
             stats = np.zeros(3)
-            for k, X, y in self.job.passing(rng.permutation(len(self.job.numbers))):
-                state = self._load(k, len(y))
-                order = np.random.Generator(np.random.PCG64([self.seed, k, self.number])).permutation(len(y))
+            for group, X, y in self.job.passing(rng.permutation(len(self.job.numbers))):
+                state = self._state(group)
+                order = np.random.Generator(np.random.PCG64([self.seed, group[0], self.number])).permutation(len(y))
                 steps += dual.logistic_pass(
                     X.indptr, X.indices, X.values, np.where(y == 1, 1, -1).astype(np.int8), order.astype(np.int32), self.w,
                     self.bias, sqrt(self.rho), self.offset, state[0], state[1], state[2] + self.rho, slope, stats,
                 )  # fmt: skip
-                self._store(k, state)
-                loss, square, drift = loss + stats[0], square + stats[1], drift + stats[2]
+                self.job.keep(group, state)
+                moved += float(self.bias[0]) * len(y) / self.rows
+                loss, square, drift = loss + float(stats[0]), square + float(stats[1]), drift + float(stats[2])
             self.number += 1
-            self.offset += float(self.bias[0]) * sqrt(self.rho)
+            self.offset += moved * sqrt(self.rho)  # the mean over the blocks: that of the last one is noise
             violation = sqrt(square + (drift**2 if self.intercept else 0.0)) / self.first
             history.append(violation)
             self.job.on_pass(Pass(self.number, loss, violation, self.rows), self.weights)
@@ -174,7 +174,7 @@ class _Rounds:
                 estimate, violation = violation, self.violation()
                 if violation <= self.tol:
                     return True
-                target = estimate * max(0.1, 0.7 * self.tol / violation)
+                target, slope = estimate * max(0.3, 0.7 * self.tol / violation), 0.1 * slope
             if history[-1] > 0.5 * history[-1 - min(PATIENCE, self.number)]:
                 return False
             if steps <= self.rows // 2:

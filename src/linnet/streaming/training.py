@@ -26,7 +26,7 @@ from linnet.features.sharing import Texts
 from linnet.solvers.head import Head
 from linnet.solvers.report import Watch
 from linnet.streaming import source as sources
-from linnet.streaming.blockwise import Job, entry_of, fit_blocks, per_output
+from linnet.streaming.blockwise import TOGETHER, Job, entry_of, fit_blocks, per_output
 from linnet.streaming.cache import Cache, check_room, temporary
 from linnet.streaming.held import TestRows
 from linnet.streaming.memory import Budget, parse_size
@@ -250,7 +250,7 @@ class _Run:
             _, counted = self._counted(batch)
             vocabulary.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
             del counted
-        min_df = self.recipe.min_df or (2 if vocabulary.n * n_outputs > LARGE_MODEL else 1)
+        min_df = self.recipe.min_df or (2 if vocabulary.met * n_outputs > LARGE_MODEL else 1)
         n = self.sizes[TRAIN] + self.sizes[DEV]
         self.kept = vocabulary.kept(
             n, min_df=min_df, max_df=self.recipe.max_df, max_features=self.recipe.max_features, most=most
@@ -259,8 +259,8 @@ class _Run:
         self.entries = vocabulary.pairs
         if self.kept.lost or self.kept.min_df > min_df:
             self.say(
-                f"vocabulary: the {self.n_columns:,} most frequent of {self.kept.met:,} features, in {self.kept.min_df:,} documents "
-                f"or more; none in more than {self.kept.lost + self.kept.min_df:,} is missing"
+                f"vocabulary: the {self.n_columns:,} most frequent features, in {self.kept.min_df:,} documents or more; "
+                f"of those in {self.kept.lost + self.kept.min_df:,} or more none is missing"
             )
 
     def _hashed(self, most: int) -> None:
@@ -285,7 +285,7 @@ class _Run:
         if not self.one and entry_of(self.cls) is None:
             fit_blocks(self.cls(), None)  # type: ignore[arg-type]  # says which models can
         share = self.sizes[DEV] / max(1, self.sizes[TRAIN] + self.sizes[DEV])
-        size = self.budget.block_entries(block)
+        size = self.budget.block_entries(block) // TOGETHER
         many = {TRAIN: 1 if self.one else -(-int(self.entries * (1 - share)) // size)}
         if self.sizes[DEV]:
             many[DEV] = 1 if self.one else max(1, -(-int(self.entries * share) // size))

@@ -4,7 +4,7 @@ Each feature has a counter of the documents that hold it. When there are more co
 ones are dropped as Misra and Gries do it: with t the value of the first counter that is to go, every counter goes down
 by t, and those at zero are dropped. What a feature has lost before it came (back) is then at most the sum of all such t,
 
-    lost <= pairs / kept,    pairs = (feature, document) pairs counted, kept = counters left by a pruning,
+    lost <= pairs / kept,    pairs = (feature, document) pairs counted, kept = counters left by a pruning, at least,
 
 so every feature in more than ``lost`` documents is in the vocabulary, and no count is too high. Counters themselves are
 not lowered: the true count of a feature lies between ``counts`` and ``counts + missed``. A second pass over the
@@ -40,25 +40,26 @@ class Kept:
 
     fingerprints: npt.NDArray[np.uint64]
     min_df: int
-    met: int  # features counted
+    met: int  # features counted at a time, at most
     lost: int  # documents that a feature which was left out may have been in, beyond the cut
 
 
 class Vocabulary:
-    """Fingerprints and the documents that hold them; at most ``most`` features between two batches.
+    """Fingerprints and the documents that hold them; at most ``most`` features, or those of one batch.
 
-    >>> v = Vocabulary(most=3)
-    >>> for fps in ([11, 22, 33], [11, 44], [11, 55]):
-    ...     v.add(np.array(fps, np.uint64) << np.uint64(50), np.ones(len(fps), np.int32))
+    >>> v = Vocabulary(most=8)
+    >>> for fps in ([11, 22, 33, 44, 55, 66, 77], [11, 88], [11, 99]):
+    ...     v.add(np.array(fps, np.uint64) << np.uint64(50), np.array([9] + [1] * (len(fps) - 1), np.int32))
     >>> v.n, v.lost, v.counts.tolist()
-    (2, 1, [3, 1])
+    (3, 1, [27, 1, 1])
     """
 
     def __init__(self, most: int | None = None) -> None:
         self.most = most
         self.bits = 12
         self.table = np.zeros(2 << self.bits, np.uint64)
-        self.n = self.lost = self.pairs = self.prunings = 0
+        self.n = self.lost = self.pairs = self.met = 0
+        self.kept_least = most or 0
         self._next = [0, 0]  # the place of the next feature met, in training and dev rows
         self._room(1024)
 
@@ -87,6 +88,8 @@ class Vocabulary:
     def add(self, fingerprints: npt.NDArray[np.uint64], df: npt.NDArray[np.int32], *, dev: bool = False) -> None:
         """Add the distinct features of a batch, in the order of first sight, and the documents that hold each."""
         size = len(fingerprints)
+        if self.most is not None and self.n + size > self.most:
+            self._prune(max(1, min(int(KEPT_SHARE * self.most), self.most - size)))
         self._grow(self.n + size)
         numbers = np.empty(size, dtype=np.int32)
         before = self.n
@@ -97,8 +100,7 @@ class Vocabulary:
         self.key[numbers] = np.minimum(self.key[numbers], places)
         self._next[dev] += size
         self.pairs += int(df.sum(dtype=np.int64))
-        if self.most is not None and self.n > self.most:
-            self._prune()
+        self.met = max(self.met, self.n)
 
     def _grow(self, wanted: int) -> None:
         while (1 << self.bits) * 3 // 4 < wanted:
@@ -109,9 +111,11 @@ class Vocabulary:
         if wanted > len(self.fps):
             self._room(max(wanted, len(self.fps) * 3 // 2))
 
-    def _prune(self) -> None:
-        """Lower all counters until at most ``KEPT_SHARE`` of the bound is above zero."""
-        keep = int(KEPT_SHARE * (self.most or 0))
+    def _prune(self, keep: int) -> None:
+        """Lower all counters until at most so many are above zero."""
+        if self.n <= keep:
+            return
+        self.kept_least = min(self.kept_least, keep)
         value = self.counts - (self.lost - self.missed)
         t = int(np.partition(value, self.n - keep - 1)[self.n - keep - 1])
         kept = np.flatnonzero(value > t)
@@ -119,7 +123,6 @@ class Vocabulary:
             array = getattr(self, name)
             array[: len(kept)] = array[kept]
         self.lost += t
-        self.prunings += 1
         self.n = len(kept)
         self.table[:] = 0
         numbers = np.empty(self.n, dtype=np.int32)
@@ -142,8 +145,7 @@ class Vocabulary:
             both.key[numbers] = np.minimum(both.key[numbers], places)
             both._next = [a + b for a, b in zip(both._next, one._next, strict=True)]
             both.pairs += one.pairs
-        if both.most is not None and both.n > both.most:
-            both._prune()
+        both.met = both.n
         return both
 
     def kept(
@@ -169,4 +171,4 @@ class Vocabulary:
         if max_features is not None and len(order) > max_features:
             first = np.argsort(-df[order].astype(np.int64), kind="stable")[:max_features]
             order = order[np.sort(first)]
-        return Kept(self.fps[order].copy(), min_df, self.n, self.lost)
+        return Kept(self.fps[order].copy(), min_df, self.met, self.lost)
