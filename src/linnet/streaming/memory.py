@@ -6,6 +6,8 @@ shared out: texts of one batch with their counts, the vocabulary while it grows,
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import re
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from pathlib import Path
 
 from linnet.errors import LinnetError
 
-__all__ = ["LEAST", "Budget", "available", "memory_needed", "parse_size"]
+__all__ = ["LEAST", "Budget", "available", "give_back", "memory_needed", "parse_size", "return_freed"]
 
 PROCESS = 150_000_000
 """What Python, NumPy, Arrow and this package take before the first row."""
@@ -65,6 +67,23 @@ def memory_needed(input_bytes: int) -> int:
     return 27 * input_bytes
 
 
+def return_freed() -> None:
+    """Ask the C library to hand large arrays back to the system when they are freed, instead of keeping them."""
+    with contextlib.suppress(OSError, AttributeError):  # glibc only; elsewhere the limit is less exact
+        libc = ctypes.CDLL(None)
+        libc.mallopt(-3, 1 << 23)  # M_MMAP_THRESHOLD: larger blocks are mapped, and unmapped when freed
+        libc.mallopt(-1, 1 << 20)  # M_TRIM_THRESHOLD
+
+
+def give_back() -> None:
+    """Hand memory that is free back to the system: at the end of a stage."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 @dataclass(frozen=True)
 class Budget:
     """The parts of a limit, in bytes.
@@ -89,7 +108,7 @@ class Budget:
 
     def batch_bytes(self, spread: int) -> int:
         """Return how many bytes of text to count at a time; spread is about how many features five bytes give."""
-        return int(min(8 << 20, max(1 << 18, 0.12 * self.free / (8 + 1.6 * spread))))
+        return int(min(8 << 20, max(1 << 18, 0.1 * self.free / (8 + 1.6 * spread))))
 
     def vocabulary(self) -> int:
         """Return how many features may be counted at a time: 42 bytes a slot, three quarters of the slots used."""
@@ -101,12 +120,12 @@ class Budget:
         return int(0.45 * self.free / (48 + 8 * n_outputs + per_output * n_outputs))
 
     def block_entries(self, per_entry: int) -> int:
-        """Return how many entries the rows of one block may have; two blocks are in memory at a time."""
-        return max(10_000, int(0.11 * self.free / per_entry))
+        """Return how many entries the rows of one block may have; two are in memory at a time."""
+        return max(10_000, int(0.06 * self.free / per_entry))
 
     def whole_entries(self, per_entry: int) -> int:
         """Return up to how many entries all rows are held in memory as one block."""
-        return max(10_000, int(0.35 * self.free / per_entry))
+        return max(10_000, int(0.3 * self.free / per_entry))
 
     def exact_rows(self) -> int:
         """Return up to how many rows labels and parts are kept one by one, so that the split is that of a data set."""

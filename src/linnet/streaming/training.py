@@ -29,7 +29,7 @@ from linnet.streaming import source as sources
 from linnet.streaming.blockwise import TOGETHER, Job, entry_of, fit_blocks, per_output
 from linnet.streaming.cache import Cache, check_room, temporary
 from linnet.streaming.held import TestRows
-from linnet.streaming.memory import Budget, parse_size
+from linnet.streaming.memory import Budget, give_back, parse_size, return_freed
 from linnet.streaming.meter import Meter
 from linnet.streaming.names import NameFile
 from linnet.streaming.parts import DEV, TEST, TRAIN, Parts, held_out
@@ -95,6 +95,7 @@ def fit_stream(
     if recipe.features is not None and split(recipe.features)[1]:
         raise LinnetError("feature functions are computed in memory; leave them out, or leave out --max-memory")
     budget = Budget(parse_size(max_memory))
+    return_freed()
     with temporary(cache) as folder:
         given = [places] if isinstance(places, str | os.PathLike) else list(places)
         columns = {"text": text, "label": label, "format": format}
@@ -250,7 +251,8 @@ class _Run:
             _, counted = self._counted(batch)
             vocabulary.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
             del counted
-        min_df = self.recipe.min_df or (2 if vocabulary.met * n_outputs > LARGE_MODEL else 1)
+        rare = vocabulary.lost or vocabulary.met * n_outputs > LARGE_MODEL
+        min_df = self.recipe.min_df or (2 if rare else 1)
         n = self.sizes[TRAIN] + self.sizes[DEV]
         self.kept = vocabulary.kept(
             n, min_df=min_df, max_df=self.recipe.max_df, max_features=self.recipe.max_features, most=most
@@ -345,8 +347,11 @@ class _Run:
         from linnet.evaluate import evaluate
 
         self.count()
+        give_back()
         self.write()
+        give_back()
         choice, y_judged = self.choose()
+        give_back()
         model = self.fit(choice, y_judged)
         self.clf.model_, self.clf.history_ = model, self.log.history
         self.log.stage(f"testing on {self.held.rows:,} rows")

@@ -30,7 +30,7 @@ __all__ = ["Kept", "Vocabulary"]
 
 LATER = np.int64(1) << np.int64(62)
 """Added to the place of features first met in dev rows: they are numbered behind those of training rows."""
-KEPT_SHARE = 0.75
+KEPT_SHARE = 0.5
 _NEVER = np.iinfo(np.int64).max
 
 
