@@ -1,0 +1,42 @@
+"""Engines: work that outgrows one process is "map over shards, add up, repeat". One small interface, one file an engine.
+
+>>> import operator
+>>> from linnet.engines import open_engine
+>>> with open_engine("local", workers=2, kind="threads") as engine:
+...     engine.add_up(len, ["a shard", "of", "texts"], add=operator.add)
+14
+
+A new engine is one file with a subclass of :class:`~linnet.engines.engine.Engine` and one row in `ENGINES`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from linnet.engines.engine import Engine, Happening, Outcome, ShardError, Shared, TreeSum
+from linnet.errors import LinnetError, nearest
+
+__all__ = ["ENGINES", "Engine", "Happening", "Outcome", "ShardError", "Shared", "TreeSum", "open_engine"]
+
+ENGINES = {  # name: (module:class, what it is)
+    "local": ("linnet.engines.local:LocalEngine", "processes or threads of this machine"),
+    "dask": (
+        "linnet.engines.dask:DaskEngine",
+        "a Dask cluster, or one started on this machine (pip install 'linnet[dask]')",
+    ),
+}
+
+
+def open_engine(name: str = "local", **settings: Any) -> Engine:
+    """Make an engine by its name; `settings` are those of its class. Use it in a with block, which closes it.
+
+    >>> open_engine("lokal")
+    Traceback (most recent call last):
+    linnet.errors.LinnetError: unknown engine 'lokal'; choose one of: local, dask (did you mean 'local'?)
+    """
+    if name not in ENGINES:
+        raise LinnetError(nearest("engine", name, ENGINES))
+    module, cls = ENGINES[name][0].split(":")
+    engine: Engine = getattr(importlib.import_module(module), cls)(**settings)
+    return engine

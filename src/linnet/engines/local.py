@@ -1,0 +1,333 @@
+"""The local engine: processes of this machine, or threads.
+
+Processes are the safe choice: one that dies or hangs is replaced, and its shard is tried again. Threads start at once
+and share memory, which suits functions that spend their time outside the interpreter; a thread that hangs cannot be
+ended, only left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import Any
+
+from linnet.engines.engine import Engine, Function, Happening, Outcome, ShardError, Shared, Watch
+from linnet.engines.worker import work
+from linnet.errors import LinnetError
+
+__all__ = ["LocalEngine"]
+
+
+class LocalEngine(Engine):
+    """Workers of this machine.
+
+    `workers` at a time (None: one a core), `kind` "processes" or "threads". `threads` is how many threads Arrow may use
+    in a worker process.
+
+    >>> with LocalEngine(workers=2, kind="threads") as engine:
+    ...     shared = engine.broadcast(10)
+    ...     sorted(outcome.value for outcome in engine.map(pow, [2, 3], shared))
+    [1024, 59049]
+    """
+
+    name = "local"
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        kind: str = "processes",
+        retries: int = 2,
+        timeout: float | None = None,
+        threads: int | None = 1,
+    ) -> None:
+        super().__init__(retries=retries, timeout=timeout)
+        if workers is not None and workers < 1:
+            raise LinnetError(f"workers must be 1 or more, got {workers}")
+        if kind not in ("processes", "threads"):
+            raise LinnetError(f"kind must be 'processes' or 'threads', got {kind!r}")
+        self._workers = workers or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else [0])
+        self.kind, self.threads = kind, threads
+        self._crew: _Crew | None = None
+        self._busy = False
+
+    @property
+    def workers(self) -> int:
+        """How many shards are worked on at a time."""
+        return self._workers
+
+    @property
+    def pids(self) -> list[int]:
+        """The process numbers of the workers that run now."""
+        return self._crew.pids() if isinstance(self._crew, _Processes) else []
+
+    def forget(self, shared: Shared) -> None:
+        """Let the workers drop a broadcast value."""
+        if self._crew is not None:
+            self._crew.forget(shared.key)
+
+    def close(self) -> None:
+        """End the workers, in the middle of what they do."""
+        if self._crew is not None:
+            self._crew.close()
+            self._crew = None
+
+    def map(
+        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Watch | None = None
+    ) -> Iterator[Outcome]:
+        """Call the function for every shard; yield an Outcome each, in the order they end."""
+        if self._busy:
+            raise LinnetError("this engine is in the middle of another map; take all of its outcomes first")
+        self._busy = True
+        try:
+            if self._crew is None:
+                self._crew = _Processes(self.threads) if self.kind == "processes" else _Threads()
+            yield from _Run(self, self._crew, function, shards, shared, watch or (lambda _: None)).outcomes()
+        finally:
+            self._busy = False
+
+
+@dataclass
+class _Task:
+    index: int
+    attempt: int
+    began: float = 0.0
+
+
+class _Run:
+    """One map: which shards wait, which worker has which, and who has been at it for too long."""
+
+    def __init__(self, engine: LocalEngine, crew: _Crew, function: Function, shards: Sequence[Any],
+                 shared: Sequence[Shared], watch: Watch) -> None:  # fmt: skip
+        self.engine, self.crew, self.function, self.shards, self.shared, self.watch = (
+            engine, crew, function, shards, shared, watch,
+        )  # fmt: skip
+        self.waiting = deque(_Task(k, 1) for k in range(len(shards)))
+        self.running: dict[int, _Task] = {}  # by slot
+        self.ended: list[Outcome] = []
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Run until every shard has its outcome; workers in the middle of a shard are ended if the caller leaves."""
+        try:
+            while self.waiting or self.running:
+                self._hand_out()
+                for slot, kind, value in self.crew.wait(self._patience()):
+                    self._take(slot, kind, value)
+                self._end_late_ones()
+                ended, self.ended = self.ended, []
+                yield from ended
+        finally:
+            for slot in self.running:
+                self.crew.end(slot)
+
+    def _hand_out(self) -> None:
+        for slot in range(min(self.engine.workers, len(self.shards))):
+            if not self.waiting:
+                return
+            if slot not in self.running:
+                task = self.waiting.popleft()
+                task.began = time.monotonic()
+                self.running[slot] = task
+                self.crew.give(slot, self.function, self.shards[task.index], self.shared)
+                self.watch(Happening("start", task.index, self.crew.label(slot), task.attempt))
+
+    def _patience(self) -> float | None:
+        if self.engine.timeout is None:
+            return None
+        first = min(task.began for task in self.running.values())
+        return max(0.0, first + self.engine.timeout - time.monotonic())
+
+    def _take(self, slot: int, kind: str, value: Any) -> None:
+        task = self.running.pop(slot, None)
+        if task is None:  # an idle worker died
+            self.crew.end(slot)
+            return
+        worker, seconds = self.crew.label(slot), time.monotonic() - task.began
+        if kind == "value":
+            self.ended.append(Outcome(task.index, value, None, task.attempt, worker, seconds))
+            self.watch(Happening("done", task.index, worker, task.attempt))
+            return
+        if kind == "lost":
+            self.crew.end(slot)
+            value = ShardError(f"its worker died ({value})")
+        self.watch(Happening("lost" if kind == "lost" else "failed", task.index, worker, task.attempt, str(value)))
+        self._again(task, value, worker, seconds)
+
+    def _end_late_ones(self) -> None:
+        limit = self.engine.timeout
+        if limit is None:
+            return
+        now = time.monotonic()
+        for slot, task in list(self.running.items()):
+            if now - task.began >= limit:
+                worker = self.crew.label(slot)
+                self.crew.end(slot)
+                del self.running[slot]
+                error = ShardError(f"its worker did not finish in {limit:g} seconds")
+                self.watch(Happening("late", task.index, worker, task.attempt, str(error)))
+                self._again(task, error, worker, now - task.began)
+
+    def _again(self, task: _Task, error: Exception, worker: str, seconds: float) -> None:
+        final = isinstance(error, LinnetError) and not isinstance(error, ShardError)
+        if final or task.attempt > self.engine.retries:
+            self.ended.append(Outcome(task.index, None, error, task.attempt, worker, seconds))
+        else:
+            self.waiting.append(_Task(task.index, task.attempt + 1))
+
+
+class _Crew(ABC):
+    """Workers in numbered slots, started when they are first given something."""
+
+    @abstractmethod
+    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[Shared]) -> None:
+        """Hand a task to the worker of a slot, which must be idle."""
+
+    @abstractmethod
+    def wait(self, seconds: float | None) -> list[tuple[int, str, Any]]:
+        """Wait for news: (slot, "value", result), (slot, "error", exception) or (slot, "lost", why)."""
+
+    @abstractmethod
+    def end(self, slot: int) -> None:
+        """End the worker of a slot, whatever it does; what it may still say is not heard."""
+
+    @abstractmethod
+    def label(self, slot: int) -> str:
+        """The name of a worker, for people."""
+
+    def forget(self, key: int) -> None:  # noqa: B027 - threads have nothing to drop
+        """Drop a shared value."""
+
+    def close(self) -> None:  # noqa: B027 - and cannot be ended
+        """End all."""
+
+
+class _Member:
+    """One worker process and its two pipes."""
+
+    def __init__(self, threads: int | None) -> None:
+        context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of this process hold
+        self.tasks, theirs = context.Pipe()
+        their_line, self.lifeline = context.Pipe(duplex=False)
+        self.process = context.Process(target=work, args=(theirs, their_line, threads), daemon=True)
+        self.process.start()
+        theirs.close()
+        their_line.close()
+        self.known: set[int] = set()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.tasks.close()
+        self.lifeline.close()
+
+
+class _Processes(_Crew):
+    def __init__(self, threads: int | None) -> None:
+        self.threads = threads
+        self.members: dict[int, _Member] = {}
+        self.unreachable: list[tuple[int, str, Any]] = []
+
+    def pids(self) -> list[int]:
+        return [member.process.pid for member in self.members.values() if member.process.pid is not None]
+
+    def label(self, slot: int) -> str:
+        member = self.members.get(slot)
+        return f"process {member.process.pid}" if member else f"process {slot}"
+
+    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[Shared]) -> None:
+        try:
+            task = pickle.dumps((function, shard, [value.key for value in shared]))
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise LinnetError(
+                f"{function!r:.60} cannot be sent to another process ({error}); it must be importable by name"
+            ) from None
+        if slot not in self.members:
+            self.members[slot] = _Member(self.threads)
+        member = self.members[slot]
+        try:
+            for value in shared:
+                if value.key not in member.known:
+                    member.tasks.send_bytes(pickle.dumps(("shared", value.key, pickle.dumps(value.value))))
+                    member.known.add(value.key)
+            member.tasks.send_bytes(pickle.dumps(("task", task)))
+        except OSError:  # died while it was idle
+            self.unreachable.append((slot, "lost", self._why(member)))
+
+    def wait(self, seconds: float | None) -> list[tuple[int, str, Any]]:
+        found, self.unreachable = self.unreachable, []
+        if found:
+            return found
+        by_pipe: dict[Any, int] = {member.tasks: slot for slot, member in self.members.items()}
+        for pipe in wait(list(by_pipe), seconds):
+            slot = by_pipe[pipe]
+            try:
+                kind, value = self.members[slot].tasks.recv()
+                found.append((slot, kind, value))
+            except (EOFError, OSError):
+                found.append((slot, "lost", self._why(self.members[slot])))
+            except Exception as error:  # a result that cannot be unpickled here
+                found.append((slot, "error", RuntimeError(f"the result cannot be read: {error}")))
+        return found
+
+    def _why(self, member: _Member) -> str:
+        member.process.join(5)
+        code = member.process.exitcode
+        return f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+    def end(self, slot: int) -> None:
+        member = self.members.pop(slot, None)
+        if member is not None:
+            member.end()
+
+    def forget(self, key: int) -> None:
+        for member in self.members.values():
+            if key in member.known:
+                member.known.discard(key)
+                with contextlib.suppress(OSError):  # found dead when it is next given something
+                    member.tasks.send_bytes(pickle.dumps(("forget", key)))
+
+    def close(self) -> None:
+        for slot in list(self.members):
+            self.end(slot)
+
+
+class _Threads(_Crew):
+    def __init__(self) -> None:
+        self.news: queue.Queue[tuple[int, int, str, Any]] = queue.Queue()
+        self.turn: dict[int, int] = {}  # slot -> number of the task it is on; older news is not heard
+        self.count = 0
+
+    def label(self, slot: int) -> str:
+        return f"thread {slot}"
+
+    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[Shared]) -> None:
+        self.count += 1
+        self.turn[slot] = self.count
+        args = (slot, self.count, function, shard, [value.value for value in shared])
+        threading.Thread(target=self._run, args=args, daemon=True).start()
+
+    def _run(self, slot: int, turn: int, function: Function, shard: Any, values: list[Any]) -> None:
+        try:
+            self.news.put((slot, turn, "value", function(shard, *values)))
+        except Exception as error:
+            self.news.put((slot, turn, "error", error))
+
+    def wait(self, seconds: float | None) -> list[tuple[int, str, Any]]:
+        try:
+            slot, turn, kind, value = self.news.get(timeout=seconds)
+        except queue.Empty:
+            return []
+        return [(slot, kind, value)] if self.turn.get(slot) == turn else []
+
+    def end(self, slot: int) -> None:
+        self.turn.pop(slot, None)
