@@ -15,8 +15,8 @@ import pytest
 import linnet
 
 ORDER = [
-    "errors", "_kernels", "data", "datasets", "text", "features", "solvers", "models", "decide", "store", "artefact", "evaluate",
-    "explain", "choosing", "training", "classifier", "comparing", "engines", "streaming", "cli",
+    "errors", "engines", "_kernels", "data", "datasets", "text", "features", "solvers", "models", "decide", "store", "artefact", "evaluate",
+    "explain", "choosing", "training", "classifier", "comparing", "filtering", "streaming", "cli",
 ]  # fmt: skip
 ROOT = Path(linnet.__file__).parent
 # Imports inside functions may look up: the front door calls the rooms behind it when it is used.

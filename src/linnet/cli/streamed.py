@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from linnet.cli.options import say
+from linnet.errors import LinnetError
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
@@ -20,7 +22,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def streaming(f: F) -> F:
-    """Add --max-memory, --cache and --skip-damaged."""
+    """Add --max-memory, --cache, --skip-damaged, --engine, --workers and --scheduler."""
+    f = click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler; without, one starts here.")(f)
+    f = click.option(
+        "--workers", type=click.IntRange(1), metavar="N", help="Workers of the engine; one a core by default."
+    )(f)
+    f = click.option("--engine", metavar="NAME", help="Let the workers of an engine read and count: local or dask.")(f)
     f = click.option(
         "--skip-damaged", is_flag=True, help="Leave out files that cannot be read to their end, and say which."
     )(f)
@@ -66,17 +73,28 @@ def _unpacked(path: Path) -> int:
 
 def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str, Any]) -> Streamed | None:
     """Train on a stream where that is asked for or needed; None where ordinary training will do."""
+    engine = options["engine"]
+    if engine is None and (options["workers"] or options["scheduler"]):
+        raise LinnetError("--workers and --scheduler belong to an engine; add --engine local or --engine dask")
     limit = limit_for(data, options["max_memory"])
-    if limit is None:
+    if limit is None and engine is None:
         return None
     from linnet.cli.progress import Progress
+    from linnet.engines import open_engine
     from linnet.streaming import fit_stream
+    from linnet.streaming.memory import LEAST, available
 
-    with Progress(options["quiet"], options["watch"]) as progress:
+    limit = limit or max(LEAST, available() * 4 // 5)
+    placed = {"scheduler": options["scheduler"]} if options["scheduler"] else {}
+    with contextlib.ExitStack() as stack:
+        progress = stack.enter_context(Progress(options["quiet"], options["watch"]))
+        opened = (
+            None if engine is None else stack.enter_context(open_engine(engine, workers=options["workers"], **placed))
+        )
         result = fit_stream(
             clf, data, max_memory=limit, text=options["text"], label=options["label"], format=options["format_"],
             dev=options["dev"], test=options["test"], cache=options["cache"], skip_damaged=options["skip_damaged"],
-            on_event=progress, say=say,
+            engine=opened, on_event=progress, say=say,
         )  # fmt: skip
     if options["unusable"]:
         result.unusable.write(options["unusable"])

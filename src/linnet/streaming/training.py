@@ -22,6 +22,7 @@ from linnet.features.buffers import Piece, pieces_of
 from linnet.features.computed import split
 from linnet.features.counting import Counted, Slots, thread_count
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
+from linnet.features.rows import Rows
 from linnet.features.sharing import Texts
 from linnet.solvers.head import Head
 from linnet.solvers.report import Watch
@@ -78,6 +79,7 @@ def fit_stream(
     test: str | None = None,
     cache: str | None = None,
     skip_damaged: bool = False,
+    engine: Any = None,
     on_event: Callable[[Event], None] | None = None,
     say: Say | None = None,
 ) -> Streamed:
@@ -85,7 +87,8 @@ def fit_stream(
 
     places are paths, patterns or folders of shards; "-" is standard input. A tenth of the rows is kept for the test,
     as ``linnet train`` does, unless test names a file; dev likewise. cache is where a temporary folder is made. Ctrl-C
-    while settings are tried keeps the best so far, in the last fit the weights so far.
+    while settings are tried keeps the best so far, in the last fit the weights so far. With an engine of
+    :mod:`linnet.engines` the files are read, counted and fitted by its workers.
     """
     cls, recipe, fixed = clf.recipe()
     if hasattr(cls, "build"):
@@ -105,12 +108,17 @@ def fit_stream(
         else:
             main = Source(given, **columns)
         others = {part: Source([path], **columns) for part, path in ((DEV, dev), (TEST, test)) if path}
-        run = _Run(clf, cls, recipe, fixed, budget, folder, main, others, on_event, say or (lambda _: None))
+        settings = (clf, cls, recipe, fixed, budget, folder, main, others, on_event, say or (lambda _: None))
+        if engine is not None:
+            from linnet.streaming.distributed import DistributedRun
+
+            return DistributedRun(engine, *settings).all(skip_damaged)
+        run = Run(*settings)
         run.look(skip_damaged)
         return run.work()
 
 
-class _Run:
+class Run:
     """One training run; the methods are its stages, in order."""
 
     def __init__(
@@ -128,9 +136,7 @@ class _Run:
         total = self.main.nbytes + sum(s.nbytes for s in self.others.values())
         self.log.stage(f"looking at {self.main.name}")
         meter = Meter(self.on_event, "looking", total)
-        most = self.budget.exact_rows()
-        scan = self.main.scan(most, skip_damaged=skip_damaged, on_bytes=meter)
-        scans = {part: source.scan(most, on_bytes=meter) for part, source in self.others.items()}
+        scan, scans = self._scans(skip_damaged, meter)
         meter.end()
         for line in sources.describe(self.main, scan):
             self.say(line)
@@ -145,6 +151,11 @@ class _Run:
         self.scan, self.scans = scan, scans
         self._divide(scan)
         self._features(scan, scans)
+
+    def _scans(self, skip_damaged: bool, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
+        most = self.budget.exact_rows()
+        scan = self.main.scan(most, skip_damaged=skip_damaged, on_bytes=meter)
+        return scan, {part: source.scan(most, on_bytes=meter) for part, source in self.others.items()}
 
     def _divide(self, scan: Scan) -> None:
         shares = held_out(
@@ -246,11 +257,7 @@ class _Run:
             self._hashed(most)
             return
         self.log.stage(f"counting features {describe(self.blocks)}")
-        vocabulary = Vocabulary(self.budget.vocabulary())
-        for part, batch in self._batches("counting", (TRAIN, DEV)):
-            _, counted = self._counted(batch)
-            vocabulary.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
-            del counted
+        vocabulary = self._vocabulary()
         rare = vocabulary.lost or vocabulary.met * n_outputs > LARGE_MODEL
         min_df = self.recipe.min_df or (2 if rare else 1)
         n = self.sizes[TRAIN] + self.sizes[DEV]
@@ -264,6 +271,14 @@ class _Run:
                 f"vocabulary: the {self.n_columns:,} most frequent features, in {self.kept.min_df:,} documents or more; "
                 f"of those in {self.kept.lost + self.kept.min_df:,} or more none is missing"
             )
+
+    def _vocabulary(self) -> Vocabulary:
+        vocabulary = Vocabulary(self.budget.vocabulary())
+        for part, batch in self._batches("counting", (TRAIN, DEV)):
+            _, counted = self._counted(batch)
+            vocabulary.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
+            del counted
+        return vocabulary
 
     def _hashed(self, most: int) -> None:
         bits = self.recipe.hash_bits or 0
@@ -371,7 +386,7 @@ class _Run:
         """Try settings on dev, or on held-out rows; returns the choice, and the classes its rows refer to."""
         n_dev = self.cache_rows(DEV)
         self.log.stage(f"choosing settings on {'dev' if n_dev else 'held-out rows'}")
-        self.whole = self.cache.read(*self.cache.of((TRAIN, DEV))) if self.one else None
+        self.whole = self._read_whole()
         self.per_class = _per_class(self.rows_of[TRAIN] + self.rows_of[DEV], self.classes, self.clf.class_weight)
         rows: Any
         if self.exact and self.y is not None:
@@ -386,6 +401,9 @@ class _Run:
         )  # fmt: skip
         self.log.chosen(choice)
         return choice, y
+
+    def _read_whole(self) -> tuple[Rows, npt.NDArray[np.int32]] | None:
+        return self.cache.read(*self.cache.of((TRAIN, DEV))) if self.one else None
 
     def cache_rows(self, part: int) -> int:
         """Return how many rows of a part are in the cache."""

@@ -128,6 +128,16 @@ class Vocabulary:
         numbers = np.empty(self.n, dtype=np.int32)
         vocab.merge(self.fps[: self.n].copy(), self.table, 64 - self.bits, 0, self.fps, numbers)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the table and the spare room: it is made again."""
+        arrays = {name: getattr(self, name)[: self.n].copy() for name in ("fps", "df", "came", "key")}
+        return {**vars(self), **arrays, "table": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.table = np.zeros(2 << self.bits, dtype=np.uint64)
+        vocab.merge(self.fps.copy(), self.table, 64 - self.bits, 0, self.fps, np.empty(self.n, dtype=np.int32))
+
     def __add__(self, other: Vocabulary) -> Vocabulary:
         """Return what counting this stream and then the other would have given; both must be exact."""
         if self.lost or other.lost:
