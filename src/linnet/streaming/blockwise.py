@@ -149,7 +149,7 @@ def per_output(cls: Any, n_outputs: int) -> int:
     """Return how many bytes a model takes a feature and output while it is fitted."""
     row = entry_of(cls)
     if cls is MODELS["logistic"] and n_outputs > 1:
-        return 260  # L-BFGS keeps ten pairs of steps and gradients
+        return 120  # Newton's method keeps a few vectors as long as the weights
     return 60 if row is None else row[1]
 
 

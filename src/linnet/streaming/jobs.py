@@ -27,7 +27,7 @@ from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
 from linnet.streaming.parts import DEV, TEST, TRAIN
 from linnet.streaming.source import Labelled, Scan, Source, codes_of
-from linnet.streaming.sums import PartSum, SumProblem, part_sum
+from linnet.streaming.sums import PartSum, SumProblem, part_product, part_sum
 from linnet.streaming.vocabulary import Vocabulary
 
 __all__ = [
@@ -241,6 +241,13 @@ def gradient(task: Task, plan: Plan, s: Solving, at: tuple[Any, Any]) -> PartSum
     X, y = _fitted(task, plan, s)
     assert s.loss is not None  # noqa: S101 - there is one where gradients are asked for
     return part_sum(X, y, s.cost(y), s.loss, *at)
+
+
+def product(task: Task, plan: Plan, s: Solving, at: tuple[Any, Any], d: tuple[Any, Any]) -> PartSum:
+    """Return the curvature of the loss of a shard at some weights, times a direction."""
+    X, y = _fitted(task, plan, s)
+    assert s.loss is not None  # noqa: S101 - as above
+    return part_product(X, y, s.cost(y), s.loss, at, d)
 
 
 def mixed(

@@ -2,7 +2,8 @@
 
 Two classes: dual coordinate descent as in :mod:`linnet.solvers.dual_logistic`, a block at a time; a_i, C_i - a_i and
 |x_i|^2 of each row, 24 bytes, lie on disk beside the rows. The intercept moves on after each round. Where rounds bring
-little (very large C), L-BFGS goes on from there. More classes: L-BFGS on sums of gradients over the blocks.
+little (very large C), Newton's method goes on from there. More classes: Newton's method, whose gradients and products
+with the curvature are sums over the blocks.
 
 Papers: Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic Regression and Maximum Entropy Models, 2011; Yu,
 Hsieh, Chang, Lin: Large Linear Classification When Data Cannot Fit In Memory, 2010.
@@ -20,14 +21,12 @@ from linnet._kernels import dual, sparse
 from linnet.errors import LinnetError
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, truth, whole
-from linnet.solvers.descent import optimise
 from linnet.solvers.dual_logistic import FIRST_SLOPE, LAST_SLOPE, PATIENCE, _start
 from linnet.solvers.losses import Logistic, Loss, Softmax
-from linnet.solvers.newton import inner
+from linnet.solvers.newton import inner, minimise
 from linnet.solvers.report import Pass
-from linnet.solvers.whole import LBFGS
 from linnet.streaming.blockwise import Found, Job
-from linnet.streaming.sums import PartSum, SumProblem, part_sum
+from linnet.streaming.sums import PartSum, SumProblem, part_product, part_sum
 
 __all__ = ["fit", "problem_of"]
 
@@ -37,11 +36,11 @@ MOST_ROUNDS = 200
 
 def fit(model: Any, job: Job) -> Found:
     """Fit a LogisticRegression; Ctrl-C keeps the weights so far."""
-    if model.solver not in (None, "dual", "lbfgs") or model.penalty != "l2" or model.decay is not None:
-        raise LinnetError("on streams logistic takes --solver dual or lbfgs, and the L2 penalty")
+    if model.solver not in (None, "dual", "newton") or model.penalty != "l2" or model.decay is not None:
+        raise LinnetError("on streams logistic takes --solver dual or newton, and the L2 penalty")
     most = MOST_ROUNDS if model.max_iter is None else whole("max_iter", model.max_iter)
     start, made = None, 0
-    if job.n_outputs == 1 and model.solver != "lbfgs":
+    if job.n_outputs == 1 and model.solver != "newton":
         rounds = _Rounds(model, job)
         try:
             done = rounds.run(most)
@@ -68,10 +67,19 @@ def problem_of(model: Any, job: Job) -> SumProblem:
         assert total is not None  # noqa: S101 - there are rows
         return total
 
+    def ask_product(at: tuple[Floats, Floats], d: tuple[Floats, Floats]) -> PartSum:
+        total: PartSum | None = None
+        for _, X, y in job.passing():
+            part = part_product(X, y, job.cost(y, C), loss, at, d)
+            total = part if total is None else total + part
+        assert total is not None  # noqa: S101 - there are rows
+        return total
+
     rows = job.rows if job.per_class is None else _weight(job)
     return SumProblem(
-        ask, job.cache.n_columns, job.n_outputs, C * rows, fit_intercept=truth("fit_intercept", model.fit_intercept)
-    )
+        ask, job.cache.n_columns, job.n_outputs, C * rows, ask_product=ask_product,
+        fit_intercept=truth("fit_intercept", model.fit_intercept),
+    )  # fmt: skip
 
 
 def _weight(job: Job) -> float:
@@ -80,22 +88,26 @@ def _weight(job: Job) -> float:
 
 
 def _descend(model: Any, job: Job, most: int, start: Floats | None, made: int) -> Found:
-    """Go on with L-BFGS; rounds that were made count."""
-    problem = problem_of(model, job)
+    """Go on with Newton's method; rounds that were made count."""
+    problem, tol = problem_of(model, job), above_zero("tol", model.tol)
 
-    def shown(found: Found) -> Found:
-        W, b = found
+    def shown(w: Floats) -> Found:
+        W, b = problem.weights(w)
         return W, b - b.mean() if job.n_outputs > 1 else b
 
-    def told(report: Pass, weights: Any) -> None:
-        step = Pass(report.number + made, report.loss * 1.0, report.violation, job.rows)
-        job.on_pass(step, lambda: shown(weights()))
+    def told(number: int, value: float, violation: float, w: Floats) -> None:
+        W = w[: problem.n_penalised]
+        job.on_pass(Pass(made + number, value - 0.5 * inner(W, W), violation, job.rows), lambda: shown(w))
 
-    found = optimise(
-        problem, LBFGS(tol=above_zero("tol", model.tol)), w=start, max_passes=max(1, most - made), watch=told
-    )
-    model.n_iter_, model.interrupted_ = made + max(1, found.passes), found.interrupted
-    return shown(problem.weights(found.w))
+    first = None
+    if start is not None:
+        zero = problem.everything(np.zeros(problem.size)).gradient
+        first = problem.total * sqrt(inner(zero, zero))
+    w = np.zeros(problem.size) if start is None else start
+    found = minimise(problem.local, w, tol=tol, max_steps=max(1, most - made), scale=first, on_step=told)
+    model.n_iter_ = made + max(1, found.steps)
+    model.interrupted_ = not found.converged and found.steps < most - made
+    return shown(found.w)
 
 
 class _Rounds:

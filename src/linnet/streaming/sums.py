@@ -1,4 +1,4 @@
-"""A smooth objective as a sum over blocks of rows, wherever these are: what L-BFGS asks of data in parts.
+"""A smooth objective as a sum over blocks of rows, wherever these are: what Newton's method and L-BFGS ask of data in parts.
 
     F(w) = (1/2 |w|^2 + sum_i c_i l(scores_i, y_i)) / total,     scores = X (gain w) + b
 
@@ -20,7 +20,7 @@ from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import Local, inner
 from linnet.solvers.problem import Here
 
-__all__ = ["PartSum", "SumProblem", "part_sum"]
+__all__ = ["PartSum", "SumProblem", "part_product", "part_sum"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,10 +55,25 @@ def part_sum(X: Matrix, y: npt.NDArray[np.int32], c: Floats, loss: Loss, W: Floa
     return PartSum(loss.value(S, y, c), G, R.sum(axis=0))
 
 
+def part_product(
+    X: Matrix, y: npt.NDArray[np.int32], c: Floats, loss: Loss, at: tuple[Floats, Floats], d: tuple[Floats, Floats]
+) -> PartSum:
+    """Return the second derivative of the loss of some rows at weights and intercepts, times a direction of both."""
+    X = X.explicit()
+    S, U = np.empty((len(X), at[0].shape[1])), np.empty((len(X), at[0].shape[1]))
+    sparse.dot(X.indptr, X.indices, X.values, at[0], 0, len(X), S)
+    sparse.dot(X.indptr, X.indices, X.values, d[0], 0, len(X), U)
+    R = np.ascontiguousarray(loss.curvature(S + at[1], y, c).product(U + d[1]))
+    G = np.zeros_like(d[0])
+    sparse.transposed_dot(X.indptr, X.indices, X.values, R, G)
+    return PartSum(0.0, G, R.sum(axis=0))
+
+
 class SumProblem:
     """F above for an optimiser, as a function of one flat vector: W row by row, then b.
 
-    ``ask(W, b)`` returns the PartSum of all rows. constant makes the intercept a penalised weight of a feature that is
+    ``ask(W, b)`` returns the PartSum of all rows, ``ask_product((W, b), (V, v))`` that of the curvature times a
+    direction, for Newton's method. constant makes the intercept a penalised weight of a feature that is
     always so large, as the SVM has it; None leaves it free.
     """
 
@@ -73,10 +88,12 @@ class SumProblem:
         n_outputs: int,
         total: float,
         *,
+        ask_product: Callable[[tuple[Floats, Floats], tuple[Floats, Floats]], PartSum] | None = None,
         gain: npt.NDArray[np.float32] | None = None,
         fit_intercept: bool = True,
         constant: float | None = None,
     ) -> None:
+        self.ask_product = ask_product
         self.ask, self.n_features, self.n_outputs, self.total = ask, n_features, n_outputs, total
         self.gain, self.fit_intercept, self.constant = gain, fit_intercept and constant != 0.0, constant
         self.cut = n_features * n_outputs
@@ -94,15 +111,18 @@ class SumProblem:
     def everything(self, w: Floats) -> Here:
         """Ask all parts."""
         part = self.ask(*self.weights(w))
-        G = part.W if self.gain is None else part.W * self.gain.T
-        gradient = np.empty(self.size)
-        gradient[: self.cut] = G.ravel()
-        if self.fit_intercept:
-            gradient[self.cut :] = part.b * (self.constant or 1.0)
-        gradient[: self.n_penalised] += w[: self.n_penalised]
-        gradient /= self.total
+        gradient = self._flat(part, w) / self.total
         loss = part.loss / self.total
         return Here(loss + 0.5 * inner(w[: self.n_penalised], w[: self.n_penalised]) / self.total, loss, gradient)
+
+    def _flat(self, part: PartSum, w: Floats) -> Floats:
+        """Return a sum over parts as a vector, with the gain, and what the penalty adds."""
+        out = np.empty(self.size)
+        out[: self.cut] = (part.W if self.gain is None else part.W * self.gain.T).ravel()
+        if self.fit_intercept:
+            out[self.cut :] = part.b * (self.constant or 1.0)
+        out[: self.n_penalised] += w[: self.n_penalised]
+        return out
 
     def some(self, w: Floats, rows: npt.NDArray[np.int64]) -> Here:
         """Refuse: rows are in parts."""
@@ -113,5 +133,12 @@ class SumProblem:
         return 1.0
 
     def local(self, w: Floats) -> Local:
-        """Refuse: there is no curvature."""
-        raise TypeError("Newton's method needs curvature, and a sum over parts gives none; use LBFGS")
+        """Return the sum (not the mean) with its curvature: what Newton's method asks for."""
+        if self.ask_product is None:
+            raise TypeError("Newton's method needs products with the curvature, and these parts give none; use LBFGS")
+        ask, here, at = self.ask_product, self.everything(w), self.weights(w)
+
+        def curvature() -> tuple[Callable[[Floats], Floats], Floats]:
+            return lambda d: self._flat(ask(at, self.weights(d)), d), np.ones(self.size)
+
+        return Local(self.total * here.value, lambda: self.total * here.gradient, curvature)
