@@ -93,9 +93,10 @@ class Cache:
         self.blocks = [Block(folder / f"rows-{part}-{k:04d}", part) for part, n in blocks.items() for k in range(n)]
         self._first = {part: next(k for k, b in enumerate(self.blocks) if b.part == part) for part in blocks}
         self._many = blocks
-        self._draws = {part: np.random.Generator(np.random.PCG64([seed, 77, part])) for part in blocks}
+        self._seed = seed
+        self._draws: dict[tuple[int, int], np.random.Generator] = {}
+        self._turns: dict[tuple[int, int], npt.NDArray[np.uint16]] = {}
         self._numbered = numbered
-        self._turn: dict[tuple[int, int], int] = {}
         self._dealt: dict[int, list[npt.NDArray[np.uint16]]] = {part: [] for part in blocks}
         self._files: list[BinaryIO] = []
         self.written = 0
@@ -130,14 +131,19 @@ class Cache:
                 self._append(first + k, rows.take(mine), y[mine])
 
     def _deal(self, part: int, y: Classes, many: int) -> npt.NDArray[np.uint16]:
-        """Say which block each row goes to: at random, and every block gets its share of every class."""
-        rng, where = self._draws[part], np.empty(len(y), dtype=np.uint16)
+        """Say which block each row goes to: at random, every block its share of every class, however batches are cut."""
+        where = np.empty(len(y), dtype=np.uint16)
         for c in np.unique(y).tolist():
-            mine = rng.permutation(np.flatnonzero(y == c))
-            at = self._turn.get((part, c))
-            at = int(rng.integers(many)) if at is None else at
-            where[mine] = (at + np.arange(len(mine))) % many
-            self._turn[part, c] = (at + len(mine)) % many
+            mine = np.flatnonzero(y == c)
+            if (part, c) not in self._draws:
+                self._draws[part, c] = np.random.Generator(np.random.PCG64([self._seed, 77, part, c]))
+                self._turns[part, c] = np.zeros(0, dtype=np.uint16)
+            turns = self._turns[part, c]
+            if len(turns) < len(mine):  # rounds in which every block has its turn once, drawn as they are needed
+                rounds = -(-(len(mine) - len(turns)) // many)
+                fresh = np.tile(np.arange(many, dtype=np.uint16), (rounds, 1))
+                turns = np.concatenate([turns, self._draws[part, c].permuted(fresh, axis=1).ravel()])
+            where[mine], self._turns[part, c] = turns[: len(mine)], turns[len(mine) :]
         return where
 
     def _append(self, k: int, rows: Rows, y: Classes) -> None:

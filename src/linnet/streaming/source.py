@@ -147,13 +147,17 @@ class Source:
             except DataError as error:
                 if not skip_damaged:
                     hint = "; or leave such files out with --skip-damaged" if len(self.shards) > 1 else ""
-                    raise DataError(f"{error}{hint}") from None
+                    raise DataError(f"{self._named(error)}{hint}") from None
                 self.damaged[str(path)] = str(error)
                 continue
             _join(whole, one, str(path), most_rows)
         if not whole.rows:
             raise DataError(f"no usable rows in {self.name}: {whole.unusable}" + _damage(self.damaged))
         return whole
+
+    def _named(self, error: DataError) -> str:
+        """Return the words of an error, about standard input where that was copied to a file."""
+        return str(error).replace(str(self.shards[0]), self.name) if len(self.shards) == 1 else str(error)
 
     def settle_or_skip(self, skip_damaged: bool) -> None:
         """Settle the columns; with skip_damaged, on the first file that can be read."""
@@ -165,7 +169,7 @@ class Source:
                     return
                 except DataError as error:
                     if not skip_damaged or len(self.shards) == 1:
-                        raise
+                        raise DataError(self._named(error)) from None
                     self.damaged[str(self.shards[0])] = str(error)
                     self.shards = self.shards[1:]
         finally:
