@@ -32,27 +32,6 @@ from linnet.streaming.vocabulary import Vocabulary
 DATA = os.environ.get("LINNET_DATA")
 WORDS = ["good", "fine", "great", "lovely", "bright", "warm", "poor", "bad", "dull", "awful", "grey", "cold"]
 WORDS += ["the", "a", "of", "film", "book", "plot", "cast", "end"]
-    "good",
-    "fine",
-    "great",
-    "lovely",
-    "bright",
-    "warm",
-    "poor",
-    "bad",
-    "dull",
-    "awful",
-    "grey",
-    "cold",
-    "the",
-    "a",
-    "of",
-    "film",
-    "book",
-    "plot",
-    "cast",
-    "end",
-]
 
 
 def reviews(n: int, seed: int = 0) -> tuple[list[str], list[str]]:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_streaming import reviews, write
 
 from linnet import TextClassifier, read
 from linnet.choosing import _weighted
@@ -23,6 +22,7 @@ from linnet.features.sharing import Texts
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
 from linnet.streaming import fit_stream
 from linnet.streaming.sums import SumProblem, part_product, part_sum
+from test_streaming import reviews, write
 
 
 def both(folder: Path, model: str, engine: object, **given: object) -> tuple[TextClassifier, TextClassifier]:
