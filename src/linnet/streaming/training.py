@@ -489,7 +489,7 @@ class Run:
         )  # fmt: skip
         card["data"]["rows"] = int(total.sum())
         card["data"]["classes"] = {str(c): int(k) for c, k in zip(self.classes, total, strict=True)}
-        if not self.one or self.kept.lost:
+        if not self.one or self.kept.lost or self.main.damaged:
             card["stream"] = {
                 "files": len(self.main.shards), "damaged": sorted(self.main.damaged), "blocks": len(self.cache.blocks),
                 "features_met": self.kept.met, "lost": self.kept.lost, "max_memory": self.budget.total,
