@@ -13,4 +13,5 @@ online: Any
 parts: Any
 score: Any
 sparse: Any
+varint: Any
 vocab: Any

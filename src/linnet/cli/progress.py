@@ -68,6 +68,14 @@ class Progress:
                     self._line(f"  {line}")
             self.last, self.passes = None, []
 
+    def _read(self, event: Event) -> None:
+        """Bytes of a pass over the data: a bar with the rate and the time left; a line at the end."""
+        rate = f"{event.values['mb_per_s']:,.0f} MB/s"
+        if event.values["ended"]:
+            self._line(f"  {event.text}: {event.done / 1e6:,.1f} MB in {event.values['seconds']:.1f} s, {rate}")
+        if self.bars is not None and self.task is not None:
+            self.bars.update(self.task, total=event.total, completed=event.done, note=rate)
+
     def __call__(self, event: Event) -> None:
         if self.quiet:
             return
@@ -86,6 +94,8 @@ class Progress:
             self._line(
                 f"  chosen: {event.text} (dev accuracy {event.values['dev_accuracy']:.4f} on {event.values['dev_rows']:,} rows)"
             )
+        elif event.kind == "read":
+            self._read(event)
         elif event.kind == "pass":
             self.last = event
             if self.watch:

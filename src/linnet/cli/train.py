@@ -20,6 +20,7 @@ from linnet.cli.options import (
     settings_of,
     threads,
 )
+from linnet.cli.streamed import streaming, train_streamed
 from linnet.datasets.named import official
 from linnet.errors import LinnetError
 from linnet.models import MODELS
@@ -28,7 +29,7 @@ __all__ = ["train"]
 
 
 @click.command(short_help="Train a classifier on a file and save it.")
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True)
 @click.option("--model", default="svm", show_default=True, metavar="NAME", help=f"One of {', '.join(MODELS)}.")
 @click.option("--features", metavar="BLOCKS", help="For example words:1-2+chars:2-5; by document length if not given.")
 @click.option("--out", metavar="F.linnet", help="Where to save; DATA with the ending .linnet by default.")
@@ -39,6 +40,7 @@ __all__ = ["train"]
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed and input, same model, to the byte."
 )
 @threads
+@streaming
 @click.option("--C", "cost", type=float, metavar="C", help="Fix C instead of choosing it (svm, logistic).")
 @click.option("--alpha", type=float, metavar="A", help="Fix the smoothing instead of choosing it (nb).")
 @settings
@@ -73,19 +75,22 @@ __all__ = ["train"]
     "--json", "json_", metavar="F", help="Write what was chosen and the test scores as JSON (- for standard output)."
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress: only what was read and the result.")
-def train(data: str, **options: Any) -> None:
+def train(data: tuple[str, ...], **options: Any) -> None:
     """Train a classifier on DATA and save it.
 
     DATA is CSV, TSV, JSON lines, Parquet, Arrow, fastText lines or a folder of class folders, plain or .gz or .zst, a
     data set by name (hub:ag_news, with its official dev and test parts), or - for standard input. Without --test a tenth
     is kept for the test; settings are chosen on another tenth, or by five folds where rows are few, and the model is then
     fitted on all but the test rows.
+
+    DATA may be several files, patterns or folders of shards. They are read as a stream within --max-memory, which is
+    also how one file is read that looks too large for the memory there is: see docs/streaming.md.
     """
     from linnet.classifier import TextClassifier
     from linnet.cli.progress import Progress
     from linnet.data.seal import look
 
-    out = _out(data, options["out"])
+    out = _out(data[0], options["out"])
     check_report(options["report"])
     clf = TextClassifier(
         options["model"], features=options["features"], tf=options["tf"], idf=options["idf"], ratio=options["ratio"],
@@ -95,11 +100,20 @@ def train(data: str, **options: Any) -> None:
         refit=not options["watch"], seed=options["seed"], threads=options["threads"],
     )  # fmt: skip
     clf.recipe()  # refuse wrong settings before reading a large file
-    rows = read_labelled(data, options["text"], options["label"], options["format_"])
+    streamed = train_streamed(clf, data, options)
+    if streamed is not None:
+        clf.save(out)
+        sealed = look(options["test"], "train", out) if options["test"] else None
+        _report(
+            clf, streamed.evaluation, out, options["json_"], options["quiet"], sealed, {"stream": streamed.to_dict()}
+        )
+        return
+    source = data[0]
+    rows = read_labelled(source, options["text"], options["label"], options["format_"])
     if options["unusable"]:
         rows.write_unusable(options["unusable"])
         say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
-    options = official(data, options)
+    options = official(source, options)
     fit_on, dev, test = _parts(rows, options)
     del rows  # the parts are copies
     if not options["no_check"]:
@@ -110,7 +124,7 @@ def train(data: str, **options: Any) -> None:
     clf.save(out)
     sealed = look(options["test"], "train", out) if options["test"] else None
     if options["report"]:
-        _page(clf, data, fit_on, test, out, options, sealed)
+        _page(clf, source, fit_on, test, out, options, sealed)
     _report(clf, result, out, options["json_"], options["quiet"], sealed)
 
 
@@ -207,13 +221,13 @@ def _page(clf: Any, data: str, fit_on: Any, test: Any, out: Path, options: dict[
     say(f"wrote {path} ({Path(path).stat().st_size / 1e6:.1f} MB)")
 
 
-def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool, sealed: Any) -> None:
+def _report(clf: Any, result: Any, out: Path, json_: str | None, quiet: bool, sealed: Any, more: Any = None) -> None:
     size = out.stat().st_size / 1e6
     if json_ is not None:
         content = json.dumps(
             {
                 "model": str(out), "card": clf.card, "test": result.to_dict(),
-                "seal": sealed.to_dict() if sealed else None,
+                "seal": sealed.to_dict() if sealed else None, **(more or {}),
             },
             indent=2, ensure_ascii=False,
         )  # fmt: skip

@@ -1,0 +1,108 @@
+"""``linnet train`` on more text than memory: its options, when it is taken, and the run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from linnet.cli.options import say
+from linnet.errors import LinnetError
+
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier
+    from linnet.streaming import Streamed
+
+__all__ = ["streaming", "train_streamed"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def streaming(f: F) -> F:
+    """Add --max-memory, --cache, --skip-damaged, --engine, --workers and --scheduler."""
+    f = click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler; without, one starts here.")(f)
+    f = click.option(
+        "--workers", type=click.IntRange(1), metavar="N", help="Workers of the engine; one a core by default."
+    )(f)
+    f = click.option("--engine", metavar="NAME", help="Let the workers of an engine read and count: local or dask.")(f)
+    f = click.option(
+        "--skip-damaged", is_flag=True, help="Leave out files that cannot be read to their end, and say which."
+    )(f)
+    f = click.option(
+        "--cache", metavar="DIR", help="Where the temporary cache of a stream lies; the system's place by default."
+    )(f)
+    return click.option(
+        "--max-memory", metavar="SIZE",
+        help="Read DATA as a stream within so much memory, such as 1GB; by itself where DATA looks too large.",
+    )(f)  # fmt: skip
+
+
+def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
+    """Return the memory to stay within, or None where DATA is one file that fits."""
+    from linnet.streaming.memory import LEAST, available, memory_needed, parse_size
+    from linnet.streaming.shards import find_shards, size_of
+
+    if given is not None:
+        return parse_size(given)
+    if len(data) == 1 and (data[0] == "-" or data[0].startswith("hub:")):
+        return None
+    shards, free = find_shards(data), available()
+    needed = memory_needed(sum(map(_unpacked, shards)) if len(shards) > 1 else _unpacked(shards[0]))
+    if needed > 0.8 * free:
+        size = sum(map(size_of, shards))
+        say(f"{size / 1e9:,.1f} GB of input may not fit in {free / 1e9:,.1f} GB of memory: reading it as a stream")
+        return max(LEAST, free // 2)
+    return None if len(shards) == 1 and not _inside(data, shards) else max(LEAST, free * 4 // 5)
+
+
+def _inside(data: tuple[str, ...], shards: list[Path]) -> bool:
+    """Say whether the one shard is not what was named: the only file of a folder or pattern."""
+    return shards[0] != Path(data[0])
+
+
+def _unpacked(path: Path) -> int:
+    """Return about how many bytes of text a file holds: packed ones four times their size, columns twice."""
+    from linnet.streaming.shards import size_of
+
+    packed = path.suffix.lower() in (".gz", ".gzip", ".zst", ".zstd", ".bz2")
+    return size_of(path) * (4 if packed else 2 if path.suffix.lower() in (".parquet", ".pq") else 1)
+
+
+def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str, Any]) -> Streamed | None:
+    """Train on a stream where that is asked for or needed; None where ordinary training will do."""
+    engine = options["engine"]
+    if engine is None and (options["workers"] or options["scheduler"]):
+        raise LinnetError("--workers and --scheduler belong to an engine; add --engine local or --engine dask")
+    limit = limit_for(data, options["max_memory"])
+    if limit is None and engine is None:
+        return None
+    if options["report"]:
+        raise LinnetError(
+            "--report wants all rows in memory; train first, then linnet evaluate MODEL TEST --report F.html"
+        )
+    if options["select"]:
+        raise LinnetError("--select wants all rows in memory; use --max-features or --min-df on a stream")
+    from linnet.cli.progress import Progress
+    from linnet.engines import open_engine
+    from linnet.streaming import fit_stream
+    from linnet.streaming.memory import LEAST, available
+
+    limit = limit or max(LEAST, available() * 4 // 5)
+    placed = {"scheduler": options["scheduler"]} if options["scheduler"] else {}
+    with contextlib.ExitStack() as stack:
+        progress = stack.enter_context(Progress(options["quiet"], options["watch"]))
+        opened = (
+            None if engine is None else stack.enter_context(open_engine(engine, workers=options["workers"], **placed))
+        )
+        result = fit_stream(
+            clf, data, max_memory=limit, text=options["text"], label=options["label"], format=options["format_"],
+            dev=options["dev"], test=options["test"], cache=options["cache"], skip_damaged=options["skip_damaged"],
+            engine=opened, on_event=progress, say=say,
+        )  # fmt: skip
+    if options["unusable"]:
+        result.unusable.write(options["unusable"])
+        say(f"wrote {len(result.unusable.rows):,} unusable rows to {options['unusable']}")
+    return result

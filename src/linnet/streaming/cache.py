@@ -1,0 +1,264 @@
+"""The cache of a run: rows as numbers, on disk, in blocks that fit in memory; shuffled into them by the seed.
+
+A block is a file of chunks; a chunk holds the rows of one batch that were drawn for this block: sizes, columns, counts
+where they are asked for, and classes, each packed in as few bytes as its numbers need. Rows are dealt out at random,
+so that every block looks like the whole: input sorted by label does no harm. With one block rows stay in order.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import varint
+from linnet.errors import LinnetError
+from linnet.features.rows import Rows
+
+__all__ = ["Block", "Cache", "check_room", "temporary", "writing"]
+
+Classes = npt.NDArray[np.int32]
+HEADER = 7  # numbers at the head of a chunk
+SPARE = 200_000_000  # bytes to leave free on the disk
+
+
+@contextmanager
+def temporary(parent: str | None) -> Iterator[Path]:
+    """Make a folder that is gone at the end, whatever happens."""
+    try:
+        made = tempfile.mkdtemp(prefix="linnet-", dir=parent)
+    except OSError as error:
+        place = parent or tempfile.gettempdir()
+        raise LinnetError(
+            f"cannot make a cache in {place}: {error.strerror}; choose another place with --cache DIR"
+        ) from None
+    folder = Path(made)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_room(folder: Path, wanted: int) -> None:
+    """Refuse to begin what the disk has no room for."""
+    free = shutil.disk_usage(folder).free
+    if wanted + SPARE > free:
+        raise LinnetError(
+            f"the cache needs about {wanted / 1e9:,.1f} GB, and {folder.parent} has {free / 1e9:,.1f} GB free; give --cache DIR "
+            "on a larger disk, or count fewer features (--features words:1-2, --min-df, --max-features)"
+        )
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn a disk that fills up into one line."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise LinnetError(f"the disk of {folder.parent} is full; give --cache DIR on a larger one") from None
+
+
+@dataclass
+class Block:
+    """One file of rows: how many, and how many entries; part says whether they are for training or dev."""
+
+    path: Path
+    part: int
+    rows: int = 0
+    entries: int = 0
+
+
+class Cache:
+    """Blocks of rows: those for training, then those of dev."""
+
+    def __init__(
+        self, folder: Path, blocks: dict[int, int], n_blocks: int, n_columns: int, *, counting: bool, seed: int, numbered: bool = True
+    ) -> None:  # fmt: skip
+        """Make room for so many blocks of each part; n_blocks is how many feature blocks a row has.
+
+        numbered keeps where each row went, two bytes a row, so that rows can be taken by number.
+        """
+        self.folder, self.n_blocks, self.n_columns, self.counting = folder, n_blocks, n_columns, counting
+        self.blocks = [Block(folder / f"rows-{part}-{k:04d}", part) for part, n in blocks.items() for k in range(n)]
+        self._first = {part: next(k for k, b in enumerate(self.blocks) if b.part == part) for part in blocks}
+        self._many = blocks
+        self._seed = seed
+        self._draws: dict[tuple[int, int], np.random.Generator] = {}
+        self._turns: dict[tuple[int, int], npt.NDArray[np.uint16]] = {}
+        self._numbered = numbered
+        self._dealt: dict[int, list[npt.NDArray[np.uint16]]] = {part: [] for part in blocks}
+        self._files: list[BinaryIO] = []
+        self.written = 0
+
+    # ---- writing
+
+    def __enter__(self) -> Cache:
+        self._files = [b.path.open("wb") for b in self.blocks]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._files:
+            file.close()
+        self._files = []
+
+    def add(self, part: int, rows: Rows, y: Classes) -> None:
+        """Deal the rows of a batch out to the blocks of a part."""
+        if not len(rows):
+            return
+        many, first = self._many[part], self._first[part]
+        if many == 1:
+            self._append(first, rows, y)
+            return
+        where = self._deal(part, y, many)
+        if self._numbered:
+            self._dealt[part].append(where)
+        order = np.argsort(where, kind="stable")
+        ends = np.searchsorted(where[order], np.arange(many + 1))
+        for k in range(many):
+            mine = order[ends[k] : ends[k + 1]]
+            if len(mine):
+                self._append(first + k, rows.take(mine), y[mine])
+
+    def _deal(self, part: int, y: Classes, many: int) -> npt.NDArray[np.uint16]:
+        """Say which block each row goes to: at random, every block its share of every class, however batches are cut."""
+        where = np.empty(len(y), dtype=np.uint16)
+        for c in np.unique(y).tolist():
+            mine = np.flatnonzero(y == c)
+            if (part, c) not in self._draws:
+                self._draws[part, c] = np.random.Generator(np.random.PCG64([self._seed, 77, part, c]))
+                self._turns[part, c] = np.zeros(0, dtype=np.uint16)
+            turns = self._turns[part, c]
+            if len(turns) < len(mine):  # rounds in which every block has its turn once, drawn as they are needed
+                rounds = -(-(len(mine) - len(turns)) // many)
+                fresh = np.tile(np.arange(many, dtype=np.uint16), (rounds, 1))
+                turns = np.concatenate([turns, self._draws[part, c].permuted(fresh, axis=1).ravel()])
+            where[mine], self._turns[part, c] = turns[: len(mine)], turns[len(mine) :]
+        return where
+
+    def _append(self, k: int, rows: Rows, y: Classes) -> None:
+        sizes = np.diff(rows.indptr).astype(np.int32)
+        counts = rows.counts if self.counting else np.zeros(0, np.int32)
+        packed = [_packed(part) for part in (sizes, rows.indices, counts, y)]
+        head = np.array([len(rows), len(sizes), len(rows.indices), *map(len, packed)], dtype=np.int64)
+        with writing(self.folder):
+            self._files[k].write(head.data)
+            for piece in packed:
+                self._files[k].write(piece.data)
+        self.written += head.nbytes + sum(map(len, packed))
+        self.blocks[k].rows += len(rows)
+        self.blocks[k].entries += len(rows.indices)
+
+    # ---- reading
+
+    def __len__(self) -> int:
+        return sum(b.rows for b in self.blocks)
+
+    @property
+    def entries(self) -> int:
+        """How many entries all rows have."""
+        return sum(b.entries for b in self.blocks)
+
+    def of(self, parts: tuple[int, ...]) -> list[int]:
+        """Return the numbers of the blocks of some parts that have rows."""
+        return [k for k, b in enumerate(self.blocks) if b.part in parts and b.rows]
+
+    def read(self, *wanted: int) -> tuple[Rows, Classes]:
+        """Return the rows and classes of some blocks, behind one another."""
+        found = [self.blocks[k] for k in wanted]
+        n, entries = sum(b.rows for b in found), sum(b.entries for b in found)
+        indptr = np.zeros(n * self.n_blocks + 1, dtype=np.int64)
+        indices = np.empty(entries, dtype=np.int32)
+        counts = np.empty(entries if self.counting else 0, dtype=np.int32)
+        y = np.empty(n, dtype=np.int32)
+        row = at = 0
+        for block in found:
+            with block.path.open("rb") as file:
+                while raw := file.read(8 * HEADER):
+                    head = np.frombuffer(raw, dtype=np.int64).tolist()
+                    rows, segments, size, *lengths = head
+                    sizes = np.empty(segments, dtype=np.int32)
+                    outs = [
+                        sizes,
+                        indices[at : at + size],
+                        counts[at : at + size] if self.counting else counts,
+                        y[row : row + rows],
+                    ]
+                    for out, length in zip(outs, lengths, strict=True):
+                        data = np.frombuffer(file.read(length), dtype=np.uint8)
+                        if varint.unpack(data, out) != length or len(data) != length:
+                            raise LinnetError(
+                                f"the cache in {self.folder} was changed while it was in use; run it again"
+                            )
+                    first = row * self.n_blocks
+                    indptr[first + 1 : first + 1 + segments] = indptr[first] + np.cumsum(sizes, dtype=np.int64)
+                    row, at = row + rows, at + size
+        return Rows(indptr, indices, counts, self.n_blocks, self.n_columns), y
+
+    def passing(self, groups: Iterable[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], Rows, Classes]]:
+        """Yield (numbers, rows, classes) of groups of blocks; the next group is read while one is worked on."""
+        wanted = list(groups)
+        with ThreadPoolExecutor(1) as ahead:
+            coming = ahead.submit(self.read, *wanted[0]) if wanted else None
+            for at, group in enumerate(wanted):
+                assert coming is not None  # noqa: S101 - there is a next one
+                rows, y = coming.result()
+                coming = ahead.submit(self.read, *wanted[at + 1]) if at + 1 < len(wanted) else None
+                yield group, rows, y
+                del rows, y
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Rows:
+        """Return some rows by number: training rows first, then dev rows, each in the order of the input."""
+        order = np.argsort(rows, kind="stable")
+        asked, found, places = rows[order], [], []
+        first = 0
+        for part in self._many:
+            mine = self.of((part,))
+            n = sum(self.blocks[k].rows for k in mine)
+            dealt = np.concatenate(self._dealt[part]) if self._dealt[part] else np.zeros(n, np.uint16)
+            a, b = np.searchsorted(asked, [first, first + n])
+            wanted = asked[a:b] - first
+            for k in mine:
+                inside = np.flatnonzero(dealt[wanted] == k - self._first[part])
+                if len(inside):
+                    members = np.flatnonzero(dealt == k - self._first[part])
+                    found.append(self.read(k)[0].take(np.searchsorted(members, wanted[inside])))
+                    places.append(order[a + inside])
+            first += n
+        taken = _behind(found, self)
+        back = np.argsort(np.concatenate(places)) if places else np.zeros(0, np.int64)
+        return taken.take(back)
+
+    computed = None
+
+    @property
+    def indices(self) -> range:
+        """Something as long as all entries are: what a choice of settings asks of rows."""
+        return range(self.entries)
+
+
+def _packed(values: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+    out = np.empty(5 * len(values), dtype=np.uint8)
+    return out[: varint.pack(np.ascontiguousarray(values), out)]
+
+
+def _behind(parts: list[Rows], cache: Cache) -> Rows:
+    at = np.concatenate([[0], np.cumsum([len(p.indices) for p in parts])])
+    none = np.zeros(0, np.int32)
+    return Rows(
+        np.concatenate([np.zeros(1, np.int64), *(p.indptr[1:] + a for p, a in zip(parts, at, strict=False))]),
+        np.concatenate([none, *(p.indices for p in parts)]),
+        np.concatenate([none, *(p.counts for p in parts)]),
+        cache.n_blocks,
+        cache.n_columns,
+    )

@@ -1,0 +1,61 @@
+"""The rows of the test: set aside on disk as texts, scored at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from linnet.artefact import Artefact
+from linnet.streaming.cache import writing
+
+__all__ = ["TestRows"]
+
+
+class TestRows:
+    """Texts and labels in a compressed Arrow stream; open it as a context manager to write."""
+
+    __test__ = False  # not a test case
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = 0
+        self._schema = pa.schema([("text", pa.large_string()), ("label", pa.large_string())])
+
+    def __enter__(self) -> TestRows:
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._file = self.path.open("wb")
+        self._writer = pa.ipc.new_stream(self._file, self._schema, options=options)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with writing(self.path.parent):
+            self._writer.close()
+            self._file.close()
+
+    def add(self, text: Any, label: Any) -> None:
+        """Keep some rows."""
+        kind = pa.large_string()
+        with writing(self.path.parent):
+            self._writer.write_batch(pa.record_batch([text.cast(kind), label.cast(kind)], schema=self._schema))
+        self.rows += len(text)
+
+    def batches(self) -> Iterator[tuple[Any, Any]]:
+        """Read the rows back, (texts, labels) at a time."""
+        with self.path.open("rb") as file, pa.ipc.open_stream(file) as reader:
+            for batch in reader:
+                yield batch.column(0), batch.column(1)
+
+    def scored(self, model: Artefact, threads: int | None) -> tuple[list[str], npt.NDArray[np.float64]]:
+        """Return the labels of all rows and the probabilities that a model gives."""
+        labels: list[str] = []
+        known: dict[str, str] = {}
+        proba = []
+        for text, label in self.batches():
+            labels += [known.setdefault(value, value) for value in label.to_pylist()]
+            proba.append(model.proba(model.scores(text, threads)))
+        return labels, np.concatenate(proba) if proba else np.zeros((0, len(model.classes)))

@@ -1,0 +1,274 @@
+"""Labelled texts from any number of files, batch by batch, as often as wanted.
+
+Columns are settled once, on the first file that has rows, and hold for all of them. Every pass gives the same batches.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from linnet.data import stream
+from linnet.data.arrays import booleans, offsets
+from linnet.data.blocks import Wanted
+from linnet.data.clean import clean, missing
+from linnet.data.columns import by_content, by_name
+from linnet.data.reading import opened
+from linnet.data.streaming import Batch
+from linnet.data.unusable import Unusable, UnusableRow
+from linnet.errors import DataError
+from linnet.streaming.shards import find_shards, size_of, title
+
+__all__ = ["Labelled", "Scan", "Source"]
+
+BATCH_ROWS = 1 << 16
+MOST_UNUSABLE = 10_000  # kept one by one; beyond that they are counted
+
+OnBytes = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Consecutive usable rows: texts and their labels, none missing; ``read`` is how many rows they were taken from."""
+
+    text: pa.Array
+    label: pa.Array
+    unusable: Unusable
+    read: int
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the texts."""
+        ends = offsets(self.text)
+        return int(ends[-1]) - int(ends[0])
+
+    def slices(self, most: int) -> Iterator[Labelled]:
+        """Cut into parts of about so many bytes of text, of one row at least."""
+        ends = offsets(self.text).astype(np.int64)
+        start = 0
+        while start < len(self):
+            stop = max(start + 1, int(np.searchsorted(ends, ends[start] + most, side="right")) - 1)
+            part = slice(start, stop)
+            yield Labelled(self.text[part], self.label[part], Unusable(), stop - start)
+            start = stop
+
+
+@dataclass
+class Scan:
+    """What one look at all rows found."""
+
+    rows: int = 0
+    nbytes: int = 0
+    labels: dict[str, int] = field(default_factory=dict)  # rows of each, in the order of first sight
+    codes: list[npt.NDArray[np.int32]] | None = field(default_factory=list)  # of each row; None where rows are too many
+    sizes: list[npt.NDArray[np.int32]] | None = field(default_factory=list)
+    unusable: Unusable = field(default_factory=Unusable)
+    by_shard: dict[str, int] = field(default_factory=dict)  # usable rows
+    damaged: dict[str, str] = field(default_factory=dict)  # shards left out, and why
+
+
+class Source:
+    """Files of labelled texts as one stream of rows."""
+
+    def __init__(
+        self,
+        places: Iterable[str | os.PathLike[str]],
+        *,
+        text: str | None = None,
+        label: str | None = None,
+        format: str | None = None,
+    ) -> None:
+        given = [places] if isinstance(places, str | os.PathLike) else list(places)
+        self.shards = find_shards(given)
+        self.name = title(self.shards, given)
+        self.text, self.label, self.format = text, label, format
+        self.how = ""
+        self.damaged: dict[str, str] = {}
+        self.nbytes = sum(map(size_of, self.shards))
+
+    # ---- columns
+
+    def settle(self) -> None:
+        """Find the columns in the first file that can be opened and has rows."""
+        for path in self.shards:
+            wanted = Wanted(self.text, self.label, block_bytes=8 << 20, block_rows=BATCH_ROWS, streaming=True)
+            with opened(path, self.format, wanted) as (rows, name, _):
+                choice = by_name(rows.names, text=self.text, label=self.label, source=name, not_text=rows.not_text)
+                names = [n for n in (choice.text, choice.label) if n] if choice.text and choice.label else None
+                block = next((b for b in rows.blocks(names) if b.rows), None)
+                if block is None:
+                    continue
+                if names is None:
+                    columns = clean(block, rows.names).columns
+                    choice = by_content(columns, choice, labelled=True, source=name, not_text=rows.not_text)
+                self.text, self.label = choice.text, choice.label
+                self.how = "; ".join(part for part in (rows.how, choice.how) if part)
+                return
+        raise DataError(f"{self.name} is empty: it holds no rows")
+
+    # ---- rows
+
+    def batches(self, batch_bytes: int, on_bytes: OnBytes | None = None) -> Iterator[Labelled]:
+        """Yield usable rows of all shards in batches of about so many bytes."""
+        for path in self.shards:
+            if str(path) not in self.damaged:
+                for batch in self.shard(path, on_bytes):
+                    yield from batch.slices(batch_bytes) if len(batch) else ()
+
+    def shard(self, path: Path, on_bytes: OnBytes | None = None) -> Iterator[Labelled]:
+        """Yield the usable rows of one shard."""
+        for batch in stream(path, text=self.text, label=self.label, format=self.format, batch_rows=BATCH_ROWS):
+            found = _usable(batch, str(path) if len(self.shards) > 1 else "")
+            yield found
+            if on_bytes is not None:
+                on_bytes(found.nbytes)
+
+    def scan(self, most_rows: int, *, skip_damaged: bool = False, on_bytes: OnBytes | None = None) -> Scan:
+        """Look at all rows: how many, which labels, which cannot be used; with skip_damaged, which files cannot be."""
+        self.settle_or_skip(skip_damaged)
+        whole = Scan(damaged=self.damaged)
+        for path in self.shards:
+            if str(path) in self.damaged:
+                continue
+            one = Scan()
+            try:
+                for batch in self.shard(path, on_bytes):
+                    _look(one, batch, most_rows)
+            except DataError as error:
+                if not skip_damaged:
+                    hint = "; or leave such files out with --skip-damaged" if len(self.shards) > 1 else ""
+                    raise DataError(f"{self._named(error)}{hint}") from None
+                self.damaged[str(path)] = str(error)
+                continue
+            _join(whole, one, str(path), most_rows)
+        if not whole.rows:
+            raise DataError(f"no usable rows in {self.name}: {whole.unusable}" + _damage(self.damaged))
+        return whole
+
+    def _named(self, error: DataError) -> str:
+        """Return the words of an error, about standard input where that was copied to a file."""
+        return str(error).replace(str(self.shards[0]), self.name) if len(self.shards) == 1 else str(error)
+
+    def settle_or_skip(self, skip_damaged: bool) -> None:
+        """Settle the columns; with skip_damaged, on the first file that can be read."""
+        shards = self.shards
+        try:
+            while True:
+                try:
+                    self.settle()
+                    return
+                except DataError as error:
+                    if not skip_damaged or len(self.shards) == 1:
+                        raise DataError(self._named(error)) from None
+                    self.damaged[str(self.shards[0])] = str(error)
+                    self.shards = self.shards[1:]
+        finally:
+            self.shards = shards
+
+
+def _damage(damaged: dict[str, str]) -> str:
+    return "".join(f"; {path} was left out: {why}" for path, why in list(damaged.items())[:3])
+
+
+def _usable(batch: Batch, shard: str) -> Labelled:
+    """Set aside what has no text, no label or was not to be taken apart."""
+    if batch.label is None:
+        raise DataError(f"{shard or 'the data'}: has no label column, and labels are needed; name it with --label COL")
+    bad = np.zeros(len(batch), dtype=bool)
+    bad[[row.row - batch.first_row for row in batch.unusable.rows]] = True
+    unlabelled = missing(batch.label) & ~bad
+    unusable = batch.unusable
+    if unlabelled.any():
+        rows = np.flatnonzero(unlabelled)
+        counts = {**unusable.counts, "no label": len(rows)}
+        more = tuple(
+            UnusableRow(batch.first_row + int(r), "no label", batch.text[int(r)].as_py()) for r in rows[:MOST_UNUSABLE]
+        )
+        unusable = Unusable(counts, (unusable.rows + more)[:MOST_UNUSABLE])
+        bad |= unlabelled
+    if shard and unusable.rows:
+        named = tuple(
+            UnusableRow(r.row, r.reason, r.text[:1000], r.label, r.line, f"{shard}: {r.detail}" if r.detail else shard)
+            for r in unusable.rows[:MOST_UNUSABLE]
+        )
+        unusable = Unusable(unusable.counts, named)
+    if not bad.any():
+        return Labelled(batch.text, batch.label, unusable, len(batch))
+    keep = booleans(~bad)
+    return Labelled(batch.text.filter(keep), batch.label.filter(keep), unusable, len(batch))
+
+
+def codes_of(label: pa.Array, known: dict[str, int]) -> npt.NDArray[np.int32]:
+    """Return labels as the numbers of a dictionary, which grows with those it does not know."""
+    encoded = label.dictionary_encode()
+    table = np.array(
+        [known.setdefault(value, len(known)) for value in encoded.dictionary.to_pylist()] or [0], dtype=np.int32
+    )
+    raw = np.frombuffer(encoded.indices.buffers()[1], dtype=np.int32)
+    return np.asarray(table[raw[encoded.indices.offset : encoded.indices.offset + len(label)]])
+
+
+def _look(scan: Scan, batch: Labelled, most_rows: int) -> None:
+    scan.unusable = _added(scan.unusable, batch.unusable)
+    if not len(batch):
+        return
+    known = {name: k for k, name in enumerate(scan.labels)}
+    codes = codes_of(batch.label, known)
+    counts = np.bincount(codes, minlength=len(known))
+    scan.labels = {name: scan.labels.get(name, 0) + int(counts[k]) for name, k in known.items()}
+    scan.rows += len(batch)
+    scan.nbytes += batch.nbytes
+    if scan.codes is not None and scan.sizes is not None and scan.rows <= most_rows:
+        scan.codes.append(codes)
+        scan.sizes.append(np.diff(offsets(batch.text)).astype(np.int32))
+    else:
+        scan.codes = scan.sizes = None
+
+
+def _join(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
+    """Add what one shard holds."""
+    known = {name: k for k, name in enumerate(whole.labels)}
+    numbers = np.array([known.setdefault(name, len(known)) for name in one.labels] or [0], dtype=np.int32)
+    whole.labels = dict((Counter(whole.labels) + Counter(one.labels)).items()) if one.labels else whole.labels
+    whole.labels = {name: whole.labels[name] for name in known}
+    whole.rows += one.rows
+    whole.nbytes += one.nbytes
+    whole.by_shard[shard] = one.rows
+    whole.unusable = _added(whole.unusable, one.unusable)
+    if whole.codes is None or whole.sizes is None or one.codes is None or one.sizes is None or whole.rows > most_rows:
+        whole.codes = whole.sizes = None
+    else:
+        whole.codes += [numbers[codes] for codes in one.codes]
+        whole.sizes += one.sizes
+
+
+def _added(a: Unusable, b: Unusable) -> Unusable:
+    if not len(b):
+        return a
+    both = a + b
+    return Unusable(both.counts, both.rows[:MOST_UNUSABLE])
+
+
+def describe(source: Source, scan: Scan) -> list[str]:
+    """Say what was found, in the words of an ordinary data set."""
+    lines = [
+        f"{source.name}: {scan.rows:,} usable row{'s' if scan.rows != 1 else ''}, {scan.nbytes / 1e6:,.1f} MB of text",
+        f"columns: {source.how}",
+    ]
+    ranked = sorted(scan.labels.items(), key=lambda item: (-item[1], item[0]))
+    listed = ", ".join(f"{name} {count:,}" for name, count in ranked[:10])
+    lines.append(f"labels: {len(ranked):,} ({listed}{f', and {len(ranked) - 10:,} more' if len(ranked) > 10 else ''})")
+    if len(scan.unusable):
+        lines.append(str(scan.unusable))
+    lines += [f"left out {path}: {why}" for path, why in scan.damaged.items()]
+    return lines

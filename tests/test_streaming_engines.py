@@ -1,0 +1,154 @@
+"""Training by the workers of an engine: the model of one machine, also when a worker is killed on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from linnet import TextClassifier, read
+from linnet.choosing import _weighted
+from linnet.engines import open_engine
+from linnet.errors import DataError, LinnetError
+from linnet.features.blocks import as_blocks
+from linnet.features.buffers import pieces_of
+from linnet.features.recipe import Recipe
+from linnet.features.sharing import Texts
+from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
+from linnet.streaming import fit_stream
+from linnet.streaming.sums import SumProblem, part_product, part_sum
+from test_streaming import reviews, write
+
+
+def both(folder: Path, model: str, engine: object, **given: object) -> tuple[TextClassifier, TextClassifier]:
+    """Train alone and with the engine."""
+    alone, together = TextClassifier(model, **given), TextClassifier(model, **given)  # type: ignore[arg-type]
+    fit_stream(alone, folder, max_memory="1GB")
+    fit_stream(together, folder, max_memory="1GB", engine=engine)
+    return alone, together
+
+
+@pytest.mark.parametrize("model", ["nb", "bernoulli"])
+def test_counts_are_those_of_one_machine_to_the_byte(tmp_path, model):
+    folder = write(tmp_path, shards=5)
+    with open_engine("local", workers=3, kind="threads") as engine:
+        alone, together = both(folder, model, engine)
+    alone.save(tmp_path / "a.linnet")
+    together.save(tmp_path / "b.linnet")
+    assert (tmp_path / "a.linnet").read_bytes() == (tmp_path / "b.linnet").read_bytes()
+
+
+def objective(clf: TextClassifier, folder: Path, model: str, C: float) -> float:
+    """1/2 |w|^2 + C sum loss of an uncalibrated model, computed from its file and the texts alone."""
+    data = [read(path, labelled=True) for path in sorted(folder.iterdir())]
+    texts = [t for d in data for t in d.text.to_pylist()]
+    y = np.array([clf.classes_.tolist().index(v) for d in data for v in d.label_list()])
+    S = clf.artefact.scores(texts)
+    loss = SquaredHinge() if model == "svm" else Logistic() if S.shape[1] == 1 else Softmax()
+    value = loss.value(S, y.astype(np.int32), np.full(len(y), C))
+    W = clf.artefact.rows[:, 1:].astype(np.float64)
+    norm = clf.artefact.rows[:, :1].astype(np.float64)
+    w = np.divide(W, norm, out=np.zeros_like(W), where=norm > 0)  # with two classes the gain is the norm weight
+    b = clf.artefact.b if model == "svm" else np.zeros(1)
+    return float(0.5 * np.sum(w * w) + 0.5 * np.sum(b * b) + value)
+
+
+@pytest.mark.parametrize("model", ["svm", "logistic"])
+def test_objective_is_that_of_one_machine(tmp_path, model):
+    """All rows are fitted on (the test is another file), so that the objective can be computed from outside."""
+    folder = write(tmp_path, shards=4)
+    other = write(tmp_path, 50, seed=1)
+    tol = 1e-5 if model == "svm" else 1e-7
+    alone = TextClassifier(model, params={"C": 1.0, "tol": tol}, ratio=0.5, calibrate=False, features="words:1")
+    together = TextClassifier(model, params={"C": 1.0}, ratio=0.5, calibrate=False, features="words:1")
+    fit_stream(alone, folder, max_memory="1GB", test=str(other))
+    with open_engine("local", workers=3, kind="threads") as engine:
+        fit_stream(together, folder, max_memory="1GB", test=str(other), engine=engine)
+    want, got = objective(alone, folder, model, 1.0), objective(together, folder, model, 1.0)
+    assert abs(got - want) <= 1e-6 * want
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(), SquaredHinge()], ids=["logistic", "softmax", "squared_hinge"])
+def test_gradient_and_curvature_against_differences(loss):
+    texts, labels = reviews(60)
+    y = (np.array([label == "pos" for label in labels]) + (np.arange(60) % 3 == 0)).astype(np.int32)
+    n_outputs = 1 if isinstance(loss, Logistic) else 3
+    y = np.minimum(y, 1).astype(np.int32) if n_outputs == 1 else y
+    blocks = as_blocks("words:1")
+    rows = Texts(pieces_of(texts)).count(blocks).rows
+    recipe = Recipe()
+    X = _weighted(rows, recipe.weights(rows, y, 2 if n_outputs == 1 else 3, 0.0), recipe, blocks, multiply=True)
+    c = np.linspace(0.5, 2.0, 60)
+    problem = SumProblem(
+        lambda W, b: part_sum(X, y, c, loss, W, b), X.n_features, n_outputs, float(c.sum()),
+        ask_product=lambda at, d: part_product(X, y, c, loss, at, d),
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    w, d = 0.3 * rng.normal(size=problem.size), rng.normal(size=problem.size)
+    here = problem.everything(w)
+    step = 1e-5
+    up, down = problem.everything(w + step * d), problem.everything(w - step * d)
+    assert np.isclose((up.value - down.value) / (2 * step), here.gradient @ d, rtol=1e-5)
+    product, _ = problem.local(w).curvature()
+    if not isinstance(loss, SquaredHinge):  # whose curvature jumps
+        difference = problem.total * (up.gradient - down.gradient) / (2 * step)
+        assert np.allclose(product(d), difference, rtol=1e-4, atol=1e-4)
+
+
+def test_what_an_engine_does_not_train_is_refused(tmp_path):
+    folder = write(tmp_path, shards=2)
+    with open_engine("local", workers=1, kind="threads") as engine:
+        for clf in (TextClassifier("perceptron"), TextClassifier("nb", hash_bits=12)):
+            with pytest.raises(LinnetError, match="engine"):
+                fit_stream(clf, folder, max_memory="1GB", engine=engine)
+        (folder / "part-1.parquet").write_bytes(b"PAR1 cut short")
+        with pytest.raises(DataError, match="part-1"):
+            fit_stream(TextClassifier("nb"), folder, max_memory="1GB", engine=engine)
+
+
+def kill_one(pids: list[int], after: float) -> threading.Thread:
+    def work() -> None:
+        time.sleep(after)
+        os.kill(pids[0], signal.SIGKILL)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["local", "dask"])
+def test_three_workers_one_killed_on_the_way(tmp_path, name, monkeypatch):
+    """The worker dies between two rounds, with the rows it had made; another one makes them again."""
+    if name == "dask":
+        pytest.importorskip("distributed")
+    from linnet.streaming.distributed import DistributedRun
+
+    folder = write(tmp_path, shards=6)
+    given = {"params": {"C": 1.0}, "ratio": 0.5, "calibrate": False, "features": "words:1"}
+    killed = []
+
+    def write_then_kill(self):
+        plain(self)
+        if name == "local":
+            pid = self.engine.pids[0]
+        else:
+            pid = next(iter(self.engine._client.run(os.getpid).values()))
+        killed.append(kill_one([pid], 0.2))
+
+    plain = DistributedRun.write
+    with open_engine(name, workers=3) as engine:
+        undisturbed = TextClassifier("svm", **given)
+        fit_stream(undisturbed, folder, max_memory="1GB", engine=engine)
+        monkeypatch.setattr(DistributedRun, "write", write_then_kill)
+        disturbed = TextClassifier("svm", **given)
+        fit_stream(disturbed, folder, max_memory="1GB", engine=engine)
+    for thread in killed:
+        thread.join()
+    assert len(killed) == 1
+    assert np.array_equal(undisturbed.artefact.rows, disturbed.artefact.rows)
