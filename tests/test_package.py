@@ -16,7 +16,7 @@ import linnet
 
 ORDER = [
     "errors", "_kernels", "data", "datasets", "text", "features", "solvers", "models", "decide", "store", "artefact", "evaluate",
-    "explain", "choosing", "training", "classifier", "comparing", "checking", "report", "cli",
+    "explain", "choosing", "training", "classifier", "comparing", "checking", "report", "studio", "cli",
 ]  # fmt: skip
 ROOT = Path(linnet.__file__).parent
 # Imports inside functions may look up: the front door calls the rooms behind it when it is used.

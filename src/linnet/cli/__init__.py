@@ -32,6 +32,7 @@ VERBS = {  # verb: (module:function, help)
     "tokenize": ("linnet.cli.tokenize:tokenize", "Show the pieces that a tokeniser makes of a text, and their places."),
     "vocab": ("linnet.cli.vocab:vocab", "Count the words of a file: cut-offs, coverage, Zipf's law."),
     "features": ("linnet.cli.features:features", "List the feature blocks, or show what a model sees of a text."),
+    "studio": ("linnet.cli.studio:studio", "Look, train, try and label in a browser, on this machine."),
     "info": ("linnet.cli.info:info", "Show what is in a model file."),
 }
 
