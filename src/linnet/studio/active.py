@@ -1,8 +1,8 @@
 """Which text to label next: the one the model is least sure of and has seen nothing like; every few, one at random.
 
-The margin of a text is the distance between its best and its second best probability. Of the texts with the smallest
-margins the one least like those already labelled comes first, so that ten copies of a hard sentence are not asked ten
-times. Every `RANDOM_EVERY`-th text is drawn at random from all of them: on those, and only on those, the share that a
+The margin of a text is the distance between its best and its second best probability. Texts come by margin, the
+smallest first, but for those that are much like one already labelled: ten copies of a hard sentence are not asked ten
+times. (Taking the least like of the hard ones instead asks about oddities and did worse than chance on TREC.) Every `RANDOM_EVERY`-th text is drawn at random from all of them: on those, and only on those, the share that a
 model gets right which did not learn from them is an honest estimate of its accuracy. The hard ones would give too low a
 figure.
 
@@ -30,7 +30,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 RANDOM_EVERY = 5
-SHORTLIST = 30  # texts with the smallest margins, of which the most different one is taken
+SHORTLIST = 50  # texts with the smallest margins that are looked at
+TOO_LIKE = 0.6  # cosine with a labelled text above which a text is passed over
 FOLDS = 5
 FEW = 6  # answers before which texts are taken for being different alone
 SHORT = 500  # bytes: below this mean length, characters help
@@ -42,6 +43,7 @@ class Pool:
 
     X: Any  # scipy CSR, (n_texts, n_features)
     seed: int
+    blocks: int = 1
 
     @classmethod
     def of(cls, texts: Sequence[str], seed: int = 0, threads: int | None = None) -> Pool:
@@ -54,10 +56,17 @@ class Pool:
             features, idf=True, norm="l2", min_df=2 if len(texts) > 50 else 1, order="seen", threads=threads,
             dtype=np.float32,
         )  # fmt: skip
-        return cls(make.fit_transform(list(texts)), seed)
+        return cls(make.fit_transform(list(texts)), seed, features.count("+") + 1)
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
+
+    def likeness(self, rows: Ints, known: Ints) -> Floats:
+        """Return how like the nearest of some known texts each text is: the cosine, meant over the blocks."""
+        if not len(known) or not len(rows):
+            return np.zeros(len(rows))
+        like = self.X[rows] @ self.X[known].T
+        return np.asarray(like.max(axis=1).todense(), dtype=np.float64).ravel() / self.blocks
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,28 @@ class Pick:
     row: int
     why: str
     margin: float | None = None
+
+
+@dataclass
+class Near:
+    """Texts with the smallest margins, in that order, and how like a labelled text each is."""
+
+    rows: Ints
+    margins: Floats
+    like: Floats
+
+    def pick(self, done: npt.NDArray[np.bool_]) -> Pick:
+        """Return the first that is not too like what is known; where all are, the first."""
+        free = np.flatnonzero(~done[self.rows])
+        if not len(free):
+            return Pick(int(np.flatnonzero(~done)[0]), "unsure")
+        fresh = free[self.like[free] <= TOO_LIKE]
+        k = int(fresh[0] if len(fresh) else free[0])
+        return Pick(int(self.rows[k]), "unsure", float(self.margins[k]))
+
+    def take(self, row: int, pool: Pool) -> None:
+        """Know one more text."""
+        self.like = np.maximum(self.like, pool.likeness(self.rows, np.array([row], dtype=np.int64)))
 
 
 @dataclass(frozen=True)
@@ -149,35 +180,44 @@ class Learner:
         done = np.zeros(len(self.pool), dtype=bool)
         done[list(answers)] = True
         done[list(skipped)] = True
-        chosen: list[int] = []
+        asked = len(answers) + len(skipped)
+        near = self._shortlist(fitted, done, answers, n)
         out: list[Pick] = []
-        margins = None if fitted is None else fitted.margins()
-        for k in range(len(answers) + len(skipped), len(answers) + len(skipped) + n):
+        for k in range(asked, asked + n):
             free = np.flatnonzero(~done)
             if not len(free):
                 break
             rng = np.random.default_rng([self.pool.seed, k])
-            if margins is None or k < FEW:
-                few = rng.choice(free, min(len(free), SHORTLIST), replace=False)
-                pick = Pick(self._unlike(few, [*answers, *chosen]), "new")
+            if near is None or k < FEW:
+                pick = Pick(
+                    self._newest(rng.choice(free, min(len(free), SHORTLIST), replace=False), answers, out), "new"
+                )
             elif self.random_every and k % self.random_every == 0:
-                pick = Pick(int(rng.choice(free)), "random", None)
+                pick = Pick(int(rng.choice(free)), "random")
             else:
-                near = free[np.argsort(margins[free], kind="stable")[:SHORTLIST]]
-                row = self._unlike(near, [*answers, *chosen], margins[near])
-                pick = Pick(row, "unsure", float(margins[row]))
+                pick = near.pick(done)
             done[pick.row] = True
-            chosen.append(pick.row)
+            if near is not None:
+                near.take(pick.row, self.pool)
             out.append(pick)
         return out
 
-    def _unlike(self, rows: Ints, known: Sequence[int], margins: Floats | None = None) -> int:
-        """Return the row that is least like any of the known ones."""
-        if not len(known):
-            return int(rows[0])
-        like = self.pool.X[rows] @ self.pool.X[np.asarray(known, dtype=np.int64)].T
-        closest = np.asarray(like.max(axis=1).todense(), dtype=np.float64).ravel()
-        return int(rows[int(np.argmin(closest))])
+    def _shortlist(
+        self, fitted: Fitted | None, done: npt.NDArray[np.bool_], answers: Mapping[int, str], n: int
+    ) -> Near | None:
+        """Return the texts with the smallest margins, and how like a labelled text each is."""
+        if fitted is None:
+            return None
+        margins = fitted.margins()
+        free = np.flatnonzero(~done)
+        rows = free[np.argsort(margins[free], kind="stable")[: SHORTLIST + 5 * n]]
+        known = np.fromiter(answers, np.int64, len(answers))
+        return Near(rows, margins[rows], self.pool.likeness(rows, known))
+
+    def _newest(self, rows: Ints, answers: Mapping[int, str], out: Sequence[Pick]) -> int:
+        """Return the row that is least like any asked before."""
+        known = np.array([*answers, *(p.row for p in out)], dtype=np.int64)
+        return int(rows[int(np.argmin(self.pool.likeness(rows, known)))])
 
     def estimate(self, answers: Mapping[int, str], drawn: Sequence[int]) -> Estimate | None:
         """Judge the answers to texts drawn at random by models that were not told them; None without any."""

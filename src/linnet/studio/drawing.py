@@ -158,18 +158,33 @@ def _line(
     return _frame(label, x_name, y_name, parts)
 
 
-def curves(loss: Sequence[tuple[float, float]], accuracy: Sequence[tuple[float, float]]) -> tuple[str, str]:
-    """Draw the training loss and the dev accuracy by pass."""
-    return (
-        _line("Training loss by pass", "pass", "training loss", [("loss", loss)]),
-        _line("Dev accuracy by pass", "pass", "dev accuracy", [("accuracy", accuracy)], share=True),
+def curves(
+    loss: Sequence[tuple[float, float]],
+    accuracy: Sequence[tuple[float, float]],
+    tried: Sequence[tuple[float, float]] = (),
+    over: bool = False,
+) -> tuple[str, str]:
+    """Draw the training loss and the dev accuracy by pass; without passes, the dev accuracy of the settings tried."""
+    left = (
+        _line("Training loss by pass", "pass", "training loss", [("loss", loss)])
+        if loss
+        else _words("Training loss by pass", "pass", "training loss", "fitted in one go" if over and tried else "")
     )
+    if accuracy:
+        return left, _line("Dev accuracy by pass", "pass", "dev accuracy", [("accuracy", accuracy)], share=True)
+    name = "Dev accuracy of the settings tried"
+    return left, _line(name, "settings tried", "dev accuracy", [("accuracy", tried)], share=True)
+
+
+def _words(label: str, x_name: str, y_name: str, words: str) -> str:
+    middle = f'x="{(LEFT + RIGHT) / 2}" y="{(TOP + BOTTOM) / 2}"'
+    return _frame(label, x_name, y_name, [f'<text class="none" {middle} text-anchor="middle">{safe(words)}</text>'])
 
 
 def learning(points: Sequence[tuple[int, float, float, float]]) -> str:
     """Draw the estimated accuracy by number of answers, (answers, accuracy, low, high), with its interval as a band."""
     if len(points) < 2:
-        return _frame("Estimated accuracy by answers", "answers", "accuracy", [])
+        return _words("Estimated accuracy by answers", "answers", "accuracy", "not yet")
     x0, x1 = points[0][0], max(points[-1][0], points[0][0] + 1)
     low = max(0.0, min(p[2] for p in points) - 0.03)
 
@@ -183,11 +198,11 @@ def learning(points: Sequence[tuple[int, float, float, float]]) -> str:
         place = at(x0, y).split(",")[1]
         parts.append(f'<line class="grid" x1="{LEFT}" y1="{place}" x2="{RIGHT}" y2="{place}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{float(place) + 4:.1f}" text-anchor="end">{100 * y:g} %</text>')
-    for x in _ticks(x0, x1, 6):
-        if x == int(x):
-            parts.append(
-                f'<text x="{at(x, low).split(",")[0]}" y="{BOTTOM + 15}" text-anchor="middle">{_short(x)}</text>'
-            )
+    parts += [
+        f'<text x="{at(x, low).split(",")[0]}" y="{BOTTOM + 15}" text-anchor="middle">{_short(x)}</text>'
+        for x in _ticks(x0, x1, 6)
+        if x == int(x)
+    ]
     for a, b in pairwise(points):
         parts.append(f'<polyline class="accuracy" points="{at(a[0], a[1])} {at(b[0], b[1])}"/>')
     return _frame("Estimated accuracy by answers", "answers", "accuracy", parts)

@@ -56,7 +56,7 @@ class Studio:
             return
         if not path.strip():
             raise DataError("give the path of a file")
-        path = os.path.expanduser(path.strip())
+        path = str(Path(path.strip()).expanduser())
         if path.endswith(".linnet"):
             self.loaded[Path(path).name] = load(path, threads=self.threads)
             return

@@ -118,7 +118,7 @@ def _law(health: Health) -> str:
             if not health.words
             else '<p class="soft">Too few words for a law.</p>'
         )
-    note = f"The fitted exponent is {health.law.exponent:.2f}; 1 would be Zipf's own. Far steeper or flatter: look for boilerplate or noise."
+    note = f"The fitted exponent is {health.law.exponent:.2f}; 1 is Zipf's own. Far from it, look for boilerplate or noise."
     return drawing.zipf(health.law) + f'<p class="soft small">{note}</p>'
 
 
@@ -168,7 +168,7 @@ def _suspects(studio: Studio, health: Health, place: Any) -> None:
             html(f'<p class="soft">{safe(says)}.</p>')
             return
         html(
-            '<p class="soft small">A model that did not see these rows is sure of another label. Fix what is wrong; the file stays as it is.</p>'
+            '<p class="soft small">A model that did not see these rows is sure of another label. The file stays as it is.</p>'
         )
         for one in found:
             _suspect(studio, one)

@@ -53,7 +53,7 @@ class Errors:
             ui.select({p: KINDS[p] for p in PARTS}, value="dev", label="Rows", on_change=self._part).props(
                 "outlined dense"
             ).classes("grow")
-        with ui.element("div").classes("side").style("grid-template-columns:minmax(0,26rem) minmax(0,1fr)"):
+        with ui.element("div").classes("side table"):
             with card():
                 heading("Truth by answer")
                 self.table = ui.element("div").classes("wide").props("id=matrix").style("min-height:9rem")
@@ -188,21 +188,21 @@ class Errors:
         classes = list(found.clf.artefact.classes)
         text = str(found.data.text[row].as_py())
         marked = contrast(found.clf, text, classes[int(found.answer[row])], truth)
+        at = int(self.studio.rows(self.part)[row])
+        labels = [] if self.studio.data is None else self.studio.data.labels
         with ui.element("div").classes("textrow"):
-            html(
-                f'<span class="small">labelled <b>{safe(truth)}</b>, answered <b>{safe(answer)}</b> '
-                f'<span class="soft">{100 * found.confidence[row]:.0f} % sure</span></span>'
-            )
-            html(marked, "marked").style("margin:.25rem 0 .4rem")
-            with ui.element("div").classes("row"):
-                place = html()
-                at = int(self.studio.rows(self.part)[row])
+            with ui.element("div").classes("row between"):
+                said = html(
+                    f'<span class="small">labelled <b>{safe(truth)}</b>, answered <b>{safe(answer)}</b> '
+                    f'<span class="soft">{100 * found.confidence[row]:.0f} % sure</span></span>'
+                )
 
                 async def fix(event: Any) -> None:
                     if event.value and event.value != truth and await attempt(self.studio.fix, at, event.value):
-                        place.set_content(f'<span class="badge ok">fixed</span> now <b>{safe(event.value)}</b>')
-                        choose.set_visibility(False)
+                        said.set_content(f'<span class="badge ok">fixed</span> now labelled <b>{safe(event.value)}</b>')
 
-                labels = [] if self.studio.data is None else self.studio.data.labels
-                choose = ui.select(labels, value=truth, label="Fix the label", on_change=fix).props("outlined dense")
-                choose.style("min-width:11rem")
+                choose = ui.select(labels, value=truth, label="Label", on_change=fix).props(
+                    "outlined dense options-dense"
+                )
+                choose.style("width:11rem")
+            html(marked, "marked").style("margin-top:.3rem")

@@ -103,7 +103,7 @@ class Asking:
                 with card():
                     self.figures = html().props("id=figures")
                     self.advice = html("", "small").props("id=advice").style("min-height:4.6rem;margin-top:.6rem")
-                with card():
+                with card("narrow"):
                     heading("Estimated accuracy")
                     self.growth = html("", "").style("min-height:9rem")
                     self.note = html("", "soft small").style("min-height:4.2rem")

@@ -40,7 +40,7 @@ class Training:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self.shown: tuple[int, int] = (0, -1)
-        with ui.element("div").classes("side").style("grid-template-columns:minmax(0,22rem) minmax(0,1fr)"):
+        with ui.element("div").classes("side form"):
             with card():
                 self._form()
             with card():
@@ -48,7 +48,7 @@ class Training:
                     self.title = html().props("id=run-title aria-live=polite")
                     self.stop = button("Stop and keep the best", self._stop, quiet=True)
                 self.bar = html().style("margin:.3rem 0 .6rem")
-                with ui.element("div").classes("two"):
+                with ui.element("div").classes("pair"):
                     self.loss, self.accuracy = html().props("id=loss"), html().props("id=accuracy")
         with card():
             heading("Runs")
@@ -126,27 +126,34 @@ class Training:
         run = runs.going or (runs.runs[-1] if runs.runs else None)
         going = runs.going is not None
         self.stop.set_enabled(going and run is not None and not run.stopping)
+        self.stop.style(f"visibility:{'visible' if going else 'hidden'}")
         self.start.set_enabled(not going)
         if run is None:
             self.title.set_content(
                 '<span class="soft">No run yet. Press Train: curves appear here while it learns.</span>'
             )
-            for place, drawn in zip((self.loss, self.accuracy), drawing.curves([], []), strict=True):
-                place.set_content(drawn)
         else:
             self.title.set_content(_title(run))
             self.bar.set_content(_bar(run))
-            if self.shown != (run.number, run.version):
-                loss = [(float(n), value) for n, value, _ in run.passes]
-                accuracy = [(float(n), value) for n, _, value in run.passes if value is not None]
-                for place, drawn in zip((self.loss, self.accuracy), drawing.curves(loss, accuracy), strict=True):
-                    place.set_content(drawn)
+        if run is None or self.shown != (run.number, run.version):
+            for place, drawn in zip((self.loss, self.accuracy), _curves(run), strict=True):
+                place.set_content(drawn)
         if run is None or self.shown != (run.number, run.version):
             self.words.set_content(safe(runs.words(self.studio.key)))
             self.table.set_content(_table(self.studio))
         self.shown = (0, 0) if run is None else (run.number, run.version)
         if not going:
             self.timer.deactivate()
+
+
+def _curves(run: Run | None) -> tuple[str, str]:
+    """Draw the passes of the last fit; before it, the settings tried."""
+    if run is None:
+        return drawing.curves([], [])
+    loss = [(float(n), value) for n, value, _ in run.passes]
+    accuracy = [(float(n), value) for n, _, value in run.passes if value is not None]
+    tried = [(float(k), value) for k, (_, value) in enumerate(run.candidates, 1)]
+    return drawing.curves(loss, accuracy, tried, over=run.over)
 
 
 def _title(run: Run) -> str:
@@ -156,7 +163,8 @@ def _title(run: Run) -> str:
         score = f"dev accuracy {100 * run.scores['accuracy']:.1f} %" if run.scores else ""
         return f'<span class="badge {run.status}">{run.status}</span> <b>{safe(run.name)}</b> {score}'
     what = "stopping, keeping the best" if run.stopping else run.stage or "waiting"
-    return f'<span class="badge running">{"stopping" if run.stopping else "running"}</span> <b>{safe(run.name)}</b> <span class="soft">{safe(what)}</span>'
+    badge = f'<span class="badge running">{"stopping" if run.stopping else "running"}</span>'
+    return f'{badge} <b>{safe(run.name)}</b> <span class="soft">{safe(what)}</span>'
 
 
 def _bar(run: Run) -> str:
@@ -191,7 +199,8 @@ def _table(studio: Studio) -> str:
     others = [run for run in done if run.key != key]
     low = min((run.scores["accuracy_interval"][0] for run in mine or done), default=0.0)
     low = max(0.0, low - 0.02)
-    head = "<tr><th>run</th><th>dev accuracy</th><th>95 % interval</th><th></th><th>macro F1</th><th>features</th><th>file</th><th>time</th></tr>"
+    names = ("run", "dev accuracy", "95 % interval", "", "macro F1", "features", "file", "time")
+    head = f"<tr>{''.join(f'<th>{name}</th>' for name in names)}</tr>"
     body = "".join(_row(run, low) for run in mine)
     if others:
         body += (

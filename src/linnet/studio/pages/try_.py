@@ -138,7 +138,8 @@ def _verdict(found: Verdict, clf: TextClassifier, name: str, seconds: float) -> 
         f'<div class="soft small">{safe(name)}</div><div class="answer" data-label="{safe(found.label)}">{safe(found.label)}</div>'
         f'<div style="margin:.7rem 0 1rem">{drawing.meters(found.probabilities, found.label)}{more}</div>'
         f'<div class="marked">{found.shown}</div>'
-        f'<details style="margin-top:.8rem"><summary>the words that weigh most</summary><table class="plain"><tbody>{words}</tbody></table></details>'
+        '<details style="margin-top:.8rem"><summary>the words that weigh most</summary>'
+        f'<table class="plain"><tbody>{words}</tbody></table></details>'
         f'<p class="soft small" style="margin-top:.7rem">{" ".join(map(safe, notes))} '
         f'<mark class="for">Blue</mark> speaks for {safe(found.label)}, <mark class="against">orange</mark> against. '
         f"{1000 * seconds:.0f} ms.</p>"
