@@ -1,9 +1,11 @@
-"""Which text to label next: the one the model is least sure of and has seen nothing like; every few, one at random.
+"""Which text to label next: the one the model is least sure of and has seen nothing like; now and then one at random.
 
 The margin of a text is the distance between its best and its second best probability. Texts come by margin, the
 smallest first, but for those that are much like one already labelled: ten copies of a hard sentence are not asked ten
-times. (Taking the least like of the hard ones instead asks about oddities and did worse than chance on TREC.) Every `RANDOM_EVERY`-th text is drawn at random from all of them: on those, and only on those, the share that a
-model gets right which did not learn from them is an honest estimate of its accuracy. The hard ones would give too low a
+times. (Taking the least like of the hard ones instead asks about oddities and did worse than chance on TREC.)
+
+Every fifth text, later every tenth, is drawn at random from all of them. On those, and only on those, the share that a
+model gets right which did not learn from them is an honest estimate of its accuracy; the hard ones would give too low a
 figure.
 
 >>> pool = Pool.of(["good film", "bad film", "good cast", "bad cast", "a good one", "so bad"], seed=0)
@@ -29,7 +31,8 @@ __all__ = ["RANDOM_EVERY", "Estimate", "Fitted", "Learner", "Pool", "Pick"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-RANDOM_EVERY = 5
+RANDOM_EVERY = (5, 10)  # one text in so many is drawn at random: at first, and after
+MANY = 100  # answers
 SHORTLIST = 50  # texts with the smallest margins that are looked at
 TOO_LIKE = 0.6  # cosine with a labelled text above which a text is passed over
 FOLDS = 5
@@ -139,7 +142,7 @@ class Fitted:
 class Learner:
     """Fits answers, ranks what to ask next, and estimates its own accuracy."""
 
-    def __init__(self, pool: Pool, labels: Sequence[str], random_every: int = RANDOM_EVERY) -> None:
+    def __init__(self, pool: Pool, labels: Sequence[str], random_every: tuple[int, int] = RANDOM_EVERY) -> None:
         self.pool = pool
         self.labels = tuple(labels)
         self.random_every = random_every
@@ -180,7 +183,7 @@ class Learner:
         done = np.zeros(len(self.pool), dtype=bool)
         done[list(answers)] = True
         done[list(skipped)] = True
-        asked = len(answers) + len(skipped)
+        asked = len(answers)
         near = self._shortlist(fitted, done, answers, n)
         out: list[Pick] = []
         for k in range(asked, asked + n):
@@ -192,7 +195,7 @@ class Learner:
                 pick = Pick(
                     self._newest(rng.choice(free, min(len(free), SHORTLIST), replace=False), answers, out), "new"
                 )
-            elif self.random_every and k % self.random_every == 0:
+            elif k % self.random_every[k >= MANY] == 0:
                 pick = Pick(int(rng.choice(free)), "random")
             else:
                 pick = near.pick(done)

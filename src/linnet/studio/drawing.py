@@ -12,7 +12,7 @@ from linnet.text.zipf import Zipf
 __all__ = ["balance", "curves", "learning", "meters", "zipf"]
 
 WIDTH, HEIGHT = 460, 240
-LEFT, TOP, RIGHT, BOTTOM = 52, 14, 448, 204
+LEFT, TOP, RIGHT, BOTTOM = 54, 14, 442, 202
 MOST = 12  # classes drawn one by one
 
 
@@ -56,7 +56,7 @@ def _frame(label: str, x_name: str, y_name: str, inner: Sequence[str]) -> str:
         f'<line class="axis" x1="{LEFT}" y1="{BOTTOM}" x2="{RIGHT}" y2="{BOTTOM}"/>'
         f'<line class="axis" x1="{LEFT}" y1="{TOP}" x2="{LEFT}" y2="{BOTTOM}"/>{"".join(inner)}'
         f'<text class="word" x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{safe(x_name)}</text>'
-        f'<text class="word" x="12" y="{(TOP + BOTTOM) / 2}" text-anchor="middle" '
+        f'<text class="word y" x="12" y="{(TOP + BOTTOM) / 2}" text-anchor="middle" '
         f'transform="rotate(-90 12 {(TOP + BOTTOM) / 2})">{safe(y_name)}</text></svg>'
     )
 
@@ -98,7 +98,7 @@ def zipf(law: Zipf) -> str:
         x, y = at(rank, count)
         parts.append(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.6"/>')
     parts.append(f'<text class="seen" x="{RIGHT - 4}" y="{TOP + 14}" text-anchor="end">words</text>')
-    name = f"{_short(round(law.scale))} / rank^{law.exponent:.2f}" if law.scale >= 1 else "the law"
+    name = f"{_short(float(f'{law.scale:.2g}'))} / rank^{law.exponent:.2f}" if law.scale >= 1 else "the law"
     parts.append(f'<text class="fitted" x="{RIGHT - 4}" y="{TOP + 31}" text-anchor="end">{safe(name)}</text>')
     return _frame("Counts of words by rank with Zipf's law", "rank", "count", parts)
 

@@ -73,8 +73,9 @@ class Labelling:
         self._wake = threading.Event()
         self._closed = False
         self._background = background
-        self._restore()
         self._queue: list[Pick] = []
+        self.current: Pick | None = None
+        self._restore()
         self._fit()
         self.current = self._next()
         if background:
@@ -177,17 +178,13 @@ class Labelling:
         with self._lock:
             answers, skipped, drawn = dict(self.answers), list(self.skipped), list(self.drawn)
         fitted = self.learner.fit(answers)
-        asked = [*skipped] + ([self.current.row] if getattr(self, "current", None) is not None else [])
-        queue = self.learner.queue(fitted, answers, asked, AHEAD)
+        shown = self.current
+        queue = self.learner.queue(fitted, answers, [*skipped, *([] if shown is None else [shown.row])], AHEAD)
         estimate = self.learner.estimate(answers, drawn)
         with self._lock:
             self.fitted, self.estimate = fitted, estimate
-            known = [p for p in queue if p.row not in self.answers and p.row not in self.skipped]
-            self._queue = (
-                [p for p in known if self.current is None or p.row != self.current.row]
-                if hasattr(self, "current")
-                else known
-            )
+            over = {*self.answers, *self.skipped, *([] if self.current is None else [self.current.row])}
+            self._queue = [pick for pick in queue if pick.row not in over]
             self._remember(fitted, estimate, len(answers))
             self.version += 1
 
@@ -213,10 +210,10 @@ class Labelling:
             missing = "two different labels" if len(set(self.answers.values())) < 2 else "a few answers"
             return Advice(False, f"The model begins to learn with {missing}.")
         if not self.changes:
-            return Advice(False, f"Go on: the first look at what answers change comes after {2 * CHECKPOINT} of them.")
+            return Advice(False, f"The first look at what answers change comes after {2 * CHECKPOINT} of them.")
         n, share = self.changes[-1]
         recent = [s for _, s in self.changes[-CALM_LOOKS:]]
-        moved = f"the {CHECKPOINT} answers before number {n} changed the label of {100 * share:.1f} % of the texts"
+        moved = f"The {CHECKPOINT} answers before number {n} changed the label of {100 * share:.1f} % of the texts"
         if len(recent) == CALM_LOOKS and max(recent) < CALM:
-            return Advice(True, f"You can stop: {moved}, and less than {100 * CALM:g} % three times in a row.")
-        return Advice(False, f"Go on: {moved}.")
+            return Advice(True, f"{moved}, and less than {100 * CALM:g} % three times in a row.")
+        return Advice(False, f"{moved}.")

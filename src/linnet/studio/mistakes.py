@@ -6,7 +6,7 @@
 >>> found = Mistakes.of(clf, data)
 >>> found.table.shape, int(found.table.sum())
 ((2, 2), 5)
->>> found.rows(word="good", wrong=False).tolist()
+>>> sorted(found.rows(word="good", wrong=False).tolist())
 [0, 1, 4]
 """
 

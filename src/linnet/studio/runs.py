@@ -102,7 +102,7 @@ class Run:
     @property
     def stopping(self) -> bool:
         """Whether it was asked to end and has not yet."""
-        return self._asked.is_set() and not self.over
+        return not self.over and (self._asked.is_set() or self.status == "stopping")
 
     def hear(self, event: Event) -> None:
         """Take news of the training; ends what goes on by the KeyboardInterrupt that solvers know, once asked to."""
@@ -202,10 +202,10 @@ class Runs:
             except Exception as error:  # a page must be told of a bug, not left waiting
                 run.error = f"{type(error).__name__}: {error}"
             run.seconds = time.monotonic() - run.began
-            run.status = outcome
             if run.clf is not None:
-                self._keep(run)
+                self._keep(run, outcome)
             run.version += 1
+            run.status = outcome  # last: whoever sees that it is over sees all of it
 
     def _score(self, run: Run, clf: TextClassifier, dev: Dataset) -> None:
         from linnet.evaluate import evaluate
@@ -219,7 +219,7 @@ class Runs:
         run.right = (found.truth == found.predicted).astype(int).tolist()
         run.clf = clf
 
-    def _keep(self, run: Run) -> None:
+    def _keep(self, run: Run, outcome: str) -> None:
         """Write the model, then what is known of it, each whole or not at all."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -228,7 +228,7 @@ class Runs:
             run.clf.save(path)
             run.path, run.scores["size"] = path, path.stat().st_size
             with replacing(path.with_suffix(".json")) as file:
-                json.dump(run.to_dict(), file)
+                json.dump({**run.to_dict(), "status": outcome}, file)
         except (OSError, LinnetError) as error:
             run.error = f"not kept: {error}"
 

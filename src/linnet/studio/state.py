@@ -187,6 +187,18 @@ class Studio:
         self.labelling = session
         return session
 
+    def take_answers(self) -> Dataset:
+        """Make the answers so far the current data, to train on."""
+        if self.labelling is None:
+            raise LinnetError("there are no answers; label some texts first")
+        mine = self.answers.labels(self.labelling.task)
+        if len(set(mine.values())) < 2:
+            raise LinnetError("the answers so far have fewer than two different labels; label some more")
+        name = f"{len(mine):,} answers about {Path(self.labelling.task).name}"
+        self.take(replace(Dataset.from_lists(list(mine), list(mine.values())), source=name))
+        assert self.data is not None  # noqa: S101 - just taken
+        return self.data
+
 
 def task_of(source: str) -> str:
     """Return the name of a source under which its answers are found again."""

@@ -162,7 +162,7 @@ def _suspects(studio: Studio, health: Health, place: Any) -> None:
         if "label-errors" in health.pending:
             html('<p class="wait">a model is reading the texts it did not see …</p>')
             return
-        found = health.suspects(8)
+        found = health.suspects(6)
         if not found:
             says = next((f.says for f in health.findings if f.check == "label-errors"), "nothing to suspect")
             html(f'<p class="soft">{safe(says)}.</p>')

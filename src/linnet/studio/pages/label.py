@@ -112,6 +112,7 @@ class Asking:
                     with ui.element("div").classes("row"):
                         button("CSV", lambda: self._export("csv"), quiet=True)
                         button("JSON lines", lambda: self._export("jsonl"), quiet=True)
+                        button("Train on them", self._train, quiet=True)
         ui.timer(0.25, self.refresh)
         self.refresh()
 
@@ -149,6 +150,10 @@ class Asking:
         ui.download.file(path)
         ui.notify(f"{count(n, 'answer')} in {path}")
 
+    async def _train(self) -> None:
+        if await attempt(self.studio.take_answers):
+            ui.navigate.to("/train")
+
     def refresh(self) -> None:
         """Show the current text and how far it has got, where anything changed."""
         session = self.session
@@ -175,15 +180,16 @@ class Asking:
             f'<span class="track thin" style="margin-top:.5rem"><span class="bar" style="width:{max(0.5, 100 * share):.1f}%"></span></span>'
         )
         advice = session.advice()
-        self.advice.set_content(
-            f'<span class="badge {"ok" if advice.stop else "note"}">{"enough" if advice.stop else "go on"}</span> {safe(advice.words)}'
+        badge = (
+            f'<span class="badge {"ok" if advice.stop else "note"}">{"you can stop" if advice.stop else "go on"}</span>'
         )
+        self.advice.set_content(f"{badge} {safe(advice.words)}")
         found = session.estimate
         self.growth.set_content(drawing.learning(session.growth))
         if found is None or found.n < LEAST_DRAWN:
             n = 0 if found is None else found.n
             self.note.set_content(
-                f"Every fifth text is drawn at random; after {LEAST_DRAWN} of them ({n} so far) they give an estimate."
+                f"Every few texts one is drawn at random; after {LEAST_DRAWN} of them ({n} so far) they give an estimate."
             )
         else:
             low, high = found.interval

@@ -18,6 +18,7 @@ __all__ = ["build"]
 
 LEAD = "Settings are tried on dev rows, a tenth of the data that is never learned from. Every run is kept."
 OWN = "own settings"
+OVER = ("done", "stopped", "failed")
 
 
 def build(studio: Studio) -> None:
@@ -39,7 +40,7 @@ class Training:
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
-        self.shown: tuple[int, int] = (0, -1)
+        self.shown: tuple[int, int, str] = (0, -1, "")
         with ui.element("div").classes("side form"):
             with card():
                 self._form()
@@ -124,7 +125,8 @@ class Training:
         """Draw the run that goes on, or the last one, and the table."""
         runs = self.studio.runs
         run = runs.going or (runs.runs[-1] if runs.runs else None)
-        going = runs.going is not None
+        now = (0, 0, "") if run is None else (run.number, run.version, run.status)
+        going = run is not None and now[2] not in OVER
         self.stop.set_enabled(going and run is not None and not run.stopping)
         self.stop.style(f"visibility:{'visible' if going else 'hidden'}")
         self.start.set_enabled(not going)
@@ -135,13 +137,12 @@ class Training:
         else:
             self.title.set_content(_title(run))
             self.bar.set_content(_bar(run))
-        if run is None or self.shown != (run.number, run.version):
+        if self.shown != now:
             for place, drawn in zip((self.loss, self.accuracy), _curves(run), strict=True):
                 place.set_content(drawn)
-        if run is None or self.shown != (run.number, run.version):
             self.words.set_content(safe(runs.words(self.studio.key)))
             self.table.set_content(_table(self.studio))
-        self.shown = (0, 0) if run is None else (run.number, run.version)
+        self.shown = now
         if not going:
             self.timer.deactivate()
 

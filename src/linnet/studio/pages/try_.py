@@ -113,9 +113,9 @@ class Trying:
                 shown.set_content('<p class="soft">Type something above.</p>')
                 continue
             began = time.perf_counter()
-            clf = await run.io_bound(self.studio.model, name)
+            clf = self.studio.model(name)
             found = await run.io_bound(judge, clf, self.text)
-            if mine != self.asked:
+            if mine != self.asked or found is None:  # None: the program ends
                 return
             shown.set_content(_verdict(found, clf, self.studio.models().get(name, name), time.perf_counter() - began))
 
