@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +30,7 @@ from linnet.studio.runs import PRESETS, Runs
 from linnet.studio.server import bind
 from linnet.studio.trying import judge
 
+DATA = Path(os.environ.get("LINNET_DATA", "/nowhere"))
 GOOD = ["good", "fine", "superb", "lovely", "brilliant", "warm"]
 BAD = ["bad", "dull", "awful", "poor", "tired", "cold"]
 
@@ -466,6 +469,36 @@ def test_a_taken_port_is_refused_in_one_line():
     first.close()
 
 
+@pytest.mark.parametrize(
+    ("headers", "answer"),
+    [
+        ({b"host": b"127.0.0.1:80"}, 200),
+        ({b"host": b"localhost:80", b"origin": b"http://localhost:80"}, 200),
+        ({b"host": b"127.0.0.1:80", b"origin": b"http://evil.example"}, 403),
+        ({b"host": b"127.0.0.1:80", b"origin": b"null"}, 403),
+        ({b"host": b"evil.example:80"}, 403),
+        ({}, 403),
+    ],
+)
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_other_sites_are_refused(headers, answer, kind):
+    import asyncio
+
+    from linnet.studio.server import Local
+
+    sent = []
+
+    async def app(scope, receive, send):
+        await send({"status": 200})
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(Local(app, 80)({"type": kind, "headers": list(headers.items())}, None, send))
+    refused = {"type": "websocket.close", "code": 1008} if kind == "websocket" else None
+    assert (sent[0] == refused) if answer == 403 and refused else sent[0].get("status") == answer
+
+
 def test_command_line_refuses_what_it_cannot_open(tmp_path):
     from linnet.cli.studio import studio
 
@@ -483,3 +516,29 @@ def test_a_missing_extra_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None)
     with pytest.raises(LinnetError, match=r"pip install 'linnet\[studio\]'"):
         server.check()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "trec/train.csv").exists(), reason="LINNET_DATA has no trec")
+def test_the_estimate_is_near_the_truth_on_real_data():
+    """Over five seeds the estimate after 400 answers is not off on average, and its intervals hold the truth."""
+    data = linnet.read(str(DATA / "trec" / "train.csv"))
+    labels, held = data.label_list(), []
+    differences = []
+    for seed in range(5):
+        learner = Learner(Pool.of(data.text.to_pylist(), seed), data.labels)
+        answers: dict[int, str] = {}
+        drawn: list[int] = []
+        fitted = None
+        while len(answers) < 400:
+            for pick in learner.queue(fitted, answers, (), 10):
+                answers[pick.row] = labels[pick.row]
+                drawn += [pick.row] if pick.why == "random" else []
+            fitted = learner.fit(answers)
+        rest = [row for row in range(len(labels)) if row not in answers]
+        truth = np.mean([a == labels[row] for a, row in zip(fitted.predict(rest), rest, strict=True)])
+        found = learner.estimate(answers, drawn)
+        differences.append(found.accuracy - truth)
+        held.append(found.interval[0] <= truth <= found.interval[1])
+    assert abs(np.mean(differences)) < 0.06
+    assert sum(held) >= 4

@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
+import numpy.typing as npt
+
 from linnet.report.markup import percent, safe
 from linnet.text.zipf import Zipf
 
-__all__ = ["balance", "curves", "learning", "meters", "zipf"]
+__all__ = ["balance", "curves", "learning", "lengths", "meters", "zipf"]
 
 WIDTH, HEIGHT = 460, 240
 LEFT, TOP, RIGHT, BOTTOM = 54, 14, 442, 202
@@ -36,6 +39,33 @@ def balance(counts: dict[str, int]) -> str:
             f"<small>{percent(n / total, 0 if n / total > 0.1 else 1)}</small></span></li>"
         )
     return f'<ul class="bars">{"".join(out)}</ul>'
+
+
+def lengths(sizes: npt.ArrayLike, bins: int = 24) -> str:
+    """Draw how long texts are: a column for each range of lengths, the ranges growing by the same factor.
+
+    >>> lengths([3, 4, 100, 120, 90]).count("<rect")
+    24
+    """
+    found = np.maximum(np.asarray(sizes, dtype=np.float64), 1.0)
+    edges = np.geomspace(found.min(), max(found.max(), found.min() + 1), bins + 1)
+    edges[-1] += 1
+    counts, _ = np.histogram(found, edges)
+    width, height, step = 460, 84, 460 / bins
+    parts = []
+    for k, n in enumerate(counts.tolist()):
+        tall = 64 * n / max(1, int(counts.max()))
+        parts.append(
+            f'<rect class="column" x="{k * step + 1:.1f}" y="{66 - tall:.1f}" width="{step - 2:.1f}" height="{tall:.1f}">'
+            f"<title>{edges[k]:,.0f} to {edges[k + 1] - 1:,.0f}: {n:,} texts</title></rect>"
+        )
+    for at, anchor in ((0, "start"), (bins // 2, "middle"), (bins, "end")):
+        parts.append(
+            f'<text x="{at * step:.1f}" y="81" text-anchor="{anchor}">{_short(round(float(edges[at])))}</text>'
+        )
+    label = "Lengths of texts in characters"
+    line = f'<line class="axis" x1="0" y1="66.5" x2="{width}" y2="66.5"/>'
+    return f'<svg class="chart low" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{line}{"".join(parts)}</svg>'
 
 
 def meters(rows: Sequence[tuple[str, float]], best: str | None = None) -> str:
@@ -69,7 +99,7 @@ def _short(n: float) -> str:
     """
     for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if n >= unit:
-            return f"{n / unit:g}{name}"
+            return f"{n / unit:.3g}{name}"
     return f"{n:g}"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from linnet.errors import LinnetError, MissingExtraError
 from linnet.studio.state import Studio
 
-__all__ = ["HOST", "bind", "check", "make", "serve"]
+__all__ = ["HOST", "Local", "bind", "check", "make", "serve"]
 
 HOST = "127.0.0.1"
 ICON = (
@@ -36,6 +36,33 @@ def bind(port: int = 0) -> socket.socket:
         ) from None
     found.listen(128)
     return found
+
+
+class Local:
+    """Lets through only what the pages of this very address ask: no other site, no other name for this machine.
+
+    A page from elsewhere that is open in the same browser could otherwise talk to the studio, which reads files.
+    """
+
+    def __init__(self, app: Any, port: int) -> None:
+        self.app = app
+        self.hosts = {f"{HOST}:{port}".encode(), f"localhost:{port}".encode()}
+        self.origins = {b"http://" + host for host in self.hosts}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer 403 where the request is for another host or from another site."""
+        if scope["type"] in ("http", "websocket") and not self.allows(dict(scope["headers"])):
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await send({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
+            await send({"type": "http.response.body", "body": b"linnet studio answers its own pages only"})
+            return
+        await self.app(scope, receive, send)
+
+    def allows(self, headers: dict[bytes, bytes]) -> bool:
+        """Whether a request with these headers is one of our own pages'."""
+        return headers.get(b"host") in self.hosts and headers.get(b"origin", next(iter(self.origins))) in self.origins
 
 
 def check() -> None:
@@ -65,7 +92,7 @@ def make(studio: Studio) -> Any:
 
 def serve(studio: Studio, sock: socket.socket) -> None:
     """Serve until interrupted."""
-    app = make(studio)
+    app = Local(make(studio), sock.getsockname()[1])
     import uvicorn
 
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=2)

@@ -8,6 +8,7 @@ from typing import Any
 from nicegui import ui
 
 from linnet.checking.checkup import MARKS, example_lines
+from linnet.data import Dataset
 from linnet.report.markup import count, safe
 from linnet.studio import drawing
 from linnet.studio.health import Health
@@ -36,9 +37,10 @@ def _open(studio: Studio, health: Health) -> None:
     data = health.data
     labelled = data.label is not None
     with card():
-        with ui.element("div").classes("row between"):
-            html(f"<h2>{safe(Path(data.source).name)}</h2>")
+        with ui.element("div").classes("row between").style("margin-bottom:.7rem"):
+            html(f"<h2 style='margin:0'>{safe(Path(data.source).name)}</h2>")
             with ui.element("div").classes("row"):
+                button("Check again", lambda: _again(studio), quiet=True)
                 if labelled:
                     button("Train a model", lambda: ui.navigate.to("/train"))
                 else:
@@ -48,11 +50,11 @@ def _open(studio: Studio, health: Health) -> None:
     with ui.element("div").classes("two"):
         with card():
             heading("Class balance" if labelled else "No labels")
-            html(
-                drawing.balance(data.counts) if labelled
-                else '<p class="soft">These texts have no labels. The Label page asks about the most useful ones first.</p>',
-                "reserve",
-            )  # fmt: skip
+            none = (
+                '<p class="soft">These texts have no labels. The Label page asks about the most useful ones first.</p>'
+            )
+            html(drawing.balance(data.counts) if labelled else none)
+            html(f"<h3>Length of texts, in characters</h3>{drawing.lengths(_sizes(data))}").props("id=lengths")
         with card():
             heading("Words by rank: Zipf's law")
             law = html("", "reserve").props("id=zipf")
@@ -62,7 +64,7 @@ def _open(studio: Studio, health: Health) -> None:
     with ui.element("div").classes("two"):
         with card():
             heading("Texts that occur more than once")
-            repeats = html("", "reserve").props("id=repeats")
+            repeats = html().props("id=repeats")
         with card():
             heading("Labels that may be wrong")
             suspects = ui.element("div").classes("reserve").props("id=suspects")
@@ -89,6 +91,19 @@ def _open(studio: Studio, health: Health) -> None:
 
     timer = ui.timer(0.25, refresh)
     refresh()
+
+
+def _sizes(data: Dataset) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.utf8_length(data.text).to_numpy()
+
+
+def _again(studio: Studio) -> None:
+    """Check the data anew, with the labels as they are now."""
+    if studio.data is not None:
+        studio.take(studio.data)
+        ui.navigate.to("/data")
 
 
 def _head(health: Health) -> str:
@@ -162,7 +177,7 @@ def _suspects(studio: Studio, health: Health, place: Any) -> None:
         if "label-errors" in health.pending:
             html('<p class="wait">a model is reading the texts it did not see …</p>')
             return
-        found = health.suspects(6)
+        found = [one for one in health.suspects(12) if studio.label(one["at"]) != one["suggested"]][:6]
         if not found:
             says = next((f.says for f in health.findings if f.check == "label-errors"), "nothing to suspect")
             html(f'<p class="soft">{safe(says)}.</p>')
