@@ -92,10 +92,9 @@ class Asking:
                 self.why = html("", "row between small soft").style("min-height:1.6rem")
                 self.say = html("", "say").props("id=say aria-live=polite tabindex=-1")
                 with ui.element("div").classes("choices"):
-                    for key, label in self.keys.items():
-                        made = html(f"<kbd>{safe(key.upper())}</kbd>{safe(label)}", "choice", "button").props(
-                            "type=button"
-                        )
+                    for k, label in enumerate(session.labels):  # more labels than keys: the rest by Tab and Enter
+                        key = f"<kbd>{KEYS[k].upper()}</kbd>" if k < len(KEYS) else ""
+                        made = html(f"{key}{safe(label)}", "choice", "button").props("type=button")
                         made.on("click", lambda label=label: self._answer(self._row(), label))
                     for key, word, act in (("S", "skip", self._skip), ("U", "take back", self._back)):
                         html(f"<kbd>{key}</kbd>{word}", "choice quiet", "button").props("type=button").on("click", act)
