@@ -72,6 +72,21 @@ def built_in(tmp_path_factory):
     assert server.process.returncode == 0
 
 
+@pytest.fixture
+def start(tmp_path):
+    """Start servers that are ended with the test, however it ends."""
+    begun: list[Server] = []
+
+    def server(*arguments: str) -> Server:
+        begun.append(Server(tmp_path, *arguments))
+        return begun[-1]
+
+    yield server
+    for one in begun:
+        if one.process.poll() is None:
+            one.end(signal.SIGKILL)
+
+
 class Page:
     """A page that minds what it fetches and says."""
 
@@ -280,7 +295,7 @@ def answer(page, n, choose):
 
 
 @pytest.mark.skipif(not (DATA / "rt_polarity/all.csv").exists(), reason="LINNET_DATA has no rt_polarity")
-def test_200_answers_survive_a_kill(browser, tmp_path):
+def test_200_answers_survive_a_kill(browser, tmp_path, start):
     import linnet
 
     data = linnet.read(str(DATA / "rt_polarity" / "all.csv"))
@@ -288,7 +303,7 @@ def test_200_answers_survive_a_kill(browser, tmp_path):
     file.write_text("\n".join(data.text.to_pylist()) + "\n", encoding="utf-8")
     texts = list(dict.fromkeys(linnet.read(str(file)).text.to_pylist()))  # row numbers are those of the texts once each
     truth = dict(zip(data.text.to_pylist(), data.label_list(), strict=True))
-    server = Server(tmp_path, str(file))
+    server = start(str(file))
     opened = Page(browser, server)
     page = opened.go("label")
     page.get_by_label("Labels").fill("neg, pos")
@@ -301,7 +316,7 @@ def test_200_answers_survive_a_kill(browser, tmp_path):
         found = base.execute("select text, label from answers where gone = 0").fetchall()
     assert len(found) == 200
     assert all(truth[text] == label for text, label in found), "every answer stands at its own text"
-    again = Server(tmp_path, str(file))
+    again = start(str(file))
     opened = Page(browser, again)
     page = opened.go("label")
     assert "200 answers from before" in page.inner_text("main")
@@ -314,8 +329,8 @@ def test_200_answers_survive_a_kill(browser, tmp_path):
 
 
 @pytest.mark.skipif(not (DATA / "imdb/train.parquet").exists(), reason="LINNET_DATA has no imdb")
-def test_every_page_on_imdb(browser, tmp_path):
-    server = Server(tmp_path, str(DATA / "imdb" / "train.parquet"))
+def test_every_page_on_imdb(browser, start):
+    server = start(str(DATA / "imdb" / "train.parquet"))
     opened = Page(browser, server)
     page = opened.go("data")
     page.wait_for_selector("#verdict .badge")
