@@ -17,7 +17,7 @@ import linnet
 ORDER = [
     "errors", "engines", "_kernels", "data", "datasets", "text", "features", "solvers", "models", "decide", "store", "artefact",
     "evaluate", "explain", "choosing", "training", "classifier", "comparing", "checking", "report", "tuning",
-    "serving", "filtering", "streaming", "cli",
+    "serving", "filtering", "streaming", "studio", "cli",
 ]  # fmt: skip
 ROOT = Path(linnet.__file__).parent
 # Imports inside functions may look up: the front door calls the rooms behind it when it is used.

@@ -35,6 +35,7 @@ VERBS = {  # verb: (module:function, help)
     "vocab": ("linnet.cli.vocab:vocab", "Count the words of a file: cut-offs, coverage, Zipf's law."),
     "features": ("linnet.cli.features:features", "List the feature blocks, or show what a model sees of a text."),
     "filter": ("linnet.cli.filter:filter_", "Keep the rows of a corpus that a model says are worth keeping."),
+    "studio": ("linnet.cli.studio:studio", "Look, train, try and label in a browser, on this machine."),
     "info": ("linnet.cli.info:info", "Show what is in a model file."),
 }
 

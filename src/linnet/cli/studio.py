@@ -1,0 +1,64 @@
+"""``linnet studio``: look at data, train, read errors, try texts and label new ones in a browser."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import webbrowser
+
+import click
+
+from linnet.cli.options import say, threads
+
+__all__ = ["studio"]
+
+
+@click.command(short_help="Look, train, try and label in a browser, on this machine.")
+@click.argument("what", required=False, metavar="[DATA|MODEL]")
+@click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")
+@click.option("--label", metavar="COL", help="The label column; found by name or content if not given.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; a free one if not given."
+)
+@click.option(
+    "--folder", default="linnet-studio", show_default=True, metavar="DIR",
+    help="Where answers (SQLite), runs and opened files are kept; used again the next time.",
+)  # fmt: skip
+@click.option("--no-open", is_flag=True, help="Do not open a browser; print the address only.")
+@threads
+def studio(
+    what: str | None, text: str | None, label: str | None, port: int, folder: str, no_open: bool, threads: int | None
+) -> None:
+    """Open the studio on a data file, a model, or nothing yet.
+
+    It listens on 127.0.0.1 only, fetches nothing, and prints its address. Stop it with Ctrl-C.
+
+    \b
+    linnet studio                         choose there; the built-in reviews are one click away
+    linnet studio reviews.csv             health, training, errors, fixing labels
+    linnet studio reviews.linnet          try a model
+    linnet studio unlabelled.csv          label the most useful texts first
+    """  # noqa: D301 - click reads the character
+    from linnet.studio.server import HOST, bind, check, serve
+    from linnet.studio.state import Studio
+
+    check()
+    made = Studio(folder, threads)
+    if what is not None:
+        made.open(what, text, label)
+        if made.data is not None:
+            say(made.data.describe())
+    sock = bind(port)
+    address = f"http://{HOST}:{sock.getsockname()[1]}/"
+    click.echo(address)
+    say(f"answers and runs are kept in {made.folder}; stop with Ctrl-C")
+    if not no_open:
+        timer = threading.Timer(1.0, _show, (address,))
+        timer.daemon = True
+        timer.start()
+    serve(made, sock)
+
+
+def _show(address: str) -> None:
+    with contextlib.suppress(webbrowser.Error):
+        webbrowser.open(address)

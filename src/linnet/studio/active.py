@@ -1,0 +1,241 @@
+"""Which text to label next: the one the model is least sure of and has seen nothing like; now and then one at random.
+
+The margin of a text is the distance between its best and its second best probability. Texts come by margin, the
+smallest first, but for those that are much like one already labelled: ten copies of a hard sentence are not asked ten
+times. (Taking the least like of the hard ones instead asks about oddities and did worse than chance on TREC.)
+
+Every fifth text, later every tenth, is drawn at random from all of them. On those, and only on those, the share that a
+model gets right which did not learn from them is an honest estimate of its accuracy; the hard ones would give too low a
+figure.
+
+>>> pool = Pool.of(["good film", "bad film", "good cast", "bad cast", "a good one", "so bad"], seed=0)
+>>> learner = Learner(pool, ("neg", "pos"))
+>>> state = learner.fit({0: "pos", 1: "neg"})
+>>> state.predict([2, 5])
+['pos', 'neg']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.evaluate.intervals import Interval, wilson
+
+__all__ = ["RANDOM_EVERY", "Estimate", "Fitted", "Learner", "Pool", "Pick"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+RANDOM_EVERY = (5, 10)  # one text in so many is drawn at random: at first, and after
+MANY = 100  # answers
+SHORTLIST = 50  # texts with the smallest margins that are looked at
+TOO_LIKE = 0.6  # cosine with a labelled text above which a text is passed over
+FOLDS = 5
+FEW = 6  # answers before which texts are taken for being different alone
+SHORT = 500  # bytes: below this mean length, characters help
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Texts as rows of a matrix that no label had a part in: presence, idf, each block 1 long."""
+
+    X: Any  # scipy CSR, (n_texts, n_features)
+    seed: int
+    blocks: int = 1
+
+    @classmethod
+    def of(cls, texts: Sequence[str], seed: int = 0, threads: int | None = None) -> Pool:
+        """Count the features of the texts once."""
+        from linnet.features.vectorizer import Vectorizer
+
+        size = sum(map(len, texts)) / max(1, len(texts))
+        features = "words:1-2+chars:2-5" if size < SHORT else "words:1-2"
+        make = Vectorizer(
+            features, idf=True, norm="l2", min_df=2 if len(texts) > 50 else 1, order="seen", threads=threads,
+            dtype=np.float32,
+        )  # fmt: skip
+        return cls(make.fit_transform(list(texts)), seed, features.count("+") + 1)
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def likeness(self, rows: Ints, known: Ints) -> Floats:
+        """Return how like the nearest of some known texts each text is: the cosine, meant over the blocks."""
+        if not len(known) or not len(rows):
+            return np.zeros(len(rows))
+        like = self.X[rows] @ self.X[known].T
+        return np.asarray(like.max(axis=1).todense(), dtype=np.float64).ravel() / self.blocks
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A text to ask about, and why: "unsure" (margin and difference), "random" (for the estimate) or "new"."""
+
+    row: int
+    why: str
+    margin: float | None = None
+
+
+@dataclass
+class Near:
+    """Texts with the smallest margins, in that order, and how like a labelled text each is."""
+
+    rows: Ints
+    margins: Floats
+    like: Floats
+
+    def pick(self, done: npt.NDArray[np.bool_]) -> Pick:
+        """Return the first that is not too like what is known; where all are, the first."""
+        free = np.flatnonzero(~done[self.rows])
+        if not len(free):
+            return Pick(int(np.flatnonzero(~done)[0]), "unsure")
+        fresh = free[self.like[free] <= TOO_LIKE]
+        k = int(fresh[0] if len(fresh) else free[0])
+        return Pick(int(self.rows[k]), "unsure", float(self.margins[k]))
+
+    def take(self, row: int, pool: Pool) -> None:
+        """Know one more text."""
+        self.like = np.maximum(self.like, pool.likeness(self.rows, np.array([row], dtype=np.int64)))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How often the model is right on texts it was not told, judged on the ones drawn at random."""
+
+    accuracy: float
+    interval: Interval
+    n: int
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model of the answers so far: the probability of each label for every text of the pool."""
+
+    labels: tuple[str, ...]
+    proba: Floats = field(repr=False)  # (n_texts, n_labels)
+    answers: int = 0
+
+    def predict(self, rows: Sequence[int] | None = None) -> list[str]:
+        """Return the best label of texts."""
+        best = self.proba.argmax(axis=1) if rows is None else self.proba[list(rows)].argmax(axis=1)
+        return [self.labels[k] for k in best.tolist()]
+
+    def margins(self) -> Floats:
+        """Return how far the best label of each text is from the second."""
+        if self.proba.shape[1] < 2:
+            return np.ones(len(self.proba))
+        top = np.partition(self.proba, -2, axis=1)[:, -2:]
+        return np.asarray(top[:, 1] - top[:, 0])
+
+    def changed(self, other: Fitted | None) -> float:
+        """Return the share of texts that another model labels otherwise."""
+        if other is None or other.labels != self.labels:
+            return 1.0
+        return float(np.mean(self.proba.argmax(axis=1) != other.proba.argmax(axis=1)))
+
+
+class Learner:
+    """Fits answers, ranks what to ask next, and estimates its own accuracy."""
+
+    def __init__(self, pool: Pool, labels: Sequence[str], random_every: tuple[int, int] = RANDOM_EVERY) -> None:
+        self.pool = pool
+        self.labels = tuple(labels)
+        self.random_every = random_every
+
+    def fit(self, answers: Mapping[int, str]) -> Fitted | None:
+        """Fit {row: label}; None before two different labels were given."""
+        rows = np.fromiter(sorted(answers), np.int64, len(answers))
+        names = [answers[int(r)] for r in rows]
+        if len(set(names)) < 2:
+            return None
+        proba = np.zeros((len(self.pool), len(self.labels)))
+        seen, values = self._values(rows, names, self.pool.X)
+        proba[:, [self.labels.index(name) for name in seen]] = values
+        return Fitted(self.labels, proba, len(rows))
+
+    def _values(self, rows: Ints, names: Sequence[str], X: Any) -> tuple[list[str], Floats]:
+        """Fit some rows; return the labels among them and their probabilities for the rows of X."""
+        from linnet.models import LinearSVM
+        from linnet.solvers.numerics import sigmoid, softmax
+
+        seen = sorted(set(names))
+        model = LinearSVM(C=1.0, tol=0.1).fit(self.pool.X[rows], np.array(names))
+        scores = np.asarray(model.decision_function(X), dtype=np.float64)
+        if len(seen) == 2:
+            p = sigmoid(2.0 * scores)
+            return seen, np.stack([1.0 - p, p], axis=1)
+        return seen, np.asarray(softmax(2.0 * scores))
+
+    def pick(self, fitted: Fitted | None, answers: Mapping[int, str], skipped: Sequence[int] = ()) -> Pick | None:
+        """Return the next text to ask about; the same for the same answers. None when all are answered."""
+        found = self.queue(fitted, answers, skipped, 1)
+        return found[0] if found else None
+
+    def queue(
+        self, fitted: Fitted | None, answers: Mapping[int, str], skipped: Sequence[int] = (), n: int = 1
+    ) -> list[Pick]:
+        """Return the next n texts to ask about, each unlike those before it."""
+        done = np.zeros(len(self.pool), dtype=bool)
+        done[list(answers)] = True
+        done[list(skipped)] = True
+        asked = len(answers)
+        near = self._shortlist(fitted, done, answers, n)
+        out: list[Pick] = []
+        for k in range(asked, asked + n):
+            free = np.flatnonzero(~done)
+            if not len(free):
+                break
+            rng = np.random.default_rng([self.pool.seed, k])
+            if near is None or k < FEW:
+                pick = Pick(
+                    self._newest(rng.choice(free, min(len(free), SHORTLIST), replace=False), answers, out), "new"
+                )
+            elif k % self.random_every[k >= MANY] == 0:
+                pick = Pick(int(rng.choice(free)), "random")
+            else:
+                pick = near.pick(done)
+            done[pick.row] = True
+            if near is not None:
+                near.take(pick.row, self.pool)
+            out.append(pick)
+        return out
+
+    def _shortlist(
+        self, fitted: Fitted | None, done: npt.NDArray[np.bool_], answers: Mapping[int, str], n: int
+    ) -> Near | None:
+        """Return the texts with the smallest margins, and how like a labelled text each is."""
+        if fitted is None:
+            return None
+        margins = fitted.margins()
+        free = np.flatnonzero(~done)
+        rows = free[np.argsort(margins[free], kind="stable")[: SHORTLIST + 5 * n]]
+        known = np.fromiter(answers, np.int64, len(answers))
+        return Near(rows, margins[rows], self.pool.likeness(rows, known))
+
+    def _newest(self, rows: Ints, answers: Mapping[int, str], out: Sequence[Pick]) -> int:
+        """Return the row that is least like any asked before."""
+        known = np.array([*answers, *(p.row for p in out)], dtype=np.int64)
+        return int(rows[int(np.argmin(self.pool.likeness(rows, known)))])
+
+    def estimate(self, answers: Mapping[int, str], drawn: Sequence[int]) -> Estimate | None:
+        """Judge the answers to texts drawn at random by models that were not told them; None without any."""
+        judged = [row for row in drawn if row in answers]
+        if len(judged) < 2 or len(set(answers.values())) < 2:
+            return None
+        order = np.random.default_rng(self.pool.seed).permutation(len(judged))
+        right = 0
+        for fold in range(min(FOLDS, len(judged))):
+            held = {judged[k] for k in order[fold::FOLDS].tolist()}
+            rest = np.fromiter((row for row in sorted(answers) if row not in held), np.int64)
+            names = [answers[int(row)] for row in rest]
+            if len(set(names)) < 2:
+                continue
+            rows = np.fromiter(sorted(held), np.int64, len(held))
+            seen, values = self._values(rest, names, self.pool.X[rows])
+            right += sum(seen[k] == answers[int(row)] for row, k in zip(rows, values.argmax(axis=1), strict=True))
+        return Estimate(right / len(judged), wilson(right, len(judged)), len(judged))

@@ -1,0 +1,219 @@
+"""A labelling session: the text to ask about, the answers, a model that learns behind them, and when to stop.
+
+An answer is on the disk before the next text is chosen. A thread fits the answers again, ranks the rest and estimates
+the accuracy; texts are taken from its latest ranking, so nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linnet.errors import LinnetError
+from linnet.studio.active import Estimate, Fitted, Learner, Pick, Pool
+from linnet.studio.answers import Answers
+
+__all__ = ["Advice", "Labelling"]
+
+AHEAD = 12  # texts ranked in advance
+CHECKPOINT = 20  # answers between two looks at what they changed
+CALM = 0.02  # share of texts whose label changed, below which
+CALM_LOOKS = 3  # so many looks in a row mean: enough
+LEAST_DRAWN = 10  # texts drawn at random before an estimate is worth showing as one
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Whether to go on, in words."""
+
+    stop: bool
+    words: str
+
+
+class Labelling:
+    """Texts without labels, asked about one by one.
+
+    >>> texts = ["good one", "bad one", "good two", "bad two", "good three", "bad three"]
+    >>> session = Labelling(texts, ["neg", "pos"], Answers(":memory:"), "doctest", background=False)
+    >>> while (pick := session.current) is not None:
+    ...     _ = session.answer(pick.row, "pos" if "good" in session.texts[pick.row] else "neg")
+    >>> session.done, session.advice().words
+    (6, 'All texts are labelled.')
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[str],
+        store: Answers,
+        task: str,
+        *,
+        seed: int = 0,
+        threads: int | None = None,
+        background: bool = True,
+    ) -> None:
+        if len(labels) < 2:
+            raise LinnetError(f"labelling needs at least two labels to choose from, got {len(labels)}; name them first")
+        self.texts = list(dict.fromkeys(texts))
+        self.store, self.task = store, task
+        self.labels = tuple(labels)
+        self.pool = Pool.of(self.texts, seed, threads)
+        self.learner = Learner(self.pool, self.labels)
+        self.answers: dict[int, str] = {}
+        self.skipped: list[int] = []
+        self.drawn: list[int] = []
+        self.fitted: Fitted | None = None
+        self.estimate: Estimate | None = None
+        self.growth: list[tuple[int, float, float, float]] = []  # answers, accuracy, low, high
+        self.changes: list[tuple[int, float]] = []  # answers, share of labels that changed since the look before
+        self.version = 0
+        self._look: Fitted | None = None
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._closed = False
+        self._background = background
+        self._queue: list[Pick] = []
+        self.current: Pick | None = None
+        self._restore()
+        self._fit()
+        self.current = self._next()
+        if background:
+            threading.Thread(target=self._work, name="labelling", daemon=True).start()
+
+    def _restore(self) -> None:
+        """Take up the answers that are in the store."""
+        row = {text: k for k, text in enumerate(self.texts)}
+        for answer in self.store.of(self.task):
+            at = row.get(answer.text)
+            if at is None or answer.why == "fix":
+                continue
+            if answer.label is None:
+                self.skipped.append(at)
+            elif answer.label in self.labels:
+                self.answers[at] = answer.label
+                if answer.why == "random":
+                    self.drawn.append(at)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed = True
+        self._wake.set()
+
+    @property
+    def done(self) -> int:
+        """How many texts have a label."""
+        return len(self.answers)
+
+    # ---- asking
+
+    def _next(self) -> Pick | None:
+        while self._queue:
+            pick = self._queue.pop(0)
+            if pick.row not in self.answers and pick.row not in self.skipped:
+                return pick
+        found = self.learner.queue(self.fitted, self.answers, self.skipped, AHEAD)
+        self._queue = found[1:]
+        return found[0] if found else None
+
+    def answer(self, row: int, label: str | None) -> bool:
+        """Keep the answer to a text (None: skip it) and move on; an answer to another text than the current is refused."""
+        with self._lock:
+            pick = self.current
+            if pick is None or pick.row != row:
+                return False
+            if label is not None and label not in self.labels:
+                raise LinnetError(f"'{label}' is not one of the labels: {', '.join(self.labels)}")
+            self.store.give(self.task, self.texts[row], label, why=pick.why)
+            if label is None:
+                self.skipped.append(row)
+            else:
+                self.answers[row] = label
+                if pick.why == "random":
+                    self.drawn.append(row)
+            self.current = self._next()
+            self.version += 1
+        if self._background:
+            self._wake.set()
+        else:
+            self._fit()
+        return True
+
+    def take_back(self) -> Pick | None:
+        """Take back the last answer and ask again."""
+        with self._lock:
+            last = self.store.take_back(self.task)
+            if last is None or last.text not in self.texts:
+                return None
+            row = self.texts.index(last.text)
+            self.answers.pop(row, None)
+            for rows in (self.skipped, self.drawn):
+                if row in rows:
+                    rows.remove(row)
+            if self.current is not None:
+                self._queue.insert(0, self.current)
+            self.current = Pick(row, last.why or "new")
+            self.version += 1
+        self._wake.set()
+        return self.current
+
+    def guess(self) -> tuple[str, float] | None:
+        """Return what the model thinks of the current text."""
+        if self.fitted is None or self.current is None:
+            return None
+        p = self.fitted.proba[self.current.row]
+        return self.labels[int(p.argmax())], float(p.max())
+
+    # ---- learning
+
+    def _work(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            if self._closed:
+                return
+            self._fit()
+
+    def _fit(self) -> None:
+        with self._lock:
+            answers, skipped, drawn = dict(self.answers), list(self.skipped), list(self.drawn)
+        fitted = self.learner.fit(answers)
+        shown = self.current
+        queue = self.learner.queue(fitted, answers, [*skipped, *([] if shown is None else [shown.row])], AHEAD)
+        estimate = self.learner.estimate(answers, drawn)
+        with self._lock:
+            self.fitted, self.estimate = fitted, estimate
+            over = {*self.answers, *self.skipped, *([] if self.current is None else [self.current.row])}
+            self._queue = [pick for pick in queue if pick.row not in over]
+            self._remember(fitted, estimate, len(answers))
+            self.version += 1
+
+    def _remember(self, fitted: Fitted | None, estimate: Estimate | None, n: int) -> None:
+        if estimate is not None and estimate.n >= LEAST_DRAWN and (not self.growth or self.growth[-1][0] < n):
+            self.growth.append((n, estimate.accuracy, *estimate.interval))
+        if fitted is None:
+            return
+        last = 0 if self._look is None else self._look.answers
+        if n - last >= CHECKPOINT:
+            if self._look is not None:
+                self.changes.append((n, fitted.changed(self._look)))
+            self._look = fitted
+
+    # ---- stopping
+
+    def advice(self) -> Advice:
+        """Say whether more answers would still change something."""
+        left = len(self.texts) - len(self.answers) - len(self.skipped)
+        if left == 0:
+            return Advice(True, "All texts are labelled." if not self.skipped else "All texts are labelled or skipped.")
+        if self.fitted is None:
+            missing = "two different labels" if len(set(self.answers.values())) < 2 else "a few answers"
+            return Advice(False, f"The model begins to learn with {missing}.")
+        if not self.changes:
+            return Advice(False, f"The first look at what answers change comes after {2 * CHECKPOINT} of them.")
+        n, share = self.changes[-1]
+        recent = [s for _, s in self.changes[-CALM_LOOKS:]]
+        moved = f"The {CHECKPOINT} answers before number {n} changed the label of {100 * share:.1f} % of the texts"
+        if len(recent) == CALM_LOOKS and max(recent) < CALM:
+            return Advice(True, f"{moved}, and less than {100 * CALM:g} % three times in a row.")
+        return Advice(False, f"{moved}.")

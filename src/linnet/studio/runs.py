@@ -1,0 +1,280 @@
+"""Training runs: one thread each, one at a time, told of every pass, stopped when asked, kept in files, compared.
+
+The dev rows are held out of every fit, so a run's scores are on rows it never learned from (its settings were chosen on
+them, so expect a little less on new texts). The test rows are not looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linnet.classifier import Event, TextClassifier, load
+from linnet.data import Dataset
+from linnet.data.unusable import replacing
+from linnet.errors import LinnetError
+
+__all__ = ["PRESETS", "Preset", "Run", "Runs", "data_key"]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings by a name that says what they are good for."""
+
+    name: str
+    says: str
+    settings: dict[str, Any]
+
+
+PRESETS = (
+    Preset("Recommended", "linear SVM, words and characters, settings chosen on dev", {"model": "svm"}),
+    Preset("Fast", "naive Bayes on words and pairs: done in a blink", {"model": "nb", "features": "words:1-2"}),
+    Preset("Probabilities", "logistic regression: says how sure it is", {"model": "logistic", "features": "words:1-2"}),
+    Preset("Short texts", "NBSVM on words and pairs", {"model": "nbsvm", "features": "words:1-2"}),
+    Preset(
+        "Small", "single words only, a file of a few kB", {"model": "svm", "features": "words:1", "max_features": 5000}
+    ),
+)
+
+
+@dataclass
+class Run:
+    """One training: settings, news so far, and the outcome."""
+
+    number: int
+    settings: dict[str, Any]
+    data: str
+    key: str
+    status: str = "waiting"  # running, done, stopped, failed
+    stage: str = ""
+    candidates: list[tuple[str, float]] = field(default_factory=list)
+    passes: list[tuple[int, float, float | None]] = field(default_factory=list)
+    of: int = 0
+    began: float = 0.0
+    seconds: float = 0.0
+    error: str = ""
+    scores: dict[str, Any] = field(default_factory=dict)
+    right: list[int] = field(default_factory=list, repr=False)  # dev rows, 1 where right
+    version: int = 0
+    clf: TextClassifier | None = field(default=None, repr=False)
+    path: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """A short name: number, model, features."""
+        about = [str(self.settings.get("model", "svm"))]
+        about += [str(self.settings["features"])] if self.settings.get("features") else []
+        return f"run {self.number}: {' '.join(about)}"
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.status in ("done", "stopped", "failed")
+
+    def left(self, now: float | None = None) -> float | None:
+        """Guess the seconds that are left; None while there is nothing to guess from."""
+        if self.over or not self.candidates:
+            return None
+        elapsed = (time.monotonic() if now is None else now) - self.began
+        if self.passes:
+            return max(0.0, self._fit - (elapsed - self._fitting))
+        each = (elapsed - self._searching) / len(self.candidates)
+        return max(0.0, each * (max(self.of, len(self.candidates)) - len(self.candidates)) + each)
+
+    _searching: float = 0.0
+    _fitting: float = 0.0
+    _fit: float = 0.0
+    _asked: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    def stop(self) -> None:
+        """Ask the run to end with the best it has."""
+        self._asked.set()
+        self.version += 1
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was asked to end and has not yet."""
+        return not self.over and (self._asked.is_set() or self.status == "stopping")
+
+    def hear(self, event: Event) -> None:
+        """Take news of the training; ends what goes on by the KeyboardInterrupt that solvers know, once asked to."""
+        elapsed = time.monotonic() - self.began
+        if event.kind == "stage":
+            self.stage = event.text
+            if event.text.startswith("choosing"):
+                self._searching = elapsed
+            elif event.text.startswith("fitting"):
+                self._fitting = elapsed
+                self._fit = (elapsed - self._searching) / max(1, len(self.candidates))
+        elif event.kind == "candidate":
+            self.candidates.append((event.text, float(event.values["dev_accuracy"])))
+            self.of = max(event.total, event.done)
+        elif event.kind == "pass":
+            accuracy = event.values.get("dev_accuracy")
+            self.passes.append((event.done, float(event.values["loss"]), None if accuracy is None else float(accuracy)))
+        self.version += 1
+        if self._asked.is_set() and event.kind in ("candidate", "pass"):
+            self._asked.clear()
+            self.status = "stopping"
+            raise KeyboardInterrupt
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is kept in the run's file."""
+        return {
+            "number": self.number, "settings": self.settings, "data": self.data, "key": self.key, "status": self.status,
+            "candidates": self.candidates, "passes": self.passes, "seconds": self.seconds, "error": self.error,
+            "scores": self.scores, "right": "".join(map(str, self.right)),
+        }  # fmt: skip
+
+    @classmethod
+    def of_dict(cls, found: dict[str, Any], path: Path) -> Run:
+        """Read what `to_dict` gave."""
+        run = cls(int(found["number"]), dict(found["settings"]), str(found["data"]), str(found["key"]))
+        run.status, run.seconds, run.error = str(found["status"]), float(found["seconds"]), str(found["error"])
+        run.candidates = [(str(a), float(b)) for a, b in found["candidates"]]
+        run.passes = [(int(a), float(b), None if c is None else float(c)) for a, b, c in found["passes"]]
+        run.scores, run.right, run.path = dict(found["scores"]), [int(c) for c in found["right"]], path
+        return run
+
+
+class Runs:
+    """All runs of a folder, the latest last."""
+
+    def __init__(self, folder: Path, threads: int | None = None) -> None:
+        self.folder = folder
+        self.threads = threads
+        self.runs: list[Run] = []
+        self._one = threading.Lock()
+        for path in sorted(folder.glob("run-*.json")):
+            try:
+                self.runs.append(Run.of_dict(json.loads(path.read_text(encoding="utf-8")), path.with_suffix(".linnet")))
+            except (ValueError, KeyError, TypeError, OSError):  # half a file from elsewhere is not ours to mend
+                continue
+
+    def __getitem__(self, number: int) -> Run:
+        for run in self.runs:
+            if run.number == number:
+                return run
+        raise LinnetError(f"there is no run {number}")
+
+    @property
+    def going(self) -> Run | None:
+        """The run that is not over yet."""
+        return next((run for run in self.runs if not run.over), None)
+
+    def start(self, settings: dict[str, Any], train: Dataset, dev: Dataset, *, wait: bool = False) -> Run:
+        """Begin a run in the background; settings are those of TextClassifier."""
+        if self.going is not None:
+            raise LinnetError(f"{self.going.name} is still going; stop it first, or wait for it")
+        TextClassifier(**settings).recipe()  # a wrong name or setting is refused before anything begins
+        number = max((run.number for run in self.runs), default=0) + 1
+        run = Run(number, dict(settings), train.source, data_key(train, dev))
+        self.runs.append(run)
+        if wait:
+            self._work(run, train, dev)
+        else:
+            threading.Thread(target=self._work, args=(run, train, dev), name=f"run {number}", daemon=True).start()
+        return run
+
+    def _work(self, run: Run, train: Dataset, dev: Dataset) -> None:
+        with self._one:
+            run.began, run.status = time.monotonic(), "running"
+            run.version += 1
+            outcome = "failed"
+            try:
+                clf = TextClassifier(**run.settings, refit=False, threads=self.threads)
+                clf.fit(train, dev=dev, on_event=run.hear)
+                run.stage = "scoring the dev rows"
+                self._score(run, clf, dev)
+                outcome = "stopped" if run.status == "stopping" else "done"
+            except KeyboardInterrupt:
+                run.error, outcome = "stopped before there was anything to keep", "failed"
+            except LinnetError as error:
+                run.error = str(error)
+            except Exception as error:  # a page must be told of a bug, not left waiting
+                run.error = f"{type(error).__name__}: {error}"
+            run.seconds = time.monotonic() - run.began
+            if run.clf is not None:
+                self._keep(run, outcome)
+            run.version += 1
+            run.status = outcome  # last: whoever sees that it is over sees all of it
+
+    def _score(self, run: Run, clf: TextClassifier, dev: Dataset) -> None:
+        from linnet.evaluate import evaluate
+
+        found = evaluate(dev.label_list(), clf.predict_proba(dev.text), [str(c) for c in clf.classes_.tolist()])
+        run.scores = {
+            "n": found.n, "accuracy": found.accuracy, "accuracy_interval": list(found.accuracy_interval),
+            "macro_f1": found.macro_f1, "macro_f1_interval": list(found.macro_f1_interval),
+            "log_loss": found.log_loss, "features": clf.artefact.n_features,
+        }  # fmt: skip
+        run.right = (found.truth == found.predicted).astype(int).tolist()
+        run.clf = clf
+
+    def _keep(self, run: Run, outcome: str) -> None:
+        """Write the model, then what is known of it, each whole or not at all."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path = self.folder / f"run-{run.number:03}.linnet"
+            assert run.clf is not None  # noqa: S101 - scored
+            run.clf.save(path)
+            run.path, run.scores["size"] = path, path.stat().st_size
+            with replacing(path.with_suffix(".json")) as file:
+                json.dump({**run.to_dict(), "status": outcome}, file)
+        except (OSError, LinnetError) as error:
+            run.error = f"not kept: {error}"
+
+    def model(self, run: Run) -> TextClassifier:
+        """Return the model of a run, from its file where it was made before."""
+        if run.clf is None:
+            if run.path is None or not run.path.exists():
+                raise LinnetError(f"{run.name} has no model")
+            run.clf = load(run.path)
+        return run.clf
+
+    def finished(self) -> list[Run]:
+        """Return the runs that have a model, the best first."""
+        done = [run for run in self.runs if run.scores]
+        return sorted(done, key=lambda run: (-run.scores["accuracy"], run.number))
+
+    def words(self, key: str) -> str:
+        """Say which of the runs on some data is best, and whether that may be luck."""
+        from linnet.evaluate import mcnemar
+
+        done = [run for run in self.finished() if run.key == key]
+        if len(done) < 2:
+            return "Train another and the two are compared on the same rows." if done else ""
+        best, next_ = done[0], done[1]
+        found = mcnemar(np.array(best.right, bool), np.array(next_.right, bool))
+        points = 100 * found.difference
+        if found.p < 0.05:
+            return f"Run {best.number} is better than run {next_.number}: {points:.1f} points, p = {found.p:.2g} (McNemar)."
+        return (
+            f"Run {best.number} leads run {next_.number} by {points:.1f} points on {len(best.right):,} dev rows, which may "
+            f"be luck (p = {found.p:.2g}): take the smaller or faster one."
+        )
+
+
+def data_key(*parts: Dataset) -> str:
+    """Return a name for the very rows and labels, so that only runs on the same are compared.
+
+    >>> a, b = Dataset.from_lists(["x", "y"], ["p", "n"]), Dataset.from_lists(["x", "y"], ["p", "p"])
+    >>> data_key(a) == data_key(a), data_key(a) == data_key(b)
+    (True, False)
+    """
+    found = hashlib.sha256()
+    for part in parts:
+        labels: Sequence[Any] = [] if part.label is None else part.label.to_pylist()
+        found.update(json.dumps([len(part), [str(v) for v in labels]]).encode())
+        for chunk in part.text.chunks:
+            step = max(1, len(chunk) // 200)
+            found.update("\x00".join(str(v) for v in chunk[::step].to_pylist()).encode("utf-8", "replace"))
+    return found.hexdigest()[:16]

@@ -1,0 +1,205 @@
+"""What the pages share: the data, its health, the models, the runs, the answers. One Studio a program."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from linnet.classifier import TextClassifier, load
+from linnet.data import Dataset, read
+from linnet.data.seal import refuse_sealed
+from linnet.errors import DataError, LinnetError
+from linnet.studio import answers as store
+from linnet.studio.health import Health
+from linnet.studio.labelling import Labelling
+from linnet.studio.mistakes import Mistakes
+from linnet.studio.runs import Run, Runs, data_key
+
+__all__ = ["PARTS", "Studio"]
+
+BUILT_IN = "built-in reviews"
+PARTS = ("dev", "train", "test")
+
+
+class Studio:
+    """The state behind the pages."""
+
+    def __init__(self, folder: str | os.PathLike[str] = "linnet-studio", threads: int | None = None) -> None:
+        self.folder = Path(folder)
+        self.threads = threads
+        self.theme = "auto"  # light, dark
+        self.data: Dataset | None = None
+        self.health: Health | None = None
+        self.loaded: dict[str, TextClassifier] = {}
+        self.answers = store.at(self.folder)
+        self.runs = Runs(self.folder / "runs", threads)
+        self.labelling: Labelling | None = None
+        self.fixes = 0
+        self._parts: dict[str, np.ndarray] = {}
+        self._mistakes: tuple[Any, Mistakes] | None = None
+        self._lock = threading.RLock()
+
+    # ---- data
+
+    def open(self, path: str, text: str | None = None, label: str | None = None) -> None:
+        """Open a data file or a model by its path; "built-in reviews" is the data that comes with linnet."""
+        if path == BUILT_IN:
+            from linnet.datasets import whole
+
+            self.take(whole("reviews"))
+            return
+        if not path.strip():
+            raise DataError("give the path of a file")
+        path = str(Path(path.strip()).expanduser())
+        if path.endswith(".linnet"):
+            self.loaded[Path(path).name] = load(path, threads=self.threads)
+            return
+        refuse_sealed(path, "to learn from")
+        self.take(replace(read(path, text=text, label=label), source=path))
+
+    def take(self, data: Dataset) -> None:
+        """Make data the current one; labels that were fixed before are fixed again."""
+        with self._lock:
+            if self.health is not None:
+                self.health.stop()
+            self.data = self._with_fixes(data)
+            self.health = Health(self.data, self.threads)
+            self._parts, self._mistakes = {}, None
+        threading.Thread(target=self.health.run, name="health", daemon=True).start()
+
+    @property
+    def task(self) -> str:
+        """The name under which answers about the data are kept."""
+        return "" if self.data is None else task_of(self.data.source)
+
+    def _with_fixes(self, data: Dataset) -> Dataset:
+        mine = {
+            a.text: a.label for a in self.answers.of(task_of(data.source)) if a.why == "fix" and a.label is not None
+        }
+        self.fixes = len(mine)
+        if not mine or data.label is None:
+            return data
+        labels, texts = data.label.to_pylist(), data.text.to_pylist()
+        return replace(data, label=pa.chunked_array([[mine.get(t, v) for t, v in zip(texts, labels, strict=True)]]))
+
+    def text(self, row: int) -> str:
+        """Return one text of the data."""
+        return "" if self.data is None else str(self.data.text[row].as_py())
+
+    def label(self, row: int) -> str:
+        """Return one label of the data."""
+        return "" if self.data is None or self.data.label is None else str(self.data.label[row].as_py())
+
+    def fix(self, row: int, label: str) -> None:
+        """Give a row another label; kept, and used from now on."""
+        with self._lock:
+            if self.data is None or self.data.label is None:
+                raise LinnetError("there are no labels to fix; open labelled data first")
+            if label not in self.data.labels:
+                raise LinnetError(f"'{label}' is not a label of the data: {', '.join(self.data.labels)}")
+            labels = self.data.label.to_pylist()
+            self.answers.give(self.task, self.text(row), label, was=labels[row], why="fix")
+            labels[row] = label
+            self.data = replace(self.data, label=pa.chunked_array([labels]))
+            self.fixes += 1
+            if self.health is not None:
+                self.health.relabelled(self.data)
+            self._mistakes = None
+
+    # ---- parts
+
+    def rows(self, part: str) -> np.ndarray:
+        """Return the rows of a part: train, dev or test, 80/10/10, each with every class in its share."""
+        if self.data is None or self.data.label is None:
+            raise LinnetError("there is no labelled data; open some on the Data page")
+        with self._lock:
+            if not self._parts:
+                from linnet.data.splitting import split_indices
+
+                found = split_indices(self.data._codes(), 0, (0.8, 0.1, 0.1))
+                self._parts = {name: np.sort(rows) for name, rows in zip(("train", "dev", "test"), found, strict=True)}
+            return self._parts[part]
+
+    def part(self, name: str) -> Dataset:
+        """Return a part of the data."""
+        assert self.data is not None or self.rows(name) is not None  # noqa: S101 - rows refuses
+        return self.data.take(self.rows(name))  # type: ignore[union-attr]
+
+    # ---- models
+
+    def train(self, settings: dict[str, Any], *, wait: bool = False) -> Run:
+        """Begin a run on the data."""
+        return self.runs.start(settings, self.part("train"), self.part("dev"), wait=wait)
+
+    @property
+    def key(self) -> str:
+        """The name of the current training and dev rows, to tell which runs are comparable."""
+        if self.data is None or self.data.label is None:
+            return ""
+        return data_key(self.part("train"), self.part("dev"))
+
+    def models(self) -> dict[str, str]:
+        """Return the models there are: {name: what to show}, the best first."""
+        out = {name: name for name in self.loaded}
+        for run in self.runs.finished():
+            out[f"run-{run.number}"] = f"{run.name} ({100 * run.scores['accuracy']:.1f} %)"
+        return out
+
+    def model(self, name: str) -> TextClassifier:
+        """Return a model by its name."""
+        if name in self.loaded:
+            return self.loaded[name]
+        return self.runs.model(self.runs[int(name.removeprefix("run-"))])
+
+    def best(self) -> str | None:
+        """Return the name of the model to begin with: the best on the current data, else the first."""
+        names = list(self.models())
+        if self.data is not None and self.data.label is not None:
+            key = self.key
+            mine = [f"run-{run.number}" for run in self.runs.finished() if run.key == key]
+            names = [*mine, *names]
+        return names[0] if names else None
+
+    def mistakes(self, model: str, part: str) -> Mistakes:
+        """Return the answers of a model to a part of the data; kept until labels or the choice change."""
+        asked = (model, part, self.fixes)
+        if self._mistakes is None or self._mistakes[0] != asked:
+            self._mistakes = (asked, Mistakes.of(self.model(model), self.part(part)))
+        return self._mistakes[1]
+
+    # ---- labelling
+
+    def label_texts(self, labels: list[str]) -> Labelling:
+        """Begin, or take up again, to label the texts of the data."""
+        if self.data is None:
+            raise LinnetError("there are no texts; open a file first")
+        names = list(dict.fromkeys(name.strip() for name in labels if name.strip()))
+        session = Labelling(self.data.text.to_pylist(), names, self.answers, self.task, threads=self.threads)
+        self.answers.name(self.task, names)
+        if self.labelling is not None:
+            self.labelling.close()
+        self.labelling = session
+        return session
+
+    def take_answers(self) -> Dataset:
+        """Make the answers so far the current data, to train on."""
+        if self.labelling is None:
+            raise LinnetError("there are no answers; label some texts first")
+        mine = self.answers.labels(self.labelling.task)
+        if len(set(mine.values())) < 2:
+            raise LinnetError("the answers so far have fewer than two different labels; label some more")
+        name = f"{len(mine):,} answers about {Path(self.labelling.task).name}"
+        self.take(replace(Dataset.from_lists(list(mine), list(mine.values())), source=name))
+        assert self.data is not None  # noqa: S101 - just taken
+        return self.data
+
+
+def task_of(source: str) -> str:
+    """Return the name of a source under which its answers are found again."""
+    return str(Path(source).resolve()) if Path(source).exists() else source

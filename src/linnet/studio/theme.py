@@ -1,0 +1,123 @@
+"""What all pages look like: the frame with its way round, cards, buttons, empty states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from nicegui import run, ui
+
+from linnet.errors import LinnetError
+from linnet.report.markup import safe
+from linnet.studio.state import Studio
+
+__all__ = ["attempt", "button", "card", "empty", "frame", "heading", "html", "stats"]
+
+WAYS = (("/data", "Data"), ("/train", "Train"), ("/errors", "Errors"), ("/try", "Try"), ("/label", "Label"))
+BIRD = (
+    '<svg viewBox="0 0 24 24" aria-hidden="true"><path fill="currentColor" style="color:var(--accent)" d="M2 17c5 0 6-3 8-7 '
+    '1.600-3.200 4-5 7-5 2.300 0 3.700 1.200 4.200 2.700L24 9l-2.700.8C20.800 15.500 16.500 20 10 20c-3 0-6-1-8-3z"/></svg>'
+)
+SIGNS = {
+    "auto": "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zm0 2v14a7 7 0 0 1 0-14z",
+    "dark": "M20 15.500A8.500 8.500 0 0 1 8.500 4 8.500 8.500 0 1 0 20 15.500z",
+    "light": "M12 7a5 5 0 1 0 0 10 5 5 0 0 0 0-10zM11 1h2v3h-2zM11 20h2v3h-2zM1 11h3v2H1zM20 11h3v2h-3zM3.500 4.900l1.400-1.400 "
+    "2.100 2.100-1.400 1.400zM17 18.400l1.400-1.400 2.100 2.100-1.400 1.400zM3.500 19.100l2.100-2.100 1.400 1.400-2.100 2.100z"
+    "M17 5.600l2.100-2.100 1.400 1.400-2.100 2.100z",
+}
+MODES: dict[str, bool | None] = {"auto": None, "dark": True, "light": False}
+
+
+def style() -> str:
+    """Return the style sheet."""
+    return (files("linnet.studio") / "theme.css").read_text(encoding="utf-8")
+
+
+def html(content: str = "", kind: str = "", tag: str = "div") -> Any:
+    """Put HTML on the page; whatever comes from outside must have gone through `safe`."""
+    return ui.html(content, sanitize=False, tag=tag).classes(kind)
+
+
+@contextmanager
+def frame(studio: Studio, here: str, title: str, lead: str) -> Iterator[None]:
+    """Draw the head of a page and open its body."""
+    ui.add_head_html(f"<style>{style()}</style>")
+    dark = ui.dark_mode(MODES[studio.theme])
+    html('<a class="skip" href="#main">To the content</a>')
+    with ui.element("header").classes("top"), ui.element("div").classes("inner"):
+        html(f'<a class="brand" href="/">{BIRD}linnet <small>studio</small></a>')
+        links = "".join(
+            f'<a href="{path}"{" aria-current=page" if path == here else ""}>{name}</a>' for path, name in WAYS
+        )
+        html(links, "nav", "nav").props('aria-label="Pages"')
+        html(safe(_about(studio)), "about").props(f'title="{safe(_about(studio))}"')
+        sign = html(_sign(studio.theme), "theme", "button")
+
+        def turn() -> None:
+            order = list(MODES)
+            studio.theme = order[(order.index(studio.theme) + 1) % len(order)]
+            dark.value = MODES[studio.theme]
+            sign.set_content(_sign(studio.theme))
+            sign.props(f'aria-label="Colours: {studio.theme}; press to change" title="Colours: {studio.theme}"')
+
+        sign.props(f'type=button aria-label="Colours: {studio.theme}; press to change" title="Colours: {studio.theme}"')
+        sign.on("click", turn)
+    with ui.element("main").classes("main").props("id=main"):
+        html(f"<h1>{safe(title)}</h1><p class=lead>{safe(lead)}</p>")
+        with ui.element("div").classes("stack"):
+            yield
+
+
+def _about(studio: Studio) -> str:
+    if studio.data is None:
+        return f"{len(studio.loaded):,} model" if studio.loaded else "nothing open"
+    return f"{Path(studio.data.source).name}: {len(studio.data):,} texts"
+
+
+def _sign(theme: str) -> str:
+    return f'<svg viewBox="0 0 24 24" aria-hidden="true"><path fill="currentColor" fill-rule="evenodd" d="{SIGNS[theme]}"/></svg>'
+
+
+@contextmanager
+def card(kind: str = "") -> Iterator[Any]:
+    """Open a card."""
+    with ui.element("section").classes(f"card {kind}".strip()) as made:
+        yield made
+
+
+def heading(text: str) -> None:
+    """Write the heading of a card."""
+    html(safe(text), "", "h2")
+
+
+def button(text: str, act: Callable[..., Any], *, quiet: bool = False) -> ui.button:
+    """Make a button; a quiet one is not the main thing to do here."""
+    made = ui.button(text, on_click=act).props("no-caps unelevated")
+    return made.props("outline") if quiet else made
+
+
+def stats(rows: list[tuple[str, str]]) -> str:
+    """Return figures with what they count, as HTML."""
+    return f'<div class="stats">{"".join(f"<div class=stat><b>{safe(n)}</b><span>{safe(what)}</span></div>" for n, what in rows)}</div>'
+
+
+@contextmanager
+def empty(title: str, words: str) -> Iterator[None]:
+    """Say that there is nothing here yet and what to do; the block holds the buttons."""
+    with card("empty"):
+        html(f"<h2>{safe(title)}</h2><p>{safe(words)}</p>")
+        with ui.element("div").classes("row"):
+            yield
+
+
+async def attempt(work: Callable[..., Any], *given: Any) -> Any:
+    """Do work in a thread; an error that a user can mend is shown as a message, and False is returned."""
+    try:
+        found = await run.io_bound(work, *given)
+    except LinnetError as error:
+        ui.notify(str(error), type="negative", multi_line=True, timeout=8000, close_button="OK")
+        return False
+    return True if found is None else found

@@ -1,0 +1,544 @@
+"""The studio without a browser: answers, what to ask next, runs, errors, health."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import linnet
+from linnet.data import Dataset
+from linnet.datasets import load
+from linnet.errors import DataError, LinnetError
+from linnet.studio import Answers, Labelling, Learner, Pool, Studio, drawing
+from linnet.studio.active import Fitted
+from linnet.studio.mistakes import Mistakes
+from linnet.studio.runs import PRESETS, Runs
+from linnet.studio.server import bind
+from linnet.studio.trying import judge
+
+DATA = Path(os.environ.get("LINNET_DATA", "/nowhere"))
+GOOD = ["good", "fine", "superb", "lovely", "brilliant", "warm"]
+BAD = ["bad", "dull", "awful", "poor", "tired", "cold"]
+
+
+def texts(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(["neg", "pos"], n).tolist()
+    return [
+        " ".join(rng.choice(GOOD if label == "pos" else BAD, 2)) + f" film about thing{k}"
+        for k, label in enumerate(labels)
+    ], labels
+
+
+# ---- answers
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["x", "y", None, "back"])), max_size=30))
+def test_answers_are_the_last_ones_that_stand(steps):
+    store, stack = Answers(":memory:"), []
+    for text, what in steps:
+        if what == "back":
+            found = store.take_back("t")
+            assert (None if found is None else (found.text, found.label)) == (stack.pop() if stack else None)
+        else:
+            store.give("t", text, what)
+            stack.append((text, what))
+    last = dict(stack)
+    assert store.labels("t") == {text: label for text, label in last.items() if label is not None}
+    assert store.skipped("t") == {text for text, label in last.items() if label is None}
+    assert store.labels("other") == {}
+
+
+def test_answers_survive_kill_minus_9(tmp_path):
+    """A program that is killed right after its n-th answer has lost none of them."""
+    code = (
+        "import sys, time; from linnet.studio import Answers; store = Answers(sys.argv[1])\n"
+        "for k in range(200): store.give('t', f'text {k}', 'pos' if k % 3 else 'neg')\n"
+        "print('done', flush=True); time.sleep(60)"
+    )
+    path = tmp_path / "a.sqlite"
+    with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().strip() == "done"
+        process.send_signal(signal.SIGKILL)
+    again = Answers(path)
+    assert len(again.labels("t")) == 200
+    assert again.labels("t")["text 3"] == "neg"
+    with sqlite3.connect(path) as base:
+        assert base.execute("pragma journal_mode").fetchone()[0] == "wal"
+
+
+def test_answers_from_many_threads(tmp_path):
+    store = Answers(tmp_path / "a.sqlite")
+    work = [
+        threading.Thread(target=lambda k=k: [store.give("t", f"{k} {j}", "x") for j in range(25)]) for k in range(4)
+    ]
+    for one in work:
+        one.start()
+    for one in work:
+        one.join()
+    assert store.count("t") == 100
+
+
+def test_export(tmp_path):
+    store = Answers(":memory:")
+    store.give("t", 'a "quoted", text\nof two lines', "pos", why="unsure")
+    store.give("t", "skipped", None)
+    store.give("t", "émigré 🐦", "neg", was="pos", why="fix")
+    assert store.export("t", tmp_path / "l.csv") == store.export("t", tmp_path / "l.jsonl") == 2
+    with (tmp_path / "l.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(r["text"], r["label"]) for r in rows] == [('a "quoted", text\nof two lines', "pos"), ("émigré 🐦", "neg")]
+    lines = [json.loads(line) for line in (tmp_path / "l.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["text"] for line in lines] == [r["text"] for r in rows]
+    assert linnet.read(str(tmp_path / "l.csv")).counts == {"neg": 1, "pos": 1}
+
+
+def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("x")
+    with pytest.raises(DataError, match="choose another --folder"):
+        Studio(file / "inside")
+
+
+# ---- what to ask next
+
+
+def test_the_next_text_has_the_smallest_margin():
+    words, _ = texts(80)
+    pool = Pool.of(words)
+    learner = Learner(pool, ["neg", "pos"])
+    rng = np.random.default_rng(1)
+    proba = rng.random((80, 2))
+    proba /= proba.sum(axis=1, keepdims=True)
+    fitted = Fitted(("neg", "pos"), proba, 12)
+    answers = dict.fromkeys(range(12), "pos")  # 12 is no multiple of 5: not a random draw
+    pick = learner.pick(fitted, answers)
+    assert pick is not None
+    free = np.arange(12, 80)
+    like = pool.likeness(free, np.arange(12))
+    fresh = free[like <= 0.6]
+    assert pick.why == "unsure"
+    assert pick.row == fresh[np.argmin(np.abs(proba[fresh, 0] - proba[fresh, 1]))]
+
+
+def test_copies_of_a_labelled_text_come_last():
+    words = ["a strange hybrid of drama and noise"] * 20 + [
+        f"{g} {b} plot number {k}" for k, (g, b) in enumerate(zip(GOOD, BAD, strict=True))
+    ]
+    pool = Pool.of(words)
+    proba = np.full((len(words), 2), 0.5)
+    proba[20:] = [0.6, 0.4]  # the copies have the smaller margins
+    fitted = Fitted(("neg", "pos"), proba, 6)
+    picks = Learner(pool, ["neg", "pos"]).queue(fitted, dict.fromkeys((0, *range(14, 20)), "pos"), (), 3)
+    assert all(pick.row >= 20 for pick in picks)
+
+
+def test_the_same_answers_give_the_same_order():
+    words, labels = texts(120)
+    first, second = (Learner(Pool.of(words, seed=3, threads=t), ["neg", "pos"]) for t in (1, 2))
+    answers = dict(enumerate(labels[:23]))
+    one, two = first.queue(first.fit(answers), answers, (), 10), second.queue(second.fit(answers), answers, (), 10)
+    assert one == two
+    assert len({pick.row for pick in one}) == 10
+    assert {pick.why for pick in one} == {"unsure", "random"}
+
+
+def test_every_text_is_asked_once():
+    words, labels = texts(60)
+    learner = Learner(Pool.of(words), ["neg", "pos"])
+    answers: dict[int, str] = {}
+    while (pick := learner.pick(learner.fit(answers), answers)) is not None:
+        assert pick.row not in answers
+        answers[pick.row] = labels[pick.row]
+    assert len(answers) == 60
+
+
+def test_labels_not_seen_yet_have_probability_zero():
+    learner = Learner(Pool.of(["good a", "bad b", "good c"]), ["maybe", "neg", "pos"])
+    fitted = learner.fit({0: "pos", 1: "neg"})
+    assert fitted is not None
+    assert fitted.proba[:, 0].max() == 0
+    assert learner.fit({0: "pos", 2: "pos"}) is None
+
+
+def test_the_estimate_is_that_of_the_random_draws():
+    """Labels that carry no information: models that were not told the answers are right by chance only."""
+    words, labels = texts(300)
+    learner = Learner(Pool.of(words), ["neg", "pos"])
+    noise = np.random.default_rng(99).choice(["neg", "pos"], 300).tolist()
+    honest, chance = (
+        learner.estimate(dict(enumerate(labels)), range(0, 300, 2)),
+        learner.estimate(dict(enumerate(noise)), range(0, 300, 2)),
+    )
+    assert honest is not None
+    assert chance is not None
+    assert honest.accuracy > 0.95
+    assert 0.35 < chance.accuracy < 0.65
+    assert honest.n == 150
+    assert learner.estimate({0: "pos"}, [0]) is None
+
+
+# ---- labelling
+
+
+def test_a_session_is_taken_up_where_it_was_left(tmp_path):
+    words, labels = texts(100)
+    truth = dict(zip(words, labels, strict=True))
+    store = Answers(tmp_path / "a.sqlite")
+    session = Labelling(words, ["neg", "pos"], store, "t", background=False)
+    for k in range(30):
+        row = session.current.row
+        assert session.answer(row, None if k == 7 else truth[session.texts[row]])
+        assert not session.answer(row, "pos"), "an answer to a text that is no longer shown is refused"
+    again = Labelling(words, ["neg", "pos"], Answers(tmp_path / "a.sqlite"), "t", background=False)
+    assert again.answers == session.answers
+    assert again.skipped == session.skipped
+    assert again.drawn == session.drawn
+    assert len(again.answers) == 29
+    assert again.current.row not in again.answers
+
+
+def test_take_back_asks_again():
+    words, _ = texts(40)
+    session = Labelling(words, ["neg", "pos"], Answers(":memory:"), "t", background=False)
+    first = session.current.row
+    session.answer(first, "pos")
+    second = session.current.row
+    assert session.take_back().row == first
+    assert session.done == 0
+    session.answer(first, "neg")
+    assert session.current.row == second
+    assert session.store.labels("t") == {session.texts[first]: "neg"}
+    session.take_back()
+    assert session.take_back() is None
+
+
+def test_advice_to_stop_comes_when_nothing_changes():
+    words, labels = texts(600)
+    truth = dict(zip(words, labels, strict=True))
+    session = Labelling(words, ["neg", "pos"], Answers(":memory:"), "t", background=False)
+    assert not session.advice().stop
+    while not session.advice().stop and session.done < 400:
+        row = session.current.row
+        session.answer(row, truth[session.texts[row]])
+    assert session.done < 200, "two clean lists of words are learned long before all texts are read"
+    assert session.estimate.accuracy > 0.9
+
+
+def test_a_session_in_the_background_learns():
+    words, labels = texts(80)
+    truth = dict(zip(words, labels, strict=True))
+    session = Labelling(words, ["neg", "pos"], Answers(":memory:"), "t")
+    for _ in range(20):
+        session.answer(session.current.row, truth[session.texts[session.current.row]])
+    until = time.monotonic() + 30
+    while (session.fitted is None or session.fitted.answers < 20) and time.monotonic() < until:
+        time.sleep(0.02)
+    session.close()
+    assert session.fitted.answers == 20
+    assert session.guess() is not None
+
+
+def test_labelling_needs_two_labels():
+    with pytest.raises(LinnetError, match="at least two labels"):
+        Labelling(["a", "b"], ["pos"], Answers(":memory:"), "t")
+
+
+# ---- runs
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return load("reviews")
+
+
+def test_runs_are_kept_and_compared(tmp_path, parts):
+    train, dev, _ = parts
+    runs = Runs(tmp_path, threads=1)
+    for preset in (PRESETS[1], PRESETS[4]):
+        run = runs.start(preset.settings, train, dev, wait=True)
+        assert run.status == "done", run.error
+        assert run.left() is None
+    again = Runs(tmp_path)
+    assert [r.name for r in again.runs] == [r.name for r in runs.runs] == ["run 1: nb words:1-2", "run 2: svm words:1"]
+    assert again.words(run.key) == runs.words(run.key) != ""
+    best = again.finished()[0]
+    low, high = best.scores["accuracy_interval"]
+    assert low < best.scores["accuracy"] < high
+    model = again.model(best)
+    assert (model.predict(dev.text) == np.array(dev.label_list())).mean() == pytest.approx(best.scores["accuracy"])
+    assert np.mean(best.right) == pytest.approx(best.scores["accuracy"])
+
+
+@pytest.mark.parametrize("when", ["candidate", "pass"])
+def test_stop_keeps_the_best(tmp_path, parts, when):
+    train, dev, _ = parts
+    runs = Runs(tmp_path, threads=1)
+    heard: list[str] = []
+
+    def spy(event, run):
+        heard.append(event.kind)
+        if event.kind == when and heard.count(when) == 2:
+            run.stop()
+        return original(run, event)
+
+    from linnet.studio.runs import Run
+
+    original = Run.hear
+    Run.hear = lambda self, event: spy(event, self)
+    try:
+        run = runs.start({"model": "svm", "features": "words:1", "params": {"tol": 1e-8}}, train, dev, wait=True)
+    finally:
+        Run.hear = original
+    assert run.status == "stopped", run.error
+    assert run.scores["accuracy"] >= 0.5
+    if when == "candidate":
+        assert len(run.candidates) == 2
+    else:
+        accuracies = [a for _, _, a in run.passes]
+        assert len(accuracies) == 2
+        assert run.scores["accuracy"] == pytest.approx(max(accuracies))
+
+
+def test_wrong_settings_and_two_at_once_are_refused(tmp_path, parts):
+    train, dev, _ = parts
+    runs = Runs(tmp_path)
+    with pytest.raises(LinnetError, match="unknown model 'svn'"):
+        runs.start({"model": "svn"}, train, dev)
+    with pytest.raises(LinnetError, match="setting"):
+        runs.start({"model": "svm", "params": {"CC": 1}}, train, dev)
+    assert runs.runs == []
+    run = runs.start({"model": "nb", "features": "words:1"}, train, dev)
+    if not run.over:
+        with pytest.raises(LinnetError, match="still going"):
+            runs.start({"model": "nb"}, train, dev)
+    until = time.monotonic() + 60
+    while not run.over and time.monotonic() < until:
+        time.sleep(0.02)
+    assert run.status == "done"
+
+
+def test_a_run_that_fails_says_why(tmp_path):
+    one = Dataset.from_lists(["a", "b"], ["x", "x"])
+    run = Runs(tmp_path).start({"model": "nb"}, one, one, wait=True)
+    assert run.status == "failed"
+    assert "at least two" in run.error
+    assert not list(tmp_path.iterdir())
+
+
+# ---- errors
+
+
+@given(
+    st.integers(0, 1) | st.none(), st.integers(0, 1) | st.none(), st.sampled_from(["", "book", "THE", "zzz", " plot "]),
+    st.floats(0, 1), st.floats(0, 1),
+)  # fmt: skip
+def test_filters_are_what_they_say(reviews_model, parts, truth, answer, word, least, most):
+    found = Mistakes.of(reviews_model, parts[1])
+    rows = found.rows(truth, answer, word=word, least=least, most=most).tolist()
+    expected = []
+    for k, text in enumerate(parts[1].text.to_pylist()):
+        cell = truth is None and answer is None and found.truth[k] == found.answer[k]
+        other = (truth is not None and found.truth[k] != truth) or (answer is not None and found.answer[k] != answer)
+        if not cell and not other and word.strip().lower() in text.lower() and least <= found.confidence[k] <= most:
+            expected.append(k)
+    assert sorted(rows) == expected
+    assert [found.confidence[r] for r in rows] == sorted((found.confidence[r] for r in rows), reverse=True)
+
+
+@pytest.fixture(scope="module")
+def reviews_model(parts):
+    return linnet.TextClassifier("nb", features="words:1").fit(parts[0])
+
+
+def test_labels_that_the_model_does_not_know_are_errors(reviews_model):
+    found = Mistakes.of(reviews_model, Dataset.from_lists(["a fine book", "dull"], ["positive", "mixed"]))
+    assert found.names == ("negative", "positive", "mixed")
+    assert found.table[2].sum() == 1
+    assert 1 in found.rows()
+
+
+# ---- the whole
+
+
+def test_labels_fixed_are_used_and_kept(tmp_path):
+    studio = Studio(tmp_path, threads=1)
+    studio.open("built-in reviews")
+    was = studio.label(5)
+    other = "positive" if was == "negative" else "negative"
+    key = studio.key
+    studio.fix(5, other)
+    assert studio.label(5) == other
+    assert studio.key != key or 5 in studio.rows("test")
+    again = Studio(tmp_path, threads=1)
+    again.open("built-in reviews")
+    assert again.label(5) == other
+    assert again.fixes == 1
+    with pytest.raises(LinnetError, match="not a label"):
+        again.fix(5, "meh")
+    for one in (studio, again):
+        one.health.stop()
+
+
+def test_parts_do_not_move_when_labels_are_fixed(tmp_path):
+    studio = Studio(tmp_path, threads=1)
+    studio.open("built-in reviews")
+    before = {part: studio.rows(part).tolist() for part in ("train", "dev", "test")}
+    studio.fix(before["dev"][0], "positive" if studio.label(before["dev"][0]) == "negative" else "negative")
+    assert {part: studio.rows(part).tolist() for part in before} == before
+    assert sorted(row for rows in before.values() for row in rows) == list(range(690))
+    studio.health.stop()
+
+
+def test_models_and_missing_things(tmp_path, reviews_model):
+    studio = Studio(tmp_path / "s", threads=1)
+    assert studio.models() == {}
+    assert studio.best() is None
+    for act in (
+        lambda: studio.rows("dev"),
+        lambda: studio.label_texts(["a", "b"]),
+        lambda: studio.fix(0, "x"),
+        studio.take_answers,
+    ):
+        with pytest.raises(LinnetError):
+            act()
+    with pytest.raises(DataError, match="path"):
+        studio.open("  ")
+    path = tmp_path / "m.linnet"
+    reviews_model.save(path)
+    studio.open(str(path))
+    assert studio.best() == "m.linnet"
+    assert judge(studio.model("m.linnet"), "a fine warm book").label == "positive"
+
+
+def test_answers_become_data(tmp_path):
+    words, labels = texts(40)
+    file = tmp_path / "t.csv"
+    file.write_text("text\n" + "\n".join(words) + "\n")
+    studio = Studio(tmp_path / "s", threads=1)
+    studio.open(str(file))
+    assert studio.data.label is None
+    session = studio.label_texts(["neg", " pos ", "pos", ""])
+    assert session.labels == ("neg", "pos")
+    for _ in range(10):
+        row = session.current.row
+        session.answer(row, labels[words.index(session.texts[row])])
+    data = studio.take_answers()
+    assert len(data) == 10
+    assert set(data.labels) == {"neg", "pos"}
+    session.close()
+    studio.health.stop()
+
+
+def test_text_from_outside_is_never_markup(reviews_model):
+    evil = "<img src=x onerror=alert(1)>"
+    found = judge(reviews_model, f"{evil} fine")
+    assert "<img" not in found.shown
+    assert "<img" not in drawing.balance({evil: 3, "b": 1})
+    assert "<img" not in drawing.meters([(evil, 0.5)])
+
+
+def test_charts_take_anything():
+    assert "<svg" in drawing.learning([])
+    assert "polygon" in drawing.learning([(1, 0.5, 0.2, 0.8), (2, 0.6, 0.3, 0.9)])
+    for points in ([], [(1.0, 0.5)], [(1.0, 0.5), (2.0, 0.5)], [(1.0, 0.0), (2.0, 1e9)]):
+        loss, accuracy = drawing.curves(points, points)
+        assert "nan" not in loss + accuracy
+        assert "inf" not in loss + accuracy
+
+
+def test_a_taken_port_is_refused_in_one_line():
+    first = bind(0)
+    assert first.getsockname()[0] == "127.0.0.1"
+    with pytest.raises(LinnetError, match="leave --port out"):
+        bind(first.getsockname()[1])
+    first.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "answer"),
+    [
+        ({b"host": b"127.0.0.1:80"}, 200),
+        ({b"host": b"localhost:80", b"origin": b"http://localhost:80"}, 200),
+        ({b"host": b"127.0.0.1:80", b"origin": b"http://evil.example"}, 403),
+        ({b"host": b"127.0.0.1:80", b"origin": b"null"}, 403),
+        ({b"host": b"evil.example:80"}, 403),
+        ({}, 403),
+    ],
+)
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_other_sites_are_refused(headers, answer, kind):
+    import asyncio
+
+    from linnet.studio.server import Local
+
+    sent = []
+
+    async def app(scope, receive, send):
+        await send({"status": 200})
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(Local(app, 80)({"type": kind, "headers": list(headers.items())}, None, send))
+    refused = {"type": "websocket.close", "code": 1008} if kind == "websocket" else None
+    assert (sent[0] == refused) if answer == 403 and refused else sent[0].get("status") == answer
+
+
+def test_command_line_refuses_what_it_cannot_open(tmp_path):
+    from linnet.cli.studio import studio
+
+    found = CliRunner().invoke(studio, ["nothing-here.csv", "--folder", str(tmp_path / "s"), "--no-open"])
+    assert isinstance(found.exception, LinnetError)
+    assert "nothing-here.csv" in str(found.exception)
+    assert "127.0.0.1" in CliRunner().invoke(studio, ["--help"]).output
+
+
+def test_a_missing_extra_is_one_line(monkeypatch, tmp_path):
+    import importlib.util
+
+    from linnet.studio import server
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None)
+    with pytest.raises(LinnetError, match=r"pip install 'linnet\[studio\]'"):
+        server.check()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "trec/train.csv").exists(), reason="LINNET_DATA has no trec")
+def test_the_estimate_is_near_the_truth_on_real_data():
+    """Over five seeds the estimate after 400 answers is not off on average, and its intervals hold the truth."""
+    data = linnet.read(str(DATA / "trec" / "train.csv"))
+    labels, held = data.label_list(), []
+    differences = []
+    for seed in range(5):
+        learner = Learner(Pool.of(data.text.to_pylist(), seed), data.labels)
+        answers: dict[int, str] = {}
+        drawn: list[int] = []
+        fitted = None
+        while len(answers) < 400:
+            for pick in learner.queue(fitted, answers, (), 10):
+                answers[pick.row] = labels[pick.row]
+                drawn += [pick.row] if pick.why == "random" else []
+            fitted = learner.fit(answers)
+        rest = [row for row in range(len(labels)) if row not in answers]
+        truth = np.mean([a == labels[row] for a, row in zip(fitted.predict(rest), rest, strict=True)])
+        found = learner.estimate(answers, drawn)
+        differences.append(found.accuracy - truth)
+        held.append(found.interval[0] <= truth <= found.interval[1])
+    assert abs(np.mean(differences)) < 0.06
+    assert sum(held) >= 4

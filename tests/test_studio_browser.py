@@ -1,0 +1,363 @@
+"""The studio in a real browser: every page, on the built-in reviews and on 25,000 film reviews.
+
+Nothing is fetched from elsewhere, the console stays silent, pages fit a phone, keys do the labelling, and 200 answers
+survive a kill -9 of the server.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+DATA = Path(os.environ.get("LINNET_DATA", "/nowhere"))
+SHOTS = os.environ.get("LINNET_SHOTS")  # a folder for screenshots, to be looked at
+SETTLED = "!document.querySelector('#findings .wait')"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed (Debian package chromium)"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with api.sync_playwright() as play:
+        found = play.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield found
+        found.close()
+
+
+class Server:
+    """linnet studio in a process of its own."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        pytest.importorskip("nicegui", reason="the extra 'studio' is not installed")
+        command = [
+            sys.executable,
+            "-m",
+            "linnet",
+            "studio",
+            *arguments,
+            "--no-open",
+            "--folder",
+            str(folder / "studio"),
+        ]
+        self.folder = folder / "studio"
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+        self.address = self.process.stdout.readline().strip()
+        assert self.address.startswith("http://127.0.0.1:"), self.process.stderr.read()
+
+    def end(self, how: signal.Signals = signal.SIGINT) -> str:
+        self.process.send_signal(how)
+        return self.process.communicate(timeout=60)[1]
+
+
+@pytest.fixture(scope="module")
+def built_in(tmp_path_factory):
+    """A server that has nothing open yet; tests of this file use it in order."""
+    server = Server(tmp_path_factory.mktemp("built-in"))
+    yield server
+    said = server.end()
+    assert "Traceback" not in said, said
+    assert server.process.returncode == 0
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start servers that are ended with the test, however it ends."""
+    begun: list[Server] = []
+
+    def server(*arguments: str) -> Server:
+        begun.append(Server(tmp_path, *arguments))
+        return begun[-1]
+
+    yield server
+    for one in begun:
+        if one.process.poll() is None:
+            one.end(signal.SIGKILL)
+
+
+class Page:
+    """A page that minds what it fetches and says."""
+
+    def __init__(self, browser, server, width=1280, scheme="light"):
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(240_000)  # a busy machine is slow, not wrong
+        self.server, self.width, self.scheme = server, width, scheme
+        self.outside, self.complaints = [], []
+        self.page.on("request", self._request)
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _request(self, request):
+        if not request.url.startswith((self.server.address, "data:", self.server.address.replace("http", "ws", 1))):
+            self.outside.append(request.url)
+
+    def go(self, path):
+        self.page.goto(self.server.address + path)
+        self.page.wait_for_selector("h1")
+        return self.page
+
+    def shot(self, name):
+        if SHOTS:
+            self.page.screenshot(path=f"{SHOTS}/{name}-{self.width}-{self.scheme}.png", full_page=True)
+
+    def close(self):
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= self.width, "no sideways scrolling"
+        assert self.outside == []
+        assert self.complaints == []
+        self.context.close()
+
+
+def test_empty_pages_say_what_to_do(browser, built_in):
+    opened = Page(browser, built_in)
+    for path, words in {
+        "data": "Use the built-in reviews", "train": "Open labelled texts", "errors": "Open data", "try": "Make the quick model",
+        "label": "Path of a file of texts",
+    }.items():  # fmt: skip
+        page = opened.go(path)
+        assert page.get_by_text(words).first.is_visible(), path
+        opened.shot(f"empty-{path}")
+    opened.close()
+
+
+def test_data(browser, built_in):
+    opened = Page(browser, built_in)
+    page = opened.go("data")
+    page.get_by_label("Path of a CSV").fill("no-such-file.csv")
+    page.keyboard.press("Enter")
+    page.get_by_text("no-such-file.csv").last.wait_for()
+    page.get_by_text("Use the built-in reviews").click()
+    page.wait_for_selector("#zipf svg")
+    page.wait_for_selector("#verdict .badge")
+    height = page.evaluate("document.querySelector('#findings').getBoundingClientRect().top")
+    page.wait_for_function(SETTLED)
+    assert page.evaluate("document.querySelector('#findings').getBoundingClientRect().top") == height, "nothing jumped"
+    assert "690" in page.inner_text("main")
+    assert page.locator("#findings li").count() >= 7
+    page.get_by_text("Make it", exact=False).first.click()
+    page.get_by_text("fixed").first.wait_for()
+    opened.shot("data")
+    opened.close()
+    with sqlite3.connect(built_in.folder / "answers.sqlite") as base:
+        assert base.execute("select count(*) from answers where why = 'fix'").fetchone()[0] == 1
+
+
+def test_train_and_compare(browser, built_in):
+    opened = Page(browser, built_in)
+    page = opened.go("train")
+    for n, preset in enumerate((None, "Fast"), 1):
+        if preset:
+            page.get_by_label("Preset").click()
+            page.get_by_role("option", name=preset).click()
+        page.locator("#start").click()
+        page.wait_for_function(f"document.querySelectorAll('#runs tbody tr').length === {n}")
+        page.wait_for_selector("#run-title .badge.done")
+    assert "run 1: svm" in page.inner_text("#runs")
+    assert page.locator("#runs .plot b").count() == 2
+    assert "McNemar" in page.inner_text("main") or "luck" in page.inner_text("main")
+    assert page.locator("#accuracy circle").count() >= 1
+    opened.shot("train")
+    page.get_by_label("Preset").click()
+    page.get_by_role("option", name="Own settings").click()
+    page.get_by_label("Settings of the model").fill("CC=1")
+    page.locator("#start").click()
+    page.get_by_text("unknown setting 'CC'").wait_for()
+    assert page.locator("#runs tbody tr").count() == 2
+    opened.close()
+
+
+def test_stop_keeps_a_model(browser, built_in):
+    opened = Page(browser, built_in)
+    page = opened.go("train")
+    page.get_by_label("Preset").click()
+    page.get_by_role("option", name="Own settings").click()
+    page.get_by_label("Settings of the model").fill("tol=1e-12,1e-11,1e-10 C=0.1,0.2,0.5,1,2,5,10,20,50 max_iter=3000")
+    page.locator("#start").click()
+    page.get_by_text("Stop and keep the best").click()
+    page.wait_for_selector("#run-title .badge.stopped")
+    page.wait_for_function("document.querySelectorAll('#runs tbody tr').length === 3")
+    assert "stopped" in page.inner_text("#runs")
+    opened.close()
+
+
+def test_errors(browser, built_in):
+    opened = Page(browser, built_in)
+    page = opened.go("errors")
+    page.wait_for_selector("#matrix .cell.wrong:not([disabled])")
+    cell = page.locator(".cell.wrong:not([disabled])").first
+    n = int(cell.inner_text())
+    cell.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('#cell-title').innerText.includes('answered')")
+    assert page.inner_text("#cell-title").endswith(f": {n}")
+    assert page.locator("#texts .textrow").count() == min(n, 10)
+    assert page.locator("#texts mark").count() > 0
+    page.get_by_label("Texts that hold the word").fill("zzzz")
+    page.get_by_text("No text fits").wait_for()
+    page.get_by_label("Texts that hold the word").fill("")
+    page.wait_for_function(f"document.querySelectorAll('#texts .textrow').length === {min(n, 10)}")
+    page.locator("#texts .q-select").first.click()
+    was = page.inner_text("#texts .textrow >> nth=0").split(",")[0].removeprefix("labelled ").strip()
+    page.get_by_role("option", name="positive" if was == "negative" else "negative").click()
+    page.get_by_text("fixed").first.wait_for()
+    opened.shot("errors")
+    opened.close()
+    with sqlite3.connect(built_in.folder / "answers.sqlite") as base:
+        assert base.execute("select count(*) from answers where why = 'fix'").fetchone()[0] == 2
+
+
+def test_try_answers_while_typing(browser, built_in):
+    opened = Page(browser, built_in)
+    page = opened.go("try")
+    page.wait_for_selector(".answer")
+    box = page.locator("textarea")
+    box.fill("")
+    box.press_sequentially("superb, warm and funny: I loved every page", delay=10)
+    page.wait_for_selector(".answer[data-label=positive]")
+    box.fill("dull, tedious, a waste of time, I was bored")
+    page.wait_for_selector(".answer[data-label=negative]")
+    assert page.locator("mark.for").count() > 0
+    page.get_by_label("Compare with").click()
+    page.get_by_role("option").last.click()
+    page.wait_for_function("document.querySelectorAll('.answer').length === 2")
+    box.fill("<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">")
+    page.wait_for_function("document.querySelector('.marked').innerText.includes('<script>')")
+    assert page.title() == "Try - linnet studio"
+    opened.shot("try")
+    opened.close()
+
+
+def test_label_by_keyboard(browser, built_in):
+    opened = Page(browser, built_in)
+    page = opened.go("label")
+    page.get_by_text("Begin", exact=True).click()
+    page.wait_for_selector("[data-row]")
+    answer(page, 45, lambda row: "2" if row % 2 else "1")
+    assert page.inner_text("#answered") == "45"
+    page.keyboard.press("u")
+    page.wait_for_function("document.querySelector('#answered').innerText === '44'")
+    row = page.get_attribute("#say", "data-row")
+    page.keyboard.press("s")
+    page.wait_for_function(f"document.querySelector('#say').dataset.row !== '{row}'")
+    page.wait_for_function("document.querySelector('#advice').innerText.includes('changed')")
+    with page.expect_download() as found:
+        page.get_by_text("CSV", exact=True).click()
+    lines = Path(found.value.path()).read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("text,label")
+    assert len(lines) >= 45
+    opened.shot("label")
+    opened.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_a_phone(browser, built_in, scheme):
+    for path in ("data", "train", "errors", "try", "label"):
+        opened = Page(browser, built_in, width=390, scheme=scheme)
+        page = opened.go(path)
+        page.wait_for_timeout(1500)
+        opened.shot(path)
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert colour == ("rgb(246, 248, 250)" if scheme == "light" else "rgb(15, 20, 25)")
+        assert page.locator("nav a[aria-current]").inner_text().lower() == path
+        opened.close()
+
+
+def test_colours_can_be_turned(browser, built_in):
+    opened = Page(browser, built_in)
+    page = opened.go("try")
+    page.locator("button.theme").focus()
+    page.keyboard.press("Enter")  # auto -> dark
+    page.wait_for_function("getComputedStyle(document.body).backgroundColor === 'rgb(15, 20, 25)'")
+    for _ in range(2):
+        page.locator("button.theme").click()
+    page.wait_for_function("getComputedStyle(document.body).backgroundColor === 'rgb(246, 248, 250)'")
+    opened.close()
+
+
+def answer(page, n, choose):
+    """Answer n texts by key, each when it is shown."""
+    for _ in range(n):
+        row = page.get_attribute("#say", "data-row")
+        page.keyboard.press(choose(int(row)))
+        page.wait_for_function(f"document.querySelector('#say').dataset.row !== '{row}'")
+
+
+@pytest.mark.skipif(not (DATA / "rt_polarity/all.csv").exists(), reason="LINNET_DATA has no rt_polarity")
+def test_200_answers_survive_a_kill(browser, tmp_path, start):
+    import linnet
+
+    data = linnet.read(str(DATA / "rt_polarity" / "all.csv"))
+    file = tmp_path / "texts.txt"
+    file.write_text("\n".join(data.text.to_pylist()) + "\n", encoding="utf-8")
+    texts = list(dict.fromkeys(linnet.read(str(file)).text.to_pylist()))  # row numbers are those of the texts once each
+    truth = dict(zip(data.text.to_pylist(), data.label_list(), strict=True))
+    server = start(str(file))
+    opened = Page(browser, server)
+    page = opened.go("label")
+    page.get_by_label("Labels").fill("neg, pos")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("[data-row]")
+    answer(page, 200, lambda row: {"neg": "1", "pos": "2"}[truth[texts[row]]])
+    server.end(signal.SIGKILL)
+    opened.context.close()
+    with sqlite3.connect(server.folder / "answers.sqlite") as base:
+        found = base.execute("select text, label from answers where gone = 0").fetchall()
+    assert len(found) == 200
+    assert all(truth[text] == label for text, label in found), "every answer stands at its own text"
+    again = start(str(file))
+    opened = Page(browser, again)
+    page = opened.go("label")
+    assert "200 answers from before" in page.inner_text("main")
+    page.get_by_text("Begin", exact=True).click()
+    page.wait_for_selector("[data-row]")
+    assert page.inner_text("#answered") == "200"
+    opened.shot("label-rt")
+    opened.close()
+    again.end()
+
+
+@pytest.mark.skipif(not (DATA / "imdb/train.parquet").exists(), reason="LINNET_DATA has no imdb")
+def test_every_page_on_imdb(browser, start):
+    server = start(str(DATA / "imdb" / "train.parquet"))
+    opened = Page(browser, server)
+    page = opened.go("data")
+    page.wait_for_selector("#verdict .badge")
+    page.wait_for_selector("#zipf svg")
+    assert "25,000" in page.inner_text("main")
+    page.wait_for_function(SETTLED)
+    opened.shot("imdb-data")
+    opened.go("train")
+    page.locator("#start").click()
+    page.wait_for_selector("#run-title .badge.done")
+    page.wait_for_function("document.querySelectorAll('#runs tbody tr').length === 1")
+    assert page.locator("#loss circle").count() > 2
+    opened.shot("imdb-train")
+    opened.go("errors")
+    page.wait_for_selector(".cell.wrong:not([disabled])")
+    page.locator(".cell.wrong").first.click()
+    page.wait_for_function("document.querySelector('#cell-title').innerText.includes('answered')")
+    opened.shot("imdb-errors")
+    opened.go("try")
+    page.wait_for_selector(".answer")
+    page.locator("textarea").fill("a dreadful, boring film")
+    page.wait_for_selector(".answer[data-label=neg]")
+    opened.shot("imdb-try")
+    opened.go("label")
+    page.get_by_text("Begin", exact=True).click()
+    page.wait_for_selector("[data-row]")
+    answer(page, 12, lambda row: "2" if row % 2 else "1")
+    opened.shot("imdb-label")
+    opened.close()
+    assert "Traceback" not in server.end()
