@@ -23,9 +23,9 @@ from linnet.artefact import Artefact
 from linnet.errors import LinnetError, nearest
 from linnet.features.buffers import pieces_of
 from linnet.features.computed import compute
+from linnet.features.derived import by_source, place
 from linnet.features.rows import Norm
 from linnet.features.showing import Emitted
-from linnet.features.subwords import by_source, place
 from linnet.solvers.curves import Curves
 
 if TYPE_CHECKING:

@@ -19,13 +19,13 @@ from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
 from linnet.features.computed import ComputedBlocks, compute, split
 from linnet.features.counting import Counted, Seen, Slots, names_of, thread_count
+from linnet.features.derived import Derived
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks, unspaced
 from linnet.features.rows import Rows
 from linnet.features.selection import Report, Selection
 from linnet.features.sharing import Part, Texts
-from linnet.features.subwords import Derived, Subwords, learn
 from linnet.solvers.head import Head, finish, scaled
 from linnet.solvers.report import Pass
 
@@ -61,12 +61,10 @@ def train(
 
     if hasattr(cls, "build"):
         return _built(clf, X, cls, recipe, fixed, pieces, classes, y_index, dev_rows, log), log.history
-    features = recipe.features or default_blocks(pieces)
-    if any(isinstance(block, Subwords) for block in features):
-        log.stage("learning the tokeniser")
-        features = learn(features, pieces, None if dev_rows is None else np.arange(dev_rows[0]))
-    blocks, computed = split(features)
     why = "" if recipe.features or not unspaced(pieces) else ": most texts have no blanks between words"
+    features = _learned(recipe.features or default_blocks(pieces), pieces, dev_rows, log)
+    recipe = replace(recipe, features=features)
+    blocks, computed = split(features)
     log.stage(f"counting features {describe(features)}{why}")
     texts = Derived.of(Texts(pieces) if part is None else part, blocks, pieces)
     counted, min_df = _count(texts, blocks, recipe, n_classes, threads)
@@ -117,6 +115,19 @@ def train(
     n = rows.n_columns
     model = artefact_of(texts.pieces, blocks, recipe, counted, classes, weights, W[:n], b, clf.calibrate, card)
     return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
+
+
+def _learned(features: AnyBlocks, pieces: list[Piece], dev_rows: npt.NDArray[np.int64] | None, log: _Log) -> AnyBlocks:
+    """Let blocks learn what they need of texts and columns, from training rows alone.
+
+    It asks no labels, so it is done once, before settings are chosen on parts of these rows.
+    """
+    waiting = list(dict.fromkeys(block.waits for block in features if block.waits))
+    if waiting:
+        log.stage(f"learning {' and '.join(waiting)}")
+    known: dict[Any, Any] = {}
+    rows = None if dev_rows is None else np.arange(dev_rows[0])
+    return tuple(block.learn(pieces, rows, known) for block in features)
 
 
 def _built(

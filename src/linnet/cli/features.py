@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from linnet.errors import LinnetError
+
 __all__ = ["features"]
 
 WIDTH = 100
@@ -61,14 +63,17 @@ def features(blocks: str | None, text: str | None, json_: bool, all_: bool) -> N
 
 def _list(json_: bool) -> None:
     """Print every block with an example on one sentence."""
-    from linnet.features.blocks import BLOCKS
+    from linnet.features.blocks import BLOCKS, DERIVED
     from linnet.features.computed import COMPUTED
-    from linnet.features.showing import EXAMPLES, SENTENCE, seen
+    from linnet.features.showing import EXAMPLES, SENTENCE, Shown, seen
 
     rows = []
-    for name in [*BLOCKS, *COMPUTED]:
+    for name in [*BLOCKS, *DERIVED, *COMPUTED]:
         example, what = EXAMPLES[name]
-        shown = None if name == "lists" else seen(SENTENCE, example)[0]
+        try:
+            shown = None if name == "lists" else seen(SENTENCE, example)[0]
+        except LinnetError as error:  # an extra is not installed
+            shown = Shown(example, note=str(error))
         rows.append((name, example, what, shown))
     if json_:
         content = [
@@ -86,12 +91,15 @@ def _list(json_: bool) -> None:
 def _line(shown: Any, width: int) -> str:
     """Return as many pieces or values as fit on a line."""
     parts = [f"{name} = {value:.2f}" for name, value in shown.values]
-    parts += [_blanks(p.name) for p in shown.pieces]
+    parts += [_blanks(p.name) for p in shown.pieces] + ([f"({shown.note})"] if shown.note else [])
     line = " | ".join(parts)
-    return line if len(line) <= width else line[: line.rfind(" | ", 0, width - 2)] + " | …"
+    return line if len(line) <= width or shown.note else line[: line.rfind(" | ", 0, width - 2)] + " | …"
 
 
 def _show(shown: Any, most: int | None) -> None:
+    if shown.note:
+        click.echo(f"\n{shown.block}\n  {shown.note}")
+        return
     if shown.values:
         click.echo(f"\n{shown.block}")
         for name, value in shown.values:
@@ -124,6 +132,6 @@ def _blocks(text: str) -> Any:
 
 
 def _cutting(blocks: Any) -> tuple[str, str]:
-    """Return how the first counted block cuts and folds."""
-    first = next((b for b in blocks if hasattr(b, "tokens")), None)
+    """Return how the first block that counts in the text itself cuts and folds."""
+    first = next((b for b in blocks if hasattr(b, "tokens") and getattr(b, "source", None) is None), None)
     return ("words", "fold") if first is None else (first.tokens, first.case)

@@ -51,6 +51,8 @@ def pieces_of(texts: Any) -> list[Piece]:
         raise DataError("texts must be a list or a column of texts, got one string; put it in a list: [text]")
     if isinstance(texts, Piece):
         return [texts]
+    if isinstance(texts, list) and texts and isinstance(texts[0], Piece):
+        return texts
     arrow = hasattr(texts, "__arrow_c_stream__")  # a pandas or polars series, or an Arrow column
     pa: Any = import_module("pyarrow") if arrow else sys.modules.get("pyarrow")
     if arrow and not isinstance(texts, pa.ChunkedArray):

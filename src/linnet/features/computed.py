@@ -57,6 +57,20 @@ class Computed:
         """The names of the columns."""
         raise NotImplementedError
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The names of columns of the data that the values come from, beside the text."""
+        return ()
+
+    @property
+    def waits(self) -> str:
+        """What the block has yet to learn from training rows, in words; nothing where it is empty."""
+        return ""
+
+    def learn(self, pieces: list[Piece], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Computed:
+        """Return the block with what it learns from some documents (None: all), without their labels."""
+        return self
+
     def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[Any]:
         """Return the values of texts, (n_texts, n_columns); first is the number of the first one, for errors."""
         raise NotImplementedError
