@@ -24,7 +24,7 @@ from linnet._kernels import score
 from linnet.errors import LinnetError, ModelFileError
 from linnet.features.blocks import Block, Blocks, from_dict, table
 from linnet.features.buffers import Piece, Scratch, pieces_of, shards
-from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of
+from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of, needed
 from linnet.features.counting import thread_count
 from linnet.features.derived import DerivedBlock, Source, by_source, derive, states
 from linnet.features.rows import NORM, TF, Norm
@@ -125,6 +125,20 @@ class Artefact:
         """The names of the computed columns, in the order of their weights."""
         return column_names(self.computed)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns of the data that the model reads beside the text."""
+        return needed(self.computed)
+
+    @property
+    def text_column(self) -> str:
+        """What the column of texts was called in training."""
+        return str(self.card.get("data", {}).get("text_column") or "text")
+
+    def pieces(self, texts: Any) -> list[Piece]:
+        """Return texts, or rows of texts and columns, as the model reads them."""
+        return pieces_of(texts, self.needs, self.text_column)
+
     @cached_property
     def _kinds(self) -> npt.NDArray[np.int64]:
         return table(self.blocks)
@@ -140,7 +154,7 @@ class Artefact:
 
     def sums(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return what the lookups add up to, (n_texts, n_lookup): the scores, but for a head."""
-        pieces = pieces_of(texts)
+        pieces = self.pieces(texts)
         scores = self._derived(pieces, threads) if self._sources else self._counted(pieces, threads)
         return add_scores(scores, compute(self.computed, pieces), self.computed_weights) if self.computed else scores
 

@@ -7,7 +7,7 @@ ends as one :class:`~linnet.artefact.Artefact` that predicts, explains and saves
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +104,7 @@ class TextClassifier:
         sample_weight: npt.ArrayLike | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> TextClassifier:
-        """Learn from a Dataset, or from texts and labels.
+        """Learn from a Dataset, or from texts and labels; rows (dicts, a table) and labels do where features read columns.
 
         dev, a Dataset or (texts, labels), is what settings are chosen on; without it, folds of the training rows
         are. Ctrl-C while settings are tried keeps the best so far; in the last fit it keeps the weights so far.
@@ -186,7 +186,10 @@ class TextClassifier:
         return self.artefact.proba(self.artefact.scores(texts, self.threads))
 
     def predict(self, texts: Any, labels: Iterable[Any] | None = None) -> npt.NDArray[Any]:
-        """Return the best label of each text, of all labels or of the given ones."""
+        """Return the best label of each text, of all labels or of the given ones.
+
+        Texts may be rows: a list of dicts, a table, a Dataset. A model that reads columns beside the text needs them.
+        """
         scores = self.artefact.scores(texts, self.threads)
         if labels is None:
             return self.classes_[self.artefact.best(scores)]
@@ -225,8 +228,11 @@ class TextClassifier:
         """Return the accuracy on labelled texts."""
         return float(np.mean(self.predict(texts) == np.asarray(y)))
 
-    def explain(self, text: str, label: Any = None) -> Explanation:
-        """Return what each feature of a text adds to the score of a label (default: the predicted one)."""
+    def explain(self, text: str | Mapping[str, Any], label: Any = None) -> Explanation:
+        """Return what each feature of a text adds to the score of a label (default: the predicted one).
+
+        A model that reads other columns too takes a row: ``{"text": ..., "priority": "high"}``.
+        """
         from linnet.explain import explain
 
         return explain(self.artefact, text, label)

@@ -12,6 +12,7 @@ a word away and the text may lie on another piece. Such an explanation is not ``
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,8 @@ import numpy.typing as npt
 from linnet._kernels import vocab
 from linnet.artefact import Artefact
 from linnet.errors import LinnetError, nearest
-from linnet.features.buffers import pieces_of
-from linnet.features.computed import compute
+from linnet.features.buffers import Piece
+from linnet.features.computed import Computed, compute
 from linnet.features.derived import by_source, place
 from linnet.features.rows import Norm
 from linnet.features.showing import Emitted
@@ -39,6 +40,7 @@ class Contribution:
     """One feature of the text: its name, block, places (character offsets) and what it adds to the score.
 
     amount is what a computed feature came to for this text; its places are those of the words behind it, where it has any.
+    said is what such a feature is called for this text, where that is not its name and amount: "priority=high".
     """
 
     feature: str
@@ -47,10 +49,13 @@ class Contribution:
     count: int
     spans: tuple[tuple[int, int], ...]
     amount: float | None = None
+    said: str = ""
 
     @property
     def shown(self) -> str:
         """The name, with how often it occurs or what it came to."""
+        if self.said:
+            return self.said
         if self.amount is not None:
             return f"{self.feature} = {self.amount:g}"
         return self.feature + (f" x{self.count}" if self.count > 1 else "")
@@ -103,7 +108,7 @@ class Explanation:
     def by_word(self) -> list[tuple[str, float]]:
         """Return what each word of the text adds, largest first; they and the intercept add up to the score.
 
-        What computed features without places add stands among the words, under "name = amount".
+        What computed features without places add stands among the words, under "name = amount" or "column=value".
         """
         totals: dict[str, float] = {}
         for piece, weight in self.words():
@@ -134,6 +139,7 @@ class Explanation:
                     "count": c.count,
                     "spans": [list(s) for s in c.spans],
                     **({} if c.amount is None else {"amount": c.amount}),
+                    **({"said": c.said} if c.said else {}),
                 }
                 for c in self.contributions
             ],
@@ -154,19 +160,22 @@ def _kind(c: str) -> int:
     return 0 if c.isspace() else 1 if c.isalnum() or c in "_'’" else 2
 
 
-def explain(model: Artefact, text: str, label: Any = None) -> Explanation:
-    """Explain the score of one label, by default of the predicted one."""
-    if not isinstance(text, str):
-        raise LinnetError(f"explain takes one text, got {type(text).__name__}")
+def explain(model: Artefact, text: str | Mapping[str, Any], label: Any = None) -> Explanation:
+    """Explain the score of one label, by default of the predicted one; text is a text or a row with other columns."""
+    if not isinstance(text, str | Mapping):
+        raise LinnetError(f"explain takes one text or one row as a dict, got {type(text).__name__}")
     known = {c: k for k, c in enumerate(model.classes)}
     if label is not None and label not in known:
         raise LinnetError(nearest("label", str(label), map(str, known)))
-    scores = model.scores([text])
+    (piece,) = model.pieces([text])
+    if not isinstance(text, str):
+        text = piece.text(0)
+    scores = model.scores(piece)
     column = known[label] if label is not None else int(model.best(scores)[0])
     sign = -1.0 if model.n_outputs == 1 and column == 0 else 1.0
     output = 0 if model.n_outputs == 1 else column
-    slope = None if model.head is None else model.head.slope(model.sums([text])[0], output)
-    parts, unknown = _parts(model, text, output, sign, slope)
+    slope = None if model.head is None else model.head.slope(model.sums(piece)[0], output)
+    parts, unknown = _parts(model, piece, output, sign, slope)
     score = sign * float(scores[0, output])
     return Explanation(
         text=text,
@@ -182,18 +191,17 @@ def explain(model: Artefact, text: str, label: Any = None) -> Explanation:
 
 
 def _parts(
-    model: Artefact, text: str, output: int, sign: float, slope: npt.NDArray[np.float64] | None
+    model: Artefact, piece: Piece, output: int, sign: float, slope: npt.NDArray[np.float64] | None
 ) -> tuple[tuple[Contribution, ...], int]:
     """Walk the features of the text as the scorer does, with their places.
 
     slope is the derivative of the score by the sums, for a model with a head.
     """
-    piece = pieces_of([text])[0]
     out = _computed_parts(model, piece, output, sign, slope)
     unknown = 0
     for source, numbers in by_source(model.blocks):  # the original text, and those derived from it
         part = replace(model, blocks=tuple(model.blocks[k] for k in numbers))
-        here, at = (piece, None) if source is None else place(source, text)
+        here, at = (piece, None) if source is None else place(source, piece.text(0))
         found, missing = _counted_parts(part, here, at, output, sign, slope)
         out += found
         unknown += missing
@@ -203,7 +211,7 @@ def _parts(
 
 def _counted_parts(
     model: Artefact,
-    piece: Any,
+    piece: Piece,
     at: npt.NDArray[np.int64] | None,
     output: int,
     sign: float,
@@ -247,7 +255,7 @@ def _norm(weights: npt.NDArray[np.float64], normalise: Norm) -> float:
 
 
 def _computed_parts(
-    model: Artefact, piece: Any, output: int, sign: float, slope: npt.NDArray[np.float64] | None
+    model: Artefact, piece: Piece, output: int, sign: float, slope: npt.NDArray[np.float64] | None
 ) -> list[Contribution]:
     """Return what the computed columns add: value times weight."""
     if not model.computed:
@@ -255,12 +263,21 @@ def _computed_parts(
     values = compute(model.computed, [piece])[0].astype(np.float64)
     weights = model.computed_weights.astype(np.float64)
     added = sign * values * (weights[:, output] if slope is None else weights @ slope)
-    kinds = [block.name for block in model.computed for _ in block.columns]
+    kinds = [block.name for block in _owners(model)]
     places = [spans for block in model.computed for spans in block.places(piece.text(0))]
+    said = [words for block in model.computed for words in block.said(piece)]
+    shown = [amount != 0 or not block.indicators for block, amount in zip(_owners(model), values, strict=True)]
+    parts = zip(model.computed_names, kinds, added, values, places, said, shown, strict=True)
     return [
-        Contribution(name, kind, float(value), 1, spans, float(amount))
-        for name, kind, value, amount, spans in zip(model.computed_names, kinds, added, values, places, strict=True)
+        Contribution(name, kind, float(value), 1, spans, float(amount), words)
+        for name, kind, value, amount, spans, words, on in parts
+        if on
     ]
+
+
+def _owners(model: Artefact) -> list[Computed]:
+    """Return the block of each computed column."""
+    return [block for block in model.computed for _ in block.columns]
 
 
 def top_features(model: Artefact, label: Any = None, n: int = 20) -> list[tuple[str, float]]:

@@ -17,7 +17,7 @@ from linnet.decide import Calibration
 from linnet.errors import DataError
 from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
-from linnet.features.computed import ComputedBlocks, compute, split
+from linnet.features.computed import ComputedBlocks, compute, needed, split
 from linnet.features.counting import Counted, Seen, Slots, names_of, thread_count
 from linnet.features.derived import Derived
 from linnet.features.names import Names
@@ -54,7 +54,7 @@ def train(
     cls, recipe, fixed = clf.recipe()
     threads = thread_count(clf.threads)
     log = _Log(on_event)
-    pieces, labels, dev_rows, weight = _gather(X, y, dev, sample_weight)
+    pieces, labels, dev_rows, weight = _gather(X, y, dev, sample_weight, needed(recipe.features or ()))
     classes, y_index = _encode(labels)
     n_classes = len(classes)
     weight = _class_weighted(weight, y_index, classes, clf.class_weight)
@@ -195,15 +195,15 @@ def _settings_text(settings: dict[str, Any]) -> str:
 
 
 def _gather(
-    X: Any, y: Any, dev: Any, sample_weight: npt.ArrayLike | None
+    X: Any, y: Any, dev: Any, sample_weight: npt.ArrayLike | None, needs: tuple[str, ...] = ()
 ) -> tuple[list[Piece], list[Any], npt.NDArray[np.int64] | None, npt.NDArray[np.float64] | None]:
     """Put training and dev rows behind one another."""
-    pieces, labels = _texts_and_labels(X, y, "training")
+    pieces, labels = _texts_and_labels(X, y, "training", needs)
     dev_rows = None
     n_train = len(labels)
     if dev is not None:
         dev_texts, dev_y = dev if isinstance(dev, tuple) else (dev, None)
-        more, dev_labels = _texts_and_labels(dev_texts, dev_y, "dev")
+        more, dev_labels = _texts_and_labels(dev_texts, dev_y, "dev", needs)
         dev_rows = np.arange(n_train, n_train + len(dev_labels))
         pieces, labels = pieces + more, labels + dev_labels
     if sample_weight is None:
@@ -216,16 +216,20 @@ def _gather(
     return pieces, labels, dev_rows, np.concatenate([weight, np.ones(len(labels) - n_train)])
 
 
-def _texts_and_labels(X: Any, y: Any, what: str) -> tuple[list[Piece], list[Any]]:
+def _texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple[list[Piece], list[Any]]:
     from linnet.data import Dataset
 
     if isinstance(X, Dataset):
         if X.label is None:
             raise DataError(f"{X.source}: the {what} data has no labels; name the label column")
-        return pieces_of(X.text), X.label.to_pylist()
+        if X.label_column in needs:
+            raise DataError(
+                f"{X.source}: column '{X.label_column}' holds the labels; leave out column:{X.label_column}"
+            )
+        return pieces_of(X, needs), X.label.to_pylist()
     if y is None:
         raise DataError(f"the {what} data needs labels: fit(texts, labels), or a Dataset from linnet.read")
-    pieces = pieces_of(X)
+    pieces = pieces_of(X, needs)
     labels = [
         v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))
     ]
@@ -425,6 +429,7 @@ def _card(
         "linnet": __version__,
         "data": {
             "source": getattr(X, "source", "Python objects"),
+            **({"text_column": X.text_column} if hasattr(X, "text_column") else {}),
             "rows": len(y),
             "rows_fitted": n_fit,
             "rows_dev": 0 if dev_rows is None else len(dev_rows),

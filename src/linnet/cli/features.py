@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from linnet.cli.options import beside, row_of
 from linnet.errors import LinnetError
 
 __all__ = ["features"]
@@ -21,8 +22,9 @@ WIDTH = 100
 @click.option(
     "--json", "json_", is_flag=True, help="Write JSON: block, pieces (name, start, end, count), values, changes."
 )
+@beside
 @click.option("--all", "all_", is_flag=True, help="Show every piece; by default the first ones of each block.")
-def features(blocks: str | None, text: str | None, json_: bool, all_: bool) -> None:
+def features(blocks: str | None, text: str | None, json_: bool, beside: tuple[str, ...], all_: bool) -> None:
     r"""List the feature blocks, each with an example; or show what BLOCKS make of TEXT.
 
     BLOCKS is what --features of linnet train takes, or a .linnet file: then its own blocks. TEXT is a text, or - to
@@ -43,7 +45,7 @@ def features(blocks: str | None, text: str | None, json_: bool, all_: bool) -> N
         text = sys.stdin.read().rstrip("\n")
     shown_text = SENTENCE if text is None else text
     found = _blocks(blocks)
-    shown = seen(shown_text, found)
+    shown = seen(row_of(shown_text, beside), found)
     changed = changes(shown_text, *_cutting(found))
     if json_:
         content = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from linnet.errors import LinnetError
 from linnet.features.derived import DerivedBlock

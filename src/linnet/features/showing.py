@@ -12,6 +12,7 @@ folded: 'so\xadft' is read as 'soft' (hidden characters)
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ import numpy.typing as npt
 from linnet._kernels import featurize
 from linnet.features.blocks import Block, Blocks, as_blocks, table
 from linnet.features.buffers import Piece, Scratch, pieces_of
+from linnet.features.computed import needed
 from linnet.features.counting import Seen, names_of
 from linnet.features.derived import place
 from linnet.text.tokens import tokenize
@@ -49,6 +51,10 @@ EXAMPLES = {
     "adjectives": ("adjectives:1", "adjectives and nothing else"),
     "lengths": ("lengths", "words, letters a word, capitals, digits, signs (log-scaled)"),
     "lists": ("lists:FILE", "entries of word lists and the sum of their valences, turned round by a negation"),
+    "column": (
+        "column:NAME",
+        "another column of the data: categories, numbers or dates (column:NAME:category settles it)",
+    ),
     "functions": ("functions:linnet.features.functions.word_count", "functions of your own: tokens to a number"),
 }
 """For every block an example and what it is."""
@@ -127,22 +133,28 @@ class Shown:
         return {"block": self.block, "pieces": pieces, "values": dict(self.values), **note}
 
 
-def seen(text: str, features: Any) -> list[Shown]:
-    """Return what each block makes of one text, in the order of first sight."""
+def seen(text: str | Mapping[str, Any], features: Any) -> list[Shown]:
+    """Return what each block makes of one text, in the order of first sight; of a row, also of its other columns."""
+    blocks = as_blocks(features)
+    there = () if isinstance(text, str) else [name for name in needed(blocks) if name in text]
+    (piece,) = pieces_of([text], there)
     out = []
-    for block in as_blocks(features):
-        if isinstance(block, Block):
-            out.append(_counted(text, block))
+    for block in blocks:
+        missing = [name for name in getattr(block, "needs", ()) if name not in there]
+        if missing:
+            out.append(Shown(str(block), note=f"column '{missing[0]}' of the data, beside the text"))
+        elif block.waits:
+            out.append(Shown(str(block), note=f"{block.waits} is learned from the training rows"))
+        elif isinstance(block, Block):
+            out.append(_counted(piece, block))
         else:
-            values = tuple(zip(block.columns, block.values([text])[0].tolist(), strict=True))
-            out.append(Shown(str(block), (), values))
+            pairs = zip(block.columns, block.values_of(piece)[0].tolist(), strict=True)
+            out.append(Shown(str(block), (), tuple(p for p in pairs if p[1] or not block.indicators)))
     return out
 
 
-def _counted(text: str, block: Block) -> Shown:
-    if block.waits:
-        return Shown(str(block), note=f"{block.waits} is learned from the training texts")
-    piece, at = pieces_of([text])[0], None
+def _counted(piece: Piece, block: Block) -> Shown:
+    at = None
     if block.source is not None:
         piece, at = place(block.source, piece.text(0))
     emitted = Emitted.of(piece, (block,))
