@@ -178,7 +178,7 @@ def test_what_is_missing_is_one_line(monkeypatch, tmp_path):
     with pytest.raises(MissingExtraError, match=r"lemmas needs an optional package; .*linnet\[lang\]"):
         linnet.load(tmp_path / "m.linnet").predict(["a text"])
     with pytest.raises(LinnetError, match="needs spaCy; install it with: pip install spacy"):
-        Transform("pos", pipeline="no_such_pipeline").tokens("a")
+        Transform("pos", pipeline="en_no_such").tokens("a")
 
 
 def test_a_spacy_pipeline_by_name(tmp_path):
@@ -196,5 +196,8 @@ def test_a_spacy_pipeline_by_name(tmp_path):
     again = linnet.load(tmp_path / "m.linnet")
     assert again.predict(["a BIG one", "small"]).tolist() == ["a", "b"]
     assert again.explain("a BIG one").contributions[0].spans == ((2, 5),)
-    with pytest.raises(LinnetError, match="there is no spaCy pipeline no_such; install it with: python -m spacy"):
-        Transform("pos", pipeline="no_such").tokens("a")
+    with pytest.raises(LinnetError, match="there is no spaCy pipeline en_no_such; install it with: python -m spacy"):
+        Transform("pos", pipeline="en_no_such").tokens("a")
+    for name in ("numpy", "os", "linnet", str(tmp_path)):
+        with pytest.raises(LinnetError, match="is no spaCy pipeline"):
+            Transform("pos", pipeline=name).tokens("a")

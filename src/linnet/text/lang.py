@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 from itertools import groupby
+from pathlib import Path
 from typing import Any, ClassVar
 
 from linnet.errors import DataError, LinnetError, MissingExtraError, nearest
@@ -27,6 +28,7 @@ from linnet.text.tokens import Token, tokenize
 __all__ = ["TRANSFORMS", "Transform", "adjectives", "lemmas", "parts_of_speech", "stems"]
 
 _LANGUAGES = {"de": "german", "en": "english", "es": "spanish", "fr": "french", "it": "italian", "nl": "dutch"}
+_PIPELINE = re.compile(r"[a-z]{2,3}_[a-z0-9]+(?:_[a-z0-9]+)+$")
 _END = re.compile(r"[.!?\u2026]+$")
 KNOWN = 1 << 16  # words and sentences whose tags are kept: every fold of a comparison asks about the same ones
 _ADJECTIVE = re.compile(r"AJ|JJ|ADJ")  # as the tag sets of the BNC, Penn and German and universal tags begin
@@ -112,7 +114,12 @@ def _tagger(language: str) -> Any:
 
 @cache
 def _pipeline(name: str) -> Any:
-    """Load a spaCy pipeline by its name or folder, as the user has it."""
+    """Load a spaCy pipeline by its name or folder, as the user has it.
+
+    A model file can name one, so no other package is ever imported: pipelines are called en_core_web_sm and the like.
+    """
+    if not _PIPELINE.match(name) and not (Path(name) / "meta.json").is_file():
+        raise LinnetError(f"'{name}' is no spaCy pipeline: neither a name such as en_core_web_sm nor a folder of one")
     try:
         spacy = import_module("spacy")
     except ImportError:
@@ -121,7 +128,7 @@ def _pipeline(name: str) -> Any:
         return spacy.load(name)
     except OSError:
         raise LinnetError(
-            f"there is no spaCy pipeline {name}; install it with: python -m spacy download {name}, or name the folder of one"
+            f"there is no spaCy pipeline {name}; install it with: python -m spacy download {name}"
         ) from None
 
 
