@@ -18,10 +18,10 @@ from linnet.explain import Explanation
 from linnet.explain.explanation import Listed
 from linnet.features.blocks import as_blocks
 from linnet.features.buffers import pieces_of
+from linnet.features.derived import by_source, derive
 from linnet.features.functions import Functions
 from linnet.features.rows import NORM
 from linnet.features.showing import Emitted
-from linnet.features.subwords import by_source, derive
 from linnet.models import MODELS
 
 TRAIN, DEV, TEST = load("reviews")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,12 @@ from linnet._kernels import score
 from linnet.errors import LinnetError, ModelFileError
 from linnet.features.blocks import Block, Blocks, from_dict, table
 from linnet.features.buffers import Piece, pieces_of, shards, spare
-from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of
+from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of, needed
 from linnet.features.counting import thread_count
+from linnet.features.derived import DerivedBlock, Source, by_source, derive, states
 from linnet.features.rows import NORM, TF, Norm
-from linnet.features.subwords import Subwords, by_source, derive, tokenisers
 from linnet.solvers.head import Head, finish
 from linnet.solvers.numerics import sigmoid, softmax
-from linnet.text.subword import Subword
 
 __all__ = ["Artefact"]
 
@@ -66,12 +65,13 @@ def empty_table(size: int, n_outputs: int) -> Table:
 
 
 def _block(values: dict[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> Block:
-    """Read a block, and the tokeniser that belongs to it."""
-    if "tokeniser" not in values:
-        return from_dict(values)
-    number, rest = values["tokeniser"], {k: v for k, v in values.items() if k != "tokeniser"}
-    learned = Subword.from_bytes(tensors[f"tokeniser.{number}"].tobytes())
-    return replace(cast(Subwords, from_dict(rest)), learned=learned)
+    """Read a block, and what it has learned."""
+    settings = dict(values)
+    number = settings.pop("tokeniser", None)
+    block = from_dict(settings)
+    if number is None or not isinstance(block, DerivedBlock):
+        return block
+    return block.with_state(tensors[f"tokeniser.{number}"].tobytes())
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,20 @@ class Artefact:
         """The names of the computed columns, in the order of their weights."""
         return column_names(self.computed)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns of the data that the model reads beside the text."""
+        return needed(self.computed)
+
+    @property
+    def text_column(self) -> str:
+        """What the column of texts was called in training."""
+        return str(self.card.get("data", {}).get("text_column") or "text")
+
+    def pieces(self, texts: Any) -> list[Piece]:
+        """Return texts, or rows of texts and columns, as the model reads them."""
+        return pieces_of(texts, self.needs, self.text_column)
+
     @cached_property
     def _kinds(self) -> npt.NDArray[np.int64]:
         return table(self.blocks)
@@ -140,7 +154,7 @@ class Artefact:
 
     def sums(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return what the lookups add up to, (n_texts, n_lookup): the scores, but for a head."""
-        pieces = pieces_of(texts)
+        pieces = self.pieces(texts)
         scores = self._derived(pieces, threads) if self._sources else self._counted(pieces, threads)
         return add_scores(scores, compute(self.computed, pieces), self.computed_weights) if self.computed else scores
 
@@ -160,7 +174,7 @@ class Artefact:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     @cached_property
-    def _sources(self) -> list[tuple[Subword | None, Artefact]]:
+    def _sources(self) -> list[tuple[Source | None, Artefact]]:
         """The model in parts, one for each text that its blocks read; empty where all read the original."""
         groups = by_source(self.blocks)
         if all(source is None for source, _ in groups):
@@ -253,16 +267,16 @@ class Artefact:
         computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
         if self.computed:
             tensors["computed_weights"] = self.computed_weights
-        learned = tokenisers(self.blocks)
-        tensors |= {f"tokeniser.{k}": np.frombuffer(t.to_bytes(), np.uint8) for k, t in enumerate(learned)}
+        learned = states(self.blocks)
+        tensors |= {f"tokeniser.{k}": np.frombuffer(state, np.uint8) for k, state in enumerate(learned)}
         card = {
             **self.card,
             "model": {
                 **computed,
                 "classes": list(self.classes),
                 "blocks": [
-                    {**b.to_dict(), "tokeniser": learned.index(b.learned)}
-                    if isinstance(b, Subwords) and b.learned is not None
+                    {**b.to_dict(), "tokeniser": learned.index(b.state)}
+                    if isinstance(b, DerivedBlock) and b.state is not None
                     else b.to_dict()
                     for b in self.blocks
                 ],

@@ -134,7 +134,7 @@ def fit_weighted(
     if rows.computed is not None and getattr(model, "non_negative", False) and (rows.computed < 0).any():
         raise DataError(
             f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more, leave out "
-            "word lists, or choose another model"
+            "word lists and columns of numbers or dates, or choose another model"
         )
     weights = weights.with_computed()
     own = bool(getattr(model, "uses_gain", False))

@@ -7,7 +7,7 @@ ends as one :class:`~linnet.artefact.Artefact` that predicts, explains and saves
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +105,7 @@ class TextClassifier:
         sample_weight: npt.ArrayLike | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> TextClassifier:
-        """Learn from a Dataset, or from texts and labels.
+        """Learn from a Dataset, or from texts and labels; rows (dicts, a table) and labels do where features read columns.
 
         dev, a Dataset or (texts, labels), is what settings are chosen on; without it, folds of the training rows
         are. Ctrl-C while settings are tried keeps the best so far; in the last fit it keeps the weights so far.
@@ -187,7 +187,10 @@ class TextClassifier:
         return self.artefact.proba(self.artefact.scores(texts, self.threads))
 
     def predict(self, texts: Any, labels: Iterable[Any] | None = None) -> npt.NDArray[Any]:
-        """Return the best label of each text, of all labels or of the given ones."""
+        """Return the best label of each text, of all labels or of the given ones.
+
+        Texts may be rows: a list of dicts, a table, a Dataset. A model that reads columns beside the text needs them.
+        """
         scores = self.artefact.scores(texts, self.threads)
         if labels is None:
             return self.classes_[self.artefact.best(scores)]
@@ -226,10 +229,11 @@ class TextClassifier:
         """Return the accuracy on labelled texts."""
         return float(np.mean(self.predict(texts) == np.asarray(y)))
 
-    def explain(self, text: str, label: Any = None, against: Any = None) -> Explanation:
+    def explain(self, text: str | Mapping[str, Any], label: Any = None, against: Any = None) -> Explanation:
         """Return what each feature of a text adds to the score of a label (default: the predicted one).
 
-        With against, another label: what puts the one ahead of the other ("why business and not sports?").
+        With against, another label: what puts the one ahead of the other ("why business and not sports?"). A model that
+        reads other columns too takes a row: ``{"text": ..., "priority": "high"}``.
         """
         from linnet.explain import explain
 
@@ -241,7 +245,7 @@ class TextClassifier:
 
         return explain_many(self.artefact, texts, label, against)
 
-    def flip(self, text: str, to: Any = None) -> Flip:
+    def flip(self, text: str | Mapping[str, Any], to: Any = None) -> Flip:
         """Return the fewest words to take out of a text so that the answer changes (to a given label)."""
         from linnet.explain import flip
 
@@ -253,7 +257,7 @@ class TextClassifier:
 
         return Index(self.artefact, examples)
 
-    def nearest(self, text: str, examples: Any, n: int = 5) -> list[Neighbour]:
+    def nearest(self, text: str | Mapping[str, Any], examples: Any, n: int = 5) -> list[Neighbour]:
         """Return the n examples most like a text in the eyes of the model.
 
         examples is what ``index`` takes, or an index: build it once where there are many questions.

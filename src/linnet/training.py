@@ -18,15 +18,15 @@ from linnet.errors import DataError
 from linnet.explain.reverse import name_columns
 from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
-from linnet.features.computed import ComputedBlocks, compute, split
+from linnet.features.computed import ComputedBlocks, compute, needed, split
 from linnet.features.counting import Counted, Seen, Slots, names_of, thread_count
+from linnet.features.derived import Derived
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks, unspaced
 from linnet.features.rows import Rows
 from linnet.features.selection import Report, Selection
 from linnet.features.sharing import Part, Texts
-from linnet.features.subwords import Derived, Subwords, learn
 from linnet.solvers.curves import History
 from linnet.solvers.head import Head, finish, scaled
 from linnet.solvers.report import Pass
@@ -57,19 +57,17 @@ def train(
     cls, recipe, fixed = clf.recipe()
     threads = thread_count(clf.threads)
     log = _Log(on_event)
-    pieces, labels, dev_rows, weight = _gather(X, y, dev, sample_weight)
+    pieces, labels, dev_rows, weight = _gather(X, y, dev, sample_weight, needed(recipe.features or ()))
     classes, y_index = encode(labels)
     n_classes = len(classes)
     weight = class_weighted(weight, y_index, classes, clf.class_weight)
 
     if hasattr(cls, "build"):
         return _built(clf, X, cls, recipe, fixed, pieces, classes, y_index, dev_rows, log), log.history
-    features = recipe.features or default_blocks(pieces)
-    if any(isinstance(block, Subwords) for block in features):
-        log.stage("learning the tokeniser")
-        features = learn(features, pieces, None if dev_rows is None else np.arange(dev_rows[0]))
-    blocks, computed = split(features)
     why = "" if recipe.features or not unspaced(pieces) else ": most texts have no blanks between words"
+    features = _learned(recipe.features or default_blocks(pieces), pieces, dev_rows, log)
+    recipe = replace(recipe, features=features)
+    blocks, computed = split(features)
     log.stage(f"counting features {describe(features)}{why}")
     texts = Derived.of(Texts(pieces) if part is None else part, blocks, pieces)
     counted, min_df = count_for(texts, blocks, recipe, n_classes, threads)
@@ -124,6 +122,19 @@ def train(
     if recipe.hash_bits and blocks:
         model = name_columns(model, pieces, np.flatnonzero(rows.document_frequency()), NAMED_FEATURES)
     return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
+
+
+def _learned(features: AnyBlocks, pieces: list[Piece], dev_rows: npt.NDArray[np.int64] | None, log: _Log) -> AnyBlocks:
+    """Let blocks learn what they need of texts and columns, from training rows alone.
+
+    It asks no labels, so it is done once, before settings are chosen on parts of these rows.
+    """
+    waiting = list(dict.fromkeys(block.waits for block in features if block.waits))
+    if waiting:
+        log.stage(f"learning {' and '.join(waiting)}")
+    known: dict[Any, Any] = {}
+    rows = None if dev_rows is None else np.arange(dev_rows[0])
+    return tuple(block.learn(pieces, rows, known) for block in features)
 
 
 def _built(
@@ -191,15 +202,15 @@ def _settings_text(settings: dict[str, Any]) -> str:
 
 
 def _gather(
-    X: Any, y: Any, dev: Any, sample_weight: npt.ArrayLike | None
+    X: Any, y: Any, dev: Any, sample_weight: npt.ArrayLike | None, needs: tuple[str, ...] = ()
 ) -> tuple[list[Piece], list[Any], npt.NDArray[np.int64] | None, npt.NDArray[np.float64] | None]:
     """Put training and dev rows behind one another."""
-    pieces, labels = _texts_and_labels(X, y, "training")
+    pieces, labels = _texts_and_labels(X, y, "training", needs)
     dev_rows = None
     n_train = len(labels)
     if dev is not None:
         dev_texts, dev_y = dev if isinstance(dev, tuple) else (dev, None)
-        more, dev_labels = _texts_and_labels(dev_texts, dev_y, "dev")
+        more, dev_labels = _texts_and_labels(dev_texts, dev_y, "dev", needs)
         dev_rows = np.arange(n_train, n_train + len(dev_labels))
         pieces, labels = pieces + more, labels + dev_labels
     if sample_weight is None:
@@ -212,16 +223,20 @@ def _gather(
     return pieces, labels, dev_rows, np.concatenate([weight, np.ones(len(labels) - n_train)])
 
 
-def _texts_and_labels(X: Any, y: Any, what: str) -> tuple[list[Piece], list[Any]]:
+def _texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple[list[Piece], list[Any]]:
     from linnet.data import Dataset
 
     if isinstance(X, Dataset):
         if X.label is None:
             raise DataError(f"{X.source}: the {what} data has no labels; name the label column")
-        return pieces_of(X.text), X.label.to_pylist()
+        if X.label_column in needs:
+            raise DataError(
+                f"{X.source}: column '{X.label_column}' holds the labels; leave out column:{X.label_column}"
+            )
+        return pieces_of(X, needs), X.label.to_pylist()
     if y is None:
         raise DataError(f"the {what} data needs labels: fit(texts, labels), or a Dataset from linnet.read")
-    pieces = pieces_of(X)
+    pieces = pieces_of(X, needs)
     labels = [
         v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))
     ]
@@ -421,6 +436,7 @@ def _card(
         "linnet": __version__,
         "data": {
             "source": getattr(X, "source", "Python objects"),
+            **({"text_column": X.text_column} if hasattr(X, "text_column") else {}),
             "rows": len(y),
             "rows_fitted": n_fit,
             "rows_dev": 0 if dev_rows is None else len(dev_rows),

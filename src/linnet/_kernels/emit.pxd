@@ -253,9 +253,11 @@ cdef inline void push(Window* w, uint32_t c, int64_t first, int64_t end, int64_t
     cdef int64_t k
     if w.size < high:
         w.size += 1
+    w.h[0] = seed
+    w.begin[0] = <int32_t>first
     for k in range(w.size, 0, -1):
-        w.h[k] = join(w.h[k - 1] if k > 1 else seed, c)
-        w.begin[k] = w.begin[k - 1] if k > 1 else <int32_t>first
+        w.h[k] = join(w.h[k - 1], c)
+        w.begin[k] = w.begin[k - 1]
     for k in range(low, w.size + 1):
         out[w.m] = finish(w.h[k])
         if start != NULL:
@@ -295,9 +297,11 @@ cdef inline int64_t emit_across(const Scratch* s, int case_mode, int64_t low, in
     while i < s.n_text:
         c = s.text[i]
         size = 1
-        if c >= 0x80:
+        if ln_likely(c < 0x80):
+            kind = ln_class_block[c]
+        else:
             c = decode(s.text + i, s.n_text - i, &size)
-        kind = char_class(c)
+            kind = char_class(c)
         if kind & (SPACE | PYSPACE):
             if blank < 0 and w.size:
                 blank = i
@@ -306,9 +310,13 @@ cdef inline int64_t emit_across(const Scratch* s, int case_mode, int64_t low, in
             if blank >= 0:   # now it is known that the text goes on
                 push(&w, 32, blank, blank_end, low, high, seed, out, start, length)
                 blank = -1
-            n = fold_char(plain(c), case_mode, folded)
-            for k in range(n):
-                push(&w, folded[k], i, i + size, low, high, seed, out, start, length)
+            if ln_likely(c < 0x80):
+                c = c | 0x20 if case_mode != CASE_KEEP and 0x41 <= c <= 0x5A else c
+                push(&w, c, i, i + 1, low, high, seed, out, start, length)
+            else:
+                n = fold_char(plain(c), case_mode, folded)
+                for k in range(n):
+                    push(&w, folded[k], i, i + size, low, high, seed, out, start, length)
         i += size
     return w.m
 

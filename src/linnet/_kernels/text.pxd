@@ -435,9 +435,22 @@ cdef inline void cut_each(Scratch* s, const uint8_t* p, int64_t n, bint bytewise
     cdef uint32_t c
     cdef int length = 1
     while i < n:
+        c = p[i]
+        if ln_likely(c < 0x80):   # one byte, folded by hand: what the steps below come to
+            if case_mode != CASE_KEEP and 0x41 <= c <= 0x5A:
+                c |= 0x20
+            if keep:
+                keep_char(s, c, i, i + 1)
+            s.token_hash[s.n_tokens] = mix(absorb(0, c) ^ 1)
+            s.token_start[s.n_tokens] = <int32_t>i
+            i += 1
+            s.token_end[s.n_tokens] = <int32_t>i
+            s.n_tokens += 1
+            s.token_char[s.n_tokens] = <int32_t>s.n_chars
+            continue
         start_token(&r)
+        length = 1
         if bytewise:
-            c = p[i]
             add_char(s, &r, c, i, i + 1, case_mode if c < 0x80 else CASE_KEEP, keep)
         else:
             c = decode(p + i, n - i, &length)
@@ -733,16 +746,54 @@ cdef inline int64_t emit_words(const Scratch* s, int64_t low, int64_t high, uint
     return m
 
 
-cdef inline int32_t char_span(const Scratch* s, int64_t a, int64_t size, int64_t first, int64_t last,
-                              int32_t* start) noexcept nogil:
-    """Say where characters first..last of a padded word stand in the text; 0 and size - 1 are the blanks."""
-    cdef int64_t left = first - 1 if first > 0 else 0, right = last - 1 if last < size - 1 else size - 3
-    cdef int32_t edges = (EDGE_LEFT if first == 0 else 0) | (EDGE_RIGHT if last == size - 1 else 0)
-    if right < left:   # a blank alone: no bytes, at the edge of the word
-        start[0] = s.char_start[a] if first == 0 else s.char_end[a + size - 3]
-        return edges
-    start[0] = s.char_start[a + left]
-    return edges | (s.char_end[a + right] - start[0])
+cdef inline int64_t emit_word(const Scratch* s, int64_t a, int64_t n, int64_t low, int64_t high, uint64_t seed,
+                              uint64_t* out, int32_t* start, int32_t* length, bint places) noexcept nogil:
+    """Write the n-grams of one word: of its n characters from a on, and a blank on either side.
+
+    The blanks are taken apart from the characters, and what is too short to count apart from what counts, so that the
+    inner loops ask nothing.
+    """
+    cdef const uint32_t* code = s.char_code + a
+    cdef const int32_t* ends = s.char_end + a
+    cdef int64_t first = low if low < n + 2 else n + 2, i, k, last, quiet, m = 0
+    cdef int32_t begin, edge = EDGE_LEFT
+    cdef uint64_t h
+    for i in range(n + 3 - first):     # 0 is the blank in front
+        last = i + high - 1 if i + high < n + 2 else n     # characters below last are in the longest n-gram
+        quiet = i + first - 2 if i + first - 2 < last else last     # those below quiet make it too short
+        if i == 0:
+            h = join(seed, 32)
+            begin = s.char_start[a]
+            k = 0
+            if first == 1:
+                out[m] = finish(h)
+                if places:
+                    start[m] = begin
+                    length[m] = edge
+                m += 1
+        else:
+            h = seed
+            k = i - 1
+            begin = s.char_start[a + k] if k < n else ends[n - 1]
+        while k < quiet:
+            h = join(h, code[k])
+            k += 1
+        while k < last:
+            h = join(h, code[k])
+            out[m] = finish(h)
+            if places:
+                start[m] = begin
+                length[m] = (ends[k] - begin) | edge
+            m += 1
+            k += 1
+        if i + high >= n + 2:     # the blank behind
+            out[m] = finish(join(h, 32))
+            if places:
+                start[m] = begin
+                length[m] = (ends[n - 1] - begin) | edge | EDGE_RIGHT
+            m += 1
+        edge = 0
+    return m
 
 
 cdef inline int64_t emit_chars(const Scratch* s, int64_t low, int64_t high, uint64_t seed, uint64_t* out,
@@ -751,22 +802,11 @@ cdef inline int64_t emit_chars(const Scratch* s, int64_t low, int64_t high, uint
 
     A padded word shorter than low counts once, whole.
     """
-    cdef int64_t t, i, k, a, size, first, top, m = 0
-    cdef uint64_t h
-    cdef uint32_t c
+    cdef int64_t t, a, m = 0
     for t in range(s.n_tokens):
         a = s.token_char[t]
-        size = s.token_char[t + 1] - a + 2
-        first = low if low < size else size
-        for i in range(size - first + 1):
-            h = seed
-            top = high if i + high <= size else size - i
-            for k in range(top):
-                c = 32 if i + k == 0 or i + k == size - 1 else s.char_code[a + i + k - 1]
-                h = join(h, c)
-                if k + 1 >= first:
-                    out[m] = finish(h)
-                    if start != NULL:
-                        length[m] = char_span(s, a, size, i, i + k, &start[m])
-                    m += 1
+        if start != NULL:
+            m += emit_word(s, a, s.token_char[t + 1] - a, low, high, seed, out + m, start + m, length + m, True)
+        else:
+            m += emit_word(s, a, s.token_char[t + 1] - a, low, high, seed, out + m, NULL, NULL, False)
     return m

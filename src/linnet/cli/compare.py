@@ -60,20 +60,20 @@ def compare(data: str | None, **options: Any) -> None:
     from linnet.comparing import running, specs
 
     _check_files(options["out"], options["json_"])
-    specs.as_specs(options["models"], features=options["features"])  # refuse before reading a large file
-    rows = _rows(data, options)
+    found = specs.as_specs(options["models"], features=options["features"])  # refuse before reading a large file
+    rows = _rows(data, options, specs.needed_by(found))
     with _Fits(options["quiet"]) as progress:
-        found = running.compare(
+        result = running.compare(
             rows, models=options["models"], folds=options["folds"], repeats=options["repeats"],
             features=options["features"], curve=options["curve"] or False,
             seed=options["seed"], threads=options["threads"], on_event=progress,
         )  # fmt: skip
-    _report(found, options["out"], options["json_"])
+    _report(result, options["out"], options["json_"])
 
 
-def _rows(data: str | None, options: dict[str, Any]) -> Any:
+def _rows(data: str | None, options: dict[str, Any], needs: tuple[str, ...]) -> Any:
     if data is not None:
-        return read_labelled(data, options["text"], options["label"], options["format_"])
+        return read_labelled(data, options["text"], options["label"], options["format_"], also=needs)
     from linnet.datasets import whole
 
     rows = whole("reviews")

@@ -29,11 +29,11 @@ def evaluate(model: str, data: str, text: str | None, label: str | None, format_
 
     check_report(report)
     clf = load(model, threads=threads)
-    rows = read_labelled(data, text, label, format_, test=True)
+    rows = read_labelled(data, text, label, format_, test=True, also=clf.artefact.needs)
     sealed = look(data, "evaluate", Path(model))
     if report is None:
         classes = [str(c) for c in clf.artefact.classes]
-        result = metrics.evaluate(rows.label_list(), clf.predict_proba(rows.text), classes)
+        result = metrics.evaluate(rows.label_list(), clf.predict_proba(rows), classes)
     else:
         from linnet.report import Report
 

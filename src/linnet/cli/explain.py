@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from linnet.cli.options import beside, row_of
 from linnet.errors import LinnetError
 
 if TYPE_CHECKING:
@@ -24,13 +25,14 @@ __all__ = ["explain"]
 @click.option("--not", "against", metavar="LABEL", help="Compare with this label: why the one and not the other?")
 @click.option("--flip", is_flag=True, help="Also find the fewest words to take out so that the answer changes.")
 @click.option("--nearest", metavar="FILE", help="Also show the examples of FILE that are most like the text.")
+@beside
 @click.option("--top", default=12, show_default=True, type=click.IntRange(1), help="How many contributions to show.")
 @click.option("--color/--no-color", default=None, help="Colour the words; by default on a terminal.")
 @click.option("--lines", is_flag=True, help="Explain every line of standard input; prints JSON lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--html", "as_html", is_flag=True, help="Print an HTML page.")
-def explain(model: str, text: str, label: str | None, against: str | None, flip: bool, nearest: str | None, top: int,
-            color: bool | None, lines: bool, as_json: bool, as_html: bool) -> None:  # fmt: skip
+def explain(model: str, text: str, label: str | None, against: str | None, flip: bool, nearest: str | None,
+            beside: tuple[str, ...], top: int, color: bool | None, lines: bool, as_json: bool, as_html: bool) -> None:  # fmt: skip
     """Show what each word of TEXT (or standard input) adds to the score; the parts add up to it exactly.
 
     Blue speaks for the label, orange against it. For a feed-forward net the parts are approximate (gradient x input).
@@ -58,9 +60,13 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
         text = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
     if not text.strip():
         raise LinnetError("there is no text to explain; give it in quotes after the model")
-    found = clf.explain(text, mine, other)
-    changed = clf.flip(text) if flip else None
-    alike = clf.nearest(text, _examples(nearest)) if nearest else None
+    row = row_of(text, beside, clf.artefact.text_column)
+    missing = [name for name in clf.artefact.needs if isinstance(row, str) or name not in row]
+    if missing:
+        raise LinnetError(f"the model reads the column '{missing[0]}' too; add --column {missing[0]}=VALUE")
+    found = clf.explain(row, mine, other)
+    changed = clf.flip(row) if flip else None
+    alike = clf.nearest(row, _examples(nearest, clf)) if nearest else None
     if as_json:
         more = {} if changed is None else {"flip": changed.to_dict()}
         if alike is not None:
@@ -96,10 +102,10 @@ def _lines(clf: TextClassifier, label: Any, against: Any) -> None:
     work()
 
 
-def _examples(path: str) -> Any:
+def _examples(path: str, clf: TextClassifier) -> Any:
     from linnet.cli.options import read_labelled
 
-    return read_labelled(path, None, None, None)
+    return read_labelled(path, None, None, None, also=clf.artefact.needs)
 
 
 def _nearest_text(alike: list[Any]) -> str:

@@ -8,6 +8,9 @@ from typing import Any
 
 import click
 
+from linnet.cli.options import beside, row_of
+from linnet.errors import LinnetError
+
 __all__ = ["features"]
 
 WIDTH = 100
@@ -19,8 +22,9 @@ WIDTH = 100
 @click.option(
     "--json", "json_", is_flag=True, help="Write JSON: block, pieces (name, start, end, count), values, changes."
 )
+@beside
 @click.option("--all", "all_", is_flag=True, help="Show every piece; by default the first ones of each block.")
-def features(blocks: str | None, text: str | None, json_: bool, all_: bool) -> None:
+def features(blocks: str | None, text: str | None, json_: bool, beside: tuple[str, ...], all_: bool) -> None:
     r"""List the feature blocks, each with an example; or show what BLOCKS make of TEXT.
 
     BLOCKS is what --features of linnet train takes, or a .linnet file: then its own blocks. TEXT is a text, or - to
@@ -41,7 +45,7 @@ def features(blocks: str | None, text: str | None, json_: bool, all_: bool) -> N
         text = sys.stdin.read().rstrip("\n")
     shown_text = SENTENCE if text is None else text
     found = _blocks(blocks)
-    shown = seen(shown_text, found)
+    shown = seen(row_of(shown_text, beside), found)
     changed = changes(shown_text, *_cutting(found))
     if json_:
         content = {
@@ -61,14 +65,17 @@ def features(blocks: str | None, text: str | None, json_: bool, all_: bool) -> N
 
 def _list(json_: bool) -> None:
     """Print every block with an example on one sentence."""
-    from linnet.features.blocks import BLOCKS
+    from linnet.features.blocks import BLOCKS, DERIVED
     from linnet.features.computed import COMPUTED
-    from linnet.features.showing import EXAMPLES, SENTENCE, seen
+    from linnet.features.showing import EXAMPLES, SENTENCE, Shown, seen
 
     rows = []
-    for name in [*BLOCKS, *COMPUTED]:
+    for name in [*BLOCKS, *DERIVED, *COMPUTED]:
         example, what = EXAMPLES[name]
-        shown = None if name == "lists" else seen(SENTENCE, example)[0]
+        try:
+            shown = None if name == "lists" else seen(SENTENCE, example)[0]
+        except LinnetError as error:  # an extra is not installed
+            shown = Shown(example, note=str(error))
         rows.append((name, example, what, shown))
     if json_:
         content = [
@@ -86,12 +93,15 @@ def _list(json_: bool) -> None:
 def _line(shown: Any, width: int) -> str:
     """Return as many pieces or values as fit on a line."""
     parts = [f"{name} = {value:.2f}" for name, value in shown.values]
-    parts += [_blanks(p.name) for p in shown.pieces]
+    parts += [_blanks(p.name) for p in shown.pieces] + ([f"({shown.note})"] if shown.note else [])
     line = " | ".join(parts)
-    return line if len(line) <= width else line[: line.rfind(" | ", 0, width - 2)] + " | …"
+    return line if len(line) <= width or shown.note else line[: line.rfind(" | ", 0, width - 2)] + " | …"
 
 
 def _show(shown: Any, most: int | None) -> None:
+    if shown.note:
+        click.echo(f"\n{shown.block}\n  {shown.note}")
+        return
     if shown.values:
         click.echo(f"\n{shown.block}")
         for name, value in shown.values:
@@ -124,6 +134,6 @@ def _blocks(text: str) -> Any:
 
 
 def _cutting(blocks: Any) -> tuple[str, str]:
-    """Return how the first counted block cuts and folds."""
-    first = next((b for b in blocks if hasattr(b, "tokens")), None)
+    """Return how the first block that counts in the text itself cuts and folds."""
+    first = next((b for b in blocks if hasattr(b, "tokens") and getattr(b, "source", None) is None), None)
     return ("words", "fold") if first is None else (first.tokens, first.case)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from linnet.data import Dataset
 
 __all__ = [
+    "beside",
     "check_report",
     "columns",
     "command_line",
     "read_labelled",
     "report",
+    "row_of",
     "say",
     "settings",
     "settings_of",
@@ -51,6 +53,29 @@ def threads(f: F) -> F:
         metavar="N",
         help="Threads; all cores by default. Never changes the result.",
     )(f)
+
+
+def beside(f: F) -> F:
+    """Add --column NAME=VALUE, as often as wanted."""
+    return click.option(
+        "--column", "beside", multiple=True, metavar="NAME=VALUE",
+        help="A column beside the text, for models with column:NAME features. Can be given several times.",
+    )(f)  # fmt: skip
+
+
+def row_of(text: str, given: Iterable[str], text_column: str = "text") -> Any:
+    """Return the text, or the row of the text and the columns given beside it.
+
+    >>> row_of("help!", ["priority=high"])
+    {'text': 'help!', 'priority': 'high'}
+    """
+    found = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise LinnetError(f"--column takes NAME=VALUE, got '{item}'; write for example --column priority=high")
+        found[name.strip()] = value
+    return {text_column: text, **found} if found else text
 
 
 def report(f: F) -> F:
@@ -124,9 +149,12 @@ def say(text: str = "") -> None:
 
 
 def read_labelled(
-    path: str, text: str | None, label: str | None, format_: str | None, *, test: bool = False
+    path: str, text: str | None, label: str | None, format_: str | None, *, test: bool = False, also: Sequence[str] = ()
 ) -> Dataset:
-    """Read labelled rows and say what was found; a blind test set is refused for anything but a test."""
+    """Read labelled rows and say what was found; a blind test set is refused for anything but a test.
+
+    also names the columns that features read beside the text.
+    """
     from linnet.data import read
     from linnet.data.seal import refuse_sealed, seal_of
 
@@ -134,6 +162,6 @@ def read_labelled(
         seal_of(path)  # a sealed file that has changed is refused before the work
     else:
         refuse_sealed(path, "to learn from")
-    data = read(path, text=text, label=label, format=format_, labelled=True)
+    data = read(path, text=text, label=label, format=format_, labelled=True, also=also)
     say(data.describe())
     return data

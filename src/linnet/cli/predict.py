@@ -56,8 +56,8 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
     done, broken = 0, 0
     with _opened(out) as sink:
         sink.write(write.head)
-        for batch in _ahead(stream(source, text=text, format=format_)):
-            scores = clf.artefact.scores(batch.text, threads)
+        for batch in _ahead(stream(source, text=text, format=format_, also=clf.artefact.needs)):
+            scores = clf.artefact.scores(batch, threads)
             best = clf.artefact.best(scores)
             sink.write(write.rows(best, clf.artefact.proba(scores) if proba or form != "lines" else None))
             if done == 0 and not quiet and batch.how:

@@ -83,8 +83,6 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
         raise LinnetError(
             "--report wants all rows in memory; train first, then linnet evaluate MODEL TEST --report F.html"
         )
-    if options["select"]:
-        raise LinnetError("--select wants all rows in memory; use --max-features or --min-df on a stream")
     from linnet.cli.progress import Progress
     from linnet.engines import open_engine
     from linnet.streaming import fit_stream

@@ -89,6 +89,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     from linnet.classifier import TextClassifier
     from linnet.cli.progress import Progress
     from linnet.data.seal import look
+    from linnet.features.computed import needed
 
     out = _out(data[0], options["out"])
     check_report(options["report"])
@@ -99,7 +100,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         hash_bits=options["hash_bits"], select=options["select"], class_weight=options["class_weight"], params=_params(options),
         refit=not options["watch"], seed=options["seed"], threads=options["threads"],
     )  # fmt: skip
-    clf.recipe()  # refuse wrong settings before reading a large file
+    options["also"] = needed(clf.recipe()[1].features or ())  # wrong settings are refused before reading a large file
     streamed = train_streamed(clf, data, options)
     if streamed is not None:
         clf.save(out)
@@ -109,7 +110,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         )
         return
     source = data[0]
-    rows = read_labelled(source, options["text"], options["label"], options["format_"])
+    rows = read_labelled(source, options["text"], options["label"], options["format_"], also=options["also"])
     if options["unusable"]:
         rows.write_unusable(options["unusable"])
         say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
@@ -159,7 +160,11 @@ def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
     from linnet.data import Dataset
 
     def other(path: str | None, test: bool = False) -> Dataset | None:
-        return read_labelled(path, options["text"], options["label"], options["format_"], test=test) if path else None
+        if not path:
+            return None
+        return read_labelled(
+            path, options["text"], options["label"], options["format_"], test=test, also=options["also"]
+        )
 
     dev, test = other(options["dev"]), other(options["test"], True)
     held = options["watch"] and dev is None  # what is watched needs rows of its own
@@ -197,7 +202,7 @@ def _brief(fit_on: Any, dev: Any, test: Any) -> None:
 def _test(clf: Any, test: Any) -> Any:
     from linnet.evaluate import evaluate
 
-    return evaluate(test.label_list(), clf.predict_proba(test.text), clf.classes_.tolist())
+    return evaluate(test.label_list(), clf.predict_proba(test), clf.classes_.tolist())
 
 
 def _page(clf: Any, data: str, fit_on: Any, test: Any, out: Path, options: dict[str, Any], sealed: Any) -> None:

@@ -81,12 +81,12 @@ def ask(
 ) -> Answers:
     """Fit on some rows, settings chosen among them alone, and ask about the held-out ones."""
     clf = spec.make()
-    fit_data, held_texts = rows.data.take(fit_on), rows.data.take(held).text
+    fit_data, held_rows = rows.data.take(fit_on), rows.data.take(held)
     part = rows.shared.part(fit_on) if share else None
     began = time.perf_counter()
     clf.model_, clf.history_ = train(clf, fit_data, None, None, None, on_event, part)
     trained = time.perf_counter()
-    scores = clf.artefact.scores(held_texts, clf.threads)
+    scores = clf.artefact.scores(held_rows, clf.threads)
     best, proba = clf.artefact.best(scores), clf.artefact.proba(scores)
     asked = time.perf_counter()
     number = {label: k for k, label in enumerate(rows.classes)}

@@ -15,7 +15,7 @@ from linnet.comparing.comparison import Comparison, Curve
 from linnet.comparing.folds import Answers, Labelled, ask
 from linnet.comparing.interrupts import Interrupts
 from linnet.comparing.scoring import pairs_of, score
-from linnet.comparing.specs import Spec, as_specs
+from linnet.comparing.specs import Spec, as_specs, needed_by
 from linnet.data import Dataset, read
 from linnet.data.splitting import fold_indices, split_indices
 from linnet.errors import DataError, LinnetError
@@ -68,7 +68,7 @@ def compare(
     specs = as_specs(models, features=features, seed=seed, threads=threads)
     if curve not in (False, True, "best", "all"):
         raise LinnetError(f"curve must be True (the best model), 'all' or False, got {curve!r}")
-    rows = Labelled.of(_dataset(data, y))
+    rows = Labelled.of(_dataset(data, y, needed_by(specs)))
     n_folds = (10 if len(rows.codes) < FEW_ROWS else 5) if folds is None else folds
     if folds is None:
         n_folds = min(n_folds, len(rows.codes))
@@ -94,11 +94,11 @@ def compare(
     )  # fmt: skip
 
 
-def _dataset(data: Any, y: Any) -> Dataset:
+def _dataset(data: Any, y: Any, needs: tuple[str, ...]) -> Dataset:
     if isinstance(data, Dataset):
         return data
     if isinstance(data, str | os.PathLike):
-        return read(data, labelled=True)
+        return read(data, labelled=True, also=needs)
     if y is None:
         raise DataError("compare needs labels: compare(texts, labels), a Dataset from linnet.read, or a path")
     return Dataset.from_lists(data, y)

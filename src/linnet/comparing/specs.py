@@ -21,8 +21,10 @@ from typing import Any
 
 from linnet.classifier import TextClassifier
 from linnet.errors import LinnetError, nearest
+from linnet.features.blocks import as_blocks
+from linnet.features.computed import needed
 
-__all__ = ["Spec", "as_specs", "parse"]
+__all__ = ["Spec", "as_specs", "needed_by", "parse"]
 
 _SETTING = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)$", re.DOTALL)
 _KEPT = ("model", "params", "seed", "threads")  # not settings of one model in a comparison
@@ -135,6 +137,16 @@ def as_specs(models: Any, **shared: Any) -> list[Spec]:
     for spec in specs:
         spec.make().recipe()
     return specs
+
+
+def needed_by(specs: Iterable[Spec]) -> tuple[str, ...]:
+    """Return the columns of the data that the features of some models read beside the text.
+
+    >>> needed_by(parse("svm:features=words:1+column:priority,nb"))
+    ('priority',)
+    """
+    found = [needed(as_blocks(spec.settings["features"])) for spec in specs if spec.settings.get("features")]
+    return tuple(dict.fromkeys(name for names in found for name in names))
 
 
 def _one(value: Any) -> Spec:

@@ -123,6 +123,9 @@ class Dataset:
         >>> read([{"text": "good", "label": "pos", "day": "2024-05-01"}], also=["day"]).column("day")
         ['2024-05-01']
         """
+        alike = [known for known in self.also if known.strip().casefold() == name.strip().casefold()]
+        if name not in self.also and len(alike) == 1:  # as files spell it
+            name = alike[0]
         if name not in self.also:
             known = f"; {nearest('column', name, self.also)}" if self.also else ""
             raise DataError(f"{self.source}: column '{name}' was not read; read it with also=['{name}']{known}")

@@ -11,7 +11,25 @@ import numpy as np
 
 from linnet.errors import DataError
 
-__all__ = ["moments"]
+__all__ = ["moment", "moments"]
+
+
+def moment(text: str) -> datetime | None:
+    """Return the date that a text is, as its clock and calendar had it; None where it is none.
+
+    >>> moment("2024-05-01T23:30:00-07:00").isoformat(), moment("Wed, 01 May 2024 12:30:00 +0200").day, moment("soon")
+    ('2024-05-01T23:30:00-07:00', 1, None)
+    """
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
 
 
 def moments(values: Sequence[Any], column: str = "time") -> np.ndarray:

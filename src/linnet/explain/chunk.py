@@ -61,6 +61,12 @@ class Chunk:
             )
         )
 
+    def document(self, d: int) -> Piece:
+        """Return one document with what stands beside it."""
+        piece = self.piece
+        also = {name: column.slice(d, 1) for name, column in piece.also.items()}
+        return Piece(piece.data, piece.offsets[d : d + 2], also)
+
     def _classes(self, scores: Floats, label: int | None, against: int | None) -> tuple[Ints, Ints | None]:
         """Return the class that is explained, and the one it is compared with, of each document."""
         n = len(scores)
@@ -227,13 +233,16 @@ class Cut:
         chunk, model = self.chunk, self.chunk.model
         if not model.computed:
             return []
-        kinds = [block.name for block in model.computed for _ in block.columns]
-        text = chunk.piece.text(self.d)
+        owners = [block for block in model.computed for _ in block.columns]
+        text, one = chunk.piece.text(self.d), chunk.document(self.d)
         places = [spans for block in model.computed for spans in block.places(text)]
+        said = [words for block in model.computed for words in block.said(one)]
         added, amounts = chunk.added[self.d].tolist(), chunk.amounts[self.d].tolist()
+        rows = zip(model.computed_names, owners, added, places, amounts, said, strict=True)
         return [
-            Contribution(*row[:3], 1, *row[3:])
-            for row in zip(model.computed_names, kinds, added, places, amounts, strict=True)
+            Contribution(name, block.name, value, 1, spans, amount, (), words)
+            for name, block, value, spans, amount, words in rows
+            if amount != 0 or not block.indicators
         ]
 
     def characters(self, text: str) -> tuple[Floats, float]:

@@ -21,7 +21,8 @@ class Contribution:
 
     amount is what a computed feature came to for this text; its places are those of the words behind it, where it has any.
     also are other features, of this text or of the training texts, that share the column of a hashed feature: the weight
-    is theirs too.
+    is theirs too. said is what a computed feature is called for this text, where that is not its name and amount:
+    "priority=high".
     """
 
     feature: str
@@ -31,10 +32,13 @@ class Contribution:
     spans: tuple[tuple[int, int], ...]
     amount: float | None = None
     also: tuple[str, ...] = ()
+    said: str = ""
 
     @property
     def shown(self) -> str:
         """The name, with how often it occurs or what it came to, and what shares its column."""
+        if self.said:
+            return self.said
         if self.amount is not None:
             return f"{self.feature} = {self.amount:g}"
         name = " | ".join((self.feature, *self.also))
@@ -50,6 +54,7 @@ class Contribution:
             "spans": [list(s) for s in self.spans],
             **({} if self.amount is None else {"amount": self.amount}),
             **({"also": list(self.also)} if self.also else {}),
+            **({"said": self.said} if self.said else {}),
         }
 
 

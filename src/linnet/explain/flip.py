@@ -8,8 +8,8 @@ choices: then no single one of them can be put back.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any
 
@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from linnet.artefact import Artefact
 from linnet.errors import LinnetError, nearest
-from linnet.explain.parts import explain
+from linnet.explain.parts import explain_many
+from linnet.features.buffers import Piece, pieces_of
 from linnet.text.tokens import tokenize
 
 __all__ = ["Flip", "flip"]
@@ -94,10 +95,10 @@ class Flip:
         return f"<div><p>{body}</p><p>{safe(self.to_text().splitlines()[-1])}</p></div>"
 
 
-def flip(model: Artefact, text: str, to: Any = None) -> Flip:
-    """Find words whose removal changes the answer, to a given label or to any other."""
-    if not isinstance(text, str):
-        raise LinnetError(f"flip takes one text, got {type(text).__name__}")
+def flip(model: Artefact, text: str | Mapping[str, Any], to: Any = None) -> Flip:
+    """Find words whose removal changes the answer, to a given label or to any other; columns beside the text stay."""
+    if not isinstance(text, str | Mapping):
+        raise LinnetError(f"flip takes one text or one row as a dict, got {type(text).__name__}")
     if to is not None and to not in model.classes:
         raise LinnetError(nearest("label", str(to), map(str, model.classes)))
     search = _Search(model, text, to)
@@ -112,8 +113,10 @@ def flip(model: Artefact, text: str, to: Any = None) -> Flip:
 class _Search:
     """The words of one text, and what the model makes of it without some of them."""
 
-    def __init__(self, model: Artefact, text: str, to: Any) -> None:
-        self.model, self.text = model, text
+    def __init__(self, model: Artefact, given: str | Mapping[str, Any], to: Any) -> None:
+        (piece,) = model.pieces([given])
+        self.model, self.also = model, piece.also
+        self.text = text = given if isinstance(given, str) else piece.text(0)
         self.places: list[Place] = [(t.start, t.end) for t in tokenize(text)]
         self.label, self.probability = self._answer(text)
         self.to = None if to is None else model.classes.index(to)
@@ -121,9 +124,15 @@ class _Search:
             raise LinnetError(f"the answer is {to!r} already; name another label, or none")
 
     def _answer(self, text: str) -> tuple[int, float]:
-        scores = self.model.scores([text])
+        scores = self.model.scores(self._pieces([text]))
         best = int(self.model.best(scores)[0])
         return best, float(self.model.proba(scores)[0, best])
+
+    def _pieces(self, texts: list[str]) -> list[Piece]:
+        """Return texts, each with what stands beside the original."""
+        (piece,) = pieces_of(texts)
+        many = np.zeros(len(texts), np.int64)
+        return [replace(piece, also={name: column.take(many) for name, column in self.also.items()})]
 
     def without(self, words: Iterable[int]) -> str:
         """Return the text without some words, and without the blanks that would stand double."""
@@ -142,7 +151,7 @@ class _Search:
         """Return how far the label is ahead without each choice of words; below zero the answer is changed as asked."""
         out = []
         for k in range(0, len(choices), BATCH):
-            scores = self.model.scores([self.without(words) for words in choices[k : k + BATCH]])
+            scores = self.model.scores(self._pieces([self.without(words) for words in choices[k : k + BATCH]]))
             if self.model.n_outputs == 1:
                 scores = np.concatenate([-scores, scores], axis=1)
             best = scores.argmax(axis=1)  # ties go to the first, as in the model
@@ -174,7 +183,9 @@ class _Search:
     def _order(self) -> list[int]:
         """Return the words by what they add to the score of the label, largest first."""
         against = None if self.to is None else self.model.classes[self.to]
-        added = explain(self.model, self.text, self.model.classes[self.label], against).characters()
+        added = explain_many(self.model, self._pieces([self.text]), self.model.classes[self.label], against)[
+            0
+        ].characters()
         sums = [float(added[a:b].sum()) for a, b in self.places]
         return sorted(range(len(sums)), key=lambda k: (-sums[k], k))
 

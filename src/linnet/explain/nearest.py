@@ -8,6 +8,7 @@ feature (an inverted index), so that a query reads only the examples that share 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from linnet.artefact import Artefact
 from linnet.errors import DataError, LinnetError
 from linnet.explain.parts import runs
 from linnet.explain.walk import walk
-from linnet.features.buffers import Piece, pieces_of
+from linnet.features.buffers import Piece
 from linnet.features.computed import compute
 
 __all__ = ["Index", "Neighbour"]
@@ -63,7 +64,7 @@ class Index:
         from scipy.sparse import csr_matrix
 
         self.model = model
-        self.pieces, self.labels = _examples(examples)
+        self.pieces, self.labels = _examples(model, examples)
         self.sizes = _sizes(model)
         indptr, indices, data = [np.zeros(1, np.int64)], [], []
         for piece in self.pieces:
@@ -104,11 +105,11 @@ class Index:
         order = np.argsort(np.concatenate([w.document, np.repeat(np.arange(n), k)]), kind="stable")
         return w.ptr + k * np.arange(n + 1), columns[order], (factor * self.sizes[columns])[order]
 
-    def nearest(self, text: str, n: int = 5) -> list[Neighbour]:
+    def nearest(self, text: str | Mapping[str, Any], n: int = 5) -> list[Neighbour]:
         """Return the n examples most like a text, best first, ties in the order of rows; none that shares nothing."""
-        if not isinstance(text, str):
-            raise LinnetError(f"nearest takes one text, got {type(text).__name__}")
-        piece = pieces_of([text])[0]
+        if not isinstance(text, str | Mapping):
+            raise LinnetError(f"nearest takes one text or one row as a dict, got {type(text).__name__}")
+        piece = self.model.pieces([text])[0]
         _, columns, values = self._vectors(piece)
         columns, place = np.unique(columns, return_inverse=True)
         query = np.bincount(place, weights=values, minlength=len(columns))
@@ -146,15 +147,15 @@ class Index:
         return Neighbour(row, label, text, min(1.0, similarity), tuple(words))
 
 
-def _examples(examples: Any) -> tuple[list[Piece], list[Any] | None]:
+def _examples(model: Artefact, examples: Any) -> tuple[list[Piece], list[Any] | None]:
     """Take a Dataset, (texts, labels), or texts alone."""
     from linnet.data import Dataset
 
     if isinstance(examples, Dataset):
-        return pieces_of(examples.text), None if examples.label is None else examples.label.to_pylist()
+        return model.pieces(examples), None if examples.label is None else examples.label.to_pylist()
     if not (isinstance(examples, tuple) and len(examples) == 2 and not isinstance(examples[0], str)):
-        return pieces_of(examples), None
-    pieces, labels = pieces_of(examples[0]), list(examples[1])
+        return model.pieces(examples), None
+    pieces, labels = model.pieces(examples[0]), list(examples[1])
     if sum(map(len, pieces)) != len(labels):
         raise DataError(f"there are {sum(map(len, pieces)):,} examples but {len(labels):,} labels")
     return pieces, [v.item() if isinstance(v, np.generic) else v for v in labels]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -11,17 +11,22 @@ from linnet.artefact import Artefact
 from linnet.errors import LinnetError, nearest
 from linnet.explain.chunk import Chunk
 from linnet.explain.explanation import Explanation
-from linnet.features.buffers import Piece, pieces_of
+from linnet.features.buffers import Piece
 
 __all__ = ["Explanations", "explain", "explain_many", "runs"]
 
 CHUNK = 1 << 15  # bytes of text that are explained together
 
 
-def explain(model: Artefact, text: str, label: Any = None, against: Any = None) -> Explanation:
-    """Explain the score of one label, by default of the predicted one; with against, how far it is ahead of that one."""
-    if not isinstance(text, str):
-        raise LinnetError(f"explain takes one text, got {type(text).__name__}")
+def explain(
+    model: Artefact, text: str | Mapping[str, Any], label: Any = None, against: Any = None
+) -> Explanation:  # fmt: skip
+    """Explain the score of one label, by default of the predicted one; with against, how far it is ahead of that one.
+
+    text is a text, or a row with other columns.
+    """
+    if not isinstance(text, str | Mapping):
+        raise LinnetError(f"explain takes one text or one row as a dict, got {type(text).__name__}")
     return explain_many(model, [text], label, against)[0]
 
 
@@ -38,8 +43,8 @@ class Explanations(Sequence[Explanation]):
         self.columns = (_column(model, label), _column(model, against))
         if label is not None and label == against:
             raise LinnetError(f"label and against are both {label!r}; name two labels")
-        self._given = texts if isinstance(texts, list | tuple) else None
-        self._runs = [run for piece in pieces_of(texts) for run in runs(piece)]
+        self._given = texts if isinstance(texts, list | tuple) and all(isinstance(t, str) for t in texts) else None
+        self._runs = [run for piece in model.pieces(texts) for run in runs(piece)]
         self._ends = np.cumsum([len(run) for run in self._runs], dtype=np.int64)
         self._last: tuple[int, Chunk] | None = None
 
@@ -91,5 +96,6 @@ def runs(piece: Piece) -> Iterator[Piece]:
     while first < len(piece):
         last = int(np.searchsorted(piece.offsets, piece.offsets[first] + CHUNK, side="right")) - 1
         last = min(max(last, first + 1), len(piece))
-        yield Piece(piece.data, piece.offsets[first : last + 1])
+        also = {name: column.slice(first, last - first) for name, column in piece.also.items()}
+        yield Piece(piece.data, piece.offsets[first : last + 1], also)
         first = last

@@ -19,8 +19,8 @@ from linnet.artefact import Artefact
 from linnet.features.blocks import table
 from linnet.features.buffers import Piece, Scratch
 from linnet.features.counting import CHUNK_DOCUMENTS, Seen, names_of
+from linnet.features.derived import by_source, derive
 from linnet.features.names import bounded
-from linnet.features.subwords import by_source, derive
 
 __all__ = ["name_columns"]
 

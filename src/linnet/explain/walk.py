@@ -15,8 +15,8 @@ from linnet.artefact import Artefact
 from linnet.features.blocks import Blocks, table
 from linnet.features.buffers import Piece, Scratch
 from linnet.features.counting import Seen, names_of
+from linnet.features.derived import by_source, place
 from linnet.features.rows import NORM, TF
-from linnet.features.subwords import by_source, place
 
 __all__ = ["Walked", "walk"]
 

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linnet.features.blocks import Across, Affixes, Chars, Negated, Not, Position, Shapes, Skips, Words
+    from linnet.features.columns import Column
     from linnet.features.functions import Functions
+    from linnet.features.language import Adjectives, Lemmas, Pos, Stems
     from linnet.features.lengths import Lengths
     from linnet.features.lists import Lists
     from linnet.features.quadratic import Quadratic
+    from linnet.features.subwords import Bpe, WordPiece
     from linnet.features.vectorizer import Vectorizer
 
 __all__ = [
-    "Across", "Affixes", "Chars", "Functions", "Lengths", "Lists", "Negated", "Not", "Position", "Quadratic", "Shapes",
-    "Skips", "Vectorizer", "Words",
+    "Across", "Adjectives", "Affixes", "Bpe", "Chars", "Column", "Functions", "Lemmas", "Lengths", "Lists", "Negated",
+    "Not", "Pos", "Position", "Quadratic", "Shapes", "Skips", "Stems", "Vectorizer", "WordPiece", "Words",
 ]  # fmt: skip
 
 
@@ -22,6 +25,8 @@ def __getattr__(name: str) -> Any:  # prediction needs blocks only, so the rest 
     from importlib import import_module
 
     own = {name: name.lower() for name in ("Functions", "Lengths", "Lists", "Quadratic", "Vectorizer")}
+    own |= {**dict.fromkeys(("Adjectives", "Lemmas", "Pos", "Stems"), "language"), "Column": "columns"}
+    own |= dict.fromkeys(("Bpe", "WordPiece"), "subwords")
     home = {**dict.fromkeys(__all__, "blocks"), **own}.get(name)
     if home is None:
         raise AttributeError(f"module 'linnet.features' has no attribute {name!r}")

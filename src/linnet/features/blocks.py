@@ -5,8 +5,9 @@
 >>> describe(Words(1, 3) + Chars(2, 6, weight=0.7))
 'words:1-3+chars:2-6*0.7'
 
-A new block that the kernels know is one class here and one row of ``BLOCKS``; one that Python computes is a class of
-``features.computed``.
+A new block that the kernels know is one class here and one row of ``BLOCKS``; one that counts the words of another text,
+derived from the original, is a class of ``features.derived`` and a row of ``DERIVED``; one that Python computes is a class
+of ``features.computed`` and a row of ``COMPUTED``.
 """
 
 from __future__ import annotations
@@ -14,18 +15,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeAlias, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError, nearest
 from linnet.features.computed import COMPUTED, Computed, kind_of, split
-from linnet.text.subword import SUBWORD
 from linnet.text.tokens import CASES, TOKENS
 
+if TYPE_CHECKING:
+    from linnet.features.buffers import Piece
+    from linnet.features.derived import DerivedBlock, Source
+
 __all__ = [
-    "Across", "Affixes", "BLOCKS", "Block", "Chars", "Negated", "Not", "Position", "Shapes", "Skips", "Words", "as_blocks",
+    "Across", "Affixes", "BLOCKS", "Block", "Chars", "DERIVED", "Negated", "Not", "Position", "Shapes", "Skips", "Words", "as_blocks",
     "counted_only", "describe", "from_dict", "parse", "table",
 ]  # fmt: skip
 
@@ -66,6 +71,25 @@ class Block:
             raise LinnetError(f"{self.name} is made of words; '{self.tokens}' goes with words:{self.low}-{self.high}")
         if not 0 < self.weight < float("inf"):
             raise LinnetError(f"{self.name}: the weight of a block must be above 0, got {self.weight}")
+
+    @property
+    def source(self) -> Source | None:
+        """What makes the text that the block counts in; None is the original."""
+        return None
+
+    @property
+    def salt(self) -> int:
+        """What tells the features of two blocks of one kind apart, where they read different texts."""
+        return 0
+
+    @property
+    def waits(self) -> str:
+        """What the block has yet to learn from training texts, in words; nothing where it is empty."""
+        return ""
+
+    def learn(self, pieces: list[Piece], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Block:
+        """Return the block with what it learns from some documents (None: all); known is shared between blocks."""
+        return self
 
     def __add__(self, other: object) -> AnyBlocks:
         return (self, *as_blocks(other))
@@ -174,6 +198,16 @@ BLOCKS: dict[str, type[Block]] = {
     kind.name: kind for kind in (Words, Chars, Across, Skips, Negated, Not, Position, Affixes, Shapes)
 }
 
+DERIVED = {
+    "bpe": ("linnet.features.subwords", "Bpe"),
+    "wordpiece": ("linnet.features.subwords", "WordPiece"),
+    "lemmas": ("linnet.features.language", "Lemmas"),
+    "stems": ("linnet.features.language", "Stems"),
+    "pos": ("linnet.features.language", "Pos"),
+    "adjectives": ("linnet.features.language", "Adjectives"),
+}
+"""The blocks that count words of a derived text, by name: where each lives, because most models need none of them."""
+
 Blocks: TypeAlias = tuple[Block, ...]
 AnyBlocks: TypeAlias = tuple[Block | Computed, ...]
 _ITEM = re.compile(r"([a-z]+)(?::(\d+)(?:-(\d+))?)?(?::([a-z:]+))?(?:\*(\d*\.?\d+))?$")
@@ -186,19 +220,21 @@ def parse(text: str) -> AnyBlocks:
     (Words(1, 2, tokens='whitespace', case='keep'),)
     """
     blocks: list[Block | Computed] = []
-    for item in text.replace(" ", "").split("+"):
-        if item.split(":")[0] in COMPUTED:
-            blocks.append(kind_of(item.split(":")[0]).from_text(item))
+    for item in map(str.strip, text.split("+")):
+        kind = re.split("[:*]", item)[0].strip()
+        if kind in COMPUTED:
+            blocks.append(kind_of(kind).from_text(item))
             continue
-        if re.split("[:*]", item)[0] in SUBWORD:
-            blocks.append(_subwords().from_text(item))
+        item = item.replace(" ", "")
+        if kind in DERIVED:
+            blocks.append(_derived(kind).from_text(item))
             continue
         match = _ITEM.match(item)
         if not match:
             raise LinnetError(f"cannot read the feature block '{item}'; write for example words:1-2+chars:2-5")
         name, low, high, extras, weight = match.groups()
         if name not in BLOCKS:
-            raise LinnetError(nearest("feature block", name, [*BLOCKS, *SUBWORD, *COMPUTED]))
+            raise LinnetError(nearest("feature block", name, [*BLOCKS, *DERIVED, *COMPUTED]))
         settings: dict[str, Any] = {}
         if low:
             settings["low"], settings["high"] = int(low), int(high or low)
@@ -240,15 +276,17 @@ def counted_only(value: object, what: str) -> Blocks:
             f"{what} counts n-grams only; leave out '{computed[0]}', or use TextClassifier, which takes both"
         )
     for block in blocks:
-        if block.name in SUBWORD:
-            raise LinnetError(f"{what} learns no tokeniser; leave out '{block}', or use TextClassifier, which does")
+        if block.name in DERIVED:
+            raise LinnetError(
+                f"{what} counts in the text itself; leave out '{block}', or use TextClassifier, which takes it"
+            )
     return blocks
 
 
-def _subwords() -> Any:
-    from linnet.features import subwords  # it builds on this file
-
-    return subwords
+def _derived(name: str) -> type[DerivedBlock]:
+    module, attribute = DERIVED[name]
+    found: type[DerivedBlock] = getattr(import_module(module), attribute)
+    return found
 
 
 def describe(blocks: AnyBlocks) -> str:
@@ -260,10 +298,10 @@ def from_dict(values: dict[str, Any]) -> Block:
     """Read back what ``Block.to_dict`` wrote."""
     settings = dict(values)
     name = settings.pop("block")
-    if name in SUBWORD:
-        return cast(Block, _subwords().from_dict(values))
+    if name in DERIVED:
+        return _derived(name).from_dict(settings)
     if name not in BLOCKS:
-        raise LinnetError(nearest("feature block", name, BLOCKS))
+        raise LinnetError(nearest("feature block", name, [*BLOCKS, *DERIVED]))
     return BLOCKS[name](**settings)
 
 
@@ -271,9 +309,9 @@ def table(blocks: Blocks) -> npt.NDArray[np.int64]:
     """Return the table the kernels read: kind, tokens, case, low, high, seed."""
     rows = []
     for b in blocks:
-        if getattr(b, "learned", b) is None:
-            raise LinnetError(f"the tokeniser of '{b}' has not been learned; fit a TextClassifier with it")
+        if b.waits:
+            raise LinnetError(f"{b.waits} of '{b}' has not been learned; fit a TextClassifier with it")
         # the tokens and the case are part of the seed: the same letters cut differently are another feature
-        seed = (b.seed + 0x9E3779B97F4A7C15 * (3 * TOKENS[b.tokens] + CASES[b.case])) & 0xFFFFFFFFFFFFFFFF
+        seed = (b.seed + 0x9E3779B97F4A7C15 * (3 * TOKENS[b.tokens] + CASES[b.case] + b.salt)) & 0xFFFFFFFFFFFFFFFF
         rows.append((b.kind, TOKENS[b.tokens], CASES[b.case], b.low, b.high, seed - (seed >> 63 << 64)))
     return np.array(rows, dtype=np.int64).reshape(len(blocks), 6)

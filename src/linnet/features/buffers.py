@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -29,10 +29,11 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive documents: document d is data[offsets[d]:offsets[d + 1]]."""
+    """Consecutive documents: document d is data[offsets[d]:offsets[d + 1]]; also are columns beside the texts, by name."""
 
     data: npt.NDArray[np.uint8]
     offsets: npt.NDArray[np.int64]
+    also: Mapping[str, Any] = field(default_factory=dict)  # Arrow columns of strings
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -45,13 +46,42 @@ class Piece:
         """Return one document as a Python string."""
         return bytes(self.data[self.offsets[d] : self.offsets[d + 1]]).decode("utf-8", "replace")
 
+    def column(self, name: str) -> list[str | None]:
+        """Return what stands in a column beside each text; None where it is empty."""
+        if name not in self.also:
+            alike = [known for known in self.also if known.strip().casefold() == name.strip().casefold()]
+            if len(alike) != 1:
+                raise DataError(
+                    f"the column '{name}' is needed beside each text; give rows such as {{'text': ..., '{name}': ...}}, "
+                    f"a table, or a Dataset read with also=['{name}']"
+                )
+            name = alike[0]
+        values: list[str | None] = self.also[name].to_pylist()
+        return values
 
-def pieces_of(texts: Any) -> list[Piece]:
-    """Accept a list of str, an Arrow array, chunked array or column, a NumPy array, or a pandas or polars series."""
+
+def pieces_of(texts: Any, needs: Sequence[str] = (), text: str | None = None) -> list[Piece]:
+    """Accept a list of str, an Arrow array, chunked array or column, a NumPy array, or a pandas or polars series.
+
+    Rows do as well: a list of dicts, an Arrow table, a pandas or polars frame, a Dataset or a Batch. Of rows, needs are the
+    columns to keep beside the texts; text is the name of the text column, where there is one of that name (else it is
+    found, as in ``linnet.data.read``).
+    """
     if isinstance(texts, str | bytes):
         raise DataError("texts must be a list or a column of texts, got one string; put it in a list: [text]")
+    if isinstance(texts, Mapping):
+        raise DataError("texts must be a list of texts or rows, got one dict; put it in a list: [row]")
     if isinstance(texts, Piece):
         return [texts]
+    if isinstance(texts, list) and texts and isinstance(texts[0], Piece):
+        return texts
+    if hasattr(texts, "also") and hasattr(texts, "text"):  # a Dataset or a Batch
+        for name in needs:
+            if hasattr(texts, "source"):
+                texts.column(name)
+        return _beside(texts)
+    if _is_rows(texts):
+        return _from_rows(texts, needs, text)
     arrow = hasattr(texts, "__arrow_c_stream__")  # a pandas or polars series, or an Arrow column
     pa: Any = import_module("pyarrow") if arrow else sys.modules.get("pyarrow")
     if arrow and not isinstance(texts, pa.ChunkedArray):
@@ -67,6 +97,33 @@ def pieces_of(texts: Any) -> list[Piece]:
             row = int(np.diff(piece.offsets).argmax())
             raise DataError(f"the text in row {row + 1} is longer than 512 MB; split it")
     return pieces or [Piece(np.zeros(0, np.uint8), np.zeros(1, np.int64))]
+
+
+def _is_rows(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return isinstance(next((row for row in value if row is not None), None), Mapping)
+    return hasattr(value, "columns") and (hasattr(value, "__arrow_c_stream__") or hasattr(value, "iloc"))
+
+
+def _from_rows(rows: Any, needs: Sequence[str], text: str | None) -> list[Piece]:
+    """Read rows as a file is read; none is left out."""
+    from linnet.data import stream
+
+    if isinstance(rows, list | tuple):
+        names = {name for row in rows[:1000] if row is not None for name in row}
+    else:
+        names = {str(name) for name in getattr(rows, "column_names", rows.columns)}
+    found = [p for batch in stream(rows, text=text if text in names else None, also=needs) for p in _beside(batch)]
+    return found or pieces_of([])
+
+
+def _beside(rows: Any) -> list[Piece]:
+    """Return the texts of a Dataset or a Batch, each piece with its part of the other columns."""
+    out, first = [], 0
+    for piece in pieces_of(rows.text):
+        out.append(replace(piece, also={name: c.slice(first, len(piece)) for name, c in rows.also.items()}))
+        first += len(piece)
+    return out
 
 
 def _from_strings(texts: Iterable[Any]) -> Piece:
@@ -129,7 +186,8 @@ def lowered(piece: Piece) -> Piece:
         done, grown[d] = end, len(low) - (end - begin)
     parts.append(data[done : offsets[-1]].tobytes())
     ends = np.cumsum(np.diff(offsets) + grown)
-    return Piece(np.frombuffer(b"".join(parts), dtype=np.uint8), np.concatenate([np.zeros(1, np.int64), ends]))
+    whole = np.frombuffer(b"".join(parts), dtype=np.uint8)
+    return Piece(whole, np.concatenate([np.zeros(1, np.int64), ends]), piece.also)
 
 
 def _find(data: npt.NDArray[np.uint8], pair: bytes) -> npt.NDArray[np.int64]:

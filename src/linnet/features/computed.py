@@ -4,7 +4,8 @@ A kernel block hashes pieces of the text; a computed block is asked for its valu
 the columns of the kernels in the same matrix, so every model learns both at once, and in the model they are k more rows
 of weights: score = (what the kernels add) + values @ weights. Weighting leaves them alone (no tf, idf, ratio or row
 norm); each is divided by its root mean square over the training rows, so that word counts and truth values are alike to
-the penalty of a model, and the weights that are kept apply to the values as they are.
+the penalty of a model, and the weights that are kept apply to the values as they are. Switches (values of a category) are
+0 or 1 and stay so: scaled, a rare value would be penalised less than a common one.
 
 A new computed block is a subclass of ``Computed`` and a row of ``COMPUTED``.
 """
@@ -32,6 +33,7 @@ __all__ = [
     "column_names",
     "compute",
     "kind_of",
+    "needed",
     "scales",
     "split",
 ]
@@ -42,6 +44,7 @@ COMPUTED = {
     "functions": ("linnet.features.functions", "Functions"),
     "lists": ("linnet.features.lists", "Lists"),
     "lengths": ("linnet.features.lengths", "Lengths"),
+    "column": ("linnet.features.columns", "Column"),
 }
 """The computed blocks by name: where each lives, because most models need none of them."""
 
@@ -51,11 +54,27 @@ class Computed:
 
     name: ClassVar[str]
     weight: float
+    indicators: ClassVar[bool] = False
+    """Whether columns are switches, most of them 0: such are not scaled, and only those that are on are shown."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
         raise NotImplementedError
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The names of columns of the data that the values come from, beside the text."""
+        return ()
+
+    @property
+    def waits(self) -> str:
+        """What the block has yet to learn from training rows, in words; nothing where it is empty."""
+        return ""
+
+    def learn(self, pieces: list[Piece], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Computed:
+        """Return the block with what it learns from some documents (None: all), without their labels."""
+        return self
 
     def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[Any]:
         """Return the values of texts, (n_texts, n_columns); first is the number of the first one, for errors."""
@@ -68,6 +87,10 @@ class Computed:
     def places(self, text: str) -> list[tuple[tuple[int, int], ...]]:
         """Return where in a text each column comes from, in characters, for explanations; here nowhere."""
         return [() for _ in self.columns]
+
+    def said(self, piece: Piece) -> list[str]:
+        """Return what explanations call each column for the one document of a piece; "" for its name and value."""
+        return ["" for _ in self.columns]
 
     def check(self) -> None:
         """Refuse, before training, what could not be saved."""
@@ -117,6 +140,11 @@ def split(blocks: Sequence[Block | Computed]) -> tuple[Blocks, ComputedBlocks]:
     return tuple(b for b in blocks if not isinstance(b, Computed)), computed
 
 
+def needed(blocks: Sequence[Block | Computed]) -> tuple[str, ...]:
+    """Return the columns of the data that blocks read beside the text, once each."""
+    return tuple(dict.fromkeys(name for b in blocks if isinstance(b, Computed) for name in b.needs))
+
+
 def column_names(computed: ComputedBlocks) -> list[str]:
     """Return the names of all computed columns; two blocks must not share one."""
     names = [name for block in computed for name in block.columns]
@@ -154,8 +182,13 @@ def scales(values: Values, computed: ComputedBlocks) -> npt.NDArray[np.float32]:
     >>> scales(np.array([[6.0], [8.0], [0.0], [0.0]], np.float32), (Lengths(),)).tolist()  # 1 / sqrt((36 + 64) / 4)
     [0.20000000298023224]
     """
-    share = np.repeat([b.weight for b in computed], [len(b.columns) for b in computed])
+    sizes = [len(b.columns) for b in computed]
+    share, indicators = (
+        np.repeat([b.weight for b in computed], sizes),
+        np.repeat([b.indicators for b in computed], sizes),
+    )
     size = np.sqrt(np.mean(np.square(values, dtype=np.float64), axis=0)) if len(values) else np.zeros(values.shape[1])
+    size[indicators] = 1.0
     return np.asarray(share / np.where(size > 0, size, 1.0), dtype=np.float32)
 
 

@@ -126,7 +126,7 @@ class Functions(Computed):
     @classmethod
     def from_text(cls, text: str) -> Functions:
         """Read ``functions:module.name,module.name``, with optional ``:whitespace``, ``:keep`` and ``*weight``."""
-        match = _TEXT.match(text)
+        match = _TEXT.match(text.replace(" ", ""))
         if not match:
             raise LinnetError(f"cannot read '{text}'; write for example functions:mymodule.ends_in_s,mymodule.n_words")
         settings: dict[str, Any] = {"weight": float(match[3])} if match[3] else {}

@@ -63,7 +63,7 @@ class Lengths(Computed):
     @classmethod
     def from_text(cls, text: str) -> Lengths:
         """Read ``lengths``, with an optional ``*weight``."""
-        match = _TEXT.match(text)
+        match = _TEXT.match(text.replace(" ", ""))
         if not match:
             raise LinnetError(f"cannot read '{text}'; lengths takes a weight only, as in lengths*0.5")
         return cls(float(match[1]) if match[1] else 1.0)

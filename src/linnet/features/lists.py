@@ -42,7 +42,7 @@ from linnet.text.tokens import CASES, TOKENS, tokenize, words_of
 __all__ = ["Lists", "Match"]
 
 REACH = 3
-_TEXT = re.compile(r"lists:(.+?)(?:\*(\d*\.?\d+))?$")
+_TEXT = re.compile(r"lists:\s*(.+?)(?:\s*\*(\d*\.?\d+))?$")
 
 Entries = dict[tuple[str, ...], dict[int, float]]
 

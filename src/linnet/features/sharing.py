@@ -13,6 +13,7 @@ first sight within the part, so that models fitted either way are the same to th
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -61,6 +62,7 @@ class Shared:
         self.sizes: Indices = np.concatenate([np.diff(p.offsets) for p in self.pieces])
         """Bytes of each document."""
         self._known: dict[tuple[Blocks, int | None], tuple[Counted, bool, float]] = {}
+        self._derived: dict[Any, tuple[Shared, float]] = {}
 
     def part(self, rows: Indices) -> Part:
         """Return some of the documents, by number, as a fit may count them."""
@@ -81,6 +83,14 @@ class Shared:
             found = self._known[blocks, hash_bits] = (fresh, counting, time.perf_counter() - began)
         return found[0], found[2]
 
+    def derived(self, source: Any, derive: Callable[[Any, list[Piece]], list[Piece]]) -> tuple[Shared, float]:
+        """Return the texts that a source makes of all documents, made when first asked for, and the seconds it took."""
+        if source not in self._derived:
+            began = time.perf_counter()
+            made = Shared(derive(source, self.pieces))
+            self._derived[source] = made, time.perf_counter() - began
+        return self._derived[source]
+
 
 @dataclass
 class Part:
@@ -92,6 +102,7 @@ class Part:
 
     shared: Shared
     rows: Indices
+    within: Part | None = None  # the part that these texts were derived from
     saved: float = field(default=0.0, init=False)
 
     def __len__(self) -> int:
@@ -114,7 +125,19 @@ class Part:
         else:
             rows, columns = every.take_seen(self.rows)
             whole = Counted(rows, whole.fingerprints[columns], whole.seen.take(columns))
+        self._note(seconds, began)
+        return whole
+
+    def derived(self, source: Any, derive: Callable[[Any, list[Piece]], list[Piece]]) -> Part:
+        """Return the same documents of the texts that a source makes of all of them."""
+        began = time.perf_counter()
+        shared, seconds = self.shared.derived(source, derive)
+        part = Part(shared, self.rows, within=self)
+        self._note(seconds, began)
+        return part
+
+    def _note(self, seconds: float, began: float) -> None:
+        """Note the share of what something took for all documents, less what it took now."""
         sizes = self.shared.sizes
         share = float(sizes[self.rows].sum()) / max(1.0, float(sizes.sum()))
-        self.saved += seconds * share - (time.perf_counter() - began)
-        return whole
+        (self.within or self).saved += seconds * share - (time.perf_counter() - began)

@@ -12,6 +12,7 @@ folded: 'so\xadft' is read as 'soft' (hidden characters)
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -22,7 +23,9 @@ import numpy.typing as npt
 from linnet._kernels import featurize
 from linnet.features.blocks import Block, Blocks, as_blocks, table
 from linnet.features.buffers import Piece, Scratch, pieces_of
+from linnet.features.computed import needed
 from linnet.features.counting import Seen, names_of
+from linnet.features.derived import place
 from linnet.text.tokens import tokenize
 
 __all__ = ["EXAMPLES", "SENTENCE", "Change", "Emitted", "Shown", "changes", "seen"]
@@ -40,8 +43,18 @@ EXAMPLES = {
     "position": ("position:1", "words with their part of the text: first quarter, middle, last quarter"),
     "affixes": ("affixes:2-3", "how longer words begin and end"),
     "shapes": ("shapes:1", "capitals, small letters, digits"),
+    "bpe": ("bpe:8000:1-2", "pieces of words, learned from the training texts to a budget"),
+    "wordpiece": ("wordpiece:8000:1-2", "pieces of words, learned; ## goes on a word"),
+    "lemmas": ("lemmas:1", "words as a dictionary lists them (lemmas:1:de for another language)"),
+    "stems": ("stems:1", "words without their endings (stems:1:de for another language)"),
+    "pos": ("pos:1", "words with their part of speech (pos:1:spacy=NAME takes a spaCy pipeline)"),
+    "adjectives": ("adjectives:1", "adjectives and nothing else"),
     "lengths": ("lengths", "words, letters a word, capitals, digits, signs (log-scaled)"),
     "lists": ("lists:FILE", "entries of word lists and the sum of their valences, turned round by a negation"),
+    "column": (
+        "column:NAME",
+        "another column of the data: categories, numbers or dates (column:NAME:category settles it)",
+    ),
     "functions": ("functions:linnet.features.functions.word_count", "functions of your own: tokens to a number"),
 }
 """For every block an example and what it is."""
@@ -106,36 +119,50 @@ class PieceSeen:
 
 @dataclass(frozen=True)
 class Shown:
-    """What one block makes of a text: pieces of a counted block, values of a computed one."""
+    """What one block makes of a text: pieces of a counted block, values of a computed one, or a note why it cannot say."""
 
     block: str
     pieces: tuple[PieceSeen, ...] = ()
     values: tuple[tuple[str, float], ...] = ()
+    note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         pieces = [asdict(p) for p in self.pieces]
-        return {"block": self.block, "pieces": pieces, "values": dict(self.values)}
+        note = {"note": self.note} if self.note else {}
+        return {"block": self.block, "pieces": pieces, "values": dict(self.values), **note}
 
 
-def seen(text: str, features: Any) -> list[Shown]:
-    """Return what each block makes of one text, in the order of first sight."""
+def seen(text: str | Mapping[str, Any], features: Any) -> list[Shown]:
+    """Return what each block makes of one text, in the order of first sight; of a row, also of its other columns."""
+    blocks = as_blocks(features)
+    there = () if isinstance(text, str) else [name for name in needed(blocks) if name in text]
+    (piece,) = pieces_of([text], there)
     out = []
-    for block in as_blocks(features):
-        if isinstance(block, Block):
-            out.append(Shown(str(block), _pieces(pieces_of([text])[0], block)))
+    for block in blocks:
+        missing = [name for name in getattr(block, "needs", ()) if name not in there]
+        if missing:
+            out.append(Shown(str(block), note=f"column '{missing[0]}' of the data, beside the text"))
+        elif block.waits:
+            out.append(Shown(str(block), note=f"{block.waits} is learned from the training rows"))
+        elif isinstance(block, Block):
+            out.append(_counted(piece, block))
         else:
-            values = tuple(zip(block.columns, block.values([text])[0].tolist(), strict=True))
-            out.append(Shown(str(block), (), values))
+            pairs = zip(block.columns, block.values_of(piece)[0].tolist(), strict=True)
+            out.append(Shown(str(block), (), tuple(p for p in pairs if p[1] or not block.indicators)))
     return out
 
 
-def _pieces(piece: Piece, block: Block) -> tuple[PieceSeen, ...]:
+def _counted(piece: Piece, block: Block) -> Shown:
+    at = None
+    if block.source is not None:
+        piece, at = place(block.source, [piece.text(0)])
     emitted = Emitted.of(piece, (block,))
     _, first, counts = np.unique(emitted.fps, return_index=True, return_counts=True)
     order = np.argsort(first)
-    names, spans = emitted.names(first[order], 0), emitted.spans()[first[order]].tolist()
-    return tuple(PieceSeen(n, a, z, c) for n, (a, z), c in zip(names, spans, counts[order].tolist(), strict=True))
+    names, spans = emitted.names(first[order], 0), emitted.spans(at)[first[order]].tolist()
+    seen = [PieceSeen(n, a, z, c) for n, (a, z), c in zip(names, spans, counts[order].tolist(), strict=True)]
+    return Shown(str(block), tuple(seen))
 
 
 class Change(NamedTuple):

@@ -59,7 +59,7 @@ class Material:
         from linnet.evaluate import evaluate
 
         classes = [str(c) for c in clf.artefact.classes]
-        result = evaluate(data.label_list(), clf.predict_proba(data.text), classes, seed=seed)
+        result = evaluate(data.label_list(), clf.predict_proba(data), classes, seed=seed)
         return cls(clf, data, result, command, seed, **more)
 
     @property
@@ -92,6 +92,13 @@ class Material:
     def text(self, row: int) -> str:
         """Return the text of one row."""
         return str(self.data.text[int(row)].as_py())
+
+    def row(self, row: int, characters: int) -> Any:
+        """Return the beginning of the text of one row as the classifier takes it: with the columns that it reads."""
+        text = self.text(row)[:characters]
+        needs = self.clf.artefact.needs
+        beside = {name: self.data.take([int(row)]).column(name)[0] for name in needs}
+        return {self.clf.artefact.text_column: text, **beside} if needs else text
 
     @cached_property
     def cells(self) -> dict[tuple[int, int], Cell]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from linnet.errors import LinnetError
@@ -40,13 +42,13 @@ def _one(material: Material, row: int) -> str:
     )
     text = material.text(row)
     try:
-        shown = marked(_contrast(material, text[:LONGEST], int(material.result.truth[row]), answer))
+        shown = marked(_contrast(material, material.row(row, LONGEST), int(material.result.truth[row]), answer))
     except LinnetError:  # a model that cannot be taken apart
         shown = safe(text[:CHARACTERS])
     return f"{head}<blockquote>{shown}</blockquote>"
 
 
-def _contrast(material: Material, text: str, truth: int, answer: int) -> Pieces:
+def _contrast(material: Material, text: Any, truth: int, answer: int) -> Pieces:
     """Return the words of a text with what they add to the answer, less what they add to the label."""
     classes = material.clf.artefact.classes
     pieces = material.clf.explain(text, classes[answer]).words()

@@ -19,8 +19,9 @@ from linnet.data.arrays import booleans
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
-from linnet.features.computed import split
+from linnet.features.computed import Computed, split
 from linnet.features.counting import Counted, Slots, thread_count
+from linnet.features.derived import DerivedBlock
 from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
 from linnet.features.rows import Rows
 from linnet.features.sharing import Texts
@@ -95,8 +96,11 @@ def fit_stream(
         raise LinnetError(
             f"{cls.__name__} learns nothing from rows: a sample of the data will do; leave out --max-memory"
         )
-    if recipe.features is not None and split(recipe.features)[1]:
-        raise LinnetError("feature functions are computed in memory; leave them out, or leave out --max-memory")
+    for block in recipe.features or ():
+        if isinstance(block, Computed | DerivedBlock):
+            raise LinnetError(f"'{block}' is worked out in memory; leave it out, or leave out --max-memory")
+    if recipe.select is not None:
+        raise LinnetError("select wants all rows in memory; use max_features or min_df on a stream")
     budget = Budget(parse_size(max_memory))
     return_freed()
     with temporary(cache) as folder:
@@ -481,7 +485,7 @@ class Run:
 
     def _described(self, choice: Choice, calibration: Any, n_fit: int) -> dict[str, Any]:
         n_dev, total = self.cache_rows(DEV), self.rows_of[TRAIN] + self.rows_of[DEV]
-        named = type("Named", (), {"source": self.main.name})
+        named = type("Named", (), {"source": self.main.name, "text_column": self.main.text or "text"})
         dev = np.arange(n_dev) if n_dev else None
         card = _card(
             self.clf, named, self.recipe, self.blocks, self.kept.min_df, self.classes, np.zeros(0, np.int32), choice,

@@ -1,29 +1,36 @@
 """Words by what they mean in a language: lemmas, stems, parts of speech, adjectives. Needs ``pip install linnet[lang]``.
 
 Each function takes a text and returns tokens as ``linnet.text.tokens.tokenize`` does: the new word, and its place in the
-original. ``TRANSFORMS`` lists them by name. These run in Python, a hundred to ten thousand times slower than the kernels:
-for experiments and for small texts.
+original. ``TRANSFORMS`` lists them by name; a ``Transform`` is one of them with its language, a value that feature blocks
+read texts through. These run in Python, a hundred to ten thousand times slower than the kernels: for experiments and for
+small texts.
 
 >>> [t.text for t in stems("The dogs were running")]  # doctest: +SKIP
 ['the', 'dog', 'were', 'run']
+>>> Transform("stems").words(["The dogs were running"])  # doctest: +SKIP
+[['the', 'dog', 'were', 'run']]
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from importlib import import_module
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
-from linnet.errors import DataError, MissingExtraError, nearest
+from linnet.errors import DataError, LinnetError, MissingExtraError, nearest
 from linnet.text.tokens import Token, tokenize
 
-__all__ = ["TRANSFORMS", "adjectives", "lemmas", "parts_of_speech", "stems"]
+__all__ = ["TRANSFORMS", "Transform", "adjectives", "lemmas", "parts_of_speech", "stems"]
 
 _LANGUAGES = {"de": "german", "en": "english", "es": "spanish", "fr": "french", "it": "italian", "nl": "dutch"}
+_PIPELINE = re.compile(r"[a-z]{2,3}_[a-z0-9]+(?:_[a-z0-9]+)+$")
 _END = re.compile(r"[.!?\u2026]+$")
+KNOWN = 1 << 16  # words and sentences whose tags are kept: every fold of a comparison asks about the same ones
 _ADJECTIVE = re.compile(r"AJ|JJ|ADJ")  # as the tag sets of the BNC, Penn and German and universal tags begin
 
 
@@ -70,8 +77,7 @@ def adjectives(text: str, language: str = "en", pipeline: Any = None) -> list[To
 
 def _tagged(text: str, language: str, pipeline: Any) -> list[tuple[Token, str]]:
     if pipeline is not None:
-        found = [t for t in pipeline(text) if not t.is_space]
-        return [(Token(t.text.casefold(), t.idx, t.idx + len(t.text)), t.tag_ or t.pos_) for t in found]
+        return _spacy_tags(pipeline(text))
     tokens = tokenize(text, case="keep")
     out: list[tuple[Token, str]] = []
     ended = [0]
@@ -79,9 +85,20 @@ def _tagged(text: str, language: str, pipeline: Any) -> list[tuple[Token, str]]:
         ended.append(ended[-1] + bool(_END.match(t.text)))
     for _, group in groupby(zip(tokens, ended, strict=False), key=lambda pair: pair[1]):
         sentence = [t for t, _ in group]
-        tags = _tagger(language).tag_sent([t.text for t in sentence], taglevel=1)
-        out += [(Token(t.text.casefold(), t.start, t.end), str(tag[-1])) for t, tag in zip(sentence, tags, strict=True)]
+        tags = _tags(language, tuple(t.text for t in sentence))
+        out += [(Token(t.text.casefold(), t.start, t.end), tag) for t, tag in zip(sentence, tags, strict=True)]
     return out
+
+
+def _spacy_tags(found: Any) -> list[tuple[Token, str]]:
+    words = [t for t in found if not t.is_space]
+    return [(Token(t.text.casefold(), t.idx, t.idx + len(t.text)), t.tag_ or t.pos_) for t in words]
+
+
+@lru_cache(KNOWN)
+def _tags(language: str, sentence: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tag of each word of a sentence; with taglevel 0 HanTa leaves out the lemmas, which take most time."""
+    return tuple(map(str, _tagger(language).tag_sent(list(sentence), taglevel=0)))
 
 
 @cache
@@ -90,10 +107,66 @@ def _tagger(language: str) -> Any:
     known = {"en": "morphmodel_en.pgz", "de": "morphmodel_ger.pgz", "nl": "morphmodel_dutch.pgz"}
     if language not in known:
         raise DataError(nearest("language of parts of speech", language, known))
-    return tagger.HanoverTagger(known[language])
+    made = tagger.HanoverTagger(known[language])
+    made.analyze_forward = lru_cache(KNOWN)(made.analyze_forward)  # a word is taken apart once
+    return made
+
+
+@cache
+def _pipeline(name: str) -> Any:
+    """Load a spaCy pipeline by its name or folder, as the user has it.
+
+    A model file can name one, so no other package is ever imported: pipelines are called en_core_web_sm and the like.
+    """
+    if not _PIPELINE.match(name) and not (Path(name) / "meta.json").is_file():
+        raise LinnetError(f"'{name}' is no spaCy pipeline: neither a name such as en_core_web_sm nor a folder of one")
+    try:
+        spacy = import_module("spacy")
+    except ImportError:
+        raise LinnetError(f"the spaCy pipeline {name} needs spaCy; install it with: pip install spacy") from None
+    try:
+        return spacy.load(name)
+    except OSError:
+        raise LinnetError(
+            f"there is no spaCy pipeline {name}; install it with: python -m spacy download {name}"
+        ) from None
 
 
 TRANSFORMS: dict[str, Callable[..., list[Token]]] = {
-    "lemmas": lemmas, "stems": stems, "parts_of_speech": parts_of_speech, "adjectives": adjectives,
+    "lemmas": lemmas, "stems": stems, "pos": parts_of_speech, "adjectives": adjectives,
 }  # fmt: skip
 """The functions of this file by name: text -> tokens with their places."""
+TAGGED = ("pos", "adjectives")
+"""Those that a spaCy pipeline can do too."""
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A transform by name with its language, or with the name (or folder) of a spaCy pipeline."""
+
+    name: str
+    language: str = "en"
+    pipeline: str = ""
+
+    lasting: ClassVar[bool] = True  # what it makes of a text does not depend on other texts
+
+    def __post_init__(self) -> None:
+        if self.name not in TRANSFORMS:
+            raise LinnetError(nearest("transform of words", self.name, TRANSFORMS))
+        if self.pipeline and self.name not in TAGGED:
+            raise LinnetError(f"{self.name} takes a language, not a spaCy pipeline; {' and '.join(TAGGED)} take one")
+
+    def tokens(self, text: str) -> list[Token]:
+        """Return the new words of a text with their places in it."""
+        return self._all([text])[0]
+
+    def words(self, texts: Sequence[str]) -> list[list[str]]:
+        """Return the new words of some texts."""
+        return [[t.text for t in found] for found in self._all(texts)]
+
+    def _all(self, texts: Sequence[str]) -> list[list[Token]]:
+        make = TRANSFORMS[self.name]
+        if self.pipeline:
+            found = zip(texts, _pipeline(self.pipeline).pipe(texts), strict=True)
+            return [make(text, pipeline=lambda _, doc=doc: doc) for text, doc in found]
+        return [make(text, self.language) for text in texts]

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from linnet.errors import DataError, LinnetError, MissingExtraError, nearest
 from linnet.text.tokens import Token
@@ -47,6 +47,8 @@ class Subword:
 
     kind: str
     data: bytes = field(repr=False)
+
+    lasting: ClassVar[bool] = False  # other texts, another tokeniser
 
     @classmethod
     def train(cls, kind: str, texts: Iterable[str], size: int = SIZE) -> Subword:
@@ -115,6 +117,10 @@ class Subword:
         """Return the pieces of a text with their places; a piece of half a character stands at the character."""
         found = self.encoded([text])[0]
         return [Token(t, a, b) for t, (a, b) in zip(found.tokens, found.offsets, strict=True)]
+
+    def words(self, texts: Iterable[str]) -> list[list[str]]:
+        """Return the pieces of each text."""
+        return [found.tokens for found in self.encoded(texts)]
 
     def pieces(self, text: str) -> list[str]:
         """Return the pieces of a text; in BPE a blank is written Ġ, in WordPiece ## means: goes on."""

@@ -1,0 +1,335 @@
+"""Side columns as features: what the other columns of a row say, beside its text.
+
+    linnet train tickets.csv --features words:1-2+column:priority+column:created
+
+What a column holds is found from the training rows: numbers if all its values are numbers, dates if all are dates, else
+categories; ``column:stars:category`` settles it. The training rows also settle, without their labels, which values of a
+category get a switch, and the mean and spread of numbers; all of it is kept in the model file.
+
+>>> from linnet.features.buffers import pieces_of
+>>> rows = pieces_of([{"text": "a", "fee": 1, "day": "2024-05-03"}, {"text": "b", "fee": 3, "day": None}], ["fee", "day"])
+>>> fee = Column("fee").learn(rows, None, {})
+>>> fee.columns, fee.values_of(rows[0]).tolist()
+(('fee, number', 'fee, no number'), [[-1.0, 0.0], [1.0, 0.0]])
+>>> day = Column("day").learn(rows, None, {})
+>>> day, [name for name, on in zip(day.columns, day.values_of(rows[0])[0]) if on]
+(Column('day', 'date'), ['day month=5', 'day weekday=Friday'])
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.data.times import moment
+from linnet.errors import DataError, LinnetError, nearest
+from linnet.features.buffers import Piece, pieces_of
+from linnet.features.computed import Computed
+
+__all__ = ["KINDS", "Category", "Column", "Date", "Number"]
+
+MOST = 100  # values of a category that get a switch of their own
+FARTHEST = 5.0  # spreads from the mean, beyond which a number counts as just that far
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$")
+_TEXT = re.compile(r"column:\s*(.+?)\s*(?:\*\s*(\d*\.?\d+))?$", re.DOTALL)
+
+Cells = Sequence[str | None]
+Floats = npt.NDArray[np.float64]
+T = TypeVar("T")
+
+
+class Reading(Protocol):
+    """What was learned of a column, and how its cells become numbers."""
+
+    @classmethod
+    def learn(cls, cells: Cells) -> Reading:
+        """Learn from the cells of training rows that are not empty."""
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return the names of the features."""
+
+    def values(self, cells: Cells) -> Floats:
+        """Return the features of cells, (n_cells, n_features)."""
+
+    def said(self, column: str, cell: str | None) -> list[str]:
+        """Return what to call each feature when it stands for this cell."""
+
+
+@dataclass(frozen=True)
+class Category:
+    """A switch for each of the most frequent values (ties by name), one for any other value and one for none.
+
+    >>> made = Category.learn(["low", "high", "low"])
+    >>> made.names("priority")
+    ('priority=low', 'priority=high', 'priority=(other)', 'priority=(missing)')
+    >>> made.values(["high", "urgent", None]).tolist()
+    [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    """
+
+    known: tuple[str, ...]
+
+    @classmethod
+    def learn(cls, cells: Cells) -> Category:
+        """Take the most frequent values."""
+        counts = Counter(cell for cell in cells if cell is not None)
+        return cls(tuple(sorted(counts, key=lambda value: (-counts[value], value))[:MOST]))
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return column=value for each switch."""
+        return tuple(f"{column}={value}" for value in (*self.known, *map(self._unlike, ("(other)", "(missing)"))))
+
+    def _unlike(self, word: str) -> str:
+        return self._unlike(f"({word})") if word in self.known else word
+
+    def values(self, cells: Cells) -> Floats:
+        """Switch on one of the switches of each cell."""
+        numbers = {value: k for k, value in enumerate(self.known)}
+        other, missing = len(numbers), len(numbers) + 1
+        on = [missing if cell is None else numbers.get(cell, other) for cell in cells]
+        out = np.zeros((len(cells), missing + 1))
+        out[np.arange(len(cells)), on] = 1.0
+        return out
+
+    def said(self, column: str, cell: str | None) -> list[str]:
+        """Name the value itself, also where it is another one."""
+        names = list(self.names(column))
+        names[-2] = f"{column}={cell} (other)"
+        return names
+
+
+@dataclass(frozen=True)
+class Number:
+    """Spreads away from the mean of the training rows, and a switch for what is no number.
+
+    >>> Number.learn(["2", "4", "1e1", "0"]).values(["4", None]).round(3).tolist()
+    [[0.0, 0.0], [0.0, 1.0]]
+    """
+
+    mean: float
+    spread: float
+
+    @classmethod
+    def learn(cls, cells: Cells) -> Number:
+        """Take mean and spread; a constant has spread 1."""
+        x = np.array([_number(cell) for cell in cells if cell is not None], dtype=np.float64)
+        size = math.ldexp(1.0, math.frexp(float(np.abs(x).max(initial=0.0)))[1] - 1)  # squares of x may be infinite
+        mean, spread = size * float(np.mean(x / size)), size * float(np.std(x / size))
+        return cls(mean, spread if spread > 1e-15 * size else 1.0)
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return the names of the two."""
+        return f"{column}, number", f"{column}, no number"
+
+    def values(self, cells: Cells) -> Floats:
+        """Return (x - mean) / spread, no farther than five, and the switch."""
+        read = _memo(_number)
+        x = np.array([math.nan if cell is None or (v := read(cell)) is None else v for cell in cells], dtype=np.float64)
+        return _centred(x, self.mean, self.spread)
+
+    def said(self, column: str, cell: str | None) -> list[str]:
+        """Name the number as it is written."""
+        return [f"{column}={cell}", f"{column} is no number" if cell else f"{column} is missing"]
+
+
+@dataclass(frozen=True)
+class Date:
+    """The year (as numbers are), switches for month, weekday and, where training rows had a time of day, hour."""
+
+    mean: float
+    spread: float
+    hours: bool
+
+    @classmethod
+    def learn(cls, cells: Cells) -> Date:
+        """Look at the years, and whether there are hours."""
+        found = [d for d in map(moment, filter(None, cells)) if d is not None]
+        years = Number.learn([str(d.year) for d in found])
+        return cls(years.mean, years.spread, any((d.hour, d.minute, d.second) != (0, 0, 0) for d in found))
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return the names, year first."""
+        parts = ["year", *(f"month={m}" for m in range(1, 13)), *(f"weekday={day}" for day in WEEKDAYS)]
+        hours = [f"hour={h}" for h in range(24)] if self.hours else []
+        return (*(f"{column} {part}" for part in parts + hours), f"{column}, no date")
+
+    def values(self, cells: Cells) -> Floats:
+        """Return the year as numbers are, and the switches."""
+        read = _memo(moment)
+        dates = [None if cell is None else read(cell) for cell in cells]
+        years = _centred(np.array([d.year if d else math.nan for d in dates], np.float64), self.mean, self.spread)
+        out = np.zeros((len(cells), len(self.names(""))))
+        out[:, 0], out[:, -1] = years.T
+        there = np.array([k for k, d in enumerate(dates) if d is not None], dtype=np.int64)
+        parts = np.array([(d.month, 13 + d.weekday(), 20 + d.hour) for d in dates if d is not None], dtype=np.int64)
+        if len(there):
+            out[there[:, None], parts[:, : 3 if self.hours else 2]] = 1.0
+        return out
+
+    def said(self, column: str, cell: str | None) -> list[str]:
+        """Name the year; the other switches have their names."""
+        found = moment(cell) if cell else None
+        year = [f"{column} year={found.year}" if found else ""]
+        missing = f"{column} is no date" if cell else f"{column} is missing"
+        return [*year, *self.names(column)[1:-1], missing]
+
+
+KINDS: dict[str, type[Category] | type[Date] | type[Number]] = {"number": Number, "date": Date, "category": Category}
+
+
+@dataclass(frozen=True, repr=False)
+class Column(Computed):
+    """The values of one column of the data; kind is "number", "date" or "category", by default whichever fits."""
+
+    column: str
+    kind: str | None = None
+    weight: float = 1.0
+    reading: Category | Date | Number | None = None
+
+    name: ClassVar[str] = "column"
+    indicators: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._check_weight()
+        if not isinstance(self.column, str) or not self.column.strip():
+            raise LinnetError(f"column takes the name of a column, got {self.column!r}")
+        if self.kind is not None and self.kind not in KINDS:
+            raise LinnetError(nearest("kind of column", self.kind, KINDS))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+    @property
+    def waits(self) -> str:
+        """What the column holds, until training rows were seen."""
+        return "" if self.reading is not None else f"column '{self.column}'"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self._read.names(self.column)
+
+    @property
+    def _read(self) -> Category | Date | Number:
+        if self.reading is None:
+            raise LinnetError(f"{self} has not been learned; fit a TextClassifier with it")
+        return self.reading
+
+    def learn(self, pieces: list[Piece], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Column:
+        """Learn from the training rows what the column holds."""
+        if self.reading is not None:
+            return self
+        cells = [cell for piece in pieces for cell in _cells(piece, self.column)]
+        some = cells if rows is None else [cells[r] for r in rows.tolist()]
+        if not any(cell is not None for cell in some):
+            raise DataError(f"column '{self.column}' is empty in all {len(some):,} training rows; leave out '{self}'")
+        kind = self.kind or _kind(some)
+        self._check_cells(some, kind)
+        return replace(self, kind=kind, reading=KINDS[kind].learn(some))
+
+    def _check_cells(self, cells: Cells, kind: str) -> None:
+        """Refuse training rows that are not of the kind that was given; later such cells count as missing."""
+        read = {"number": _number, "date": moment}.get(kind)
+        for row, cell in enumerate(cells if read is not None else ()):
+            if read is not None and cell is not None and read(cell) is None:
+                raise DataError(
+                    f"column '{self.column}', training row {row + 1:,}: '{cell:.40}' is no {kind}; mend it, empty the "
+                    f"cell, or write column:{self.column}:category"
+                )
+
+    def values_of(self, piece: Piece, first: int = 0) -> Floats:
+        """Return the features of all documents of a piece."""
+        return self._read.values(_cells(piece, self.column))
+
+    def values(self, texts: Sequence[Any], first: int = 0) -> Floats:
+        """Return the features of rows."""
+        return np.concatenate([self.values_of(p) for p in pieces_of(texts, self.needs)])
+
+    def said(self, piece: Piece) -> list[str]:
+        """Return ``priority=high`` for the switch that is on, and the like."""
+        return self._read.said(self.column, _cells(piece, self.column)[0])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as plain values, with what was learned."""
+        learned = {} if self.reading is None else {"reading": asdict(self.reading)}
+        return {"block": self.name, "column": self.column, "kind": self.kind, "weight": self.weight, **learned}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Column:
+        """Read back what ``to_dict`` wrote."""
+        made = cls(str(values["column"]), values["kind"], float(values["weight"]))
+        if "reading" not in values or made.kind is None:
+            return made
+        reading = dict(values["reading"])
+        if "known" in reading:
+            reading["known"] = tuple(map(str, reading["known"]))
+        return replace(made, reading=KINDS[made.kind](**reading))
+
+    @classmethod
+    def from_text(cls, text: str) -> Column:
+        """Read ``column:NAME``, ``column:NAME:number``, with an optional ``*weight``."""
+        match = _TEXT.match(text)
+        if not match:
+            raise LinnetError(f"cannot read '{text}'; write for example column:priority or column:price:number")
+        column, _, kind = match[1].partition(":")
+        return cls(column.strip(), kind.strip() or None, float(match[2]) if match[2] else 1.0)
+
+    def __str__(self) -> str:
+        parts = [self.name, self.column, *([self.kind] if self.kind else [])]
+        return ":".join(parts) + (f"*{self.weight:g}" if self.weight != 1 else "")
+
+    def __repr__(self) -> str:
+        kind = [] if self.kind is None else [repr(self.kind)]
+        weight = [] if self.weight == 1 else [f"weight={self.weight!r}"]
+        return f"Column({', '.join([repr(self.column), *kind, *weight])})"
+
+
+def _kind(cells: Cells) -> str:
+    """Say what all cells that are not empty are."""
+    there = dict.fromkeys(cell for cell in cells if cell is not None)
+    if all(_number(cell) is not None for cell in there):
+        return "number"
+    return "date" if all(moment(cell) is not None for cell in there) else "category"
+
+
+def _cells(piece: Piece, column: str) -> list[str | None]:
+    return [None if cell is None else cell.strip() or None for cell in piece.column(column)]
+
+
+def _number(cell: str) -> float | None:
+    """Read a number as people write them, which leaves out "nan", "infinity" and "1_000".
+
+    >>> _number("-1.5e3"), _number("1,000"), _number("nan")
+    (-1500.0, None, None)
+    """
+    found = float(cell) if _NUMBER.match(cell) else math.inf
+    return found if math.isfinite(found) else None
+
+
+def _memo(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Read every distinct cell once."""
+    known: dict[str, T] = {}
+
+    def remembered(cell: str) -> T:
+        if cell not in known:
+            known[cell] = read(cell)
+        return known[cell]
+
+    return remembered
+
+
+def _centred(x: Floats, mean: float, spread: float) -> Floats:
+    """Return (x - mean) / spread within bounds, 0 where there is none, and whether there is none, (n, 2)."""
+    none = np.isnan(x)
+    with np.errstate(over="ignore"):
+        away = np.clip((x - mean) / spread, -FARTHEST, FARTHEST)
+    return np.stack([np.where(none, 0.0, away), none.astype(np.float64)], axis=1)

@@ -1,0 +1,240 @@
+"""Blocks over texts derived from the original: pieces of a learned tokeniser, lemmas, stems, words with their tags.
+
+The kernels know no BPE and no grammar, but they can cut at blanks. So each text is turned into a second one, its new
+tokens with blanks between them, and the block counts the words of that one; scores of the two texts are added. What turns
+texts into tokens is a *source*: a hashable value that the model file can keep, and that knows the places in the original.
+Blocks of one source share one derived text.
+
+A new derived block is a class with a ``source`` and a row of ``DERIVED`` in ``features.blocks``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import LinnetError
+from linnet.features.blocks import LONGEST, Block, Blocks
+from linnet.features.buffers import Piece, pieces_of
+from linnet.features.counting import Counted, Seen
+from linnet.features.rows import Rows
+from linnet.features.sharing import Part, Texts
+from linnet.text.tokens import Token
+
+__all__ = ["Derived", "DerivedBlock", "Source", "by_source", "derive", "place", "states"]
+
+BATCH = 1 << 12  # texts
+_BLANK = re.compile(r"\s")
+_GRAMS = re.compile(r"(\d+)(?:-(\d+))?$")
+_WEIGHT = re.compile(r"(.*?)(?:\*(\d*\.?\d+))?$", re.DOTALL)
+
+
+class Source(Hashable, Protocol):
+    """Splits texts into tokens: the words that are counted, and their places in the original."""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether what it makes of a text is the same for all training texts: then all folds share one derived text."""
+
+    def words(self, texts: Sequence[str]) -> Sequence[Sequence[str]]:
+        """Return the tokens of each text."""
+
+    def tokens(self, text: str) -> list[Token]:
+        """Return the same tokens of one text, with their places in characters."""
+
+
+@dataclass(frozen=True, repr=False)
+class DerivedBlock(Block):
+    """n-grams of the tokens of a source, which has folded letters already, or kept them on purpose."""
+
+    tokens: str = "whitespace"
+    case: str = "keep"
+
+    kind: ClassVar[int] = 0
+    example: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.tokens, self.case) != ("whitespace", "keep"):
+            raise LinnetError(f"{self.name} cuts and folds words in its own way; leave out tokens and case")
+
+    @property
+    def about(self) -> str:
+        """What makes the source another one than by default, as it is written; empty by default."""
+        return ""
+
+    @property
+    def salt(self) -> int:
+        """Tell the features of two sources apart, beyond the tokens and the case."""
+        return crc32(self.about.encode()) << 6 if self.about else 0
+
+    @property
+    def state(self) -> bytes | None:
+        """What was learned and is too large for the card; the model file keeps it once for all blocks that share it."""
+        return None
+
+    def with_state(self, state: bytes) -> DerivedBlock:
+        """Return the block with what ``state`` was."""
+        raise NotImplementedError
+
+    @classmethod
+    def read(cls, part: str) -> dict[str, Any] | None:
+        """Read one setting of the block as the command line has it; None where it is none."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_text(cls, item: str) -> DerivedBlock:
+        """Read ``name``, ``name:1-2``, ``name:1-2:setting*0.5``; numbers up to 12 are lengths of n-grams."""
+        written = _WEIGHT.match(item)
+        text, weight = written.groups() if written else (item, None)
+        settings: dict[str, Any] = {"weight": float(weight)} if weight else {}
+        for part in text.split(":")[1:]:
+            grams = _GRAMS.match(part)
+            if grams and (grams[2] or int(grams[1]) <= LONGEST):
+                found: dict[str, Any] | None = {"low": int(grams[1]), "high": int(grams[2] or grams[1])}
+            else:
+                found = cls.read(part) if part else None
+            if found is None or set(found) & set(settings):
+                raise LinnetError(f"cannot read the feature block '{item}'; write for example {cls.example}")
+            settings |= found
+        return cls(**settings)
+
+    @classmethod
+    def from_dict(cls, settings: dict[str, Any]) -> DerivedBlock:
+        """Read back what ``to_dict`` wrote; the state is put in by the caller."""
+        return cls(**settings)
+
+    def _written(self, *settings: str) -> str:
+        grams = str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+        parts = [part if part else grams for part in settings]
+        return ":".join([self.name, *parts]) + (f"*{self.weight:g}" if self.weight != 1 else "")
+
+
+def by_source(blocks: Blocks) -> list[tuple[Source | None, list[int]]]:
+    """Group the numbers of blocks by the text they read: None is the original."""
+    groups: dict[Source | None, list[int]] = {}
+    for k, block in enumerate(blocks):
+        groups.setdefault(block.source, []).append(k)
+    return list(groups.items())
+
+
+def derive(source: Source, pieces: list[Piece]) -> list[Piece]:
+    """Return the derived texts: the tokens of each document with blanks between them."""
+    out = []
+    for piece in pieces:
+        joined: list[str] = []
+        for first in range(0, len(piece), BATCH):
+            texts = [piece.text(d) for d in range(first, min(first + BATCH, len(piece)))]
+            joined += map(_joined, source.words(texts))
+        out += pieces_of(joined)
+    return out
+
+
+def _joined(tokens: Iterable[str]) -> str:
+    return " ".join([_BLANK.sub("\u2423", t) for t in tokens])
+
+
+def place(source: Source, texts: Sequence[str]) -> tuple[Piece, npt.NDArray[np.int64]]:
+    """Return the derived texts, and for each byte where a token begins or ends the character of the original.
+
+    Byte k of text d is entry ``offsets[d] + d + k``: every text has one entry more than bytes, for its end.
+    """
+    found = [source.tokens(text) for text in texts]
+    piece = pieces_of([_joined(t.text for t in tokens) for tokens in found])[0]
+    at = np.zeros(len(piece.data) + len(texts), dtype=np.int64)
+    for d, tokens in enumerate(found):
+        begin = int(piece.offsets[d]) + d
+        for token in tokens:
+            stop = begin + len(_BLANK.sub("\u2423", token.text).encode())
+            at[begin], at[stop] = token.start, token.end
+            begin = stop + 1
+    return piece, at
+
+
+@dataclass(frozen=True)
+class Derived:
+    """Texts and the texts derived from them: what a fit counts where blocks read several.
+
+    The documents of the derived texts are numbered behind those of the original ones, so that the places in
+    ``Counted.seen`` refer to ``pieces``.
+    """
+
+    texts: Texts | Part
+    sources: dict[Source, Texts | Part]
+
+    @classmethod
+    def of(cls, texts: Texts | Part, blocks: Blocks, pieces: list[Piece]) -> Texts | Part | Derived:
+        """Return texts as they are where blocks read nothing else; pieces are the documents of texts alone."""
+        sources: dict[Source, Texts | Part] = {}
+        for source, _ in by_source(blocks):
+            if source is not None and isinstance(texts, Part) and source.lasting:
+                sources[source] = texts.derived(source, derive)
+            elif source is not None:
+                sources[source] = Texts(derive(source, pieces))
+        return cls(texts, sources) if sources else texts
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """All texts, the derived ones last."""
+        return self.texts.pieces + [piece for texts in self.sources.values() for piece in texts.pieces]
+
+    def count(
+        self, blocks: Blocks, *, hash_bits: int | None = None, counting: bool = False, threads: int | None = None
+    ) -> Counted:
+        """Count each group of blocks in its own texts and put the segments of a document side by side."""
+        parts = []
+        starts = dict(zip(self.sources, self._starts(), strict=True))
+        for source, numbers in by_source(blocks):
+            texts = self.texts if source is None else self.sources[source]
+            mine = tuple(blocks[k] for k in numbers)
+            found = texts.count(mine, hash_bits=hash_bits, counting=counting, threads=threads)
+            parts.append((found, numbers, 0 if source is None else starts[source]))
+        return _side_by_side(parts, len(blocks), shared=bool(hash_bits))
+
+    def _starts(self) -> list[int]:
+        """The number of the first document of each source."""
+        sizes = [sum(map(len, texts.pieces)) for texts in (self.texts, *self.sources.values())]
+        return [int(k) for k in np.cumsum(sizes)[:-1]]
+
+
+def _side_by_side(parts: list[tuple[Counted, list[int], int]], n_blocks: int, shared: bool) -> Counted:
+    """Merge counts of the same documents; with shared columns (hashing) numbers stay, else they go on."""
+    n = len(parts[0][0].rows)
+    lengths = np.zeros((n, n_blocks), dtype=np.int64)
+    for counted, numbers, _ in parts:
+        lengths[:, numbers] = np.diff(counted.rows.indptr).reshape(n, len(numbers))
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths.ravel())])
+    indices = np.empty(indptr[-1], np.int32)
+    counts = np.empty(indptr[-1] if any(len(c.rows.counts) for c, _, _ in parts) else 0, np.int32)
+    first, seens = 0, []
+    begin = indptr[:-1].reshape(n, n_blocks)
+    for counted, numbers, document in parts:
+        rows = counted.rows
+        sizes = np.diff(rows.indptr)
+        where = np.repeat(begin[:, numbers].ravel() - rows.indptr[:-1], sizes) + np.arange(rows.indptr[-1])
+        indices[where] = rows.indices + (0 if shared else first)
+        if len(counts):
+            counts[where] = rows.counts
+        seen = counted.seen
+        block = np.asarray(numbers, np.uint8)[seen.block]
+        seens.append(Seen((seen.document + document).astype(np.int32), seen.start, seen.length, block))
+        first = rows.n_columns if shared else first + rows.n_columns
+    seen = Seen(*(np.concatenate([getattr(s, f) for s in seens]) for f in ("document", "start", "length", "block")))
+    return Counted(
+        Rows(indptr, indices, counts, n_blocks, first), np.concatenate([c.fingerprints for c, _, _ in parts]), seen
+    )
+
+
+def states(blocks: Blocks) -> list[bytes]:
+    """Return what blocks have learned, once each, in order: the model file keeps it beside the weights."""
+    found = [b.state for b in blocks if isinstance(b, DerivedBlock)]
+    return list(dict.fromkeys(state for state in found if state is not None))

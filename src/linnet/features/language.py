@@ -1,0 +1,91 @@
+"""Blocks over words by what they mean in a language: ``lemmas:1-2``, ``stems:1:de``, ``pos:1``, ``adjectives:1``.
+
+Lemmas and stems count "runs" and "running" as one word; pos tells "a like" from "to like"; adjectives drops the rest of
+the text. ``linnet.text.lang`` makes the words, and needs ``pip install linnet[lang]``; ``pos:1:spacy=en_core_web_sm``
+takes a spaCy pipeline instead. The model file keeps the names of the language and the pipeline, not the data behind them.
+
+>>> Lemmas.from_text("lemmas:1-2:de*0.5"), str(Pos(1, 1, pipeline="en_core_web_sm"))
+(Lemmas(1, 2, language='de', weight=0.5), 'pos:1:spacy=en_core_web_sm')
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from linnet.errors import LinnetError
+from linnet.features.derived import DerivedBlock
+from linnet.text.lang import Transform
+
+__all__ = ["Adjectives", "Lemmas", "Pos", "Stems"]
+
+_LANGUAGE = re.compile(r"[a-z]+(?:[-_][a-z]+)*$")
+
+
+@dataclass(frozen=True, repr=False)
+class Language(DerivedBlock):
+    """n-grams of transformed words; ``pipeline`` names a spaCy pipeline, which then does what the language would."""
+
+    language: str = "en"
+    pipeline: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _LANGUAGE.match(self.language):
+            raise LinnetError(f"{self.name}: the language is a short name such as en or de, got '{self.language}'")
+        _ = self.source  # refuses a pipeline where there is no use for one
+
+    @property
+    def source(self) -> Transform:
+        """The transform."""
+        return Transform(self.name, self.language, self.pipeline)
+
+    @property
+    def about(self) -> str:
+        """The pipeline, or a language that is not English."""
+        return f"spacy={self.pipeline}" if self.pipeline else self.language if self.language != "en" else ""
+
+    @classmethod
+    def read(cls, part: str) -> dict[str, Any] | None:
+        """Read a language, or spacy=NAME."""
+        if part.startswith("spacy="):
+            return {"pipeline": part.removeprefix("spacy=")} if part != "spacy=" else None
+        return {"language": part} if _LANGUAGE.match(part) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as plain values."""
+        named = {"pipeline": self.pipeline} if self.pipeline else {"language": self.language}
+        return {"block": self.name, "low": self.low, "high": self.high, **named, "weight": self.weight}
+
+    def __str__(self) -> str:
+        return self._written("", *filter(None, [self.about]))
+
+    def __repr__(self) -> str:
+        given = {"language": (self.language, "en"), "pipeline": (self.pipeline, ""), "weight": (self.weight, 1)}
+        changed = [f"{name}={value!r}" for name, (value, default) in given.items() if value != default]
+        return f"{type(self).__name__}({', '.join([str(self.low), str(self.high), *changed])})"
+
+
+class Lemmas(Language):
+    """n-grams of words in the form that a dictionary lists: "ran" and "runs" are "run"."""
+
+    name, seed, example = "lemmas", 0x452821E638D01377, "lemmas:1-2 or lemmas:1-2:de"
+
+
+class Stems(Language):
+    """n-grams of words without their endings: "running" and "runs" are "run"."""
+
+    name, seed, example = "stems", 0x7EF84F78FD955CB1, "stems:1-2 or stems:1-2:de"
+
+
+class Pos(Language):
+    """n-grams of words with their part of speech: "like/VVB" is not "like/PRP"."""
+
+    name, seed, example = "pos", 0x18BFB7BDFA5A6B13, "pos:1, pos:1:de or pos:1:spacy=en_core_web_sm"
+
+
+class Adjectives(Language):
+    """n-grams of the adjectives of a text and nothing else."""
+
+    name, seed, example = "adjectives", 0x2F2F2218E7C0D3A9, "adjectives:1 or adjectives:1:spacy=en_core_web_sm"
