@@ -164,7 +164,7 @@ def test_what_is_shown():
     assert [(p.name, p.start, p.end) for p in shown.pieces] == [
         ("the", 0, 3), ("dog", 4, 8), ("be", 9, 13), ("run", 14, 21),
     ]  # fmt: skip
-    assert "learned from the training texts" in seen("x", "bpe:300")[0].note
+    assert "learned from the training rows" in seen("x", "bpe:300")[0].note
 
 
 def test_what_is_missing_is_one_line(monkeypatch, tmp_path):
