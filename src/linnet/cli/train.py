@@ -163,7 +163,7 @@ def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
         if not path:
             return None
         return read_labelled(
-            path, options["text"], options["label"], options["format_"], test=test, also=options["also"]
+            path, options["text"], options["label"], options["format_"], test=test, also=options.get("also", ())
         )
 
     dev, test = other(options["dev"]), other(options["test"], True)

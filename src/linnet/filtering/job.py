@@ -12,6 +12,7 @@ import numpy.typing as npt
 from linnet.artefact import Artefact
 from linnet.filtering.forms import Scored
 from linnet.filtering.rule import Rule, log_odds
+from linnet.solvers.numerics import sigmoid
 
 __all__ = ["BINS", "Job", "Judged", "MissingShardError", "histogram", "probability"]
 
@@ -103,8 +104,7 @@ def probability(odds: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     >>> probability(np.array([0.0, 1000.0, -1000.0], np.float32)).tolist()
     [0.5, 1.0, 0.0]
     """
-    with np.errstate(over="ignore"):
-        return (1.0 / (1.0 + np.exp(-odds.astype(np.float64)))).astype(np.float32)
+    return sigmoid(odds.astype(np.float64)).astype(np.float32)
 
 
 def histogram(proba: npt.NDArray[np.float32]) -> list[list[int]]:

@@ -15,6 +15,7 @@ from linnet.filtering.rule import Rule
 from linnet.filtering.sketch import Sketch
 from linnet.filtering.state import Folder
 from linnet.filtering.work import best_of
+from linnet.solvers.numerics import sigmoid
 
 __all__ = ["Cuts", "find_cuts"]
 
@@ -48,7 +49,7 @@ def _share(folder: Folder, rule: Rule, indices: list[int]) -> Cuts:
     cut, share = sketch.cut(rule.top or 1.0)
     about = {
         "top": rule.top, "of": rule.of, "log_odds": float(cut) if np.isfinite(cut) else None,
-        "probability": float(1 / (1 + np.exp(-np.float64(cut)))), "estimated_share": share,
+        "probability": float(sigmoid(np.float64(cut))), "estimated_share": share,
         "error_bound": sketch.epsilon, "sketch_nodes": sketch.nodes,
     }  # fmt: skip
     return Cuts(dict.fromkeys(indices, float(cut)), about)

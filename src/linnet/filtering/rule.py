@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError, nearest
+from linnet.solvers.numerics import logsumexp
 
 __all__ = ["UNITS", "Rule", "log_odds", "percent"]
 
@@ -111,8 +112,7 @@ def log_odds(scores: npt.NDArray[np.float64], columns: Sequence[int]) -> npt.NDA
     out = np.empty((len(scores), len(columns)), dtype=np.float32)
     for k, column in enumerate(columns):
         rest = np.delete(scores, column, axis=1)
-        most = rest.max(axis=1)
-        out[:, k] = scores[:, column] - most - np.log(np.exp(rest - most[:, None]).sum(axis=1))
+        out[:, k] = scores[:, column] - logsumexp(rest)
     return out
 
 

@@ -59,7 +59,8 @@ def memory_needed(input_bytes: int) -> int:
     """Return about how many bytes ordinary training takes for so many bytes of text.
 
     Texts are held twice while they are split; counted features take ten times their bytes (words 1-3 of long texts, and
-    more where characters are counted too). Measured on IMDB: 27 bytes of peak memory a byte of text.
+    more where characters are counted too). 27 is a cautious guess: a stream that was not needed costs time, memory that
+    runs out costs the run.
 
     >>> memory_needed(1_000_000) // 1_000_000
     27

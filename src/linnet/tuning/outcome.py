@@ -142,8 +142,9 @@ class Tuning:
     def _cells(self, row: dict[str, Any], room: int) -> list[str]:
         from linnet.tuning.candidate import Candidate
 
-        name = str(Candidate.from_dict(row["settings"])) + (" (default)" if row["default"] else "")
-        name = name if len(name) <= room else name[: room - 1] + "…"
+        name, mark = str(Candidate.from_dict(row["settings"])), " (default)" if row["default"] else ""
+        room -= len(mark)
+        name = (name if len(name) <= room else name[: room - 1] + "…") + mark
         return [
             str(row["rank"]), f"{row['score']:.4f}", f"{row['low']:.4f}-{row['high']:.4f}", row["judged_on"],
             size_text(row["size_bytes"]), name,
