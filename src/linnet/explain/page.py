@@ -22,9 +22,10 @@ STYLE = """\
 :root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--line:#d1d9e0}
 @media (prefers-color-scheme:dark){:root{--ink:#e6e9ec;--paper:#14171a;--line:#3a424b}}
 body{margin:0 auto;max-width:60rem;padding:1rem;background:var(--paper);color:var(--ink);
-font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;overflow-wrap:anywhere}
+font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;overflow-wrap:break-word}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{padding:.2rem .8rem .2rem 0;text-align:left;border-bottom:1px solid var(--line)}
+th{white-space:nowrap}
+th,td{max-width:40rem;padding:.2rem .8rem .2rem 0;text-align:left;border-bottom:1px solid var(--line)}
 """
 
 
