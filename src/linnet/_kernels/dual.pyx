@@ -21,6 +21,36 @@ cdef fused real:
 cdef double SMALLEST = 1e-300   # share of C: below, the logarithm of a share has no number
 
 
+cdef inline bint hinge_step(double slack, double diag, double upper, double q, const double* bounds, double* alpha,
+                            double* moved, double* top, double* low) noexcept nogil:
+    """Move one coordinate and say how far; False where it is set aside. top and low are the widest gradients met."""
+    cdef double old = alpha[0], G = diag * old - slack, PG = G, new
+    moved[0] = 0.0
+    if old == 0.0:
+        if G > bounds[0]:
+            return False
+        if G > 0.0:
+            PG = 0.0
+    elif old == upper:
+        if G < bounds[1]:
+            return False
+        if G < 0.0:
+            PG = 0.0
+    if PG > top[0]:
+        top[0] = PG
+    if PG < low[0]:
+        low[0] = PG
+    if PG > 1e-14 or PG < -1e-14:
+        new = old - G / (q + diag)
+        if new < 0.0:
+            new = 0.0
+        elif new > upper:
+            new = upper
+        alpha[0] = new
+        moved[0] = new - old
+    return True
+
+
 def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] indices, const real[::1] values,
              const real[::1] scale, const int8_t[::1] y, const int32_t[::1] order, real[:, ::1] pair, double[::1] bias,
              double bias_scale, double[::1] alpha, const double[::1] diag, const double[::1] upper, double[::1] q,
@@ -33,7 +63,7 @@ def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] ind
     norms with the constant feature of the intercept, is filled in as rows are first met: start it at -1.
     """
     cdef int64_t t, i, k, s, n_keep = 0, n = order.shape[0], ahead, ahead_end
-    cdef double score, part, norm, G, PG, old, new, d, step, loss = 0.0, slack, top = -1e300, low = 1e300, b = bias[0]
+    cdef double score, part, norm, moved = 0.0, d, step, loss = 0.0, slack, top = -1e300, low = 1e300, b = bias[0]
     cdef real* p
     cdef bint ones = values.shape[0] == 0, even = scale.shape[0] == 0
     with nogil:
@@ -68,33 +98,12 @@ def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] ind
             slack = 1.0 - y[i] * score
             if slack > 0.0:
                 loss += weight[i] * (slack * slack if squared else slack)
-            old = alpha[i]
-            G = diag[i] * old - slack
-            PG = G
-            if old == 0.0:
-                if G > bounds[0]:
-                    continue
-                if G > 0.0:
-                    PG = 0.0
-            elif old == upper[i]:
-                if G < bounds[1]:
-                    continue
-                if G < 0.0:
-                    PG = 0.0
+            if not hinge_step(slack, diag[i], upper[i], q[i], &bounds[0], &alpha[i], &moved, &top, &low):
+                continue
             keep[n_keep] = <int32_t>i
             n_keep += 1
-            if PG > top:
-                top = PG
-            if PG < low:
-                low = PG
-            if PG > 1e-14 or PG < -1e-14:
-                new = old - G / (q[i] + diag[i])
-                if new < 0.0:
-                    new = 0.0
-                elif new > upper[i]:
-                    new = upper[i]
-                alpha[i] = new
-                d = (new - old) * y[i]
+            if moved != 0.0:
+                d = moved * y[i]
                 b += d * bias_scale
                 for s in range(i * n_blocks, (i + 1) * n_blocks):
                     step = d if even else d * scale[s]
@@ -136,7 +145,7 @@ def plain_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real
     slacks receives 1 - y_i score of each row as it is met.
     """
     cdef int64_t t, i, k, begin, n_keep = 0, n = order.shape[0], count
-    cdef double G, PG, old, new, d, loss = 0.0, slack, top = -1e300, low = 1e300, b = bias[0]
+    cdef double moved = 0.0, d, loss = 0.0, slack, top = -1e300, low = 1e300, b = bias[0]
     with nogil:
         for t in range(n):
             i = order[t]
@@ -149,33 +158,12 @@ def plain_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real
             slacks[i] = slack
             if slack > 0.0:
                 loss += weight[i] * (slack * slack if squared else slack)
-            old = alpha[i]
-            G = diag[i] * old - slack
-            PG = G
-            if old == 0.0:
-                if G > bounds[0]:
-                    continue
-                if G > 0.0:
-                    PG = 0.0
-            elif old == upper[i]:
-                if G < bounds[1]:
-                    continue
-                if G < 0.0:
-                    PG = 0.0
+            if not hinge_step(slack, diag[i], upper[i], q[i], &bounds[0], &alpha[i], &moved, &top, &low):
+                continue
             keep[n_keep] = <int32_t>i
             n_keep += 1
-            if PG > top:
-                top = PG
-            if PG < low:
-                low = PG
-            if PG > 1e-14 or PG < -1e-14:
-                new = old - G / (q[i] + diag[i])
-                if new < 0.0:
-                    new = 0.0
-                elif new > upper[i]:
-                    new = upper[i]
-                alpha[i] = new
-                d = (new - old) * y[i]
+            if moved != 0.0:
+                d = moved * y[i]
                 b += d * bias_scale
                 for k in range(begin, begin + count):
                     w[indices[k]] += d * values[k]
