@@ -144,6 +144,13 @@ def test_blind_test_set(folder, monkeypatch):
     assert "has changed since it was sealed" in changed.stderr
 
 
+def test_split_of_nothing_leaves_nothing(tmp_path):
+    (tmp_path / "empty.csv").write_text("")
+    for name in ("empty.csv", "missing.csv"):
+        assert run("split", name, cwd=tmp_path).returncode == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["empty.csv"]
+
+
 def test_check_page_json_and_suspects(folder):
     lines = list(csv.reader((folder / "d.csv").open(encoding="utf-8", newline="")))
     for row in lines[1:-1]:  # texts that tell their label plainly

@@ -47,6 +47,8 @@ def split(data: str, **options: Any) -> None:
     outs = _outs(data, options, len(fractions))
     table, rows = _read(data, options)
     parts = rows.split(options["seed"], fractions, groups=options["groups"], time=options["time"])
+    for path in outs.values():  # now that there is something to put there
+        path.parent.mkdir(parents=True, exist_ok=True)
     _write(table, parts, outs)
     found = _summary(data, rows, parts, outs)
     if options["blind"]:
@@ -94,10 +96,11 @@ def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
         endings = [suffix for suffix in source.suffixes if suffix.lower() in ENDINGS]
         folder = Path(options["out_dir"] or f"{source.name.split('.')[0] or 'data'}-split")
         outs = {name: folder / f"{name}{endings[0] if endings else '.csv'}" for name in wanted}
-        folder.mkdir(parents=True, exist_ok=True)
+        if folder.exists() and not folder.is_dir():
+            raise LinnetError(f"{folder}: is a file; choose another --out-dir")
     for path in outs.values():
         form_of(str(path))
-        if not path.parent.is_dir():
+        if named and not path.parent.is_dir():
             raise LinnetError(f"{path}: the folder {path.parent} does not exist; make it first")
         if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
             raise LinnetError(f"{path} is the data itself; choose another name")
