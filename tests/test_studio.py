@@ -284,7 +284,7 @@ def test_runs_are_kept_and_compared(tmp_path, parts):
     assert np.mean(best.right) == pytest.approx(best.scores["accuracy"])
 
 
-@pytest.mark.parametrize("when", ["candidate", "pass"])
+@pytest.mark.parametrize("when", ["trial", "candidate", "pass"])
 def test_stop_keeps_the_best(tmp_path, parts, when):
     train, dev, _ = parts
     runs = Runs(tmp_path, threads=1)
@@ -306,7 +306,11 @@ def test_stop_keeps_the_best(tmp_path, parts, when):
         Run.hear = original
     assert run.status == "stopped", run.error
     assert run.scores["accuracy"] >= 0.5
-    if when == "candidate":
+    if when == "trial":  # the first settings were half fitted, and are the best there is
+        assert len(run.candidates) == 1
+        assert heard.count("trial") == 2
+        assert heard.count("pass") > 2
+    elif when == "candidate":
         assert len(run.candidates) == 2
     else:
         accuracies = [a for _, _, a in run.passes]

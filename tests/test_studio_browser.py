@@ -183,9 +183,12 @@ def test_stop_keeps_a_model(browser, built_in):
     page = opened.go("train")
     page.get_by_label("Preset").click()
     page.get_by_role("option", name="Own settings").click()
-    page.get_by_label("Settings of the model").fill("C=1 solver=adam tol=1e-300 max_iter=5000")  # a minute or more
+    page.get_by_label("Settings of the model").fill("C=1 solver=adam tol=1e-300 max_iter=1000000")  # hours
     page.locator("#start").click()
-    page.get_by_text("Stop and keep the best").click()
+    page.get_by_text("choosing settings").wait_for()
+    page.get_by_text("Stop and keep the best").click()  # the search
+    page.get_by_text("press Stop again").wait_for()
+    page.get_by_text("Stop and keep the best").click()  # the fit
     page.wait_for_selector("#run-title .badge.stopped")
     page.wait_for_function("document.querySelectorAll('#runs tbody tr').length === 3")
     assert "stopped" in page.inner_text("#runs")

@@ -27,9 +27,12 @@ __all__ = ["Event", "TextClassifier", "load"]
 
 @dataclass(frozen=True)
 class Event:
-    """News from training: a stage begins, a candidate was judged, a pass was made."""
+    """News from training: a stage begins, a pass was made while settings are tried, a candidate was judged, a pass was made.
 
-    kind: str  # "stage", "candidate", "pass", "chosen"
+    What ``on_event`` raises KeyboardInterrupt for at a trial, a candidate or a pass ends what goes on as Ctrl-C does.
+    """
+
+    kind: str  # "stage", "trial", "candidate", "chosen", "pass"
     text: str
     done: int = 0
     total: int = 0

@@ -84,7 +84,7 @@ def train(
         log.stage(f"choosing settings on {'dev' if dev_rows is not None else 'held-out rows'}")
         judged = choose(
             make, rows, recipe, blocks, y_index, n_classes, min_df=min_df, dev=dev_rows, seed=clf.seed, threads=threads,
-            sample_weight=weight, on_candidate=log.candidate,
+            sample_weight=weight, on_candidate=log.candidate, on_pass=log.trial if on_event else None,
         )  # fmt: skip
     choice = judged
     log.chosen(choice)
@@ -178,6 +178,9 @@ class _Log:
 
     def stage(self, text: str) -> None:
         self._say("stage", text)
+
+    def trial(self, p: Pass, _: Callable[[], Any]) -> None:
+        self._say("trial", f"pass {p.number}", p.number, 0, loss=p.loss)
 
     def candidate(self, c: Candidate, done: int, total: int) -> None:
         self.history.append({"kind": "candidate", **c.settings, "dev_accuracy": c.accuracy})

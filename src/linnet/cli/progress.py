@@ -86,6 +86,9 @@ class Progress:
                 if self.task is not None:
                     self.bars.remove_task(self.task)
                 self.task = self.bars.add_task(event.text, total=None, note="")
+        elif event.kind == "trial":
+            if self.bars is not None:
+                self.bars.update(self.task, note=event.text)
         elif event.kind == "candidate":
             self._line(f"  {event.text:<24} dev accuracy {event.values['dev_accuracy']:.4f}")
             if self.bars is not None:

@@ -53,7 +53,8 @@ class Run:
     settings: dict[str, Any]
     data: str
     key: str
-    status: str = "waiting"  # running, done, stopped, failed
+    status: str = "waiting"  # running, stopping, done, stopped, failed
+    cut: bool = False  # stopped on the way, by the one who watches
     stage: str = ""
     candidates: list[tuple[str, float]] = field(default_factory=list)
     passes: list[tuple[int, float, float | None]] = field(default_factory=list)
@@ -95,7 +96,10 @@ class Run:
     _asked: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def stop(self) -> None:
-        """Ask the run to end with the best it has."""
+        """Ask the run to end with the best it has.
+
+        While settings are tried this ends the search, and the best of them is fitted; asked again, that ends early too.
+        """
         self._asked.set()
         self.version += 1
 
@@ -120,10 +124,12 @@ class Run:
         elif event.kind == "pass":
             accuracy = event.values.get("dev_accuracy")
             self.passes.append((event.done, float(event.values["loss"]), None if accuracy is None else float(accuracy)))
-        self.version += 1
-        if self._asked.is_set() and event.kind in ("candidate", "pass"):
+        self.version += event.kind != "trial"
+        if self._asked.is_set() and event.kind in ("trial", "candidate", "pass"):
             self._asked.clear()
-            self.status = "stopping"
+            self.cut = True
+            if event.kind == "pass":  # only the scoring is left
+                self.status = "stopping"
             raise KeyboardInterrupt
 
     def to_dict(self) -> dict[str, Any]:
@@ -194,7 +200,7 @@ class Runs:
                 clf.fit(train, dev=dev, on_event=run.hear)
                 run.stage = "scoring the dev rows"
                 self._score(run, clf, dev)
-                outcome = "stopped" if run.status == "stopping" else "done"
+                outcome = "stopped" if run.cut else "done"
             except KeyboardInterrupt:
                 run.error, outcome = "stopped before there was anything to keep", "failed"
             except LinnetError as error:

@@ -191,7 +191,7 @@ class _Run:
             if self.on_event is not None:
                 self.on_event(event)
             try:
-                if event.kind in ("pass", "candidate"):
+                if event.kind in ("trial", "candidate", "pass"):
                     self.clock.last_call()
             except KeyboardInterrupt:
                 stopped = True

@@ -164,7 +164,9 @@ def _title(run: Run) -> str:
         score = f"dev accuracy {100 * run.scores['accuracy']:.1f} %" if run.scores else ""
         return f'<span class="badge {run.status}">{run.status}</span> <b>{safe(run.name)}</b> {score}'
     what = "stopping, keeping the best" if run.stopping else run.stage or "waiting"
-    badge = f'<span class="badge running">{"stopping" if run.stopping else "running"}</span>'
+    if run.cut and not run.stopping:
+        what = "fitting the best settings so far; press Stop again to cut that short too"
+    badge = f'<span class="badge running">{"stopping" if run.stopping or run.cut else "running"}</span>'
     return f'{badge} <b>{safe(run.name)}</b> <span class="soft">{safe(what)}</span>'
 
 
