@@ -194,13 +194,13 @@ class Artefact:
 
     def _run(self, pieces: list[Piece], run: list[tuple[int, int, int]], parts: list[npt.NDArray[np.float64]]) -> None:
         scratch = spare(max(pieces[k].longest() for k, _, _ in run))
-        total = np.empty(self.n_lookup)
+        total, seen = np.empty(self.n_lookup), scratch.bits(len(self.rows) if self.tf == "presence" else 1)
         for k, first, last in run:
             while True:
                 first = score.score_documents(
                     pieces[k].data, pieces[k].offsets, first, last, self._kinds, self._shares, TF[self.tf], NORM[self.normalise],
                     self.slots, self.shift, self.rows, self.b, *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths,
-                    scratch.table, total, parts[k],
+                    scratch.table, seen, total, parts[k],
                 )  # fmt: skip
                 if first == last:
                     break

@@ -224,7 +224,14 @@ class Scratch:
         self.tokens = np.empty((3, n), dtype=np.int32)
         self.codes = np.empty(2 * n, dtype=np.uint32)
         self.chars = np.empty((2, 2 * n), dtype=np.int32)
+        self.seen = np.zeros(0, dtype=np.uint64)
         self.make_room(room)
+
+    def bits(self, n: int) -> npt.NDArray[np.uint64]:
+        """Return at least n bits, all zero; who sets them clears them."""
+        if 64 * len(self.seen) < n:
+            self.seen = np.zeros((n + 63) // 64, dtype=np.uint64)
+        return self.seen
 
     def make_room(self, room: int) -> None:
         """Give the fingerprint buffers at least this much room."""
