@@ -46,6 +46,26 @@ BROKEN = [
     b"\xc0\xaf", b"abcdefgh",
 ]  # fmt: skip
 
+PROSE = [
+    "a",
+    "The",
+    "Good",
+    "x_1",
+    "isn't",
+    "'",
+    ",",
+    ".",
+    "...",
+    "é",
+    "café",
+    "’",
+    "\u00ad",
+    "中",
+    "\x7f",
+    "\x1c",
+    "\n",
+]
+PROSE += [" "] * 12 + ["word " * n for n in (1, 3, 20)] + ["w" * n for n in (8, 16, 61, 62, 63, 64, 70)]
 any_char = st.characters(exclude_categories=())
 any_text = st.one_of(
     st.lists(st.sampled_from(ODD) | any_char, max_size=30).map("".join),
@@ -55,6 +75,7 @@ any_text = st.one_of(
     ).map(" ".join),
     st.text("abXYZ_09 '.é", max_size=80),  # long plain words are read eight bytes at a time
     st.builds(lambda c, n: c * n, any_char, st.integers(0, 300)),
+    st.lists(st.sampled_from(PROSE), max_size=120).map("".join),  # looked at 64 bytes at a time
 )
 any_bytes = st.one_of(
     any_text.map(lambda t: t.encode("utf-8", "surrogatepass")),
@@ -167,6 +188,17 @@ def test_folding_every_character(case: str) -> None:
 )
 def test_tokens(data: bytes, tokens: str, case: str) -> None:
     check_tokens(data, tokens, case)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["'", "x'", "x's", "..", "x..", "é", "xé", "x'é", "’s", "x’s", "a\u00adb", "_", "\x7f", "\0", "x\u0301", ".\ufe0f"],
+)
+@pytest.mark.parametrize("before", ["", " ", ".", "'"])
+def test_tokens_at_the_edges_of_what_is_looked_at_at_once(odd: str, before: str) -> None:
+    for k in range(50, 68):
+        check_tokens(f"{('ab, ' * 20)[:k]}{before}{odd}{' cd. e' * 20}".encode(), "words", "fold")
+        check_tokens(f"{'a' * k}{before}{odd}{'b' * 70} c.".encode(), "words", "keep")
 
 
 @pytest.mark.slow

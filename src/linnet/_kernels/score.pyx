@@ -60,8 +60,8 @@ cdef inline void touch(const char* slot_base, int64_t slot_step, const char* row
 
 cdef inline uint64_t find(const char* slot_base, int64_t slot_step, uint64_t fp, uint64_t slot) noexcept nogil:
     """Where a fingerprint is, or the first slot that says it is nowhere; an empty slot, less one, is above them all."""
-    cdef int k
-    for k in range(STEPS):
+    cdef int _
+    for _ in range(STEPS):
         slot += (<const uint64_t*>(slot_base + slot * slot_step))[0] - 1 < fp - 1
     while (<const uint64_t*>(slot_base + slot * slot_step))[0] - 1 < fp - 1:
         slot += 1
@@ -152,8 +152,7 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
                     uint64_t[::1] seen, double[::1] total, double[:, ::1] out) -> int:
     """Score documents first..last-1 into out; returns the document at which the scratch was too small, or last.
 
-    normalise is 0 (not), 1 (length 1) or 2 (mean). total is scratch, (n_outputs,); seen too, a bit a slot, all zero. When it stops early, state 'need' is
-    what emit_room says for that document.
+    normalise is 0 (not), 1 (length 1) or 2 (mean). total is scratch, (n_outputs,); seen too, a bit a slot, all zero.
     """
     cdef Scratch s
     cdef int64_t n_blocks = blocks.shape[0], n_outputs = rows.shape[1] - 1, d, block_number, m, c, room = fps.shape[0]

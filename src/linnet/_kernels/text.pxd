@@ -16,6 +16,9 @@ cdef extern from "unicode_tables.h" nogil:
     const int32_t ln_lower_block[]
     const int32_t ln_expand[]
 
+cdef extern from "ascii_masks.h" nogil:
+    uint64_t ln_masks(const uint8_t* p, uint64_t* word, uint64_t* blank, uint64_t* apostrophe)
+
 cdef extern from *:
     """
     #if defined(__GNUC__) || defined(__clang__)
@@ -35,17 +38,19 @@ cdef extern from *:
     #endif
         return x;
     }
-    static inline int ln_low_byte(uint64_t x) {   /* the number of the lowest byte that is not zero; x is not zero */
+    static inline int ln_low_bit(uint64_t x) {   /* the number of the lowest bit that is set; 64 if there is none */
     #if defined(__GNUC__) || defined(__clang__)
-        return __builtin_ctzll(x) >> 3;
+        return x ? __builtin_ctzll(x) : 64;
     #else
-        int n = 0; while (!(x & 0xFF)) { x >>= 8; n++; } return n;
+        int n = 0; if (!x) return 64; while (!(x & 1)) { x >>= 1; n++; } return n;
     #endif
     }
+    static inline int ln_low_byte(uint64_t x) { return ln_low_bit(x) >> 3; }
     """
     void ln_prefetch(const void* p) noexcept nogil
     bint ln_likely(bint x) noexcept nogil
     uint64_t ln_load(const uint8_t* p) noexcept nogil
+    int ln_low_bit(uint64_t x) noexcept nogil
     int ln_low_byte(uint64_t x) noexcept nogil
     const uint64_t TOP_BITS "LN_TOP_BITS"
     const uint64_t ONES "LN_ONES"
@@ -370,8 +375,67 @@ cdef inline int64_t take_symbol(Scratch* s, const uint8_t* p, int64_t n, int64_t
     return i
 
 
+cdef inline void put_ascii(Scratch* s, const uint8_t* p, int64_t start, int64_t end, bint lower,
+                           bint keep) noexcept nogil:
+    """Close the token of the ASCII bytes start..end-1; eight bytes from its last one on must be there to be read."""
+    cdef uint64_t h = 0, x
+    cdef int64_t i = start, k
+    cdef int left
+    while i < end:
+        x = ln_load(p + i)
+        left = <int>(end - i)
+        if left < 8:
+            x &= (<uint64_t>1 << (8 * left)) - 1
+        if lower:
+            x = lower_bytes(x)
+        h = absorb(h, x)
+        if keep:
+            for k in range(8 if left > 8 else left):
+                keep_char(s, <uint32_t>((x >> (8 * k)) & 0xFF), i + k, i + k + 1)
+        i += 8
+    s.token_hash[s.n_tokens] = mix(h ^ <uint64_t>(end - start))
+    s.token_start[s.n_tokens] = <int32_t>start
+    s.token_end[s.n_tokens] = <int32_t>end
+    s.n_tokens += 1
+    s.token_char[s.n_tokens] = <int32_t>s.n_chars
+
+
+cdef inline int64_t cut_ascii(Scratch* s, const uint8_t* p, int64_t n, int64_t i, bint lower, bint keep) noexcept nogil:
+    """Cut the plain tokens from i on, looking at 64 bytes at once; returns where one begins that is not so plain.
+
+    Plain is what is ASCII together with the byte behind it, but for a sign that is repeated and the end of the text.
+    """
+    cdef uint64_t word, blank, apostrophe, there
+    cdef int k, end, limit
+    while i + 72 <= n:
+        limit = ln_low_bit(ln_masks(p + i, &word, &blank, &apostrophe))
+        word |= apostrophe & (word << 1) & (word >> 1)
+        k = 0
+        while True:
+            there = ~blank & (~<uint64_t>0 << k)
+            if there == 0:
+                k = 64
+                break
+            k = ln_low_bit(there)
+            if (word >> k) & 1:
+                end = ln_low_bit(~word & (~<uint64_t>0 << k))
+                if end + 1 >= limit:
+                    break
+                put_ascii(s, p, i + k, i + end, lower, keep)
+                k = end
+            else:
+                if k + 1 >= limit or p[i + k + 1] == p[i + k]:
+                    break
+                put_ascii(s, p, i + k, i + k + 1, lower, keep)
+                k += 1
+        i += k
+        if k == 0 or limit < 64:
+            break
+    return i
+
+
 cdef inline void cut_words(Scratch* s, const uint8_t* p, int64_t n, int case_mode, bint keep) noexcept nogil:
-    cdef int64_t i = 0
+    cdef int64_t i = 0, plain_to
     cdef uint32_t c
     cdef int length
     cdef uint8_t kind
@@ -385,7 +449,13 @@ cdef inline void cut_words(Scratch* s, const uint8_t* p, int64_t n, int case_mod
             kind = char_class(c)
         if kind & (SPACE | IGNORE):
             i += length
-        elif kind & ALONE:
+            continue
+        if c < 0x80:
+            plain_to = cut_ascii(s, p, n, i, case_mode != CASE_KEEP, keep)
+            if plain_to > i:
+                i = plain_to
+                continue
+        if kind & ALONE:
             i = take_symbol(s, p, n, i, c, length, False, case_mode, keep)
         elif kind & (WORD | MARK):
             i = take_word(s, p, n, i, case_mode, keep)
