@@ -176,6 +176,46 @@ def languages_table(result: dict[str, Any]) -> str:
     return "\n".join([*lines, f"\n{result['date']}; processor seconds of whole processes, one thread."])
 
 
+def scale_table(result: dict[str, Any]) -> str:
+    """linnet filter beside fastText: rates of the whole corpus for linnet, of its first part for the peers."""
+    systems, accuracy = result["systems"], result["accuracy"]
+    whole = {name: systems[f"{name}, whole corpus"]["mb_s"] for name in (US, f"{US}, 2 MB model")}
+    rows = [
+        ("**linnet filter**, words 1-2, one thread", whole[US], accuracy[US], None),
+        (
+            "the same with `--hash-bits 18`: 2 MB of weights",
+            whole[f"{US}, 2 MB model"],
+            accuracy[f"{US}, 2 MB model"],
+            None,
+        ),
+    ]
+    kinds = {
+        "program": "fastText's program, text handed to it ready",
+        "as datatrove": "fastText once a document from Python, as datatrove does",
+    }
+    for kind, words in kinds.items():
+        for dim, note in ((10, ""), (100, ", its default")):
+            rate = systems[f"fastText {kind}, dim {dim}"]["mb_s"]
+            rows.append((f"{words}, dim {dim}{note}", rate, accuracy[f"fastText, dim {dim}"], rate))
+    lines = ["| | MB/s | accuracy, % | linnet is | linnet with the 2 MB model is |", "|---|---:|---:|---:|---:|"]
+    for words, rate, right, peer in rows:
+        times = ["", ""] if peer is None else [f"{ratio(value / peer)}x" for value in whole.values()]
+        lines.append(f"| {words} | {rate:.1f} | {100 * right:.2f} | {times[0]} | {times[1]} |")
+    two, top = systems["two threads, whole corpus"], systems["top 10 %, two threads, whole corpus"]
+    one = systems[f"{US}, whole corpus"]
+    small = systems[f"{US}, 2 MB model"]
+    words = (
+        f"linnet's figures are from all {result['size']}, the peers' from the first {result['peer_text_mb']:.0f} MB; on that part, "
+        f"where the second that it takes to start counts more, linnet had {systems[US]['mb_s']:.1f} MB/s "
+        f"({small['mb_s']:.1f} with the small model). Two threads gave {two['mb_s']:.1f} MB/s, "
+        f"{result['two_threads_whole']:.2f}x one; on the first part {result['two_threads']:.2f}x. Memory of all processes "
+        f"together with `--max-memory 1GB`: {one['peak_tree_mb']:.0f} MB with one thread, {two['peak_tree_mb']:.0f} MB with "
+        f"two, {top['peak_tree_mb']:.0f} MB with `--top 10%`."
+    )
+    lines += ["", words]
+    return "\n".join(lines)
+
+
 TABLES = {  # name of the results and of the markers: the page, the function
     "peers": ("README.md", tables),
     "accuracy": ("README.md", accuracy_table),
@@ -184,6 +224,7 @@ TABLES = {  # name of the results and of the markers: the page, the function
     "pang2002-9": ("docs/tables.md", pang2002_table),
     "mnist": ("docs/tables.md", mnist_table),
     "languages": ("docs/tables.md", languages_table),
+    "scale": ("docs/scale.md", scale_table),
 }
 
 

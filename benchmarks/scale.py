@@ -4,11 +4,13 @@ python benchmarks/scale.py --data DIR --json benchmarks/results/scale.json [--si
 
 The corpus is IMDB's reviews, repeated and shuffled, in Parquet shards. Rates are megabytes of UTF-8 text a second, from
 Parquet to Parquet, of the whole process from start to exit. The peers take turns with linnet on the first shards
-(`--peer-size`), and the figure is the best of `--repeat`, in processor time and in wall time. fastText's own program
-(Debian's `fasttext`) is handed its text ready, one document a line, and writes labels only; reading and writing Parquet
-is not on its clock. Called as datatrove does, once a document from Python, it reads and writes Parquet as linnet does.
+(`--peer-size`), and the figure is the best of `--repeat`, in processor time and in wall time; so it is for the runs on
+the whole corpus. fastText's own program (Debian's `fasttext`) is handed its text ready, one document a line, and writes
+labels only; reading and writing Parquet is not on its clock. Called as datatrove does, once a document from Python, it
+reads and writes Parquet as linnet does.
 fastText has two models: dim 100 is its default, dim 10 what its authors used for their published results. linnet has two as
-well: that of `linnet train --features words:1-2`, and one with `--hash-bits 18`, which is 2 MB and stays in the cache.
+well: that of `linnet train --features words:1-2`, and one with `--hash-bits 18`, whose 2 MB of weights stay in the cache.
+All learn from IMDB's training set; how good they are is measured on its test set.
 """
 
 from __future__ import annotations
@@ -121,7 +123,8 @@ class Bench:
         if shutil.which("fasttext") is None:
             say("no program fasttext (apt install fasttext): the peers are left out")
             return
-        measure(python("train_lines", self.options.data, self.work / "train.ft"))
+        for part in ("train", "test"):
+            measure(python("labelled_lines", self.options.data, part, self.work / f"{part}.ft"))
         for dim in DIMS:
             if not (self.work / f"ft{dim}.bin").exists():
                 say(f"training fastText, dim {dim}")
@@ -137,6 +140,19 @@ class Bench:
     def _has_fasttext(self) -> bool:
         check = [self.options.python, "-c", "import fasttext, pyarrow"]
         return subprocess.run(check, capture_output=True).returncode == 0
+
+    def accuracy(self) -> None:
+        """Of every model, on IMDB's test set."""
+        test, told = f"{self.options.data}/imdb/test.parquet", self.work / "scores.json"
+        found = {}
+        for name, model in (("linnet", self.model), ("linnet, 2 MB model", self.small)):
+            measure(linnet("evaluate", model, test, "--json", told))
+            found[name] = json.loads(told.read_text())["accuracy"]
+        for dim in DIMS if self.peers else ():
+            out = measure(["fasttext", "test", str(self.work / f"ft{dim}.bin"), str(self.work / "test.ft")]).output
+            found[f"fastText, dim {dim}"] = float(next(line for line in out.splitlines() if "P@1" in line).split()[1])
+        self.result["accuracy"] = found
+        say(", ".join(f"{name} {100 * value:.2f} %" for name, value in found.items()))
 
     def filter(self, inputs: Path, threads: int, *more: Any, model: Path | None = None) -> list[str]:
         out = self.work / "out"
@@ -214,7 +230,7 @@ class Bench:
             ("two threads, whole corpus", self.model, 2, least),
             ("top 10 %, two threads, whole corpus", self.model, 2, ("--top", "10%")),
         ]
-        for name, model, threads, more in kinds:
+        for name, model, threads, more in kinds * self.options.repeat:
             command = self.filter(self.corpus, threads, "--max-memory", "1GB", *more, model=model)
             wall, cpu, most, found = watched(command, threads)
             say(f"{name}: {text / MB / wall:.1f} MB/s ({text / MB / cpu:.1f} by processor time), {most:.0f} MB at most")
@@ -225,7 +241,9 @@ class Bench:
                 "adds_up": found["rows"] == found["kept"] + found["dropped"] + found["unusable"],
                 **({} if share is None else {"share": share}),
             }  # fmt: skip
-            self.result["systems"][name] = values
+            before = self.result["systems"].get(name)
+            if before is None or values["mb_s"] > before["mb_s"]:
+                self.result["systems"][name] = values
         one, two = (
             self.result["systems"][name]["mb_s"] for name in ("linnet, whole corpus", "two threads, whole corpus")
         )
@@ -254,6 +272,7 @@ def main() -> int:
         Path(folder).mkdir(parents=True, exist_ok=True)
         bench = Bench(options, Path(folder))
         bench.prepare()
+        bench.accuracy()
         bench.compare()
         if not options.compare_only:
             bench.whole()

@@ -1,6 +1,6 @@
 """Workers of scale.py, each in a process of its own: make the corpus, and fastText called as datatrove calls it.
 
-python -m systems.corpus make DATA OUT BYTES | lines SHARDS OUT | datatrove MODEL OUT SHARD...
+python -m systems.corpus make DATA OUT BYTES | lines OUT SHARD... | labelled_lines DATA PART OUT | datatrove MODEL OUT SHARD...
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def lines(out: str, *shards: str) -> None:
     print(json.dumps({"bytes": size, "rows": rows}))
 
 
-def train_lines(data: str, out: str) -> None:
-    """IMDB's training set in fastText's form, shuffled."""
+def labelled_lines(data: str, part: str, out: str) -> None:
+    """IMDB's training or test set in fastText's form, shuffled."""
     import random
 
     import pyarrow.parquet as pq
 
-    table = pq.read_table(Path(data, "imdb", "train.parquet"))
+    table = pq.read_table(Path(data, "imdb", f"{part}.parquet"))
     rows = list(zip(table.column("label").to_pylist(), table.column("text").to_pylist(), strict=True))
     random.Random(0).shuffle(rows)
     with Path(out).open("w", encoding="utf-8") as file:
@@ -105,7 +105,7 @@ def datatrove(model: str, out: str, *shards: str) -> None:
     print(json.dumps({"kept": kept}))
 
 
-VERBS = {"make": make, "lines": lines, "train_lines": train_lines, "datatrove": datatrove}
+VERBS = {"make": make, "lines": lines, "labelled_lines": labelled_lines, "datatrove": datatrove}
 
 if __name__ == "__main__":
     VERBS[sys.argv[1]](*sys.argv[2:])
