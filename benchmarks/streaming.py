@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from linnet.streaming.memory import parse_size
+from linnet.units import as_bytes
 
 SHARD_ROWS = 50_000
 MODELS = ("svm", "logistic", "nb")
@@ -85,7 +84,7 @@ def memory(data: Path, size: int, limit: str, folder: Path, models: list[str]) -
         stream = found["stream"]
         out.append(
             {
-                "model": model, "rows": rows, "text_mb": total / 1e6, "limit_mb": parse_size(limit) / 1e6,
+                "model": model, "rows": rows, "text_mb": total / 1e6, "limit_mb": as_bytes(limit, "size") / 1e6,
                 "peak_mb": round(found["peak_mb"], 1), "seconds": round(found["seconds"], 1),
                 "mb_per_s": round(total / 1e6 / found["seconds"], 2), "accuracy": found["test"]["accuracy"],
                 "blocks": stream["blocks"], "cache_mb": round(stream["cache_bytes"] / 1e6, 1), "lost": stream["lost"],
@@ -147,9 +146,9 @@ def main() -> None:
         folder = Path(name)
         if not given.no_accuracy:
             result["accuracy"] = accuracy(given.data, folder)
-        if parse_size(given.size):
+        if as_bytes(given.size, "size"):
             result["memory"] = memory(
-                given.data, parse_size(given.size), given.max_memory, folder, given.models.split(",")
+                given.data, as_bytes(given.size, "size"), given.max_memory, folder, given.models.split(",")
             )
     if given.json:
         given.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

@@ -127,7 +127,7 @@ def test_bad_rows_and_many_files(tmp_path):
     (["r.csv", "--out", "r.csv"], "also an input"),
     (["r.csv", "--out", "o.csv", "--removed", "o.csv"], "different files"),
     (["r.csv", "--report", "r.pdf"], ".json, .html or .txt"),
-    (["r.csv", "--max-memory", "lots"], "not a size"),
+    (["r.csv", "--max-memory", "lots"], "--max-memory must be a size"),
     (["r.csv", "--text", "body"], "unknown column 'body'"),
     (["r.csv", "--rules", "words=x"], "expected a number"),
     (["r.csv", "--bad-words", "none.txt"], "cannot read the word list"),

@@ -23,11 +23,12 @@ from linnet import TextClassifier, load, read
 from linnet._kernels import twins_varint, varint
 from linnet.errors import DataError, LinnetError
 from linnet.features.rows import Rows
-from linnet.streaming import find_shards, fit_stream, parse_size
+from linnet.streaming import find_shards, fit_stream
 from linnet.streaming.cache import Cache, check_room, temporary
 from linnet.streaming.memory import Budget
 from linnet.streaming.parts import DEV, TEST, TRAIN, Parts
 from linnet.streaming.vocabulary import Vocabulary
+from linnet.units import as_bytes
 
 DATA = os.environ.get("LINNET_DATA")
 WORDS = ["good", "fine", "great", "lovely", "bright", "warm", "poor", "bad", "dull", "awful", "grey", "cold"]
@@ -201,10 +202,10 @@ def test_drawn_parts_are_the_same_in_every_pass_however_batches_are_cut():
 
 
 def test_sizes():
-    assert parse_size("64KiB") == 65536
+    assert as_bytes("64KiB", "--max-memory") == 65536
     for wrong in ("1 parrot", "", "GB", "-1GB"):
-        with pytest.raises(LinnetError, match="is not a size"):
-            parse_size(wrong)
+        with pytest.raises(LinnetError, match="must be a size"):
+            as_bytes(wrong, "--max-memory")
     with pytest.raises(LinnetError, match="too little"):
         Budget(1000)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from linnet import TextClassifier, read
-from linnet.choosing import _weighted
+from linnet.choosing import weighted
 from linnet.engines import open_engine
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import as_blocks
@@ -82,7 +82,7 @@ def test_gradient_and_curvature_against_differences(loss):
     blocks = as_blocks("words:1")
     rows = Texts(pieces_of(texts)).count(blocks).rows
     recipe = Recipe()
-    X = _weighted(rows, recipe.weights(rows, y, 2 if n_outputs == 1 else 3, 0.0), recipe, blocks, multiply=True)
+    X = weighted(rows, recipe.weights(rows, y, 2 if n_outputs == 1 else 3, 0.0), recipe, blocks, multiply=True)
     c = np.linspace(0.5, 2.0, 60)
     problem = SumProblem(
         lambda W, b: part_sum(X, y, c, loss, W, b), X.n_features, n_outputs, float(c.sum()),

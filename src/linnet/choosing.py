@@ -24,7 +24,8 @@ from linnet.solvers.matrix import Matrix
 from linnet.solvers.report import Pass, Watch
 
 __all__ = [
-    "Candidate", "Choice", "axes_of", "choose", "fit_watched", "fit_weighted", "fold_parts", "folds_for", "scores_of", "walk",
+    "Candidate", "Choice", "axes_of", "choose", "fit_watched", "fit_weighted", "fold_parts", "folds_for", "right_of",
+    "scores_of", "walk", "weighted",
 ]  # fmt: skip
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds
@@ -138,7 +139,7 @@ def fit_weighted(
         )
     weights = weights.with_computed()
     own = bool(getattr(model, "uses_gain", False))
-    X = _weighted(rows, weights, recipe, blocks, multiply=not own)
+    X = weighted(rows, weights, recipe, blocks, multiply=not own)
     if own:
         X = replace(X, gain=weights.gain)
     if getattr(model, "presence", False) and (X.values != 1).any():
@@ -151,7 +152,7 @@ def fit_weighted(
     return W, b
 
 
-def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, multiply: bool) -> Matrix:
+def weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, multiply: bool) -> Matrix:
     """Return rows over their norms, times the weight of their block: scales alone for present features, else values."""
     none = np.zeros(0, np.float32)
     share = np.array([b.weight for b in blocks], dtype=np.float32)
@@ -175,10 +176,10 @@ def _weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, m
 
 def scores_of(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any) -> npt.NDArray[np.float64]:
     """Return the scores of counted rows under folded weights, (n_rows, n_outputs); b may be a head."""
-    return finish(_weighted(rows, weights, recipe, blocks, multiply=False).dot(W), b)
+    return finish(weighted(rows, weights, recipe, blocks, multiply=False).dot(W), b)
 
 
-def _right(S: npt.NDArray[np.float64], y: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+def right_of(S: npt.NDArray[np.float64], y: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
     """Say of each row whether its best score is that of its class."""
     return np.asarray((S[:, 0] > 0) == (y == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y)
 
@@ -207,7 +208,7 @@ def fit_watched(
         return (W if getattr(model, "uses_gain", False) else W * weights.with_computed().norm[:, None]), found[1]
 
     def judge(found: tuple[Any, Any]) -> float:
-        return float(_right(scores_of(held[0], weights, recipe, blocks, *folded(found)), held[1]).mean())
+        return float(right_of(scores_of(held[0], weights, recipe, blocks, *folded(found)), held[1]).mean())
 
     watch = Watch(on_pass, judge=judge)
     found = fit_weighted(
@@ -332,7 +333,7 @@ def choose(
                 stopped = True
                 break
         S, at = np.concatenate(scores), np.concatenate(held_rows)
-        right = _right(S, y[at])
+        right = right_of(S, y[at])
         return Candidate(settings, float(right.mean()), right, S, at)
 
     best = None

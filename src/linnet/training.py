@@ -10,33 +10,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import vocab
-from linnet.artefact import Artefact, Table, empty_table
+from linnet.artefact import Artefact
 from linnet.choosing import Candidate, Choice, choose, fit_watched, fit_weighted
-from linnet.decide import Calibration
 from linnet.errors import DataError
 from linnet.explain.reverse import name_columns
 from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import Piece, pieces_of
 from linnet.features.computed import ComputedBlocks, compute, needed, split
-from linnet.features.counting import Counted, Seen, Slots, names_of, thread_count
+from linnet.features.counting import Counted, Seen, names_of, thread_count
 from linnet.features.derived import Derived
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
-from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks, unspaced
+from linnet.features.recipe import LARGE_MODEL, Recipe, default_blocks, unspaced
 from linnet.features.rows import Rows
 from linnet.features.selection import Report, Selection
 from linnet.features.sharing import Part, Texts
+from linnet.laying import NAMED_FEATURES, artefact_of, calibrate, card_of
 from linnet.solvers.curves import History
-from linnet.solvers.head import Head, finish, scaled
 from linnet.solvers.report import Pass
 
 if TYPE_CHECKING:
     from linnet.classifier import Event, TextClassifier
 
-__all__ = ["artefact_of", "class_weighted", "count_for", "encode", "train", "with_computed"]
-
-NAMED_FEATURES = 50_000
+__all__ = ["Log", "class_weighted", "count_for", "encode", "train", "with_computed"]
 
 
 def train(
@@ -56,7 +52,7 @@ def train(
     """
     cls, recipe, fixed = clf.recipe()
     threads = thread_count(clf.threads)
-    log = _Log(on_event)
+    log = Log(on_event)
     pieces, labels, dev_rows, weight = _gather(X, y, dev, sample_weight, needed(recipe.features or ()))
     classes, y_index = encode(labels)
     n_classes = len(classes)
@@ -111,10 +107,10 @@ def train(
     else:
         W, b = fit_watched(*task, (rows.take(dev_rows), y_index[dev_rows]), **told)
     if clf.calibrate:
-        W, b, calibration = _calibrated(choice.best, y_index, n_classes, W, b)
+        W, b, calibration = calibrate(choice.best, y_index, n_classes, W, b)
     else:
         calibration = None
-    card = _card(clf, X, recipe, features, min_df, classes, y_index, choice, calibration, len(final), dev_rows)
+    card = card_of(clf, X, recipe, features, min_df, classes, y_index, choice, calibration, len(final), dev_rows)
     if dropped is not None:
         card["selection"] = dropped.to_dict()
     n = rows.n_columns
@@ -124,7 +120,7 @@ def train(
     return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
 
 
-def _learned(features: AnyBlocks, pieces: list[Piece], dev_rows: npt.NDArray[np.int64] | None, log: _Log) -> AnyBlocks:
+def _learned(features: AnyBlocks, pieces: list[Piece], dev_rows: npt.NDArray[np.int64] | None, log: Log) -> AnyBlocks:
     """Let blocks learn what they need of texts and columns, from training rows alone.
 
     It asks no labels, so it is done once, before settings are chosen on parts of these rows.
@@ -139,7 +135,7 @@ def _learned(features: AnyBlocks, pieces: list[Piece], dev_rows: npt.NDArray[np.
 
 def _built(
     clf: TextClassifier, X: Any, cls: Any, recipe: Recipe, fixed: dict[str, Any], pieces: list[Piece],
-    classes: tuple[Any, ...], y: npt.NDArray[np.int32], dev_rows: npt.NDArray[np.int64] | None, log: _Log,
+    classes: tuple[Any, ...], y: npt.NDArray[np.int32], dev_rows: npt.NDArray[np.int64] | None, log: Log,
 ) -> Artefact:  # fmt: skip
     """Take a model that learns nothing from rows and builds itself; rows judge its settings and calibrate its scores."""
     log.stage("building the model")
@@ -158,12 +154,12 @@ def _built(
     choice, model, b, calibration = Choice(judged[best], tuple(judged), 0), models[best], models[best].b, None
     log.chosen(choice)
     if clf.calibrate:
-        _, b, calibration = _calibrated(choice.best, y, len(classes), model.rows[:, 1:], b)
-    card = _card(clf, X, recipe, model.blocks, 1, classes, y, choice, calibration, len(y), dev_rows)
+        _, b, calibration = calibrate(choice.best, y, len(classes), model.rows[:, 1:], b)
+    card = card_of(clf, X, recipe, model.blocks, 1, classes, y, choice, calibration, len(y), dev_rows)
     return replace(model, b=b, calibrated=clf.calibrate, card={**model.card, **card})
 
 
-class _Log:
+class Log:
     """Turns what happens into events and a history."""
 
     def __init__(self, on_event: Callable[[Event], None] | None) -> None:
@@ -341,139 +337,3 @@ def with_computed(counted: Counted, computed: ComputedBlocks, pieces: list[Piece
     for block in computed:
         block.check()
     return replace(counted, rows=replace(counted.rows, computed=compute(computed, pieces)))
-
-
-def _calibrated(
-    best: Candidate, y: npt.NDArray[np.int32], n_classes: int, W: Any, b: Any
-) -> tuple[npt.NDArray[np.float32], Any, Calibration]:
-    """Fold a scale learned on held-out scores into the weights: scores become log-odds, decisions stay as they are.
-
-    Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
-    """
-    scores, right = _finite(best.scores, y[best.rows])
-    c = (
-        Calibration.fit(scores, right, n_classes, shifted=False)
-        if len(scores)
-        else Calibration(1.0, np.zeros(best.scores.shape[1]))
-    )
-    return *scaled(W, b, c.scale), c
-
-
-def _finite(
-    scores: npt.NDArray[np.float64], y: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
-    """Leave out rows of a class that a fold had no row to learn from: naive Bayes gives it the score minus infinity.
-
-    The class stays next to impossible for the other rows of that fold.
-    """
-    if np.isfinite(scores).all():
-        return scores, y
-    own = scores[:, 0] if scores.shape[1] == 1 else scores[np.arange(len(y)), y]
-    kept = np.isfinite(own)
-    scores, y = scores[kept], y[kept]
-    known = np.isfinite(scores)
-    low = np.min(scores, axis=1, where=known, initial=0.0)
-    return np.where(known, scores, low[:, None] - 30.0), y
-
-
-def artefact_of(
-    pieces: list[Piece], blocks: Blocks, recipe: Recipe, counted: Counted, classes: tuple[Any, ...], weights: Weights,
-    W: npt.NDArray[np.float32], b: Any, calibrated: bool, card: dict[str, Any],
-    named: int = NAMED_FEATURES,
-) -> Artefact:  # fmt: skip
-    """Put the weights where the lookup finds them, and keep the names of the weightiest."""
-    head = b if isinstance(b, Head) else None
-    strength = _strength(W, weights.norm, recipe, head)
-    if head is not None:
-        b = np.zeros(W.shape[1])
-    if recipe.hash_bits and blocks:
-        table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
-        shift = 64 - recipe.hash_bits
-        return Artefact(
-            classes, blocks, recipe.tf, recipe.normalise, table, shift, b, calibrated=calibrated, card=card, head=head
-        )
-    table = empty_table(Slots.size_for(len(counted.fingerprints))[1], W.shape[1])
-    slots = Slots.of(counted.fingerprints, table.slots)
-    vocab.fill_rows(counted.fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
-    top = _largest(strength, named)
-    name_bytes, name_offsets = names_of(pieces, blocks, counted.seen.take(top), counted.fingerprints[top])
-    return Artefact(
-        classes, blocks, recipe.tf, recipe.normalise, table, slots.shift, b, name_bytes, name_offsets,
-        slots.find(counted.fingerprints[top]), calibrated, card, head=head,
-    )  # fmt: skip
-
-
-def _strength(
-    W: npt.NDArray[np.float32], norm: npt.NDArray[np.float32], recipe: Recipe, head: Head | None
-) -> npt.NDArray[np.float32]:
-    """Return how much each feature can do to a score: its largest weight; with a head, what it does alone."""
-    if head is None:
-        return np.asarray(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1))
-    sums = W.astype(np.float64)
-    if recipe.normalise:
-        sums /= np.where(norm > 0, norm, 1)[:, None]
-    alone = finish(sums, head) - finish(np.zeros((1, W.shape[1])), head)
-    return np.asarray(np.abs(alone).max(axis=1), dtype=np.float32)
-
-
-def _largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:
-    """Return where the n largest values are, largest first, ties in order of place."""
-    if len(values) > n:
-        edge = np.partition(values, len(values) - n)[len(values) - n]
-        some = np.flatnonzero(values >= edge)
-    else:
-        some = np.arange(len(values))
-    return some[np.argsort(-values[some], kind="stable")[:n]]
-
-
-def _card(
-    clf: TextClassifier, X: Any, recipe: Recipe, blocks: AnyBlocks, min_df: int, classes: tuple[Any, ...],
-    y: npt.NDArray[np.int32], choice: Choice, calibration: Calibration | None, n_fit: int,
-    dev_rows: npt.NDArray[np.int64] | None,
-) -> dict[str, Any]:  # fmt: skip
-    """Say what the model is. Nothing here may differ between two runs on the same input and seed."""
-    from linnet import __version__
-
-    counts = np.bincount(y, minlength=len(classes))
-    return {
-        "linnet": __version__,
-        "data": {
-            "source": getattr(X, "source", "Python objects"),
-            **({"text_column": X.text_column} if hasattr(X, "text_column") else {}),
-            "rows": len(y),
-            "rows_fitted": n_fit,
-            "rows_dev": 0 if dev_rows is None else len(dev_rows),
-            "classes": {str(c): int(k) for c, k in zip(classes, counts, strict=True)},
-        },
-        "settings": {
-            "model": clf.model if isinstance(clf.model, str) else type(clf.model).__name__,
-            "features": describe(blocks),
-            "tf": recipe.tf,
-            "idf": recipe.idf,
-            "normalise": recipe.normalise,
-            "min_df": min_df,
-            "max_df": recipe.max_df,
-            "max_features": recipe.max_features,
-            **({} if recipe.select is None else {"select": str(recipe.select)}),
-            "hash_bits": recipe.hash_bits,
-            "class_weight": clf.class_weight
-            if not isinstance(clf.class_weight, dict)
-            else {str(k): v for k, v in clf.class_weight.items()},
-            "seed": clf.seed,
-            **_plain(clf.params or {}),
-            **_plain(choice.best.settings),
-        },
-        "choice": {
-            "folds": choice.folds,
-            "rows": len(choice.best.rows),
-            "accuracy": choice.best.accuracy,
-            "tried": [{**_plain(c.settings), "accuracy": c.accuracy} for c in choice.tried],
-        },
-        "calibration": calibration.to_dict() if calibration else None,
-    }
-
-
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings as JSON can hold them: objects and long lists as the beginning of their text."""
-    plain = str | int | float | bool | None
-    return {k: v if isinstance(v, plain) else f"{v!s:.80}" for k, v in settings.items()}

@@ -189,7 +189,7 @@ class _Plan:
     def explain(self, m: Material, folds: list[Fold], shown: Ints, suggested: Ints) -> dict[int, list[str]]:
         """Return the words that speak most for the suggested label, for each row shown."""
         from linnet.explain import explain
-        from linnet.training import artefact_of
+        from linnet.laying import artefact_of
 
         words: dict[int, list[str]] = {}
         pieces, classes = pieces_of(m.data.text), tuple(m.labels)

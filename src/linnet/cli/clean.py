@@ -15,10 +15,9 @@ import click
 
 from linnet.cli.options import say
 from linnet.errors import LinnetError, nearest
+from linnet.units import as_bytes
 
 __all__ = ["clean"]
-
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 @click.command(short_help="Clean texts, filter pages, remove duplicates; says what every rule did.")
@@ -129,7 +128,7 @@ def _corpus(options: dict[str, Any]) -> Any:
     text, pages, dedup = ([spec for spec in specs if _name(spec) not in out] for specs in (text, pages, dedup))
     return Corpus(
         text, pages or None, dedup, same=options["same"], threshold=options["threshold"],
-        max_memory=_size(options["max_memory"]), folder=options["temp"],
+        max_memory=as_bytes(options["max_memory"], "--max-memory"), folder=options["temp"],
     )  # fmt: skip
 
 
@@ -139,21 +138,6 @@ def _parts(value: str | None) -> list[str]:
 
 def _name(spec: str) -> str:
     return spec.partition("=")[0].strip()
-
-
-def _size(value: str) -> int:
-    """Read a size.
-
-    >>> _size("64k"), _size("2GB")
-    (65536, 2147483648)
-    """
-    plain = value.strip().upper().removesuffix("B").removesuffix("I")
-    unit = plain[-1:] if plain[-1:] in _UNITS else ""
-    number = plain.removesuffix(unit) if unit else plain
-    try:
-        return int(float(number) * _UNITS[unit])
-    except (ValueError, OverflowError):
-        raise LinnetError(f"--max-memory {value}: not a size; write for example 512M or 4G") from None
 
 
 def _check_outputs(inputs: tuple[str, ...], options: dict[str, Any]) -> None:

@@ -62,7 +62,7 @@ def compare(data: str | None, **options: Any) -> None:
     _check_files(options["out"], options["json_"])
     found = specs.as_specs(options["models"], features=options["features"])  # refuse before reading a large file
     rows = _rows(data, options, specs.needed_by(found))
-    with _Fits(options["quiet"]) as progress:
+    with Fits(options["quiet"]) as progress:
         result = running.compare(
             rows, models=options["models"], folds=options["folds"], repeats=options["repeats"],
             features=options["features"], curve=options["curve"] or False,
@@ -94,7 +94,7 @@ def _check_files(out: str | None, json_: str | None) -> None:
                 raise LinnetError(f"{path}: the folder {path.parent} does not exist; make it first")
 
 
-class _Fits(Progress):
+class Fits(Progress):
     """Shows a comparison: a bar with the time left on a terminal, one line a fold and model elsewhere."""
 
     def __call__(self, event: Any) -> None:
@@ -115,7 +115,7 @@ class _Fits(Progress):
         note = f"{where}: {event.text} {v['accuracy']:.4f}{left}"
         self.bars.update(self.task, total=event.total, completed=event.done, note=note)
 
-    def __enter__(self) -> _Fits:
+    def __enter__(self) -> Fits:
         """Start a bar without the column of time left: the fits differ too much for it, so the note tells."""
         if self.live:
             from rich.console import Console

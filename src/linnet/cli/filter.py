@@ -125,7 +125,7 @@ def _cleaning(options: dict[str, Any]) -> tuple[list[str] | None, list[str] | No
 
 def _share_out(options: dict[str, Any], shards: int, model: str) -> tuple[int, int]:
     """How many workers, and how many threads each: as many workers as there are shards for, the rest as threads."""
-    from linnet.cli.clean import _size
+    from linnet.units import as_bytes
 
     cores = options["threads"] or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else [0])
     workers = max(1, min(cores, shards))
@@ -137,7 +137,7 @@ def _share_out(options: dict[str, Any], shards: int, model: str) -> tuple[int, i
         except OSError:
             weights = 0
         each = WORKER_MEMORY + weights
-        fit = (_size(options["max_memory"]) - DRIVER_MEMORY) // each
+        fit = (as_bytes(options["max_memory"], "--max-memory") - DRIVER_MEMORY) // each
         if fit < 1:
             need = (DRIVER_MEMORY + each) >> 20
             raise LinnetError(

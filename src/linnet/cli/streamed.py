@@ -42,11 +42,12 @@ def streaming(f: F) -> F:
 
 def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
     """Return the memory to stay within, or None where DATA is one file that fits."""
-    from linnet.streaming.memory import LEAST, available, memory_needed, parse_size
+    from linnet.streaming.memory import LEAST, available, memory_needed
     from linnet.streaming.shards import find_shards, size_of
+    from linnet.units import as_bytes
 
     if given is not None:
-        return parse_size(given)
+        return as_bytes(given, "--max-memory")
     if len(data) == 1 and (data[0] == "-" or data[0].startswith("hub:")):
         return None
     shards, free = find_shards(data), available()

@@ -91,7 +91,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     from linnet.data.seal import look
     from linnet.features.computed import needed
 
-    out = _out(data[0], options["out"])
+    out = out_path(data[0], options["out"])
     check_report(options["report"])
     clf = TextClassifier(
         options["model"], features=options["features"], tf=options["tf"], idf=options["idf"], ratio=options["ratio"],
@@ -115,7 +115,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         rows.write_unusable(options["unusable"])
         say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
     options = official(source, options)
-    fit_on, dev, test = _parts(rows, options)
+    fit_on, dev, test = divided(rows, options)
     del rows  # the parts are copies
     if not options["no_check"]:
         _brief(fit_on, dev, test)
@@ -129,7 +129,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     _report(clf, result, out, options["json_"], options["quiet"], sealed)
 
 
-def _out(data: str, out: str | None) -> Path:
+def out_path(data: str, out: str | None) -> Path:
     """Return where the model goes; refuse before training what would be refused after it."""
     if out is None:
         name = "model" if data == "-" else Path(data.rstrip("/")).name.split(".")[0].removeprefix("hub:") or "model"
@@ -154,7 +154,7 @@ def _params(options: dict[str, Any]) -> dict[str, Any]:
     return {**short, **given}
 
 
-def _parts(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+def divided(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
     """Return what to fit on, what to choose on (None: folds) and what to test on."""
     from linnet.choosing import FEW_ROWS
     from linnet.data import Dataset

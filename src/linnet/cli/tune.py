@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from linnet.cli.compare import _Fits
+from linnet.cli.compare import Fits
 from linnet.cli.options import columns, read_labelled, say, threads
-from linnet.cli.train import _out, _parts
+from linnet.cli.train import divided, out_path
 from linnet.datasets.named import official
 from linnet.tuning.clock import process_began
 from linnet.tuning.scores import METRICS, metric_named
-from linnet.tuning.units import as_bytes, as_seconds, duration
+from linnet.units import as_bytes, as_seconds, duration
 
 __all__ = ["tune"]
 
@@ -65,7 +65,7 @@ def tune(data: str, **options: Any) -> None:
     out = _checked(data, options)
     rows = read_labelled(data, options["text"], options["label"], options["format_"])
     options = official(data, options)
-    fit_on, dev, test = _parts(rows, {**options, "watch": False})
+    fit_on, dev, test = divided(rows, {**options, "watch": False})
     state = Path(options["resume"] or f"{out}.tune.jsonl")
     shared = {
         name: options[name] for name in ("dev", "test", "text", "label", "out") if options[name] is not None
@@ -86,7 +86,7 @@ def tune(data: str, **options: Any) -> None:
 
 def _checked(data: str, options: dict[str, Any]) -> Path:
     """Refuse before reading what would be refused after it; returns where the model goes."""
-    out = _out(data, options["out"])
+    out = out_path(data, options["out"])
     as_seconds(options["budget"])
     as_bytes(options["max_size"], "--max-size")
     as_bytes(options["max_memory"], "--max-memory")
@@ -94,7 +94,7 @@ def _checked(data: str, options: dict[str, Any]) -> Path:
     return out
 
 
-class _Candidates(_Fits):
+class _Candidates(Fits):
     """Shows a search: a bar of the time on a terminal, one line a candidate elsewhere."""
 
     def __call__(self, event: Any) -> None:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from linnet.errors import DataError
 
-__all__ = ["Source", "foreign", "looks_binary"]
+__all__ = ["Source", "foreign", "looks_binary", "stdin"]
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 _FOREIGN = {
@@ -64,7 +64,7 @@ class Source:
         self.name = "standard input" if self.path is None else str(self.path)
         self.compression: str | None = None
         self.encoding = "utf-8"
-        self._file = _stdin() if self.path is None else _open(self.path)
+        self._file = stdin() if self.path is None else _open(self.path)
         regular = self.path is not None and self._file.seekable()
         raw = Lookahead(
             self._read_file if regular else self._file.read, self.name, self._file.seek if regular else None
@@ -207,7 +207,7 @@ def _missing(path: Path) -> str:
     return f"no file '{path}'{hint}"
 
 
-def _stdin() -> Any:
+def stdin() -> Any:
     if sys.stdin is None or sys.stdin.closed:
         raise DataError("standard input is closed; give a file instead of '-'")
     if hasattr(sys.stdin, "buffer"):

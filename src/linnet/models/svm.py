@@ -236,7 +236,7 @@ class LinearSVM(DecisionModel):
     def _problem(self, task: Task, of: Distinct) -> tuple[dual.Problem, Compact | None]:
         """Return the problem over the distinct rows: on fewer columns, or as it is where features carry gains."""
         X, C = task.X, above_zero("C", self.C) * of.weight
-        signs = _signs(task.y, task.n_classes).T
+        signs = signs_of(task.y, task.n_classes).T
         if X.gain is None:
             small = compact(X, of.rows)
             M, signs = small.X, np.ascontiguousarray(signs[:, of.rows])
@@ -262,7 +262,7 @@ def _widths(W: Floats) -> Floats:
     return np.asarray(2.0 / np.maximum(np.linalg.norm(W, axis=0), np.finfo(np.float64).tiny))
 
 
-def _signs(y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int8]:
+def signs_of(y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int8]:
     """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs)."""
     positive = (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
     return np.where(positive, 1, -1).astype(np.int8)

@@ -10,7 +10,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
 from linnet import __version__
-from linnet.serving.front import Seen, _is_json, _not_json
+from linnet.serving.front import Seen, is_json, not_json
 from linnet.serving.problems import CODES, RequestError
 from linnet.serving.schema import Answer, Answers, ErrorReply, Explained, ModelList, Reloaded, State
 from linnet.serving.service import Service
@@ -158,8 +158,8 @@ def _problems(service: Service | None, *statuses: int) -> dict[int | str, dict[s
 
 async def _json_body(request: Request) -> bytes:
     kind = request.headers.get("content-type")
-    if kind is not None and not _is_json(kind.encode("latin-1")):
-        raise _not_json(kind.encode("latin-1"))
+    if kind is not None and not is_json(kind.encode("latin-1")):
+        raise not_json(kind.encode("latin-1"))
     return await request.body()
 
 

@@ -17,7 +17,7 @@ from linnet.errors import LinnetError
 from linnet.serving.problems import RequestError
 from linnet.serving.service import Service
 
-__all__ = ["Front", "Seen"]
+__all__ = ["Front", "Seen", "is_json", "not_json"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -97,8 +97,8 @@ class Front:
             raise RequestError("overloaded", f"{service.in_flight - 1} requests are waiting already; try again soon")
         body = await self._body(receive, seen, length, expects)
         if path == "/v1/predict" and scope["method"] == "POST":
-            if kind is not None and not _is_json(kind):
-                raise _not_json(kind)
+            if kind is not None and not is_json(kind):
+                raise not_json(kind)
             answer, seen.about = service.predict(body)
             if not answer.done():
                 async with asyncio.timeout(service.settings.timeout):
@@ -192,12 +192,12 @@ def _headers(headers: list[tuple[bytes, bytes]]) -> tuple[int | None, bytes | No
     return length, kind, token, expects
 
 
-def _is_json(kind: bytes) -> bool:
+def is_json(kind: bytes) -> bool:
     name = kind.partition(b";")[0].strip().lower()
     return name == b"application/json" or (name.startswith(b"application/") and name.endswith(b"+json"))
 
 
-def _not_json(kind: bytes) -> RequestError:
+def not_json(kind: bytes) -> RequestError:
     shown = kind[:60].decode("latin-1")
     return RequestError("not_json", f"the body must be application/json, got {shown!r}; with curl use --json")
 

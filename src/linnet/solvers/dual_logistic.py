@@ -24,7 +24,7 @@ from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import inner
 from linnet.solvers.report import Pass
 
-__all__ = ["Found", "Problem", "solve"]
+__all__ = ["Found", "Problem", "solve", "start_at"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -93,7 +93,7 @@ def solve(
     rho = (float(p.norms.mean()) or 1.0) if p.fit_intercept else 0.0
     root, first = sqrt(rho), p.first
     of_intercept = float(p.gradient[-1]) if p.fit_intercept else 0.0
-    share = _start(4.0 * (first * first + (rho - 1.0) * of_intercept**2), float(p.C.sum()))
+    share = start_at(4.0 * (first * first + (rho - 1.0) * of_intercept**2), float(p.C.sum()))
     alpha, rest = share * p.C, (1.0 - share) * p.C
     w, bias = -2.0 * share * p.gradient[: X.n_features], np.array([-2.0 * share * of_intercept * root])
     q, stats, offset = p.norms + rho, np.zeros(3), 0.0
@@ -127,12 +127,12 @@ def solve(
     return Found(w, offset, passes, violation, done, interrupted)
 
 
-def _start(curvature: float, total: float) -> float:
+def start_at(curvature: float, total: float) -> float:
     """Return the share s that minimises the dual where all a_i = s C_i: curvature s + total log(s / (1 - s)) = 0.
 
-    >>> _start(0.0, 1.0)
+    >>> start_at(0.0, 1.0)
     0.5
-    >>> round(_start(10.0, 1.0), 4)
+    >>> round(start_at(10.0, 1.0), 4)
     0.1634
     """
     low, high = -300.0, 0.0  # of log(s / (1 - s))

@@ -4,15 +4,12 @@
 features, once to write them as numbers to a cache on disk, which the passes of the solver then read block by block.
 Where all rows fit in one block the model is the one that ordinary training gives, to the byte.
 
->>> from linnet.streaming import parse_size
->>> parse_size("1GB")
-1000000000
 """
 
 from __future__ import annotations
 
-from linnet.streaming.memory import Budget, parse_size
+from linnet.streaming.memory import Budget
 from linnet.streaming.shards import find_shards
 from linnet.streaming.training import Streamed, fit_stream
 
-__all__ = ["Budget", "Streamed", "find_shards", "fit_stream", "parse_size"]
+__all__ = ["Budget", "Streamed", "find_shards", "fit_stream"]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.choosing import OnPass, _weighted
+from linnet.choosing import OnPass, weighted
 from linnet.errors import LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.recipe import Recipe, Weights
@@ -60,7 +60,7 @@ class Job:
 
     def matrix(self, rows: Rows, *, own_gain: bool) -> Matrix:
         """Return the rows of a block as a solver takes them; with own_gain weights stay outside the values."""
-        return _weighted(rows, self.weights, self.recipe, self.blocks, multiply=not own_gain)
+        return weighted(rows, self.weights, self.recipe, self.blocks, multiply=not own_gain)
 
     def cost(self, y: npt.NDArray[np.int32], C: float) -> Floats:
         """Return C times the weight of each row."""

@@ -24,7 +24,7 @@ from linnet._kernels import varint
 from linnet.errors import LinnetError
 from linnet.features.rows import Rows
 
-__all__ = ["Block", "Cache", "check_room", "temporary", "writing"]
+__all__ = ["Block", "Cache", "behind", "check_room", "temporary", "writing"]
 
 Classes = npt.NDArray[np.int32]
 HEADER = 7  # numbers at the head of a chunk
@@ -235,7 +235,7 @@ class Cache:
                     found.append(self.read(k)[0].take(np.searchsorted(members, wanted[inside])))
                     places.append(order[a + inside])
             first += n
-        taken = _behind(found, self)
+        taken = behind(found, self)
         back = np.argsort(np.concatenate(places)) if places else np.zeros(0, np.int64)
         return taken.take(back)
 
@@ -252,7 +252,7 @@ def _packed(values: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
     return out[: varint.pack(np.ascontiguousarray(values), out)]
 
 
-def _behind(parts: list[Rows], cache: Cache) -> Rows:
+def behind(parts: list[Rows], cache: Cache) -> Rows:
     at = np.concatenate([[0], np.cumsum([len(p.indices) for p in parts])])
     none = np.zeros(0, np.int32)
     return Rows(

@@ -32,12 +32,12 @@ from linnet.solvers.newton import inner, minimise
 from linnet.solvers.report import Pass
 from linnet.streaming import jobs
 from linnet.streaming.blockwise import entry_of
-from linnet.streaming.cache import _behind
+from linnet.streaming.cache import behind
 from linnet.streaming.held import TestRows
 from linnet.streaming.jobs import Plan, Solving, Task
 from linnet.streaming.meter import Meter
 from linnet.streaming.parts import DEV, TRAIN
-from linnet.streaming.source import Scan, Source, _join
+from linnet.streaming.source import Scan, Source, join_scans
 from linnet.streaming.sums import PartSum, SumProblem
 from linnet.streaming.training import Run, Streamed
 from linnet.streaming.vocabulary import Vocabulary
@@ -101,7 +101,7 @@ class DistributedRun(Run):
             meter(found[outcome.index].nbytes)
         whole = Scan(damaged=source.damaged)
         for index in sorted(found):
-            _join(whole, found[index], tasks[index].path, most)
+            join_scans(whole, found[index], tasks[index].path, most)
         if not whole.rows:
             raise DataError(f"no usable rows in {source.name}: {whole.unusable}")
         return whole
@@ -288,7 +288,7 @@ class _RemoteRows:
         found: dict[int, Rows] = {}
         for outcome in self.of_run.engine.map(jobs.take, asked, self.of_run.shared):
             found[outcome.index] = check(outcome, asked)
-        whole = _behind([found[k] for k in sorted(found)], self)  # type: ignore[arg-type]
+        whole = behind([found[k] for k in sorted(found)], self)  # type: ignore[arg-type]
         return whole.take(np.argsort(np.concatenate(places), kind="stable"))
 
 

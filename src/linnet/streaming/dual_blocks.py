@@ -20,7 +20,7 @@ from linnet._kernels import dual
 from linnet.errors import LinnetError
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, whole
-from linnet.models.svm import _signs
+from linnet.models.svm import signs_of
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.report import Pass, warn_unfinished
 from linnet.streaming.blockwise import Found, Job
@@ -73,7 +73,7 @@ def fit(model: Any, job: Job) -> Found:
             out.begin()
             for group, X, y in job.passing(rng.permutation(len(job.numbers)), own_gain=True):
                 state = _state(job, group, len(y))
-                signs, cost = _signs(y, job.n_classes).T, job.cost(y, C)
+                signs, cost = signs_of(y, job.n_classes).T, job.cost(y, C)
                 visits = [
                     (
                         np.ascontiguousarray(signs[c]),

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import vocab
-from linnet.choosing import _weighted
+from linnet.choosing import weighted
 from linnet.data.arrays import booleans
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import pieces_of
@@ -227,7 +227,7 @@ def _fitted(task: Task, plan: Plan, s: Solving) -> tuple[Matrix, npt.NDArray[np.
     mine = np.flatnonzero(np.isin(parts, s.fitted))
     if len(mine) < len(y):
         rows, y = rows.take(mine), y[mine]
-    return _weighted(rows, s.weights, s.recipe, plan.blocks, multiply=not s.own_gain), y
+    return weighted(rows, s.weights, s.recipe, plan.blocks, multiply=not s.own_gain), y
 
 
 def nb_counts(task: Task, plan: Plan, s: Solving, model: Any) -> Any:

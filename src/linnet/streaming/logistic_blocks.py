@@ -21,7 +21,7 @@ from linnet._kernels import dual, sparse
 from linnet.errors import LinnetError
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, truth, whole
-from linnet.solvers.dual_logistic import FIRST_SLOPE, LAST_SLOPE, PATIENCE, _start
+from linnet.solvers.dual_logistic import FIRST_SLOPE, LAST_SLOPE, PATIENCE, start_at
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.newton import inner, minimise
 from linnet.solvers.report import Pass
@@ -121,7 +121,7 @@ class _Rounds:
         self.rho = (self.norm or 1.0) if self.intercept else 0.0
         self.first = sqrt(inner(self.gradient, self.gradient))
         slope = float(self.gradient[-1]) if self.intercept else 0.0
-        self.share = _start(4.0 * (self.first**2 + (self.rho - 1.0) * slope**2), self.total)
+        self.share = start_at(4.0 * (self.first**2 + (self.rho - 1.0) * slope**2), self.total)
         self.w = -2.0 * self.share * self.gradient[: job.cache.n_columns]
         self.bias[0] = -2.0 * self.share * slope * sqrt(self.rho)
         self.rows = job.rows

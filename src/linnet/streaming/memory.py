@@ -9,32 +9,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from linnet.errors import LinnetError
 
-__all__ = ["LEAST", "Budget", "available", "give_back", "memory_needed", "parse_size", "return_freed"]
+__all__ = ["LEAST", "Budget", "available", "give_back", "memory_needed", "return_freed"]
 
 PROCESS = 150_000_000
 """What Python, NumPy, Arrow and this package take before the first row."""
 LEAST = 250_000_000
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-
-
-def parse_size(text: str | int) -> int:
-    """Read a size: 500MB, 1.5 GB, 2GiB, or a number of bytes.
-
-    >>> parse_size("1.5GB"), parse_size("2GiB"), parse_size("300 mb")
-    (1500000000, 2147483648, 300000000)
-    """
-    if isinstance(text, int):
-        return text
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
-    if not found or found[2] not in _UNITS:
-        raise LinnetError(f"'{text}' is not a size; write for example 500MB, 1.5GB or 2GiB")
-    return int(float(found[1]) * _UNITS[found[2]])
 
 
 def available() -> int:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from linnet.choosing import LEAST_ROWS, MOST_DEV, MOST_ENTRIES
 from linnet.features.rows import Rows
-from linnet.streaming.cache import Cache, _behind
+from linnet.streaming.cache import Cache, behind
 from linnet.streaming.parts import DEV, TRAIN
 
 __all__ = ["sample"]
@@ -42,4 +42,4 @@ def sample(cache: Cache, n_classes: int, seed: int) -> tuple[Rows, npt.NDArray[n
         parts.append(rows.take(mine))
         labels.append(y[mine])
     classes = np.concatenate(labels)
-    return _behind(parts, cache), classes, np.arange(n_train, len(classes)) if dev else None
+    return behind(parts, cache), classes, np.arange(n_train, len(classes)) if dev else None

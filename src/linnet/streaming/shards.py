@@ -91,9 +91,9 @@ def title(shards: list[Path], places: Iterable[str | os.PathLike[str]]) -> str:
 
 def spool(folder: Path) -> Path:
     """Copy standard input to a file, because it is read more than once; stops before the disk is full."""
-    from linnet.data.source import _stdin  # the one place that knows what standard input may be
+    from linnet.data.source import stdin  # the one place that knows what standard input may be
 
-    path, stream = folder / "standard-input", _stdin()
+    path, stream = folder / "standard-input", stdin()
     with path.open("wb") as file:
         while block := stream.read(CHUNK):
             if shutil.disk_usage(folder).free < 16 * CHUNK:

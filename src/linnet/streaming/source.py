@@ -26,7 +26,7 @@ from linnet.data.unusable import Unusable, UnusableRow
 from linnet.errors import DataError
 from linnet.streaming.shards import find_shards, size_of, title
 
-__all__ = ["Labelled", "Scan", "Source"]
+__all__ = ["Labelled", "Scan", "Source", "join_scans"]
 
 BATCH_ROWS = 1 << 16
 MOST_UNUSABLE = 10_000  # kept one by one; beyond that they are counted
@@ -150,7 +150,7 @@ class Source:
                     raise DataError(f"{self._named(error)}{hint}") from None
                 self.damaged[str(path)] = str(error)
                 continue
-            _join(whole, one, str(path), most_rows)
+            join_scans(whole, one, str(path), most_rows)
         if not whole.rows:
             raise DataError(f"no usable rows in {self.name}: {whole.unusable}" + _damage(self.damaged))
         return whole
@@ -235,7 +235,7 @@ def _look(scan: Scan, batch: Labelled, most_rows: int) -> None:
         scan.codes = scan.sizes = None
 
 
-def _join(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
+def join_scans(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
     """Add what one shard holds."""
     known = {name: k for k, name in enumerate(whole.labels)}
     numbers = np.array([known.setdefault(name, len(known)) for name in one.labels] or [0], dtype=np.int32)

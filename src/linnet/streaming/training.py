@@ -3,48 +3,43 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import vocab
-from linnet.artefact import Artefact, Table, empty_table
+from linnet.artefact import Artefact
 from linnet.choosing import Choice, choose, fit_watched, fit_weighted
 from linnet.classifier import Event, TextClassifier
-from linnet.data.arrays import booleans
-from linnet.errors import DataError, LinnetError
-from linnet.features.blocks import Blocks, describe
-from linnet.features.buffers import Piece, pieces_of
-from linnet.features.computed import Computed, split
-from linnet.features.counting import Counted, Slots, thread_count
+from linnet.errors import LinnetError
+from linnet.features.blocks import describe
+from linnet.features.computed import Computed
+from linnet.features.counting import Slots
 from linnet.features.derived import DerivedBlock
-from linnet.features.recipe import LARGE_MODEL, Recipe, Weights, default_blocks
+from linnet.features.recipe import LARGE_MODEL, Weights
 from linnet.features.rows import Rows
-from linnet.features.sharing import Texts
-from linnet.solvers.head import Head
+from linnet.laying import calibrate, card_of, lay_out
 from linnet.solvers.report import Watch
-from linnet.streaming import source as sources
 from linnet.streaming.blockwise import TOGETHER, Job, entry_of, fit_blocks, per_output
 from linnet.streaming.cache import Cache, check_room, temporary
 from linnet.streaming.held import TestRows
-from linnet.streaming.memory import Budget, give_back, parse_size, return_freed
-from linnet.streaming.meter import Meter
+from linnet.streaming.memory import Budget, give_back, return_freed
 from linnet.streaming.names import NameFile
-from linnet.streaming.parts import DEV, TEST, TRAIN, Parts, held_out
+from linnet.streaming.parts import DEV, TEST, TRAIN
+from linnet.streaming.reading import Reading, Say
 from linnet.streaming.sampling import sample
 from linnet.streaming.shards import spool
-from linnet.streaming.source import Labelled, Scan, Source, codes_of
+from linnet.streaming.source import Source
+from linnet.streaming.totals import Totals, per_class
 from linnet.streaming.vocabulary import Kept, Vocabulary
-from linnet.training import NAMED_FEATURES, _calibrated, _card, _largest, _Log, _strength
+from linnet.units import as_bytes
 
 __all__ = ["Streamed", "fit_stream"]
 
 Places = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -101,7 +96,7 @@ def fit_stream(
             raise LinnetError(f"'{block}' is worked out in memory; leave it out, or leave out --max-memory")
     if recipe.select is not None:
         raise LinnetError("select wants all rows in memory; use max_features or min_df on a stream")
-    budget = Budget(parse_size(max_memory))
+    budget = Budget(as_bytes(max_memory, "--max-memory"))
     return_freed()
     with temporary(cache) as folder:
         given = [places] if isinstance(places, str | os.PathLike) else list(places)
@@ -122,136 +117,8 @@ def fit_stream(
         return run.work()
 
 
-class Run:
+class Run(Reading):
     """One training run; the methods are its stages, in order."""
-
-    def __init__(
-        self, clf: TextClassifier, cls: Any, recipe: Recipe, fixed: dict[str, Any], budget: Budget, folder: Path,
-        main: Source, others: dict[int, Source], on_event: Callable[[Event], None] | None, say: Say,
-    ) -> None:  # fmt: skip
-        self.clf, self.cls, self.recipe, self.fixed, self.budget = clf, cls, recipe, fixed, budget
-        self.folder, self.main, self.others, self.on_event, self.say = folder, main, others, on_event, say
-        self.log, self.threads = _Log(on_event), thread_count(clf.threads)
-
-    # ---- look
-
-    def look(self, skip_damaged: bool) -> None:
-        """Look at all rows once; settle classes, parts and features."""
-        total = self.main.nbytes + sum(s.nbytes for s in self.others.values())
-        self.log.stage(f"looking at {self.main.name}")
-        meter = Meter(self.on_event, "looking", total)
-        scan, scans = self._scans(skip_damaged, meter)
-        meter.end()
-        for line in sources.describe(self.main, scan):
-            self.say(line)
-        labels = {**scan.labels}
-        if DEV in scans:
-            labels |= {name: labels.get(name, 0) + n for name, n in scans[DEV].labels.items()}
-        self.classes = tuple(sorted(labels))
-        if len(self.classes) < 2:
-            raise DataError(f"every row has the label {self.classes[0]!r}; a classifier needs at least two")
-        self.n_classes = len(self.classes)
-        self.known = {name: k for k, name in enumerate(self.classes)}
-        self.scan, self.scans = scan, scans
-        self._divide(scan)
-        self._features(scan, scans)
-
-    def _scans(self, skip_damaged: bool, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
-        most = self.budget.exact_rows()
-        scan = self.main.scan(most, skip_damaged=skip_damaged, on_bytes=meter)
-        return scan, {part: source.scan(most, on_bytes=meter) for part, source in self.others.items()}
-
-    def _divide(self, scan: Scan) -> None:
-        shares = held_out(
-            scan.rows, dev=DEV in self.others, test=TEST in self.others, watch=not self.clf.refit, name=self.main.name
-        )
-        dev_scan = self.scans.get(DEV)
-        self.exact = scan.codes is not None and (dev_scan is None or dev_scan.codes is not None)
-        self.y: npt.NDArray[np.int32] | None = None
-        if self.exact and scan.codes is not None:
-            y = self._numbered(scan)
-            self.parts = Parts.exact(y, shares, self.clf.seed)
-            whole = self.parts.whole
-            assert whole is not None  # noqa: S101 - exact
-            self.sizes = {part: int((whole == part).sum()) for part in (TRAIN, DEV, TEST)}
-            behind = [y[whole == TRAIN], y[whole == DEV]]
-            if dev_scan is not None:
-                behind.append(self._numbered(dev_scan))
-            self.y = np.concatenate(behind)
-        else:
-            self.parts = Parts.drawn(scan.rows, shares, self.clf.seed)
-            low, high = self.parts.edges
-            self.sizes = {
-                TRAIN: int(low * scan.rows),
-                DEV: int((high - low) * scan.rows),
-                TEST: int((1 - high) * scan.rows),
-            }
-        for part, other in self.scans.items():
-            self.sizes[part] = other.rows
-        shown = [f"{self.sizes[part]:,} {name}" for part, name in ((TRAIN, "train"), (DEV, "dev"), (TEST, "test"))]
-        self.say("split: " + ", ".join(s for s in shown if not s.startswith("0 ")) + ("" if self.exact else ", about"))
-
-    def _numbered(self, scan: Scan) -> npt.NDArray[np.int32]:
-        """Return the class of each row of a scan, in the order of the names of classes; the scan lets go of it."""
-        table = np.array([self.known[name] for name in scan.labels], dtype=np.int32)
-        codes = table[np.concatenate(scan.codes or [np.zeros(0, np.int32)])]
-        scan.codes = []
-        return codes
-
-    def _features(self, scan: Scan, scans: dict[int, Scan]) -> None:
-        n, size = scan.rows, scan.nbytes
-        if self.exact and scan.sizes is not None and self.parts.whole is not None:
-            bytes_of, fitted = np.concatenate(scan.sizes), self.parts.whole != TEST
-            n, size = int(fitted.sum()), int(bytes_of[fitted].sum(dtype=np.int64))
-            scan.sizes = []
-        if DEV in scans:
-            n, size = n + scans[DEV].rows, size + scans[DEV].nbytes
-        features = self.recipe.features or default_blocks([Piece(np.zeros(0, np.uint8), np.array([0, size // n]))])
-        self.blocks: Blocks = split(features)[0]
-        spread = sum((b.high - b.low + 1) * (1 if b.name == "words" else 6) for b in self.blocks)
-        self.batch_bytes = self.budget.batch_bytes(spread)
-        self.counting = self.recipe.tf != "presence"
-
-    # ---- passes over the texts
-
-    def _batches(self, text: str, parts: tuple[int, ...]) -> Iterator[tuple[int, Labelled]]:
-        """Yield (part, rows) of every batch, dev and test files behind the data; the same in every pass."""
-        total = self.scan.nbytes + sum(s.nbytes for s in self.scans.values())
-        meter = Meter(self.on_event, text, total)
-        self.parts.rewind()
-        seen = 0
-        for batch in self.main.batches(self.batch_bytes, meter):
-            seen += len(batch)
-            if seen > self.scan.rows:
-                break
-            where = self.parts.next(codes_of(batch.label, self.known))
-            if len(self.known) > self.n_classes:
-                break
-            for part in parts:
-                mask = where == part
-                if mask.all():
-                    yield part, batch
-                elif mask.any():
-                    keep = booleans(mask)
-                    yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable, 0)
-        if seen != self.scan.rows or len(self.known) > self.n_classes:
-            raise DataError(
-                f"{self.main.name} changed while it was read; leave it alone during training, and run it again"
-            )
-        for part, source in self.others.items():
-            for batch in source.batches(self.batch_bytes, meter):
-                if part in parts:
-                    yield part, batch
-        meter.end()
-
-    def _counted(self, batch: Labelled) -> tuple[list[Piece], Counted]:
-        pieces = pieces_of(batch.text)
-        return pieces, Texts(pieces).count(
-            self.blocks, hash_bits=self.recipe.hash_bits, counting=self.counting, threads=self.threads
-        )
-
-    def _classes_of(self, batch: Labelled) -> npt.NDArray[np.int32]:
-        return codes_of(batch.label, self.known)
 
     def count(self) -> None:
         """Count features; settle which of them the model has."""
@@ -391,7 +258,7 @@ class Run:
         n_dev = self.cache_rows(DEV)
         self.log.stage(f"choosing settings on {'dev' if n_dev else 'held-out rows'}")
         self.whole = self._read_whole()
-        self.per_class = _per_class(self.rows_of[TRAIN] + self.rows_of[DEV], self.classes, self.clf.class_weight)
+        self.per_class = per_class(self.rows_of[TRAIN] + self.rows_of[DEV], self.classes, self.clf.class_weight)
         rows: Any
         if self.exact and self.y is not None:
             rows, y = (self.cache if self.whole is None else self.whole[0]), self.y
@@ -422,7 +289,7 @@ class Run:
         )
         settings = dict(choice.best.settings)
         power = float(settings.pop("ratio"))
-        weights = self.recipe.weights(_Totals(self.class_counts, n_fit), np.zeros(0, np.int32), self.n_classes, power)  # type: ignore[arg-type]
+        weights = self.recipe.weights(Totals(self.class_counts, n_fit), np.zeros(0, np.int32), self.n_classes, power)  # type: ignore[arg-type]
         del self.class_counts
         model = self.make(settings)
         W, b = (
@@ -432,9 +299,12 @@ class Run:
         )
         calibration = None
         if self.clf.calibrate:
-            W, b, calibration = _calibrated(choice.best, y_judged, self.n_classes, W, b)
+            W, b, calibration = calibrate(choice.best, y_judged, self.n_classes, W, b)
         card = self._described(choice, calibration, n_fit)
-        return self._artefact(weights, W, b, card)
+        return lay_out(
+            self.kept.fingerprints, self.names.find, self.blocks, self.recipe, self.classes, weights, W, b,
+            self.clf.calibrate, card,
+        )  # fmt: skip
 
     def _fit_whole(self, model: Any, weights: Weights, watched: bool) -> tuple[npt.NDArray[np.float32], Any]:
         """Fit rows that are all in memory: what ordinary training does."""
@@ -469,7 +339,7 @@ class Run:
 
     def _judge(self, weights: Weights) -> Callable[[Any], float]:
         """Return the accuracy on the dev rows of one block."""
-        from linnet.choosing import _right, scores_of
+        from linnet.choosing import right_of, scores_of
 
         rows, y = self.cache.read(self.cache.of((DEV,))[0])
         own = getattr(self.cls, "uses_gain", False)
@@ -477,7 +347,7 @@ class Run:
         def judge(found: Any) -> float:
             W = np.ascontiguousarray(found[0], dtype=np.float32)
             W = W if own else W * weights.norm[:, None]
-            return float(_right(scores_of(rows, weights, self.recipe, self.blocks, W, found[1]), y).mean())
+            return float(right_of(scores_of(rows, weights, self.recipe, self.blocks, W, found[1]), y).mean())
 
         return judge
 
@@ -487,7 +357,7 @@ class Run:
         n_dev, total = self.cache_rows(DEV), self.rows_of[TRAIN] + self.rows_of[DEV]
         named = type("Named", (), {"source": self.main.name, "text_column": self.main.text or "text"})
         dev = np.arange(n_dev) if n_dev else None
-        card = _card(
+        card = card_of(
             self.clf, named, self.recipe, self.blocks, self.kept.min_df, self.classes, np.zeros(0, np.int32), choice,
             calibration, n_fit, dev,
         )  # fmt: skip
@@ -499,63 +369,3 @@ class Run:
                 "features_met": self.kept.met, "lost": self.kept.lost, "max_memory": self.budget.total,
             }  # fmt: skip
         return card
-
-    def _artefact(self, weights: Weights, W: npt.NDArray[np.float32], b: Any, card: dict[str, Any]) -> Artefact:
-        """Put the weights where the lookup finds them, with the names of the weightiest."""
-        head = b if isinstance(b, Head) else None
-        strength = _strength(W, weights.norm, self.recipe, head)
-        b = np.zeros(W.shape[1]) if head is not None else b
-        recipe, clf = self.recipe, self.clf
-        if recipe.hash_bits:
-            table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
-            return Artefact(
-                self.classes, self.blocks, recipe.tf, recipe.normalise, table, 64 - recipe.hash_bits, b,
-                calibrated=clf.calibrate, card=card, head=head,
-            )  # fmt: skip
-        fps = self.kept.fingerprints
-        table = empty_table(Slots.size_for(len(fps))[1], W.shape[1])
-        slots = Slots.of(fps, table.slots)
-        vocab.fill_rows(fps, table.slots, slots.shift, weights.norm, W, table.rows)
-        named = _largest(strength, NAMED_FEATURES)
-        name_bytes, name_offsets = self.names.find(named)
-        return Artefact(
-            self.classes, self.blocks, recipe.tf, recipe.normalise, table, slots.shift, b, name_bytes, name_offsets,
-            slots.find(fps[named]), clf.calibrate, card, head=head,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Totals:
-    """What weights are learned from: the documents of each class that hold each feature."""
-
-    counts: npt.NDArray[np.int32]
-    n_rows: int
-    computed = None
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """How many features there are."""
-        return len(self.counts)
-
-    def document_frequency(self) -> npt.NDArray[np.int32]:
-        """In how many documents each feature is."""
-        return np.asarray(self.counts.sum(axis=1, dtype=np.int32))
-
-    def class_counts(self, y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int32]:
-        """In how many of each class."""
-        return self.counts
-
-
-def _per_class(rows: Any, classes: tuple[Any, ...], class_weight: Any) -> npt.NDArray[np.float64] | None:
-    """Return the weight of a row of each class, as ordinary training has it."""
-    from linnet.training import class_weighted
-
-    if class_weight is None:
-        return None
-    if class_weight == "balanced":
-        totals = np.asarray(rows, dtype=np.float64)
-        return np.asarray(totals.sum() / (len(classes) * np.maximum(totals, 1e-300)))
-    return class_weighted(None, np.arange(len(classes), dtype=np.int32), classes, class_weight)

@@ -16,8 +16,8 @@ from linnet.features.buffers import Piece, pieces_of
 from linnet.features.computed import split
 from linnet.features.counting import Slots, count
 from linnet.features.recipe import Recipe
-from linnet.training import NAMED_FEATURES
-from linnet.tuning.units import size_text
+from linnet.laying import NAMED_FEATURES
+from linnet.units import size_text
 
 if TYPE_CHECKING:
     from linnet.tuning.candidate import Candidate

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from linnet.evaluate.tables import aligned, html_table
 from linnet.tuning.scores import interval_of
-from linnet.tuning.units import duration, size_text
+from linnet.units import duration, size_text
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier

@@ -34,7 +34,7 @@ from linnet.tuning.scores import metric_named
 from linnet.tuning.search import Search
 from linnet.tuning.space import Space
 from linnet.tuning.state import State
-from linnet.tuning.units import as_bytes, as_seconds, duration, size_text
+from linnet.units import as_bytes, as_seconds, duration, size_text
 
 __all__ = ["tune"]
 
