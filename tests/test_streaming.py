@@ -249,6 +249,25 @@ def test_one_block_gives_the_model_of_ordinary_training(tmp_path, model):
     assert found.blocks == 1
 
 
+@pytest.mark.parametrize("exact", [True, False])
+def test_scripts_without_blanks_get_characters(tmp_path, monkeypatch, exact):
+    """As in ordinary training, where rows can be numbered from the very same texts."""
+    if not exact:
+        monkeypatch.setattr(Budget, "exact_rows", lambda self: 100)
+    texts, labels = reviews(1500)
+    table = str.maketrans({chr(97 + k): chr(0x4E00 + 7 * k) for k in range(26)} | {" ": None})
+    texts = [text if k % 3 == 0 else text.translate(table) for k, text in enumerate(texts)]
+    path = tmp_path / "reviews.parquet"
+    pq.write_table(pa.table({"label": labels, "text": texts}), path)
+    clf = TextClassifier("nb")
+    fit_stream(clf, path, max_memory="1GB")
+    assert str(clf.artefact.blocks[0]).startswith("chars:1-5")
+    if exact:
+        clf.save(tmp_path / "stream.linnet")
+        TextClassifier("nb").fit(read(path, labelled=True).split(0, (0.9, 0.1))[0]).save(tmp_path / "whole.linnet")
+        assert (tmp_path / "whole.linnet").read_bytes() == (tmp_path / "stream.linnet").read_bytes()
+
+
 @pytest.mark.parametrize("model", ["nb", "bernoulli"])
 def test_counts_over_blocks_give_the_same_weights(tmp_path, model, many_blocks):
     path = write(tmp_path)

@@ -35,6 +35,36 @@ def classify(uint32_t[::1] codes, uint8_t[::1] out):
         out[i] = char_class(codes[i])
 
 
+def scripts(const uint8_t[::1] data, const int64_t[::1] offsets, const int64_t[::1] rows, int64_t longest,
+            uint8_t[::1] out):
+    """Say of the first bytes of some documents: 2 if half of their letters or more need no blanks, 1 if not, 0 if empty."""
+    cdef int64_t r, i, end, words, alone
+    cdef int length
+    cdef uint8_t kind
+    with nogil:
+        for r in range(rows.shape[0]):
+            i = offsets[rows[r]]
+            end = offsets[rows[r] + 1]
+            out[r] = end > i
+            if end - i > longest:
+                end = i + longest
+            while i + 8 <= end and not ln_load(&data[i]) & TOP_BITS:
+                i += 8
+            if i + 8 > end:   # ASCII but for the last few bytes, at most
+                while i < end and data[i] < 0x80:
+                    i += 1
+                if i == end:
+                    continue
+            words = alone = 0
+            i = offsets[rows[r]]
+            while i < end:
+                kind = char_class(decode(&data[i], end - i, &length))
+                words += kind & WORD != 0
+                alone += kind & ALONE != 0
+                i += length
+            out[r] = 2 if 2 * alone > words else 1
+
+
 cdef int64_t room_for(Scratch* s, const uint8_t* p, int64_t n, const int64_t* table, int64_t n_blocks,
                       bint keep) noexcept nogil:
     """How many fingerprints one document can have, over all blocks."""

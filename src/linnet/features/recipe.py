@@ -22,7 +22,7 @@ from linnet.features.rows import TF, Norm, Rows
 from linnet.features.selection import Selection
 from linnet.features.weighting import idf, log_count_ratio
 
-__all__ = ["Recipe", "Weights", "default_blocks", "unspaced"]
+__all__ = ["Recipe", "Weights", "blocks_for", "default_blocks", "looked_at", "scripts", "unspaced"]
 
 SHORT_DOCUMENT = 500  # bytes: below this mean length, character n-grams help
 CHARS_WEIGHT = 0.8  # characters repeat what the words say: a little less than an equal share did best
@@ -121,10 +121,14 @@ def default_blocks(pieces: list[Piece]) -> AnyBlocks:
     >>> default_blocks(pieces_of(["这部电影很好看", "一点也不好看", "so so"]))
     (Chars(1, 5, tokens='whitespace'),)
     """
-    if unspaced(pieces):
-        return (Chars(1, 5, tokens="whitespace"),)
-    n = sum(map(len, pieces))
     size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
+    return blocks_for(sum(map(len, pieces)), size, unspaced=unspaced(pieces))
+
+
+def blocks_for(n: int, size: int, *, unspaced: bool) -> AnyBlocks:
+    """Return the blocks for so many texts of so many bytes."""
+    if unspaced:
+        return (Chars(1, 5, tokens="whitespace"),)
     return Words(1, 3) + Chars(2, 6, weight=CHARS_WEIGHT) if size < SHORT_DOCUMENT * max(n, 1) else (Words(1, 3),)
 
 
@@ -133,20 +137,32 @@ def unspaced(pieces: list[Piece]) -> bool:
 
     It looks at the beginnings of up to LOOKED_AT texts, evenly spread: half of the letters must be of such a script.
     """
-    n = sum(map(len, pieces))
-    step = max(1, -(-n // LOOKED_AT))
-    found = looked = first = 0
+    step = looked_at(sum(map(len, pieces)))
+    found, first = [], 0
     for piece in pieces:
-        for d in range(-first % step, len(piece), step):
-            begin = int(piece.offsets[d])
-            text = piece.data[begin : min(int(piece.offsets[d + 1]), begin + BEGINNING)].tobytes()
-            if text.isascii():  # most texts
-                looked += bool(text)
-                continue
-            codes = np.frombuffer(text.decode("utf-8", "ignore").encode("utf-32-le"), dtype="<u4").astype(np.uint32)
-            bits = np.empty(len(codes), np.uint8)
-            featurize.classify(codes, bits)
-            looked += 1
-            found += int(2 * np.count_nonzero(bits & ALONE) > np.count_nonzero(bits & WORD))
+        found.append(scripts(piece, np.arange(-first % step, len(piece), step)))
         first += len(piece)
-    return 2 * found > looked
+    return mostly_unspaced(np.concatenate(found)) if found else False
+
+
+def looked_at(n: int) -> int:
+    """Return every how many of n texts one is looked at."""
+    return max(1, -(-n // LOOKED_AT))
+
+
+def scripts(piece: Piece, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.uint8]:
+    """Say of texts by their beginnings: 2 if their script needs no blanks, 1 if it does, 0 if there is none.
+
+    >>> from linnet.features.buffers import pieces_of
+    >>> scripts(pieces_of(["好看", "good", ""])[0]).tolist()
+    [2, 1, 0]
+    """
+    rows = np.arange(len(piece)) if rows is None else rows
+    out = np.empty(len(rows), np.uint8)
+    featurize.scripts(piece.data, piece.offsets, rows, BEGINNING, out)
+    return out
+
+
+def mostly_unspaced(kinds: npt.NDArray[np.uint8]) -> bool:
+    """Whether most of the texts that `scripts` spoke of need no blanks."""
+    return bool(2 * np.count_nonzero(kinds == 2) > np.count_nonzero(kinds))

@@ -16,7 +16,7 @@ from linnet.features.blocks import Blocks
 from linnet.features.buffers import Piece, pieces_of
 from linnet.features.computed import split
 from linnet.features.counting import Counted, thread_count
-from linnet.features.recipe import Recipe, default_blocks
+from linnet.features.recipe import Recipe, blocks_for, looked_at
 from linnet.features.sharing import Texts
 from linnet.streaming import source as sources
 from linnet.streaming.memory import Budget
@@ -107,14 +107,22 @@ class Reading:
         return codes
 
     def _features(self, scan: Scan, scans: dict[int, Scan]) -> None:
-        n, size = scan.rows, scan.nbytes
-        if self.exact and scan.sizes is not None and self.parts.whole is not None:
-            bytes_of, fitted = np.concatenate(scan.sizes), self.parts.whole != TEST
+        n, size, by_script = scan.rows, scan.nbytes, scan.by_script
+        whole = self.parts.whole
+        kinds = []
+        if self.exact and scan.sizes is not None and whole is not None:
+            fitted, bytes_of, of_each = whole != TEST, np.concatenate(scan.sizes), np.concatenate(scan.scripts)
             n, size = int(fitted.sum()), int(bytes_of[fitted].sum(dtype=np.int64))
-            scan.sizes = []
+            kinds = [of_each[whole == TRAIN], of_each[whole == DEV]]
+            scan.sizes, scan.scripts = [], []
         if DEV in scans:
-            n, size = n + scans[DEV].rows, size + scans[DEV].nbytes
-        features = self.recipe.features or default_blocks([Piece(np.zeros(0, np.uint8), np.array([0, size // n]))])
+            n, size, by_script = n + scans[DEV].rows, size + scans[DEV].nbytes, by_script + scans[DEV].by_script
+            kinds += scans[DEV].scripts
+        if self.exact:  # what ordinary training would look at
+            by_script = np.bincount(np.concatenate(kinds)[:: looked_at(n)], minlength=3)
+        unspaced = bool(2 * by_script[2] > by_script[1:].sum())
+        features = self.recipe.features or blocks_for(n, size, unspaced=unspaced)
+        self.why = ": most texts have no blanks between words" if unspaced and not self.recipe.features else ""
         self.blocks: Blocks = split(features)[0]
         spread = sum((b.high - b.low + 1) * (1 if b.name == "words" else 6) for b in self.blocks)
         self.batch_bytes = self.budget.batch_bytes(spread)

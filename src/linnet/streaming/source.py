@@ -24,6 +24,8 @@ from linnet.data.reading import opened
 from linnet.data.streaming import Batch
 from linnet.data.unusable import Unusable, UnusableRow
 from linnet.errors import DataError
+from linnet.features.buffers import pieces_of
+from linnet.features.recipe import scripts
 from linnet.streaming.shards import find_shards, size_of, title
 
 __all__ = ["Labelled", "Scan", "Source", "join_scans"]
@@ -72,6 +74,8 @@ class Scan:
     labels: dict[str, int] = field(default_factory=dict)  # rows of each, in the order of first sight
     codes: list[npt.NDArray[np.int32]] | None = field(default_factory=list)  # of each row; None where rows are too many
     sizes: list[npt.NDArray[np.int32]] | None = field(default_factory=list)
+    scripts: list[npt.NDArray[np.uint8]] = field(default_factory=list)  # of each row, where codes are
+    by_script: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))  # rows
     unusable: Unusable = field(default_factory=Unusable)
     by_shard: dict[str, int] = field(default_factory=dict)  # usable rows
     damaged: dict[str, str] = field(default_factory=dict)  # shards left out, and why
@@ -228,11 +232,14 @@ def _look(scan: Scan, batch: Labelled, most_rows: int) -> None:
     scan.labels = {name: scan.labels.get(name, 0) + int(counts[k]) for name, k in known.items()}
     scan.rows += len(batch)
     scan.nbytes += batch.nbytes
+    kinds = np.concatenate([scripts(piece) for piece in pieces_of(batch.text)])
+    scan.by_script += np.bincount(kinds, minlength=3)
     if scan.codes is not None and scan.sizes is not None and scan.rows <= most_rows:
         scan.codes.append(codes)
         scan.sizes.append(np.diff(offsets(batch.text)).astype(np.int32))
+        scan.scripts.append(kinds)
     else:
-        scan.codes = scan.sizes = None
+        scan.codes, scan.sizes, scan.scripts = None, None, []
 
 
 def join_scans(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
@@ -243,13 +250,15 @@ def join_scans(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
     whole.labels = {name: whole.labels[name] for name in known}
     whole.rows += one.rows
     whole.nbytes += one.nbytes
+    whole.by_script += one.by_script
     whole.by_shard[shard] = one.rows
     whole.unusable = _added(whole.unusable, one.unusable)
     if whole.codes is None or whole.sizes is None or one.codes is None or one.sizes is None or whole.rows > most_rows:
-        whole.codes = whole.sizes = None
+        whole.codes, whole.sizes, whole.scripts = None, None, []
     else:
         whole.codes += [numbers[codes] for codes in one.codes]
         whole.sizes += one.sizes
+        whole.scripts += one.scripts
 
 
 def _added(a: Unusable, b: Unusable) -> Unusable:

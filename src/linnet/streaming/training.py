@@ -127,7 +127,7 @@ class Run(Reading):
         if self.recipe.hash_bits:
             self._hashed(most)
             return
-        self.log.stage(f"counting features {describe(self.blocks)}")
+        self.log.stage(f"counting features {describe(self.blocks)}{self.why}")
         vocabulary = self._vocabulary()
         rare = vocabulary.lost or vocabulary.met * n_outputs > LARGE_MODEL
         min_df = self.recipe.min_df or (2 if rare else 1)
