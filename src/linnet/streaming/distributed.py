@@ -55,8 +55,6 @@ class DistributedRun(Run):
     def __init__(self, engine: Engine, *settings: Any) -> None:
         super().__init__(*settings)
         self.engine, self.run = engine, uuid.uuid4().hex
-        if self.recipe.hash_bits:
-            raise LinnetError("an engine builds the vocabulary exactly, by one reduce; leave out --hash-bits")
         if entry_of(self.cls) is None:
             raise LinnetError(f"{self.cls.__name__} is not trained by an engine; choose svm, logistic, nb or bernoulli")
 
@@ -67,7 +65,8 @@ class DistributedRun(Run):
             raise DataError(
                 f"{self.scan.rows:,} rows are too many to number within the memory allowed; raise --max-memory"
             )
-        self.plan = Plan(self.run, self.classes, self.blocks, self.counting, self.batch_bytes)
+        bits = self.recipe.hash_bits
+        self.plan = Plan(self.run, self.classes, self.blocks, self.counting, self.batch_bytes, hash_bits=bits)
         self.tasks = [*self._tasks(self.main, self.scan, TRAIN)]
         for part, source in self.others.items():
             self.tasks += self._tasks(source, self.scans[part], part)
@@ -119,6 +118,9 @@ class DistributedRun(Run):
     def _vocabulary(self) -> Vocabulary:
         found: Vocabulary = self.engine.add_up(jobs.count_shard, self.tasks, self.engine.broadcast(self.plan))
         return found
+
+    def _guessed_entries(self) -> int:
+        return 0  # the workers count them
 
     def write(self) -> None:
         """Let the workers make their rows; add up what all of them know."""

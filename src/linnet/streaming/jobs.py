@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,36 @@ class Plan:
     counting: bool
     batch_bytes: int
     fingerprints: npt.NDArray[np.uint64] | None = None
+    hash_bits: int | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """How many features there are, once that is settled."""
+        if self.hash_bits:
+            return 1 << self.hash_bits
+        return 0 if self.fingerprints is None else len(self.fingerprints)
+
+    def rows(self, batch: Labelled) -> Rows:
+        """Return the texts of a batch as rows over those features."""
+        counted = Texts(pieces_of(batch.text)).count(
+            self.blocks, hash_bits=self.hash_bits, counting=self.counting, threads=1
+        )
+        if self.hash_bits:
+            return counted.rows
+        slots, table = self.lookup
+        return counted.rows.keep(table[slots.find(counted.fingerprints)])
+
+    @cached_property
+    def lookup(self) -> tuple[Slots, npt.NDArray[np.int32]]:
+        """Where fingerprints are, and the column of each place; -1 for those that are not features."""
+        assert self.fingerprints is not None  # noqa: S101 - settled
+        slots = Slots.of(self.fingerprints)
+        table = np.full(len(slots.slots) + 1, -1, dtype=np.int32)
+        table[slots.find(self.fingerprints)] = np.arange(len(self.fingerprints), dtype=np.int32)
+        return slots, table
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}  # not the lookup
 
 
 @dataclass(frozen=True)
@@ -127,27 +158,16 @@ def count_shard(task: Task, plan: Plan) -> Vocabulary:
     return found
 
 
-def _lookup(plan: Plan) -> tuple[Slots, npt.NDArray[np.int32]]:
-    assert plan.fingerprints is not None  # noqa: S101 - settled
-    slots = Slots.of(plan.fingerprints)
-    table = np.full(len(slots.slots) + 1, -1, dtype=np.int32)
-    table[slots.find(plan.fingerprints)] = np.arange(len(plan.fingerprints), dtype=np.int32)
-    return slots, table
-
-
 def rows_of(task: Task, plan: Plan) -> tuple[Rows, npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
     """Return the rows of a shard, training rows first, then those of dev, with classes and parts."""
     key = (plan.run, task.path)
     if key in _ROWS:
         _ROWS.move_to_end(key)
         return _ROWS[key]
-    slots, table = _lookup(plan)
     found: dict[int, list[tuple[Rows, npt.NDArray[np.int32]]]] = {TRAIN: [], DEV: []}
     for part, batch, y in _batches(task, plan):
         if part != TEST:
-            counted = Texts(pieces_of(batch.text)).count(plan.blocks, counting=plan.counting, threads=1)
-            rows = counted.rows.keep(table[slots.find(counted.fingerprints)])
-            found[part].append((rows, y))
+            found[part].append((plan.rows(batch), y))
     every = [(part, *one) for part in (TRAIN, DEV) for one in found[part]]
     at = np.concatenate([[0], np.cumsum([len(rows.indices) for _, rows, _ in every])])
     none = np.zeros(0, np.int32)
@@ -158,7 +178,7 @@ def rows_of(task: Task, plan: Plan) -> tuple[Rows, npt.NDArray[np.int32], npt.ND
         np.concatenate([none, *(rows.indices for _, rows, _ in every)]),
         np.concatenate([none, *(rows.counts for _, rows, _ in every)]),
         len(plan.blocks),
-        len(table) and len(plan.fingerprints if plan.fingerprints is not None else none),
+        plan.n_columns,
     )
     y = np.concatenate([none, *(y for _, _, y in every)])
     parts = np.concatenate([np.zeros(0, np.uint8), *(np.full(len(y), part, np.uint8) for part, _, y in every)])
@@ -203,7 +223,7 @@ def held(task: Task, plan: Plan) -> list[tuple[Any, Any]]:
 
 def names(task: Task, plan: Plan, named: npt.NDArray[np.int64]) -> dict[int, bytes]:
     """Return the names of some columns, as far as this shard has them."""
-    slots, table = _lookup(plan)
+    slots, table = plan.lookup
     wanted = np.zeros(len(table), dtype=bool)
     wanted[named] = True
     out: dict[int, bytes] = {}

@@ -159,9 +159,13 @@ class Run(Reading):
                 f"2^{bits} columns do not fit in the memory allowed; give --hash-bits {fits}, or more memory"
             )
         self.kept, self.n_columns = Kept(np.zeros(0, np.uint64), 1, 0, 0), 1 << bits
+        self.entries = self._guessed_entries()
+
+    def _guessed_entries(self) -> int:
+        """Guess from the first texts how many entries there will be."""
         first = next(batch for part, batch in self._batches("hashing", (TRAIN,)))
         share = len(self._counted(first)[1].rows.indices) / max(1, first.nbytes)
-        self.entries = int(1.1 * share * (self.scan.nbytes + sum(s.nbytes for s in self.scans.values())))
+        return int(1.1 * share * (self.scan.nbytes + sum(s.nbytes for s in self.scans.values())))
 
     # ---- the cache
 
