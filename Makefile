@@ -48,6 +48,8 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/solvers.py --data $(LINNET_DATA) --json benchmarks/results/solvers.json
 	$(BIN)/python benchmarks/feed_forward.py --data $(LINNET_DATA) --json benchmarks/results/feed_forward.json
 	$(BIN)/python benchmarks/cleaning.py --data $(LINNET_DATA) --json benchmarks/results/cleaning.json
+	$(BIN)/python benchmarks/blocks.py --data $(LINNET_DATA) --json benchmarks/results/blocks.json
+	$(BIN)/python benchmarks/tokenisers.py --data $(LINNET_DATA) --json benchmarks/results/tokenisers.json
 	$(BIN)/python benchmarks/serving.py --data $(LINNET_DATA) --json benchmarks/results/serving.json
 	$(BIN)/python benchmarks/render.py
 

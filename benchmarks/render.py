@@ -176,6 +176,21 @@ def languages_table(result: dict[str, Any]) -> str:
     return "\n".join([*lines, f"\n{result['date']}; processor seconds of whole processes, one thread."])
 
 
+def tokenisers_table(result: dict[str, Any]) -> str:
+    """MB/s of every tokeniser, in the kernel and as Python strings."""
+    lines = ["| tokens | kernel, MB/s | as Python strings, MB/s |", "|---|---:|---:|"]
+    for name, values in result["mb_per_second"].items():
+        cells = [f"{values[key]:.0f}" if key in values else "" for key in ("kernel", "python")]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def blocks_table(result: dict[str, Any]) -> str:
+    """MB/s of the feature blocks."""
+    lines = ["| block | MB/s |", "|---|---:|"]
+    return "\n".join(lines + [f"| {row['block']} | {row['mb_per_s']:.0f} |" for row in result["results"]])
+
+
 def scale_table(result: dict[str, Any]) -> str:
     """linnet filter beside fastText: rates of the whole corpus for linnet, of its first part for the peers."""
     systems, accuracy = result["systems"], result["accuracy"]
@@ -224,6 +239,8 @@ TABLES = {  # name of the results and of the markers: the page, the function
     "pang2002-9": ("docs/tables.md", pang2002_table),
     "mnist": ("docs/tables.md", mnist_table),
     "languages": ("docs/tables.md", languages_table),
+    "tokenisers": ("docs/tokenisers.md", tokenisers_table),
+    "blocks": ("docs/features.md", blocks_table),
     "scale": ("docs/scale.md", scale_table),
 }
 
