@@ -36,7 +36,7 @@ fuzz: $(VENV)/.installed
 	$(BIN)/python tools/fuzz_blocks.py --inputs 200000
 
 lint: $(VENV)/.tools
-	$(BIN)/ruff check src tests benchmarks tools
+	$(BIN)/ruff check --no-cache src tests benchmarks tools
 	$(BIN)/ruff format --check src tests benchmarks tools
 	$(BIN)/mypy
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint src/linnet/_kernels

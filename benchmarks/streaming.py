@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from linnet.units import as_bytes
 
 SHARD_ROWS = 50_000

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linnet.units import as_bytes, as_seconds
 from sklearn.metrics import balanced_accuracy_score, f1_score
 
 import linnet
@@ -35,6 +34,7 @@ from linnet.tuning.optimism import corrected
 from linnet.tuning.scores import METRICS, interval_of, score_of
 from linnet.tuning.space import Space
 from linnet.tuning.state import State, packed, unpacked
+from linnet.units import as_bytes, as_seconds
 
 TRAIN, DEV, TEST = load("reviews")
 
