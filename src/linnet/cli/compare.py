@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from linnet.cli.options import columns, read_labelled, say, threads
+from linnet.cli.options import columns, groups, held_by, read_labelled, say, threads
 from linnet.cli.progress import Progress
 from linnet.errors import LinnetError
 
@@ -36,6 +36,7 @@ __all__ = ["compare"]
     "--curve", "curve", flag_value="best", help="Learning curve of the best model: what would more labels bring?"
 )
 @click.option("--curve-all", "curve", flag_value="all", help="The same for every model.")
+@groups
 @columns
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed, same folds, same result."
@@ -66,14 +67,16 @@ def compare(data: str | None, **options: Any) -> None:
         result = running.compare(
             rows, models=options["models"], folds=options["folds"], repeats=options["repeats"],
             features=options["features"], curve=options["curve"] or False,
-            seed=options["seed"], threads=options["threads"], on_event=progress,
+            groups=options["groups"], seed=options["seed"], threads=options["threads"], on_event=progress,
         )  # fmt: skip
     _report(result, options["out"], options["json_"])
 
 
 def _rows(data: str | None, options: dict[str, Any], needs: tuple[str, ...]) -> Any:
     if data is not None:
-        return read_labelled(data, options["text"], options["label"], options["format_"], also=needs)
+        return read_labelled(
+            data, options["text"], options["label"], options["format_"], also=[*needs, *held_by(options)]
+        )
     from linnet.datasets import whole
 
     rows = whole("reviews")

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from linnet.data import Dataset
 
 __all__ = [
+    "apart",
     "beside",
     "check_report",
     "columns",
     "command_line",
+    "groups",
+    "held_by",
     "read_labelled",
     "report",
     "row_of",
@@ -43,6 +46,25 @@ def columns(f: F) -> F:
     )(f)
     f = click.option("--label", metavar="COL", help="The label column; found by name or content if not given.")(f)
     return click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")(f)
+
+
+def groups(f: F) -> F:
+    """Add --groups."""
+    return click.option(
+        "--groups", metavar="COL", help="Keep rows with the same value together; 'duplicates': near duplicates."
+    )(f)
+
+
+def apart(f: F) -> F:
+    """Add --groups and --time: how rows are held out."""
+    f = click.option("--time", metavar="COL", help="Hold out the newest rows, by this column of dates or numbers.")(f)
+    return groups(f)
+
+
+def held_by(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the columns that --groups and --time read."""
+    names = (options.get("groups"), options.get("time"))
+    return tuple(name for name in names if name is not None and name != "duplicates")
 
 
 def threads(f: F) -> F:

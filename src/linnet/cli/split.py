@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from linnet.cli.options import columns, say
+from linnet.cli.options import columns, groups, say
 from linnet.errors import LinnetError
 
 __all__ = ["split"]
@@ -24,7 +24,7 @@ _ROW = "row of the source"
 @click.option("--dev", "dev_out", metavar="F", help="The dev file; left out, there are two parts.")
 @click.option("--test", "test_out", metavar="F", help="The test file.")
 @click.option("--fractions", metavar="A,B,C", help="Shares of the parts, for example 0.8,0.1,0.1 (default) or 90,10.")
-@click.option("--groups", metavar="COL", help="Keep rows with the same value together; 'duplicates': near duplicates.")
+@groups
 @click.option("--time", metavar="COL", help="Oldest rows to train, newest to test, by this column of dates or numbers.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed and input, same parts.")
 @click.option("--blind", is_flag=True, help="Seal the test file: every look at it is recorded and reported.")

@@ -84,6 +84,10 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
         raise LinnetError(
             "--report wants all rows in memory; train first, then linnet evaluate MODEL TEST --report F.html"
         )
+    if options["groups"] or options["time"]:
+        raise LinnetError(
+            "--groups and --time want all rows in memory; part the data first with linnet split, then give --test"
+        )
     from linnet.cli.progress import Progress
     from linnet.engines import open_engine
     from linnet.streaming import fit_stream

@@ -10,9 +10,11 @@ from typing import Any
 import click
 
 from linnet.cli.options import (
+    apart,
     check_report,
     columns,
     command_line,
+    held_by,
     read_labelled,
     report,
     say,
@@ -35,6 +37,7 @@ __all__ = ["train"]
 @click.option("--out", metavar="F.linnet", help="Where to save; DATA with the ending .linnet by default.")
 @click.option("--dev", metavar="FILE", help="Choose settings on this file.")
 @click.option("--test", metavar="FILE", help="Test on this file; a tenth of DATA if not given.")
+@apart
 @columns
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed and input, same model, to the byte."
@@ -110,7 +113,8 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         )
         return
     source = data[0]
-    rows = read_labelled(source, options["text"], options["label"], options["format_"], also=options["also"])
+    also = [*options["also"], *held_by(options)]
+    rows = read_labelled(source, options["text"], options["label"], options["format_"], also=also)
     if options["unusable"]:
         rows.write_unusable(options["unusable"])
         say(f"wrote {len(rows.unusable):,} unusable rows to {options['unusable']}")
@@ -118,7 +122,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     fit_on, dev, test = divided(rows, options)
     del rows  # the parts are copies
     if not options["no_check"]:
-        _brief(fit_on, dev, test)
+        _brief(fit_on, dev, test, parted=not (options["groups"] or options["test"]))
     with Progress(options["quiet"], options["watch"]) as progress:
         clf.fit(fit_on, dev=dev, on_event=progress)
     result = _test(clf, test)
@@ -167,10 +171,17 @@ def divided(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
         )
 
     dev, test = other(options["dev"]), other(options["test"], True)
-    held = options["watch"] and dev is None  # what is watched needs rows of its own
+    how = {"groups": options["groups"], "time": options["time"]}
+    told = {"groups": "groups kept together", "time": "the newest rows held out"}
+    note = "".join(f", {words}" for name, words in told.items() if how[name])
+    if note and dev is not None and test is not None:
+        raise LinnetError("with --dev and --test there is nothing to hold out; leave out --groups and --time")
+    held = (options["watch"] or bool(note)) and dev is None  # what is watched, or apart, needs rows of its own
     if test is not None and held:
-        rows, dev = rows.split(options["seed"], (0.9, 0.1))
-        say(f"split: {len(rows):,} rows to train on, {len(dev):,} to watch")
+        rows, dev = rows.split(options["seed"], (0.9, 0.1), **how)
+        say(
+            f"split: {len(rows):,} rows to train on, {len(dev):,} to {'watch' if options['watch'] else 'choose on'}{note}"
+        )
     if test is not None:
         return rows, dev, test
     if len(rows) < 10:
@@ -178,16 +189,16 @@ def divided(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
             f"{rows.source}: {len(rows)} usable rows are too few to hold some out for a test; give --test FILE or more rows"
         )
     if dev is not None or (len(rows) < FEW_ROWS and not held):
-        fit_on, test = rows.split(options["seed"], (0.9, 0.1))
-        how = f"dev from {options['dev']}" if dev is not None else "settings chosen by 5 folds"
-        say(f"split: {len(fit_on):,} rows to train on ({how}), {len(test):,} to test on")
+        fit_on, test = rows.split(options["seed"], (0.9, 0.1), **how)
+        chosen = f"dev from {options['dev']}" if dev is not None else "settings chosen by 5 folds"
+        say(f"split: {len(fit_on):,} rows to train on ({chosen}), {len(test):,} to test on{note}")
         return fit_on, dev, test
-    fit_on, dev, test = rows.split(options["seed"], (0.8, 0.1, 0.1))
-    say(f"split: {len(fit_on):,} train, {len(dev):,} dev, {len(test):,} test")
+    fit_on, dev, test = rows.split(options["seed"], (0.8, 0.1, 0.1), **how)
+    say(f"split: {len(fit_on):,} train, {len(dev):,} dev, {len(test):,} test{note}")
     return fit_on, dev, test
 
 
-def _brief(fit_on: Any, dev: Any, test: Any) -> None:
+def _brief(fit_on: Any, dev: Any, test: Any, *, parted: bool) -> None:
     """Say what hashing and counting show to be wrong with the data; nothing where all is well."""
     from linnet.checking.brief import brief
 
@@ -195,6 +206,8 @@ def _brief(fit_on: Any, dev: Any, test: Any) -> None:
     found = brief(fit_on, [replace(part, source=name) for name, part in parts.items() if part is not None])
     for line in found:
         say(f"check: {line}")
+    if parted and any(line.startswith("leaks") for line in found):
+        say("check: --groups duplicates holds texts that are nearly the same out together")
     if found:
         say("check: linnet check says more; --no-check skips this")
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from linnet.cli.compare import Fits
-from linnet.cli.options import columns, read_labelled, say, threads
+from linnet.cli.options import apart, columns, held_by, read_labelled, say, threads
 from linnet.cli.train import divided, out_path
 from linnet.datasets.named import official
 from linnet.tuning.clock import process_began
@@ -31,6 +31,7 @@ __all__ = ["tune"]
 @click.option("--out", metavar="F.linnet", help="Where to save; DATA with the ending .linnet by default.")
 @click.option("--dev", metavar="FILE", help="Judge candidates on this file; folds of DATA if not given.")
 @click.option("--test", metavar="FILE", help="Test on this file; a tenth of DATA if not given.")
+@apart
 @columns
 @click.option(
     "--seed",
@@ -63,12 +64,14 @@ def tune(data: str, **options: Any) -> None:
     from linnet.tuning import running
 
     out = _checked(data, options)
-    rows = read_labelled(data, options["text"], options["label"], options["format_"])
+    rows = read_labelled(data, options["text"], options["label"], options["format_"], also=held_by(options))
     options = official(data, options)
     fit_on, dev, test = divided(rows, {**options, "watch": False})
     state = Path(options["resume"] or f"{out}.tune.jsonl")
     shared = {
-        name: options[name] for name in ("dev", "test", "text", "label", "out") if options[name] is not None
+        name: options[name]
+        for name in ("dev", "test", "groups", "time", "text", "label", "out")
+        if options[name] is not None
     }  # fmt: skip
     if options["format_"]:
         shared["format"] = options["format_"]

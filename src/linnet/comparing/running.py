@@ -42,6 +42,7 @@ def compare(
     repeats: int = 1,
     features: Any = None,
     curve: bool | str = False,
+    groups: Any = None,
     seed: int = 0,
     threads: int | None = None,
     share: bool = True,
@@ -54,7 +55,8 @@ def compare(
     models of ``linnet.models.MODELS`` if not given. ``folds`` parts are held out in turn (5, or 10 below 500 rows), and
     all that ``repeats`` times. Each model chooses its settings inside the training part, never on held-out rows.
     ``features`` are for every model that has none of its own. ``curve`` adds the learning curve of the best model, or
-    with "all" of every one. Features are counted once for all models and folds; ``share=False`` counts them for each,
+    with "all" of every one. ``groups`` are held out together: a column of the data, "duplicates" (near duplicates of a
+    text) or one value a row. Features are counted once for all models and folds; ``share=False`` counts them for each,
     with the same result. ``on_event`` gets an Event after every fit.
 
     A model that cannot take the data is in ``skipped`` with the reason. Ctrl-C ends the comparison and keeps the folds
@@ -68,11 +70,13 @@ def compare(
     specs = as_specs(models, features=features, seed=seed, threads=threads)
     if curve not in (False, True, "best", "all"):
         raise LinnetError(f"curve must be True (the best model), 'all' or False, got {curve!r}")
-    rows = Labelled.of(_dataset(data, y, needed_by(specs)))
+    columns = (groups,) if isinstance(groups, str) and groups != "duplicates" else ()
+    rows = Labelled.of(_dataset(data, y, (*needed_by(specs), *columns)))
+    numbers = rows.data.group_numbers(groups)
     n_folds = (10 if len(rows.codes) < FEW_ROWS else 5) if folds is None else folds
     if folds is None:
         n_folds = min(n_folds, len(rows.codes))
-    pairs = fold_indices(rows.codes, seed, n_folds, repeats=repeats)
+    pairs = fold_indices(rows.codes, seed, n_folds, repeats=repeats, groups=numbers)
     with Interrupts() as stop:
         run = _Run(specs, rows, pairs, share, on_event, stop)
         run.expect_curves(len(specs) if curve == "all" else 1 if curve else 0, n_folds)
@@ -90,7 +94,7 @@ def compare(
         rows.data.source, len(rows.codes), judged, rows.classes, n_folds, repeats, done, seed,
         (rows.classes[top], float(share_of[top])), tuple(scores),
         pairs_of(scores, answers, rows, n_folds, repeats if done > n_folds else 1, seed), run.skipped, curves,
-        tuple(_notes(rows, n_folds, run.stopped)), not run.stopped,
+        tuple(_notes(rows, n_folds, numbers, run.stopped)), not run.stopped,
     )  # fmt: skip
 
 
@@ -104,9 +108,15 @@ def _dataset(data: Any, y: Any, needs: tuple[str, ...]) -> Dataset:
     return Dataset.from_lists(data, y)
 
 
-def _notes(rows: Labelled, folds: int, stopped: bool) -> list[str]:
+def _notes(rows: Labelled, folds: int, groups: np.ndarray | None, stopped: bool) -> list[str]:
     few = [(rows.classes[k], int(n)) for k, n in enumerate(np.bincount(rows.codes)) if n < folds]
     notes = []
+    if groups is not None:
+        notes.append(
+            f"rows of one group are held out together: {len(np.unique(groups)):,} groups, the largest of "
+            f"{np.bincount(groups).max():,} rows; settings are chosen inside the training part without regard to groups, and "
+            "tests and intervals take rows for independent, so differences are a little less sure than they look"
+        )
     if few:
         named = ", ".join(f"'{label}' {n}" for label, n in few[:5]) + (
             f" and {len(few) - 5} more" if len(few) > 5 else ""
@@ -118,10 +128,10 @@ def _notes(rows: Labelled, folds: int, stopped: bool) -> list[str]:
             f"labels with fewer rows than the {folds} folds: {named}; some folds hold none of them out.{alone}"
         )
     twice = len(rows.codes) - len(rows.data.text.unique())
-    if twice > MANY_TWICE * len(rows.codes):
+    if groups is None and twice > MANY_TWICE * len(rows.codes):
         notes.append(
             f"{twice:,} rows repeat a text that is there already; where the two are in different folds the scores are "
-            "too good"
+            "too good (--groups duplicates keeps them together)"
         )
     if stopped:
         notes.append("interrupted: only what was finished is shown")
