@@ -15,8 +15,8 @@ import pytest
 import linnet
 
 ORDER = [
-    "errors", "engines", "_kernels", "data", "datasets", "text", "features", "solvers", "models", "decide", "store", "artefact",
-    "evaluate", "explain", "choosing", "training", "classifier", "comparing", "checking", "report", "tuning",
+    "errors", "units", "engines", "_kernels", "data", "datasets", "text", "features", "solvers", "models", "decide", "store", "artefact",
+    "evaluate", "explain", "choosing", "laying", "training", "classifier", "comparing", "checking", "report", "tuning",
     "serving", "filtering", "streaming", "studio", "cli",
 ]  # fmt: skip
 ROOT = Path(linnet.__file__).parent
