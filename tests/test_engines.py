@@ -6,6 +6,7 @@ import functools
 import operator
 import os
 import random
+import shutil
 import signal
 import time
 
@@ -21,15 +22,20 @@ SETTINGS = {
     "threads": ("local", {"workers": 2, "kind": "threads"}),
     "processes": ("local", {"workers": 2}),
     "dask": ("dask", {"workers": 2}),
+    "spark": ("spark", {"workers": 2}),
 }
-ALL = [pytest.param("threads"), pytest.param("processes"), pytest.param("dask", marks=pytest.mark.slow)]
-SEPARATE = [pytest.param("processes"), pytest.param("dask", marks=pytest.mark.slow)]
+SEPARATE = [pytest.param("processes"), *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("dask", "spark"))]
+ALL = [pytest.param("threads"), *SEPARATE]
 
 
 def engine(kind, **more):
     name, settings = SETTINGS[kind]
     if name == "dask":
         pytest.importorskip("distributed")
+    if name == "spark":
+        pytest.importorskip("pyspark")
+        if shutil.which("java") is None:
+            pytest.skip("Spark needs Java, which is not installed")
     return open_engine(name, **{**settings, **more})
 
 
@@ -158,4 +164,4 @@ def test_what_cannot_be_sent_and_what_is_not_there():
     for settings in ({"workers": 0}, {"retries": -1}, {"timeout": 0}, {"kind": "fibres"}):
         with pytest.raises(LinnetError):
             open_engine("local", **settings)
-    assert list(ENGINES) == ["local", "dask"]
+    assert list(ENGINES) == ["local", "dask", "spark"]

@@ -39,7 +39,7 @@ __all__ = ["filter_"]
 @click.option("--c4", is_flag=True, help="Drop pages by the C4 rules first.")
 @click.option("--proba", is_flag=True, help="Write the probability of every label, not only of --keep.")
 @click.option("--prefix", default="linnet_", show_default=True, metavar="TEXT", help="Of the names of the new columns.")
-@click.option("--engine", default="local", show_default=True, metavar="NAME", help="local or dask.")
+@click.option("--engine", default="local", show_default=True, metavar="NAME", help="local, dask or spark.")
 @click.option("--scheduler", metavar="ADDRESS", help="Of a running Dask cluster; else one is started here.")
 @click.option(
     "--threads", type=click.IntRange(1), metavar="N", help="Cores to use; all by default. Never changes the result."
@@ -75,9 +75,9 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     shards = find_shards(inputs, options["format_"])
     workers, threads = _share_out(options, len(shards), model)
     settings: dict[str, Any] = {"retries": options["retries"], "timeout": options["timeout"], "threads": threads}
-    if options["scheduler"] and options["engine"] != "dask":
-        raise LinnetError("--scheduler is for --engine dask")
-    if options["engine"] == "dask" and options["scheduler"]:
+    if options["scheduler"] and options["engine"] == "local":
+        raise LinnetError("--scheduler is for --engine dask or spark")
+    if options["scheduler"]:
         settings["scheduler"] = options["scheduler"]
     else:
         settings["workers"] = workers

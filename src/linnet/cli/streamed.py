@@ -27,7 +27,9 @@ def streaming(f: F) -> F:
     f = click.option(
         "--workers", type=click.IntRange(1), metavar="N", help="Workers of the engine; one a core by default."
     )(f)
-    f = click.option("--engine", metavar="NAME", help="Let the workers of an engine read and count: local or dask.")(f)
+    f = click.option(
+        "--engine", metavar="NAME", help="Let the workers of an engine read and count: local, dask or spark."
+    )(f)
     f = click.option(
         "--skip-damaged", is_flag=True, help="Leave out files that cannot be read to their end, and say which."
     )(f)
@@ -76,7 +78,7 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
     """Train on a stream where that is asked for or needed; None where ordinary training will do."""
     engine = options["engine"]
     if engine is None and (options["workers"] or options["scheduler"]):
-        raise LinnetError("--workers and --scheduler belong to an engine; add --engine local or --engine dask")
+        raise LinnetError("--workers and --scheduler belong to an engine; add --engine local, dask or spark")
     limit = limit_for(data, options["max_memory"])
     if limit is None and engine is None:
         return None

@@ -25,6 +25,10 @@ ENGINES = {  # name: (module:class, what it is)
         "linnet.engines.dask:DaskEngine",
         "a Dask cluster, or one started on this machine (pip install 'linnet[dask]')",
     ),
+    "spark": (
+        "linnet.engines.spark:SparkEngine",
+        "a Spark cluster, or one started on this machine (pip install 'linnet[spark]', and Java 17)",
+    ),
 }
 
 
@@ -33,7 +37,7 @@ def open_engine(name: str = "local", **settings: Any) -> Engine:
 
     >>> open_engine("lokal")
     Traceback (most recent call last):
-    linnet.errors.LinnetError: unknown engine 'lokal'; choose one of: local, dask (did you mean 'local'?)
+    linnet.errors.LinnetError: unknown engine 'lokal'; choose one of: local, dask, spark (did you mean 'local'?)
     """
     if name not in ENGINES:
         raise LinnetError(nearest("engine", name, ENGINES))
