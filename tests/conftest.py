@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
+import numpy as np
+import pytest
 from hypothesis import settings
 
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -13,3 +15,10 @@ settings.register_profile("explore", derandomize=False, deadline=None, print_blo
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.load_profile("explore" if os.environ.get("LINNET_EXPLORE") else "same")
+
+
+@pytest.fixture(autouse=True)
+def _same_draws() -> None:
+    """Let what draws from NumPy's global generator, such as scikit-learn's solvers, draw the same in every run."""
+    if not os.environ.get("LINNET_EXPLORE"):
+        np.random.seed(0)  # noqa: NPY002 - the generator in question

@@ -272,7 +272,9 @@ def test_l1_is_liblinears(C):
 def test_l1_softmax_is_sagas():
     X, y, weight = data(5)
     ours = LogisticRegression(0.5, penalty="l1", tol=1e-10).fit(X, y, weight)
-    theirs = sklearn.linear_model.LogisticRegression(C=0.5, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100_000)
+    theirs = sklearn.linear_model.LogisticRegression(
+        C=0.5, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100_000, random_state=0
+    )
     theirs.fit(X, y, weight)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
     np.testing.assert_allclose(np.abs(ours.coef_).sum(), np.abs(theirs.coef_).sum(), rtol=1e-4)
