@@ -40,7 +40,7 @@ __all__ = ["filter_"]
 @click.option("--proba", is_flag=True, help="Write the probability of every label, not only of --keep.")
 @click.option("--prefix", default="linnet_", show_default=True, metavar="TEXT", help="Of the names of the new columns.")
 @click.option("--engine", default="local", show_default=True, metavar="NAME", help="local, dask or spark.")
-@click.option("--scheduler", metavar="ADDRESS", help="Of a running Dask cluster; else one is started here.")
+@click.option("--scheduler", metavar="ADDRESS", help="Of a running Dask or Spark cluster; else one is started here.")
 @click.option(
     "--threads", type=click.IntRange(1), metavar="N", help="Cores to use; all by default. Never changes the result."
 )

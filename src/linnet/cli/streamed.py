@@ -23,7 +23,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def streaming(f: F) -> F:
     """Add --max-memory, --cache, --skip-damaged, --engine, --workers and --scheduler."""
-    f = click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler; without, one starts here.")(f)
+    f = click.option(
+        "--scheduler", metavar="ADDRESS", help="A running Dask scheduler or Spark master; without, one starts here."
+    )(f)
     f = click.option(
         "--workers", type=click.IntRange(1), metavar="N", help="Workers of the engine; one a core by default."
     )(f)

@@ -13,11 +13,10 @@ import operator
 import queue
 import time
 import uuid
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from linnet.engines.engine import Add, Engine, Function, Happening, Outcome, ShardError, Shared, Watch, check
+from linnet.engines.engine import Add, Engine, Function, Handing, Happening, Outcome, ShardError, Shared, Watch, check
 from linnet.engines.worker import portable
 from linnet.errors import LinnetError, MissingExtraError
 
@@ -145,14 +144,14 @@ class _Everywhere:
         return self.future
 
 
-class _Run:
+class _Run(Handing):
     """One map: as many tasks at a time as there are threads, each with its clock."""
 
     def __init__(self, engine: DaskEngine, function: Function, shards: Sequence[Any], shared: Sequence[Shared],
                  watch: Watch, keep: bool = False) -> None:  # fmt: skip
-        self.engine, self.client, self.watch, self.keep = engine, engine._client, watch, keep
-        self.function, self.shards, self.shared = function, shards, shared
-        self.waiting = deque((k, 1) for k in range(len(shards)))
+        super().__init__(engine, shards, watch)
+        self.cluster, self.client, self.keep = engine, engine._client, keep
+        self.function, self.shared = function, shared
         self.running: dict[str, tuple[Any, int, int, float]] = {}  # key -> future, index, attempt, began
         self.kept: dict[int, Any] = {}
         self.news: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -183,7 +182,7 @@ class _Run:
         while self.waiting and room > 0:
             index, attempt = self.waiting.popleft()
             future = self.client.submit(
-                _call, self.function, self.shards[index], self.engine.threads, *values,
+                _call, self.function, self.shards[index], self.cluster.threads, *values,
                 key=f"{self.name}-{index}-{next(self.numbers)}", pure=False, retries=0,
             )  # fmt: skip
             future.add_done_callback(lambda ended: self.news.put(ended.key))
@@ -200,12 +199,7 @@ class _Run:
                 error = ShardError(f"its worker died ({type(gone).__name__})")
         else:
             error = self._failure(future)
-        if error is None:
-            self.watch(Happening("done", index, worker, attempt))
-            yield Outcome(index, value, None, attempt, worker, seconds)
-            return
-        kind = "lost" if isinstance(error, ShardError) else "failed"
-        yield from self._again(kind, index, attempt, error, worker, seconds)
+        yield from self.settle(index, attempt, worker, value, error, seconds)
 
     def _answer(self, future: Any, index: int) -> tuple[str, Any, Exception | None]:
         if self.keep:  # the value stays on its worker; only whether it is one travels
@@ -219,7 +213,7 @@ class _Run:
         if future.status == "cancelled":
             return ShardError("its worker was restarted")
         error = future.exception()
-        if isinstance(error, self.engine._distributed.KilledWorker):
+        if isinstance(error, self.cluster._distributed.KilledWorker):
             return ShardError(f"its worker died ({error.allowed_failures + 1} times)")
         return portable(error)
 
@@ -237,7 +231,7 @@ class _Run:
             worker = where.get(key, "")
             self.client.cancel([future], force=True)
             error = ShardError(f"its worker did not finish in {limit:g} seconds")
-            yield from self._again("late", index, attempt, error, worker, now - began)
+            yield from self.again("late", index, attempt, error, worker, now - began)
         hung = sorted({where[key] for key in late if key in where})
         if hung:
             self._restart(hung)
@@ -250,16 +244,6 @@ class _Run:
             self.client.retire_workers(hung, close_workers=True, remove=True)
         now = time.monotonic()
         self.running = {key: (future, index, attempt, now) for key, (future, index, attempt, _) in self.running.items()}
-
-    def _again(
-        self, kind: str, index: int, attempt: int, error: Exception, worker: str, seconds: float
-    ) -> Iterator[Outcome]:
-        final = self.engine._is_final(error, attempt)
-        self.watch(Happening(kind, index, worker, attempt, str(error), not final))
-        if final:
-            yield Outcome(index, None, error, attempt, worker, seconds)
-        else:
-            self.waiting.append((index, attempt + 1))
 
 
 def _call(function: Function, shard: Any, threads: int | None, *values: Any) -> tuple[str, Any, Exception | None]:

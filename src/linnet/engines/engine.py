@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -21,7 +22,7 @@ from typing import Any, ClassVar
 
 from linnet.errors import LinnetError
 
-__all__ = ["Engine", "Happening", "Outcome", "ShardError", "Shared", "TreeSum", "check"]
+__all__ = ["Engine", "Handing", "Happening", "Outcome", "ShardError", "Shared", "TreeSum", "check"]
 
 Function = Callable[..., Any]
 Add = Callable[[Any, Any], Any]
@@ -136,6 +137,36 @@ class Engine(ABC):
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Handing:
+    """A map of a cluster in progress: the shards that wait, and what becomes of those that were answered."""
+
+    def __init__(self, engine: Engine, shards: Sequence[Any], watch: Watch) -> None:
+        self.engine, self.shards, self.watch = engine, shards, watch
+        self.waiting = deque((index, 1) for index in range(len(shards)))  # and the attempt
+
+    def settle(
+        self, index: int, attempt: int, worker: str, value: Any, error: Exception | None, seconds: float
+    ) -> Iterator[Outcome]:
+        """Take an answer: an Outcome, or another attempt."""
+        if error is None:
+            self.watch(Happening("done", index, worker, attempt))
+            yield Outcome(index, value, None, attempt, worker, seconds)
+        else:
+            kind = "lost" if isinstance(error, ShardError) else "failed"
+            yield from self.again(kind, index, attempt, error, worker, seconds)
+
+    def again(
+        self, kind: str, index: int, attempt: int, error: Exception, worker: str, seconds: float
+    ) -> Iterator[Outcome]:
+        """Try a shard once more; where that is no use, its error is the Outcome."""
+        final = self.engine._is_final(error, attempt)
+        self.watch(Happening(kind, index, worker, attempt, str(error), not final))
+        if final:
+            yield Outcome(index, None, error, attempt, worker, seconds)
+        else:
+            self.waiting.append((index, attempt + 1))
 
 
 def check(outcome: Outcome, shards: Sequence[Any]) -> Any:

@@ -15,11 +15,10 @@ import sys
 import time
 import uuid
 import warnings
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from linnet.engines.engine import Engine, Function, Happening, Outcome, ShardError, Shared, Watch
+from linnet.engines.engine import Engine, Function, Handing, Happening, Outcome, ShardError, Shared, Watch
 from linnet.engines.worker import portable
 from linnet.errors import LinnetError, MissingExtraError
 
@@ -137,14 +136,14 @@ class SparkEngine(Engine):
             run.cancel()
 
 
-class _Run:
+class _Run(Handing):
     """One map: as many jobs at a time as there are cores, a thread, a job group and a clock each."""
 
     def __init__(self, engine: SparkEngine, function: Function, shards: Sequence[Any], shared: Sequence[Shared],
                  watch: Watch) -> None:  # fmt: skip
-        self.engine, self.context, self.shards, self.watch = engine, engine._context, shards, watch
+        super().__init__(engine, shards, watch)
+        self.context = engine._context
         self.call = functools.partial(_call, function, engine.threads, [one.value for one in shared])
-        self.waiting = deque((k, 1) for k in range(len(shards)))
         self.running: dict[str, tuple[int, int, float]] = {}  # job group -> index, attempt, began
         self.begun: set[str] = set()
         self.ended: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
@@ -163,7 +162,8 @@ class _Run:
                 group, answer = self.ended.get(timeout=_POLL)
                 if group in self.running:  # else it was late, and is tried again
                     index, attempt, began = self.running.pop(group)
-                    yield from self._answered(index, attempt, time.monotonic() - began, answer)
+                    worker, value, error = answer
+                    yield from self.settle(index, attempt, worker, value, error, time.monotonic() - began)
             yield from self._late()
 
     def _hand_out(self, index: int, attempt: int) -> None:
@@ -184,17 +184,6 @@ class _Run:
             answer = ("", None, ShardError(f"its worker died ({type(error).__name__})"))
         self.ended.put((group, answer))
 
-    def _answered(
-        self, index: int, attempt: int, seconds: float, answer: tuple[str, Any, Exception | None]
-    ) -> Iterator[Outcome]:
-        worker, value, error = answer
-        if error is None:
-            self.watch(Happening("done", index, worker, attempt))
-            yield Outcome(index, value, None, attempt, worker, seconds)
-            return
-        kind = "lost" if isinstance(error, ShardError) else "failed"
-        yield from self._again(kind, index, attempt, error, worker, seconds)
-
     def _late(self) -> Iterator[Outcome]:
         limit = self.engine.timeout
         if limit is None:
@@ -210,23 +199,13 @@ class _Run:
             del self.running[group]
             self.context.cancelJobGroup(group)
             error = ShardError(f"its worker did not finish in {limit:g} seconds")
-            yield from self._again("late", index, attempt, error, "", now - began)
+            yield from self.again("late", index, attempt, error, "", now - began)
 
     def _has_begun(self, group: str) -> bool:
         tracker = self.context.statusTracker()
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
         stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
         return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)
-
-    def _again(
-        self, kind: str, index: int, attempt: int, error: Exception, worker: str, seconds: float
-    ) -> Iterator[Outcome]:
-        final = self.engine._is_final(error, attempt)
-        self.watch(Happening(kind, index, worker, attempt, str(error), not final))
-        if final:
-            yield Outcome(index, None, error, attempt, worker, seconds)
-        else:
-            self.waiting.append((index, attempt + 1))
 
 
 def _call(

@@ -22,7 +22,7 @@ from linnet.features.rows import TF, Norm, Rows
 from linnet.features.selection import Selection
 from linnet.features.weighting import idf, log_count_ratio
 
-__all__ = ["Recipe", "Weights", "blocks_for", "default_blocks", "looked_at", "scripts", "unspaced"]
+__all__ = ["Recipe", "Weights", "blocks_for", "default_blocks", "looked_at", "mostly_unspaced", "scripts", "unspaced"]
 
 SHORT_DOCUMENT = 500  # bytes: below this mean length, character n-grams help
 CHARS_WEIGHT = 0.8  # characters repeat what the words say: a little less than an equal share did best
@@ -142,7 +142,7 @@ def unspaced(pieces: list[Piece]) -> bool:
     for piece in pieces:
         found.append(scripts(piece, np.arange(-first % step, len(piece), step)))
         first += len(piece)
-    return mostly_unspaced(np.concatenate(found)) if found else False
+    return bool(found) and mostly_unspaced(np.bincount(np.concatenate(found), minlength=3))
 
 
 def looked_at(n: int) -> int:
@@ -163,6 +163,6 @@ def scripts(piece: Piece, rows: npt.NDArray[np.int64] | None = None) -> npt.NDAr
     return out
 
 
-def mostly_unspaced(kinds: npt.NDArray[np.uint8]) -> bool:
-    """Whether most of the texts that `scripts` spoke of need no blanks."""
-    return bool(2 * np.count_nonzero(kinds == 2) > np.count_nonzero(kinds))
+def mostly_unspaced(counts: npt.NDArray[np.int64]) -> bool:
+    """Whether most texts need no blanks, by how many of them `scripts` gave 0, 1 and 2."""
+    return bool(2 * counts[2] > counts[1] + counts[2])

@@ -168,7 +168,7 @@ class DistributedRun(Run):
         return model.coef_.T, model.intercept_
 
     def _descend(self, model: Any, solving: Solving) -> tuple[Any, Any]:
-        """Mix, then L-BFGS; Ctrl-C keeps the weights so far."""
+        """Mix, then Newton's method; Ctrl-C keeps the weights so far."""
         n_outputs = 1 if self.n_classes == 2 else self.n_classes
         solving = self._smooth(model, solving, n_outputs)
         shared = self.engine.broadcast(solving)

@@ -16,7 +16,7 @@ from linnet.features.blocks import Blocks
 from linnet.features.buffers import Piece, pieces_of
 from linnet.features.computed import split
 from linnet.features.counting import Counted, thread_count
-from linnet.features.recipe import Recipe, blocks_for, looked_at
+from linnet.features.recipe import Recipe, blocks_for, looked_at, mostly_unspaced
 from linnet.features.sharing import Texts
 from linnet.streaming import source as sources
 from linnet.streaming.memory import Budget
@@ -120,7 +120,7 @@ class Reading:
             kinds += scans[DEV].scripts
         if self.exact:  # what ordinary training would look at
             by_script = np.bincount(np.concatenate(kinds)[:: looked_at(n)], minlength=3)
-        unspaced = bool(2 * by_script[2] > by_script[1:].sum())
+        unspaced = mostly_unspaced(by_script)
         features = self.recipe.features or blocks_for(n, size, unspaced=unspaced)
         self.why = ": most texts have no blanks between words" if unspaced and not self.recipe.features else ""
         self.blocks: Blocks = split(features)[0]
