@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from linnet._kernels import featurize
 from linnet.features.blocks import Block, parse, table
-from linnet.features.buffers import Piece, Scratch, pieces_of
+from linnet.features.buffers import Scratch, TextBuffer, text_buffers
 
 TARGET = 50.0  # MB/s
 BLOCKS = [
@@ -32,7 +32,7 @@ BLOCKS = [
 ]  # fmt: skip
 
 
-def emitting(block: Block, piece: Piece) -> Callable[[], None]:
+def emitting(block: Block, piece: TextBuffer) -> Callable[[], None]:
     """Return a run of one kernel block over all documents."""
     scratch, kinds = Scratch(piece.longest(), room=1 << 20), table((block,))
     ends = np.empty(4096, dtype=np.int64)
@@ -52,7 +52,7 @@ def emitting(block: Block, piece: Piece) -> Callable[[], None]:
     return run
 
 
-def runs(data: Path, piece: Piece) -> dict[str, Callable[[], Any]]:
+def runs(data: Path, piece: TextBuffer) -> dict[str, Callable[[], Any]]:
     """Return what is timed, by name."""
     found: dict[str, Callable[[], Any]] = {}
     lists = data / "lexicons"
@@ -78,7 +78,7 @@ def main() -> None:
         raise SystemExit(f"{source}: no such file; point --data or LINNET_DATA at the data sets")
     texts = pq.read_table(source)["text"].to_pylist()
     sizes = np.cumsum([len(t.encode()) for t in texts])
-    piece = pieces_of(texts[: int(np.searchsorted(sizes, 20e6))])[0]
+    piece = text_buffers(texts[: int(np.searchsorted(sizes, 20e6))])[0]
     megabytes = float(piece.offsets[-1] - piece.offsets[0]) / 1e6
     timed = runs(Path(options.data), piece)
     best = dict.fromkeys(timed, float("inf"))

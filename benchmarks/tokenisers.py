@@ -22,7 +22,7 @@ import numpy as np
 
 from linnet._kernels import featurize
 from linnet.features.blocks import Words, table
-from linnet.features.buffers import Piece, Scratch, pieces_of
+from linnet.features.buffers import Scratch, TextBuffer, text_buffers
 from linnet.text import TOKENS, Subword, words_of
 
 PATTERN = re.compile(r"(?u)\b\w\w+\b")
@@ -35,7 +35,7 @@ def seconds(task: Callable[[], Any]) -> float:
     return time.perf_counter() - began
 
 
-def kernel(piece: Piece, tokens: str) -> Callable[[], None]:
+def kernel(piece: TextBuffer, tokens: str) -> Callable[[], None]:
     """Return the task of cutting and hashing every text in the kernel."""
     scratch, ends, kinds = (
         Scratch(piece.longest(), 1 << 20),
@@ -56,7 +56,7 @@ def kernel(piece: Piece, tokens: str) -> Callable[[], None]:
 
 def tasks_of(texts: list[str], size: int) -> tuple[dict[str, dict[str, Callable[[], Any]]], dict[str, float]]:
     """Return the tasks by tokeniser and column, and the seconds that learning took."""
-    piece = pieces_of(texts)[0]
+    piece = text_buffers(texts)[0]
     tasks: dict[str, dict[str, Callable[[], Any]]] = {
         name: {"kernel": kernel(piece, name), "python": lambda name=name: [0 for _ in words_of(texts, name)]}
         for name in TOKENS

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from linnet.serving.app import application
-from linnet.serving.front import Front
-from linnet.serving.logs import Log
-from linnet.serving.service import Service
-from linnet.serving.settings import Settings
+from linnet.serve.app import application
+from linnet.serve.front import Front
+from linnet.serve.logs import Log
+from linnet.serve.service import Service
+from linnet.serve.settings import Settings
 
 
 class Local:

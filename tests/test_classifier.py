@@ -50,7 +50,7 @@ def test_every_model_learns_saves_and_loads_bit_equal(name, tmp_path):
 def test_prediction_from_bytes_equals_the_trained_matrix(features, settings):
     """The fused scorer and the training rows agree: W and b on the rows that training saw give the same scores."""
     from linnet.choosing import scores_of
-    from linnet.features.buffers import pieces_of
+    from linnet.features.buffers import text_buffers
     from linnet.features.counting import count_known
     from linnet.features.recipe import Weights
 
@@ -59,7 +59,7 @@ def test_prediction_from_bytes_equals_the_trained_matrix(features, settings):
     n_slots = len(model.rows)
     columns = np.arange(n_slots, dtype=np.int32)
     rows = count_known(
-        pieces_of(TEST.text),
+        text_buffers(TEST.text),
         model.blocks,
         np.ascontiguousarray(model.slots),
         model.shift,
@@ -207,7 +207,7 @@ def test_not_fitted_and_foreign_files(tmp_path):
 
 def test_altered_tables_are_refused(svm, tmp_path):
     """A file that is well formed but whose tables do not fit together must not reach a kernel."""
-    from linnet import store
+    from linnet.model import file as store
 
     svm.save(tmp_path / "m.linnet")
     stored = store.read(tmp_path / "m.linnet")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from linnet._kernels import minhash, twins_minhash
 from linnet.errors import LinnetError
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
 from linnet.text.duplicates import Sketches, bands_for, exact_groups, near_groups, repeats, same_keys
 from linnet.text.repeats import Repeats
 from linnet.text.sentences import sentences, span_keys
@@ -33,7 +33,7 @@ needs_data = pytest.mark.skipif("LINNET_DATA" not in os.environ, reason="LINNET_
 )
 @settings(max_examples=300, deadline=None)
 def test_kernel_is_its_twin(texts, size):
-    piece = pieces_of(texts)[0]
+    piece = text_buffers(texts)[0]
     n, kept = len(texts), 3
     multipliers = np.array([3, 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 5, 7], dtype=np.uint64)
     keys, totals = np.empty(n, np.uint64), np.empty(n, np.int32)
@@ -65,7 +65,7 @@ def test_kernel_and_twin_agree_on_every_kind_of_character():
 
 
 def same_keys_as_they_are(texts):
-    piece = pieces_of(texts)[0]
+    piece = text_buffers(texts)[0]
     keys = np.empty(len(texts), np.uint64)
     minhash.word_keys(piece.data, piece.offsets, np.empty(piece.longest() + 1, np.uint64), keys)
     return keys.tolist()

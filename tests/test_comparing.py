@@ -17,10 +17,10 @@ from sklearn.metrics import f1_score, log_loss
 
 import linnet
 from linnet import TextClassifier
-from linnet.comparing import compare, running
-from linnet.comparing.comparison import Comparison, ModelScores, Pair
-from linnet.comparing.folds import Labelled, ask
-from linnet.comparing.specs import Spec, as_specs, parse
+from linnet.comparison import compare, running
+from linnet.comparison.comparison import Comparison, ModelScores, Pair
+from linnet.comparison.folds import Labelled, ask
+from linnet.comparison.specs import Spec, as_specs, parse
 from linnet.data import Dataset
 from linnet.data.splitting import fold_indices
 from linnet.datasets import load, whole

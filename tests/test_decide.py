@@ -12,9 +12,9 @@ import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet import decide
-from linnet.decide import MIN_SCALE, Calibration
 from linnet.errors import DataError, ModelFileError
+from linnet.model import calibration as decide
+from linnet.model.calibration import MIN_SCALE, Calibration
 from linnet.solvers import numerics
 
 ODD = [-np.inf, -1e308, -1000.0, -50.0, -1.0, -1e-20, 0.0, 1e-20, 1.0, 50.0, 1000.0, 1e308]

@@ -17,10 +17,10 @@ from linnet.datasets import load
 from linnet.explain import Explanation
 from linnet.explain.explanation import Listed
 from linnet.features.blocks import as_blocks
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
+from linnet.features.counts import NORM
 from linnet.features.derived import by_source, derive
 from linnet.features.functions import Functions
-from linnet.features.rows import NORM
 from linnet.features.showing import Emitted
 from linnet.models import MODELS
 
@@ -167,7 +167,7 @@ def twin(model, text, column):
     """{(block, places): contribution} and the number of unknown pieces."""
     out, unknown = {}, 0
     for source, numbers in by_source(model.blocks):
-        piece = pieces_of([text])[0] if source is None else derive(source, pieces_of([text]))[0]
+        piece = text_buffers([text])[0] if source is None else derive(source, text_buffers([text]))[0]
         blocks = tuple(model.blocks[k] for k in numbers)
         emitted = Emitted.of(piece, blocks)
         for b, block in enumerate(blocks):
@@ -202,7 +202,7 @@ def test_the_kernel_is_its_twin(models, name):
 
     model = models[name].artefact
     texts = ["Not good at ALL, fun fun ß straße", "", "dull\x00 dull 😀", "x " * 3000]
-    walked = walk(model, pieces_of(texts)[0])
+    walked = walk(model, text_buffers(texts)[0])
     for d, text in enumerate(texts):
         wanted, unknown = twin(model, text, 0)
         found = {}

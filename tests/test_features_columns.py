@@ -21,7 +21,7 @@ from linnet.data import read, stream
 from linnet.errors import DataError, LinnetError
 from linnet.features import Column, Lengths, Words
 from linnet.features.blocks import describe, parse
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
 from linnet.features.columns import FARTHEST, KINDS, MOST, Category, Date, Number
 from linnet.features.computed import compute, scales
 from linnet.features.showing import seen
@@ -54,7 +54,7 @@ FEATURES = "words:1+column:priority+column:price+column:created"
 
 
 def learned(column: str, cells: list, kind: str | None = None) -> Column:
-    return Column(column, kind).learn(pieces_of([{"text": "a", column: c} for c in cells], [column]), None, {})
+    return Column(column, kind).learn(text_buffers([{"text": "a", column: c} for c in cells], [column]), None, {})
 
 
 def values(block: Column, cells: list) -> np.ndarray:
@@ -116,7 +116,7 @@ def test_the_kind_is_found(cells, kind):
 
 
 def test_only_training_rows_teach():
-    pieces = pieces_of([{"text": "a", "x": v} for v in ("1", "3", "x", "100")], ["x"])
+    pieces = text_buffers([{"text": "a", "x": v} for v in ("1", "3", "x", "100")], ["x"])
     block = Column("x").learn(pieces, np.array([0, 1]), {})
     assert block.reading == Number(2.0, 1.0)
     assert block.values_of(pieces[0]).tolist() == [[-1, 0], [1, 0], [0, 1], [FARTHEST, 0]]
@@ -199,8 +199,8 @@ def test_values_are_those_of_scikit_learn():
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     frame = pd.DataFrame(ROWS)[["body", "priority", "price"]].dropna()
-    blocks = tuple(Column(c).learn(pieces_of(frame, ["priority", "price"]), None, {}) for c in ("priority", "price"))
-    ours = compute(blocks, pieces_of(frame, ["priority", "price"]))
+    blocks = tuple(Column(c).learn(text_buffers(frame, ["priority", "price"]), None, {}) for c in ("priority", "price"))
+    ours = compute(blocks, text_buffers(frame, ["priority", "price"]))
     names = [name for block in blocks for name in block.columns]
     theirs = ColumnTransformer(
         [("category", OneHotEncoder(sparse_output=False), ["priority"]), ("number", StandardScaler(), ["price"])],
@@ -227,7 +227,7 @@ def test_switches_are_those_of_one_hot_encoder(train, later):
 
 def test_switches_are_not_scaled():
     block, lengths = learned("x", ["a"] * 9 + ["b"]), Lengths()
-    found = compute((block, lengths), pieces_of([{"text": "so so", "x": v} for v in "aab"], ["x"]))
+    found = compute((block, lengths), text_buffers([{"text": "so so", "x": v} for v in "aab"], ["x"]))
     scale = scales(found, (Column("x", reading=block.reading, kind="category", weight=0.5), lengths))
     assert scale[: len(block.columns)].tolist() == [0.5] * 4
     assert scale[len(block.columns)] == pytest.approx(1 / math.log(3))

@@ -19,7 +19,7 @@ from linnet.datasets import load
 from linnet.errors import DataError, LinnetError, ModelFileError
 from linnet.features import Chars, Functions, Vectorizer, Words
 from linnet.features.blocks import as_blocks, describe, parse
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
 from linnet.features.computed import compute, split
 from linnet.features.functions import find, import_path, joint, word_count
 from linnet.text import CASES, TOKENS, tokenize, words_of
@@ -114,7 +114,7 @@ def test_values():
     assert block.values(["It ROCKS so!", ""]).tolist() == expected
     assert Functions(shouts).vector("GO AWAY now").tolist() == [0]  # folded
     assert Functions(shouts, case="keep").vector("GO AWAY now").tolist() == [2]
-    pieces = [*pieces_of(["a b", "c"]), *pieces_of(["it rocks"])]
+    pieces = [*text_buffers(["a b", "c"]), *text_buffers(["it rocks"])]
     found = compute((Functions(word_count), Functions(ends_in_s)), pieces)
     assert found.tolist() == [[2, 0], [1, 0], [2, 1]]
     assert found.dtype == np.float32
@@ -161,7 +161,7 @@ def test_functions_that_fail_say_where(f, message):
 
 
 def scaled(texts, *functions):
-    values = compute((Functions(*functions),), pieces_of(texts)).astype(np.float64)
+    values = compute((Functions(*functions),), text_buffers(texts)).astype(np.float64)
     return values, np.sqrt((values**2).mean(axis=0))
 
 

@@ -12,7 +12,7 @@ from linnet import TextClassifier, compare
 from linnet.datasets import whole
 from linnet.errors import LinnetError, MissingExtraError
 from linnet.features.blocks import DERIVED, describe, parse
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
 from linnet.features.derived import derive, place
 from linnet.features.language import Adjectives, Lemmas, Pos, Stems
 from linnet.features.showing import EXAMPLES, seen
@@ -76,7 +76,7 @@ def test_derived_texts_and_places(name, texts):
     clean = [t.encode("utf-8", "replace").decode() for t in texts]
     words = source.words(clean)
     assert words == [[t.text for t in source.tokens(text)] for text in clean]
-    whole_texts = [p.text(d) for p in derive(source, pieces_of(clean)) for d in range(len(p))]
+    whole_texts = [p.text(d) for p in derive(source, text_buffers(clean)) for d in range(len(p))]
     assert [t.split(" ") if t else [] for t in whole_texts] == [
         ["␣".join(w.split()) if w.split() else w for w in ws] for ws in words
     ]

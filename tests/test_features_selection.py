@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from linnet import TextClassifier
 from linnet.errors import LinnetError
 from linnet.features.blocks import Words
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
 from linnet.features.counting import count
 from linnet.features.selection import METHODS, Selection, chi2, mutual_information
 
@@ -19,7 +19,7 @@ labelled = st.lists(st.tuples(words, st.integers(0, 2)), min_size=3, max_size=25
 
 
 def counted(texts, counting):
-    return count(pieces_of(texts), (Words(1, 1),), counting=counting, threads=1).rows
+    return count(text_buffers(texts), (Words(1, 1),), counting=counting, threads=1).rows
 
 
 @settings(max_examples=80, deadline=None)

@@ -12,8 +12,8 @@ from linnet._kernels import twins
 from linnet.data.splitting import fold_indices
 from linnet.datasets import load
 from linnet.features.blocks import parse as blocks
-from linnet.features.buffers import pieces_of
-from linnet.features.rows import Rows
+from linnet.features.buffers import text_buffers
+from linnet.features.counts import SparseCounts
 from linnet.features.sharing import Shared, Texts
 from linnet.models import MODELS
 from linnet.training import train
@@ -31,7 +31,7 @@ def rows_and_some(draw):
     indices = np.array([c for s in segments for c in s], np.int32)
     counts = draw(st.sampled_from([np.zeros(0, np.int32), np.arange(1, len(indices) + 1, dtype=np.int32)]))
     some = draw(st.lists(st.integers(0, len(segments) // 2 - 1), max_size=8))
-    return Rows(indptr, indices, counts, 2, 13), np.array(some, np.int64)
+    return SparseCounts(indptr, indices, counts, 2, 13), np.array(some, np.int64)
 
 
 @given(rows_and_some())
@@ -91,7 +91,9 @@ def test_shared_counting_of_odd_texts():
     for rows in ([0], [6, 1, 3], [2, 5], [4, 0], list(range(7))):
         for counting in (False, True):
             found = shared.part(np.array(rows)).count(blocks("words:1-2+chars:1-2"), counting=counting)
-            alone = Texts(pieces_of([texts[k] for k in rows])).count(blocks("words:1-2+chars:1-2"), counting=counting)
+            alone = Texts(text_buffers([texts[k] for k in rows])).count(
+                blocks("words:1-2+chars:1-2"), counting=counting
+            )
             assert np.array_equal(found.rows.indices, alone.rows.indices)
             assert np.array_equal(found.rows.indptr, alone.rows.indptr)
             assert np.array_equal(found.rows.counts, alone.rows.counts)

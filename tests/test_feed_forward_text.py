@@ -15,11 +15,11 @@ import pytest
 
 import linnet
 from linnet import TextClassifier, store
-from linnet.artefact import Artefact, Table
 from linnet.datasets import load
 from linnet.errors import DataError, ModelFileError
 from linnet.features.blocks import parse
 from linnet.features.vectorizer import Vectorizer
+from linnet.model.model import Model, Table
 from linnet.models import FeedForward
 
 TRAIN, DEV, TEST = load("reviews")
@@ -151,7 +151,7 @@ def test_explanations_are_gradient_times_input_and_add_up(clf):
 def test_a_contribution_is_what_a_little_more_of_an_embedding_does():
     """Scale the embedding of one word by 1 + h: the score moves by h times its contribution."""
     clf = fitted(features="words:1")
-    model: Artefact = clf.artefact
+    model: Model = clf.artefact
     slots = {name: slot for slot, name in model.names().items()}
     text, h, tried = TEXTS[0], 1e-3, 0
     for c in clf.explain(text, model.classes[1]).top(8):

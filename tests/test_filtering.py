@@ -20,7 +20,7 @@ from filter_corpora import folder_bytes, make_jsonl, make_model, make_parquet, t
 from linnet.classifier import load
 from linnet.engines import open_engine
 from linnet.errors import LinnetError
-from linnet.filtering import Rule, filter_corpus
+from linnet.filter import Rule, filter_corpus
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ import pytest
 from filter_corpora import folder_bytes, make_model, make_parquet
 from linnet.engines import open_engine
 from linnet.errors import LinnetError
-from linnet.filtering import Rule, filter_corpus
+from linnet.filter import Rule, filter_corpus
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 SHARDS = 8

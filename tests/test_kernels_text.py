@@ -30,7 +30,7 @@ from linnet.features.blocks import (
     Words,
     table,
 )
-from linnet.features.buffers import Piece, Scratch, pieces_of
+from linnet.features.buffers import Scratch, TextBuffer, text_buffers
 from linnet.features.counting import Slots, count, count_known, names_of
 
 ODD = [
@@ -102,9 +102,9 @@ some_blocks = st.lists(
 ).map(tuple)
 
 
-def as_piece(documents: list[bytes]) -> Piece:
+def as_piece(documents: list[bytes]) -> TextBuffer:
     """Bytes that need not be UTF-8, through an Arrow binary column that claims to be text."""
-    return pieces_of(pa.array(documents, pa.binary()).view(pa.string()))[0]
+    return text_buffers(pa.array(documents, pa.binary()).view(pa.string()))[0]
 
 
 def kernel_cut(data: bytes, tokens: str, case: str) -> list[tuple[str, int, int, int]]:

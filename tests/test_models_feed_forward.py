@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from generated import as_bytes, learned, rows
 from linnet.errors import DataError
 from linnet.models import FeedForward, LinearSVM, LogisticRegression
-from linnet.solvers.head import Head
+from linnet.solvers.dense import DenseLayers
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.network import Net, Shape, Steps, _chunks
 from linnet.solvers.numerics import log_softmax, softmax
@@ -139,7 +139,7 @@ def test_patience_keeps_the_best_pass():
     seen = []
     M, codes = Matrix.from_dense(X), y.astype(np.int32)
     net = FeedForward(patience=3, rate=0.2, max_iter=100)
-    found = net.fit_matrix(M, codes, 3, on_pass=lambda news, weights: seen.append(weights()))
+    found = net.fit_matrix(M, codes, 3, on_epoch=lambda news, weights: seen.append(weights()))
     scores = [p.score for p in net.history_]
     best = int(np.argmax(scores))
     assert scores.count(max(scores)) == 1
@@ -187,7 +187,7 @@ def test_interrupt_keeps_the_best_weights():
             raise KeyboardInterrupt
 
     net = FeedForward(rate=0.3)
-    found = net.fit_matrix(M, codes, 3, on_pass=stop)
+    found = net.fit_matrix(M, codes, 3, on_epoch=stop)
     best = int(np.argmax([score for score, _ in seen]))
     assert net.interrupted_
     assert net.n_iter_ == 4
@@ -267,5 +267,5 @@ def test_a_class_with_one_row_among_many():
 
 def test_a_net_is_a_value_that_heads_come_from():
     net = Net(Shape(2, 0, 1), np.zeros((3, 2)), np.array([1.0, 2.0, 0.5]))
-    assert isinstance(net.head(), Head)
+    assert isinstance(net.head(), DenseLayers)
     assert net.head().apply(np.array([[1.0, 1.0]])).tolist() == [[3.5]]

@@ -204,7 +204,7 @@ def test_interrupts_and_reports():
             raise KeyboardInterrupt
 
     part, whole = KernelPerceptron(Linear()), KernelPerceptron(Linear(), max_iter=2)
-    W, _ = part.fit_matrix(M, y, 3, on_pass=stop)
+    W, _ = part.fit_matrix(M, y, 3, on_epoch=stop)
     V, _ = whole.fit_matrix(M, y, 3)
     np.testing.assert_array_equal(W, V)
     assert (part.interrupted_, whole.interrupted_, part.n_iter_) == (True, False, 2)

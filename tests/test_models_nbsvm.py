@@ -110,7 +110,7 @@ def test_reports_are_of_the_weights_returned():
     seen = []
     model = NBSVM()
     W, b = model.fit_matrix(
-        Matrix.from_dense(X), y.astype(np.int32), 3, on_pass=lambda report, weights: seen.append(weights())
+        Matrix.from_dense(X), y.astype(np.int32), 3, on_epoch=lambda report, weights: seen.append(weights())
     )
     np.testing.assert_array_equal(seen[-1][0], W)
     np.testing.assert_array_equal(seen[-1][1], b)

@@ -218,7 +218,7 @@ def test_reports_and_interrupts(name):
     M, y = Matrix.from_dense(X), y.astype(np.int32)
     seen = []
     model = VARIANTS[name]()
-    found = model.fit_matrix(M, y, 3, on_pass=lambda news, weights: seen.append((news, weights())))
+    found = model.fit_matrix(M, y, 3, on_epoch=lambda news, weights: seen.append((news, weights())))
     if name in CLOSED:  # counted or solved in one go: nothing to report
         assert seen == []
         return
@@ -234,7 +234,7 @@ def test_reports_and_interrupts(name):
             raise KeyboardInterrupt
 
     part = VARIANTS[name]()
-    W2, _ = part.fit_matrix(M, y, 3, on_pass=stop)
+    W2, _ = part.fit_matrix(M, y, 3, on_epoch=stop)
     assert part.n_iter_ == 2
     assert part.interrupted_
     assert not model.interrupted_
@@ -261,7 +261,7 @@ def test_no_intercept(name):
 
 @pytest.mark.parametrize("name", ["svm", "logistic"])
 def test_out_of_passes(name):
-    from linnet.solvers.report import ConvergenceWarning
+    from linnet.solvers.callbacks import ConvergenceWarning
 
     X, y = counts()
     with pytest.warns(ConvergenceWarning, match=r"stopped after max_iter=1 passes at a violation of .*, above tol="):

@@ -18,9 +18,9 @@ import linnet
 pytest.importorskip("fastapi")
 
 from linnet.errors import LinnetError  # noqa: E402
-from linnet.serving import batching  # noqa: E402
-from linnet.serving.metrics import Metrics  # noqa: E402
-from linnet.serving.settings import Settings, named, tokens  # noqa: E402
+from linnet.serve import batching  # noqa: E402
+from linnet.serve.metrics import Metrics  # noqa: E402
+from linnet.serve.settings import Settings, named, tokens  # noqa: E402
 from serving_clients import Local  # noqa: E402
 
 TEXTS = ["loved it", "great fun", "loved the cast", "dull", "a dull bore", "awful", "a goal", "they won", "the match"]
@@ -429,7 +429,7 @@ def test_too_slow_and_too_many(models, monkeypatch):
 
 
 def test_what_is_held_in_memory_is_bounded(models, monkeypatch):
-    from linnet.serving import front
+    from linnet.serve import front
 
     monkeypatch.setattr(front, "HELD", 3)
     monkeypatch.setattr(batching, "INLINE", 3)

@@ -19,6 +19,7 @@ from linnet.solvers import (
     Adadelta,
     Adagrad,
     Adam,
+    Callback,
     Cosine,
     EarlyStopping,
     Function,
@@ -27,13 +28,12 @@ from linnet.solvers import (
     Momentum,
     Newton,
     ProximalGradient,
-    Watch,
     optimise,
 )
+from linnet.solvers.callbacks import ConvergenceWarning
 from linnet.solvers.losses import Logistic, Softmax, Squared, SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.problem import least_subgradient, soft_threshold
-from linnet.solvers.report import ConvergenceWarning
 
 LOSSES = [(Logistic(), 1), (Softmax(), 3), (SquaredHinge(), 1), (SquaredHinge(), 3), (Squared(), 3)]
 every_loss = pytest.mark.parametrize(("loss", "n_outputs"), LOSSES, ids=lambda v: getattr(type(v), "__name__", v))
@@ -112,7 +112,7 @@ def test_a_gentle_rate_never_climbs():
             seen.append(here.value)
             w -= f.gentle_rate() * here.gradient
         assert (np.diff(seen) < 0).all()
-        np.testing.assert_allclose(optimise(f, GradientDescent(), max_passes=50).w, w)  # the rate of its choice
+        np.testing.assert_allclose(optimise(f, GradientDescent(), max_epochs=50).w, w)  # the rate of its choice
 
 
 # ---- the optimum
@@ -158,7 +158,7 @@ def test_single_steps_reach_scipys_optimum(optimiser):
     y = (X[:, 0] + X[:, 1] > 0).astype(np.int32)
     f = LinearProblem(Matrix.from_dense(X), y, np.full(60, 0.1), Logistic(), 1)
     at, least = by_scipy(f)
-    found = optimise(f, optimiser, max_passes=5000)
+    found = optimise(f, optimiser, max_epochs=5000)
     assert f.everything(found.w).value <= least * (1 + 1e-6)
     np.testing.assert_allclose(found.w, at, rtol=1e-3, atol=1e-3 * np.abs(at).max())
 
@@ -187,7 +187,7 @@ def test_the_svm_is_that_of_the_dual(classes, settings):
         assert not hasattr(found, "support_")
 
 
-@pytest.mark.filterwarnings("ignore::linnet.solvers.report.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::linnet.solvers.callbacks.ConvergenceWarning")
 def test_sparse_dense_float32_and_threads():
     X, y = rows(n=90, classes=3)
     for solver in (LBFGS(), Adam(batch=16), Momentum(batch=30)):
@@ -244,7 +244,7 @@ def assert_optimal(f, w, tolerance=1e-6):
 @pytest.mark.parametrize("accelerated", [True, False])
 def test_l1_is_optimal_with_real_zeros(loss, n_outputs, accelerated):
     f = problem(loss, n_outputs, l1=2.0, l2=0.0)
-    found = optimise(f, ProximalGradient(tol=1e-8, accelerated=accelerated), max_passes=20_000)
+    found = optimise(f, ProximalGradient(tol=1e-8, accelerated=accelerated), max_epochs=20_000)
     assert found.converged
     assert_optimal(f, found.w)
     zeros = np.mean(found.w[: f.n_penalised] == 0)
@@ -258,7 +258,7 @@ def test_l1_has_scikit_learns_support():
     f = LinearProblem(
         Matrix.from_dense(X), y.astype(np.int32), np.full(150, 0.3), Logistic(), 1, constant=1.0, l1=1.0, l2=0.0
     )
-    W, b = f.weights(optimise(f, ProximalGradient(tol=1e-10), max_passes=20_000).w)
+    W, b = f.weights(optimise(f, ProximalGradient(tol=1e-10), max_epochs=20_000).w)
     theirs = sklearn.linear_model.LogisticRegression(
         C=0.3, l1_ratio=1.0, solver="liblinear", tol=1e-10, max_iter=10_000
     )
@@ -273,8 +273,8 @@ def test_l1_has_scikit_learns_support():
 )
 def test_l1_with_single_steps(optimiser):
     f = problem(l1=3.0, l2=0.5)
-    exact = optimise(f, ProximalGradient(tol=1e-10), max_passes=20_000)
-    found = optimise(f, optimiser, max_passes=8000)
+    exact = optimise(f, ProximalGradient(tol=1e-10), max_epochs=20_000)
+    found = optimise(f, optimiser, max_epochs=8000)
     np.testing.assert_array_equal(found.w == 0, exact.w == 0)
     np.testing.assert_allclose(found.w, exact.w, atol=1e-3)
 
@@ -337,16 +337,16 @@ def test_batches_by_hand():
         for a, b in [(0, 12), (12, 25), (25, 38), (38, 50)]:
             step, _, memory = method.update(f.some(w, order[a:b]).gradient, memory, number + a / 50)
             w = w + step
-    found = optimise(f, method, max_passes=3, seed=7)
+    found = optimise(f, method, max_epochs=3, seed=7)
     np.testing.assert_allclose(found.w, w, rtol=1e-12, atol=1e-14)
-    again, other = optimise(f, method, max_passes=3, seed=7), optimise(f, method, max_passes=3, seed=8)
+    again, other = optimise(f, method, max_epochs=3, seed=7), optimise(f, method, max_epochs=3, seed=8)
     assert again.w.tobytes() == found.w.tobytes()
     assert other.w.tobytes() != found.w.tobytes()
 
 
 def test_a_batch_of_all_rows_is_no_batch():
     f = problem()
-    a, b = optimise(f, Adam(batch=80), max_passes=5), optimise(f, Adam(batch=None), max_passes=5, seed=9)
+    a, b = optimise(f, Adam(batch=80), max_epochs=5), optimise(f, Adam(batch=None), max_epochs=5, seed=9)
     assert a.w.tobytes() == b.w.tobytes()
 
 
@@ -354,7 +354,7 @@ def test_batches_come_close_to_the_optimum():
     f = problem(Softmax(), 3, n=300, C=0.3)
     _, least = by_scipy(f)
     for method in (Adam(0.05, Cosine(60), batch=20), GradientDescent(1.0, Cosine(60), batch=20)):
-        found = optimise(f, method, max_passes=60)
+        found = optimise(f, method, max_epochs=60)
         assert f.everything(found.w).value <= least * (1 + 1e-3)
 
 
@@ -362,7 +362,7 @@ def test_divergence_is_said():
     with pytest.raises(
         LinnetError, match=r"GradientDescent diverged in pass \d+: the loss is .*give a rate below 1e\+06"
     ):
-        optimise(problem(Squared(), 3), GradientDescent(rate=1e6), max_passes=200)
+        optimise(problem(Squared(), 3), GradientDescent(rate=1e6), max_epochs=200)
 
 
 def test_starting_at_the_optimum():
@@ -384,7 +384,7 @@ SEVERAL = [LBFGS(), Newton(), ProximalGradient(), GradientDescent(), Adam(batch=
 def test_reports(optimiser):
     f = problem(Softmax(), 3)
     seen = []
-    found = optimise(f, optimiser, max_passes=6, watch=lambda p, weights: seen.append((p, weights())))
+    found = optimise(f, optimiser, max_epochs=6, watch=lambda p, weights: seen.append((p, weights())))
     assert [p.number for p, _ in seen] == list(range(1, found.passes + 1))
     assert seen[-1][0].loss < seen[0][0].loss
     np.testing.assert_array_equal(seen[-1][1][0], f.weights(found.w)[0])
@@ -398,7 +398,7 @@ def test_reports(optimiser):
 def test_the_loss_reported_is_without_the_penalty(optimiser, settings):
     f = problem(SquaredHinge(), 3, **settings)
     seen = []
-    optimise(f, optimiser, max_passes=4, watch=lambda p, weights: seen.append((p, weights())))
+    optimise(f, optimiser, max_epochs=4, watch=lambda p, weights: seen.append((p, weights())))
     for p, (W, b) in seen:
         X = Matrix(f.X.indptr, f.X.indices, f.X.values, f.X.n_features)
         if f.constant:
@@ -414,10 +414,10 @@ def test_ctrl_c_keeps_the_weights(optimiser):
         if p.number == 2:
             raise KeyboardInterrupt
 
-    found = optimise(f, optimiser, max_passes=50, watch=stop)
+    found = optimise(f, optimiser, max_epochs=50, watch=stop)
     assert found.interrupted
     assert not found.converged
-    np.testing.assert_array_equal(found.w, optimise(f, optimiser, max_passes=2).w)
+    np.testing.assert_array_equal(found.w, optimise(f, optimiser, max_epochs=2).w)
 
 
 @pytest.mark.parametrize("optimiser", SEVERAL, ids=repr)
@@ -429,23 +429,23 @@ def test_ctrl_c_keeps_the_best_weights_where_they_are_judged(optimiser):
         if p.number == 3:
             raise KeyboardInterrupt
 
-    found = optimise(f, optimiser, max_passes=50, watch=Watch(stop, judge=lambda weights: next(scores)))
+    found = optimise(f, optimiser, max_epochs=50, watch=Callback(stop, judge=lambda weights: next(scores)))
     assert found.interrupted
     assert found.passes == 3
-    np.testing.assert_array_equal(found.w, optimise(f, optimiser, max_passes=2).w)
+    np.testing.assert_array_equal(found.w, optimise(f, optimiser, max_epochs=2).w)
 
 
 @pytest.mark.parametrize("optimiser", SEVERAL, ids=repr)
 def test_patience(optimiser):
     f = problem(Softmax(), 3)
     scores = iter([0.1, 0.9, 0.2, 0.9, 0.3, 1.0])
-    watch = Watch(judge=lambda weights: next(scores), patience=2)
-    found = optimise(f, optimiser, max_passes=50, watch=watch)
+    watch = Callback(judge=lambda weights: next(scores), patience=2)
+    found = optimise(f, optimiser, max_epochs=50, watch=watch)
     assert found.stopped
     assert not found.interrupted
     assert found.passes == 4
     assert [p.score for p in watch.history] == [0.1, 0.9, 0.2, 0.9]
-    np.testing.assert_array_equal(found.w, optimise(f, optimiser, max_passes=2).w)
+    np.testing.assert_array_equal(found.w, optimise(f, optimiser, max_epochs=2).w)
 
 
 def test_early_stopping_in_a_model():

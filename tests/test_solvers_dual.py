@@ -19,7 +19,7 @@ def solved(squared=True, tol=1e-9, classes=2, C=1.0, **extra):
     signs = np.where(y[None, :] == np.arange(classes)[:, None], 1, -1).astype(np.int8)[classes == 2 :]
     costs = np.full((1, len(y)), C) * np.random.default_rng(3).uniform(0.5, 2.0, len(y))
     p = dual.Problem(M.indptr, M.indices, M.values, signs, M.n_features, costs, **extra)
-    return X, signs, costs[0], dual.solve(p, squared=squared, tol=tol, max_passes=20_000)
+    return X, signs, costs[0], dual.solve(p, squared=squared, tol=tol, max_epochs=20_000)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
@@ -66,8 +66,8 @@ def test_gain_is_a_change_of_features():
     M, scaled = Matrix.from_dense(X), Matrix.from_dense(X * gain)
     folded = dual.Problem(M.indptr, M.indices, M.values, signs, X.shape[1], C, weight=gain[None])
     plain = dual.Problem(scaled.indptr, scaled.indices, scaled.values, signs, X.shape[1], C)
-    u, b, _ = dual.solve(folded, tol=1e-10, max_passes=5000)
-    w, b2, _ = dual.solve(plain, tol=1e-10, max_passes=5000)
+    u, b, _ = dual.solve(folded, tol=1e-10, max_epochs=5000)
+    w, b2, _ = dual.solve(plain, tol=1e-10, max_epochs=5000)
     np.testing.assert_allclose(u, w * gain, atol=1e-9)
     np.testing.assert_allclose(b, b2, atol=1e-9)
 
@@ -114,7 +114,7 @@ def test_interrupt_keeps_the_weights():
         if news.number == 3:
             raise KeyboardInterrupt
 
-    W, _, _ = dual.solve(p, tol=1e-12, on_pass=stop)
+    W, _, _ = dual.solve(p, tol=1e-12, on_epoch=stop)
     assert [news.number for news, _ in seen] == [1, 2, 3]
     np.testing.assert_array_equal(W, seen[-1][1][0])
     assert all(news.violation > 0 and news.active > 0 for news, _ in seen)

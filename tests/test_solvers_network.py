@@ -13,7 +13,7 @@ from generated import matrices
 from linnet._kernels import network
 from linnet._kernels import twins_network as twins
 from linnet._kernels.twins_solvers import rows_of
-from linnet.solvers.head import Head, finish, scaled
+from linnet.solvers.dense import DenseLayers, finish, scaled
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.network import STEPS, Net, Shape
 
@@ -159,7 +159,7 @@ def test_scores_far_out_have_a_finite_loss_and_gradient():
 def test_a_head_is_its_layers(seed, n, widths):
     rng = np.random.default_rng(seed)
     layers = tuple((rng.normal(size=(a, b)), rng.normal(size=b)) for a, b in pairwise(widths))
-    head = Head(layers)
+    head = DenseLayers(layers)
     X = rng.normal(size=(n, widths[0]))
     want = X
     for k, (A, a) in enumerate(layers):
@@ -175,18 +175,18 @@ def test_a_head_is_its_layers(seed, n, widths):
             near = (head.apply(X[i] + steps) - head.apply(X[i] - steps))[:, c] / 2e-7
             np.testing.assert_allclose(slope, near, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(head.scaled(2.5).apply(X), 2.5 * found, rtol=1e-12)
-    again = Head.of_tensors(head.tensors(), len(layers))
+    again = DenseLayers.of_tensors(head.tensors(), len(layers))
     assert again.apply(X).tobytes() == found.tobytes()
     assert (head.n_inputs, head.n_outputs) == (widths[0], widths[-1])
 
 
 def test_heads_that_do_not_fit_are_refused():
-    good = Head(((np.ones((2, 3)), np.ones(3)), (np.ones((3, 1)), np.ones(1)))).tensors()
+    good = DenseLayers(((np.ones((2, 3)), np.ones(3)), (np.ones((3, 1)), np.ones(1)))).tensors()
     for name, bad in (("head.0.A", np.ones((2, 4))), ("head.1.a", np.ones(2)), ("head.0.a", np.ones(3, np.float32))):
         with pytest.raises(ValueError, match="do not fit"):
-            Head.of_tensors({**good, name: bad}, 2)
+            DenseLayers.of_tensors({**good, name: bad}, 2)
     with pytest.raises(ValueError, match="no layers"):
-        Head.of_tensors(good, 0)
+        DenseLayers.of_tensors(good, 0)
 
 
 def test_scaling_and_finishing_a_line():

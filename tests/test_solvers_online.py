@@ -64,7 +64,7 @@ def test_average_over_passes_with_decay(loss, decay, average, dtype):
     M, y, of = problem(dtype)
     sgd = SGD(rate=0.3, schedule=Constant(), average=average)
     cost = 1 - np.eye(3)
-    run = descend(M, y, 3, of, loss=loss, sgd=sgd, decay=decay, cost=cost, max_passes=3, seed=7)
+    run = descend(M, y, 3, of, loss=loss, sgd=sgd, decay=decay, cost=cost, max_epochs=3, seed=7)
     theta = by_hand(M, y, of, sgd, loss, decay, 3, 7)
     want_W, want_b = theta.W, theta.b
     if average:
@@ -83,7 +83,7 @@ def test_schedules():
     M, y, of = problem()
     cost = 1 - np.eye(3)
     sgd = SGD(rate=0.5, schedule=Inverse(half=0.5))
-    run = descend(M, y, 3, of, loss="hinge", sgd=sgd, cost=cost, max_passes=2, seed=1)
+    run = descend(M, y, 3, of, loss="hinge", sgd=sgd, cost=cost, max_epochs=2, seed=1)
     theta = by_hand(M, y, of, sgd, "hinge", 0.0, 2, 1)
     np.testing.assert_allclose(run.W, theta.sums.W / theta.sums.steps, atol=1e-12)
 
@@ -95,7 +95,7 @@ def test_perceptron_stops_when_a_pass_changes_nothing():
     seen = []
     run = descend(
         M, y, 2, distinct(M, y), loss="perceptron", sgd=SGD(rate=1.0, schedule=Constant(), average=False),
-        max_passes=100, on_pass=lambda news, weights: seen.append((news, weights())),
+        max_epochs=100, on_epoch=lambda news, weights: seen.append((news, weights())),
     )  # fmt: skip
     assert run.settled
     assert run.passes < 100
@@ -114,8 +114,8 @@ def test_interrupt_keeps_the_weights():
         if news.number == 2:
             raise KeyboardInterrupt
 
-    run = descend(M, y, 3, of, loss="softmax", sgd=SGD(), max_passes=50, on_pass=stop)
-    same = descend(M, y, 3, of, loss="softmax", sgd=SGD(), max_passes=2)
+    run = descend(M, y, 3, of, loss="softmax", sgd=SGD(), max_epochs=50, on_epoch=stop)
+    same = descend(M, y, 3, of, loss="softmax", sgd=SGD(), max_epochs=2)
     assert run.passes == 2
     np.testing.assert_array_equal(run.W, same.W)
 

@@ -83,7 +83,7 @@ def test_nesterovs_form_looks_ahead():
     for _ in range(5):
         before, w = w, z - rate * (A @ z)
         z = w + beta * (w - before)
-    found = optimise(f, Momentum(rate, beta=beta, nesterov=True), w=np.ones(2), max_passes=5)
+    found = optimise(f, Momentum(rate, beta=beta, nesterov=True), w=np.ones(2), max_epochs=5)
     np.testing.assert_allclose(found.w, z, rtol=1e-13)
 
 
@@ -200,7 +200,7 @@ def test_values(value):
         value.tol = 1.0
 
 
-@pytest.mark.filterwarnings("ignore::linnet.solvers.report.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::linnet.solvers.callbacks.ConvergenceWarning")
 def test_names():
     for name, cls in OPTIMISERS.items():
         assert name == name.lower()

@@ -21,9 +21,9 @@ import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet import store
 from linnet.errors import ModelFileError
-from linnet.store import DTYPES, read, write
+from linnet.model import file as store
+from linnet.model.file import DTYPES, read, write
 
 CARD = {"classes": ["neg", "pos", "新闻"], "scores": {"accuracy": 0.92}, "n": 3, "none": None, "odd": '\udc80 \n " \\'}
 
@@ -416,7 +416,7 @@ def test_interrupt_leaves_the_old_file_and_nothing_else(model, monkeypatch):
 def test_disk_full_for_real(tmp_path):
     code = f"""
 import resource, signal, numpy as np
-from linnet import store
+from linnet.model import file as store
 from linnet.errors import ModelFileError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -438,7 +438,7 @@ def test_no_permission_for_real(tmp_path):
     folder.chmod(0o555)
     code = f"""
 import os
-from linnet import store
+from linnet.model import file as store
 from linnet.errors import ModelFileError
 store._writer()  # its imports, while the interpreter's own folder may still be read
 if os.geteuid() == 0:

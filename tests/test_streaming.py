@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from linnet import TextClassifier, load, read
 from linnet._kernels import twins_varint, varint
 from linnet.errors import DataError, LinnetError
-from linnet.features.rows import Rows
+from linnet.features.counts import SparseCounts
 from linnet.streaming import find_shards, fit_stream
 from linnet.streaming.cache import Cache, check_room, temporary
 from linnet.streaming.memory import Budget
@@ -142,10 +142,10 @@ def test_vocabularies_of_two_machines_add_up(first, second):
     assert added.pairs == both.pairs
 
 
-def random_rows(rng, n: int, n_blocks: int = 2) -> Rows:
+def random_rows(rng, n: int, n_blocks: int = 2) -> SparseCounts:
     sizes = rng.integers(0, 6, n * n_blocks)
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Rows(
+    return SparseCounts(
         indptr,
         rng.integers(0, 1000, indptr[-1]).astype(np.int32),
         rng.integers(1, 9, indptr[-1]).astype(np.int32),

@@ -17,7 +17,7 @@ from linnet.choosing import weighted
 from linnet.engines import open_engine
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import as_blocks
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
 from linnet.features.recipe import Recipe
 from linnet.features.sharing import Texts
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
@@ -84,7 +84,7 @@ def test_gradient_and_curvature_against_differences(loss):
     n_outputs = 1 if isinstance(loss, Logistic) else 3
     y = np.minimum(y, 1).astype(np.int32) if n_outputs == 1 else y
     blocks = as_blocks("words:1")
-    rows = Texts(pieces_of(texts)).count(blocks).rows
+    rows = Texts(text_buffers(texts)).count(blocks).rows
     recipe = Recipe()
     X = weighted(rows, recipe.weights(rows, y, 2 if n_outputs == 1 else 3, 0.0), recipe, blocks, multiply=True)
     c = np.linspace(0.5, 2.0, 60)

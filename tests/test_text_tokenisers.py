@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from linnet import TextClassifier, load
 from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError
 from linnet.features.blocks import describe, parse
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
 from linnet.features.recipe import default_blocks, unspaced
 from linnet.features.subwords import Bpe, WordPiece
 from linnet.text import TOKENISERS, TOKENS, Subword, tokeniser, tokenize
@@ -224,7 +224,7 @@ def test_pieces_equal_words_where_the_tokeniser_knows_every_word() -> None:
 
 
 def test_a_comparison_learns_the_tokeniser_in_each_training_part() -> None:
-    from linnet.comparing import compare
+    from linnet.comparison import compare
 
     names = (
         [f"{a} {b}" for a in ("good", "great", "fun") for b in SHORT],
@@ -236,7 +236,7 @@ def test_a_comparison_learns_the_tokeniser_in_each_training_part() -> None:
 
 
 def test_a_model_with_an_altered_tokeniser_is_refused(tmp_path: Path) -> None:
-    from linnet import store
+    from linnet.model import file as store
 
     clf = fitted("bpe:300")
     clf.save(tmp_path / "m.linnet")
@@ -252,10 +252,10 @@ def test_a_model_with_an_altered_tokeniser_is_refused(tmp_path: Path) -> None:
 
 def test_scripts_without_blanks_get_characters_across_words() -> None:
     chinese, english = ["这部电影很好看", "一点也不好看，别去"], ["a good film", "не очень"]
-    assert describe(default_blocks(pieces_of(chinese))) == "chars:1-5:whitespace"
-    assert describe(default_blocks(pieces_of(english))).startswith("words:1-3")
-    assert not unspaced(pieces_of([]))
-    assert not unspaced(pieces_of(["", "한국어 영화", "中"[:0]]))
+    assert describe(default_blocks(text_buffers(chinese))) == "chars:1-5:whitespace"
+    assert describe(default_blocks(text_buffers(english))).startswith("words:1-3")
+    assert not unspaced(text_buffers([]))
+    assert not unspaced(text_buffers(["", "한국어 영화", "中"[:0]]))
     heard: list[str] = []
     TextClassifier("nb").fit(chinese * 3, ["p", "n"] * 3, on_event=lambda e: heard.append(e.text))
     assert "counting features chars:1-5:whitespace: most texts have no blanks between words" in heard
@@ -275,9 +275,9 @@ def languages() -> dict[str, list[str]]:
 @pytest.mark.slow
 def test_real_languages_choose_their_blocks() -> None:
     for label, lines in languages().items():
-        assert unspaced(pieces_of(lines)) == (label in ("ja", "th", "zh")), label
+        assert unspaced(text_buffers(lines)) == (label in ("ja", "th", "zh")), label
     mixed = [text for lines in languages().values() for text in lines]
-    assert not unspaced(pieces_of(mixed))
+    assert not unspaced(text_buffers(mixed))
 
 
 @pytest.mark.slow

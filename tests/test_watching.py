@@ -64,7 +64,7 @@ def test_dev_accuracy_after_every_pass(model):
     assert all("dev_accuracy" not in h for h in passes(refitted))
 
 
-@pytest.mark.filterwarnings("ignore::linnet.solvers.report.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::linnet.solvers.callbacks.ConvergenceWarning")
 @pytest.mark.parametrize("solver", [None, "sgd", "adam", "lbfgs", "momentum"])
 def test_ctrl_c_keeps_what_did_best_on_dev(solver):
     """Interrupted in pass 8, the model is that of the best pass before, not of the last."""
@@ -84,7 +84,7 @@ def test_ctrl_c_keeps_what_did_best_on_dev(solver):
     assert clf.score(DEV.text, DEV.label.to_pylist()) == pytest.approx(max(scores))
 
 
-@pytest.mark.filterwarnings("ignore::linnet.solvers.report.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::linnet.solvers.callbacks.ConvergenceWarning")
 def test_some_best_pass_was_not_the_last():
     """So that the test above can fail."""
     found = []

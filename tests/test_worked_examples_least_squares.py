@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from generated import counts, matrices, rows
 from linnet.errors import DataError, LinnetError
 from linnet.models import LeastSquares
-from linnet.solvers.report import ConvergenceWarning
+from linnet.solvers.callbacks import ConvergenceWarning
 from linnet.solvers.squares import Squares, lsqr, normal, pinv
 
 DATA = Path(os.environ.get("LINNET_DATA", "/nowhere"))
@@ -100,7 +100,7 @@ def test_the_gradient_is_zero(X, alpha, intercept, outputs, seed):
     for i in range(len(X)):
         for k in range(X.indptr[i], X.indptr[i + 1]):
             D[i, X.indices[k]] += X.values[k]
-    found = {"pinv": pinv(problem), "lsqr": lsqr(problem, tol=1e-14, max_passes=200).W}
+    found = {"pinv": pinv(problem), "lsqr": lsqr(problem, tol=1e-14, max_epochs=200).W}
     try:
         found["normal"] = normal(problem)
     except LinnetError:
@@ -141,7 +141,7 @@ def test_lsqr_is_scipys(damp):
     for passes in (1, 2, 5, 12):
         seen = []
         found = lsqr(
-            problem, tol=1e-14, max_passes=passes, on_pass=lambda report, W, seen=seen: seen.append((report, W()))
+            problem, tol=1e-14, max_epochs=passes, on_epoch=lambda report, W, seen=seen: seen.append((report, W()))
         )
         want = [theirs(X, t, damp=damp, iter_lim=passes, atol=0, btol=0, conlim=0)[0] for t in T.T]
         np.testing.assert_allclose(found.W, np.transpose(want), atol=1e-9)

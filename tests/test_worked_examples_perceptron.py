@@ -202,7 +202,7 @@ def test_interrupted_with_held_out_rows_keeps_the_best():
             raise KeyboardInterrupt
 
     model = Perceptron(validation=0.3, patience=50)
-    W, _ = model.fit_matrix(Matrix.from_dense(X), y.astype(np.int32), 3, on_pass=stop)
+    W, _ = model.fit_matrix(Matrix.from_dense(X), y.astype(np.int32), 3, on_epoch=stop)
     assert model.interrupted_
     np.testing.assert_array_equal(W, max(found, key=lambda f: f[0])[1])
 

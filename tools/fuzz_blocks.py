@@ -19,7 +19,7 @@ import numpy as np
 
 from linnet._kernels import twins_blocks
 from linnet.features.blocks import BLOCKS, Block, table
-from linnet.features.buffers import Piece
+from linnet.features.buffers import TextBuffer
 from linnet.features.counting import count, names_of
 from linnet.features.lengths import Lengths
 from linnet.features.lists import Lists
@@ -57,7 +57,7 @@ def block(rng: random.Random) -> Block:
 
 def difference(data: bytes, b: Block) -> str:
     """Say in what the kernel and its twin differ; nothing if they do not."""
-    piece = Piece(np.frombuffer(data, np.uint8), np.array([0, len(data)]))
+    piece = TextBuffer(np.frombuffer(data, np.uint8), np.array([0, len(data)]))
     found = Emitted.of(piece, (b,))
     twin = twins_blocks.ngrams(data, b.name, b.tokens, b.case, b.low, b.high, int(table((b,))[0, 5]))
     if found.fps.tolist() != [g.fingerprint for g in twin]:
@@ -86,7 +86,7 @@ def crash_test(rng: random.Random, n: int) -> None:
     """Send n documents through a few blocks at once, counted, looked up, named and measured."""
     documents = [document(rng) for _ in range(n)]
     offsets = np.concatenate([[0], np.cumsum([len(d) for d in documents])])
-    piece = Piece(np.frombuffer(b"".join(documents), np.uint8), offsets)
+    piece = TextBuffer(np.frombuffer(b"".join(documents), np.uint8), offsets)
     blocks = tuple(dict.fromkeys(block(rng) for _ in range(3)))
     counted = count([piece], blocks, counting=True, threads=1)
     two = count([piece], blocks, counting=True, threads=2)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from linnet.checking import Checkup, check
+    from linnet.checks import Checkup, check
     from linnet.classifier import TextClassifier, load
-    from linnet.comparing import Comparison, compare
+    from linnet.comparison import Comparison, compare
     from linnet.data import Dataset, read, stream
     from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError
     from linnet.report import Report
@@ -30,9 +30,9 @@ __all__ = [
 ]  # fmt: skip
 
 _HOME = {
-    "Checkup": "linnet.checking", "check": "linnet.checking",
+    "Checkup": "linnet.checks", "check": "linnet.checks",
     "TextClassifier": "linnet.classifier", "load": "linnet.classifier",
-    "Comparison": "linnet.comparing", "compare": "linnet.comparing", "Dataset": "linnet.data", "read": "linnet.data",
+    "Comparison": "linnet.comparison", "compare": "linnet.comparison", "Dataset": "linnet.data", "read": "linnet.data",
     "stream": "linnet.data", "DataError": "linnet.errors", "LinnetError": "linnet.errors",
     "MissingExtraError": "linnet.errors", "ModelFileError": "linnet.errors", "Report": "linnet.report",
     "Tuning": "linnet.tuning", "tune": "linnet.tuning",

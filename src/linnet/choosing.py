@@ -17,11 +17,11 @@ import numpy.typing as npt
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
+from linnet.features.counts import SparseCounts
 from linnet.features.recipe import Recipe, Weights
-from linnet.features.rows import Rows
-from linnet.solvers.head import finish
+from linnet.solvers.callbacks import Callback, Epoch
+from linnet.solvers.dense import finish
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import Pass, Watch
 
 __all__ = [
     "Candidate", "Choice", "axes_of", "choose", "fit_watched", "fit_weighted", "fold_parts", "folds_for", "right_of",
@@ -35,7 +35,7 @@ LEAST_ROWS = 3_000
 MOST_DEV = 3_000
 
 Indices = npt.NDArray[np.int64]
-OnPass = Callable[[Pass, Callable[[], Any]], Any]
+OnEpoch = Callable[[Epoch, Callable[[], Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Choice:
 
 
 def folds_for(
-    y: npt.NDArray[np.int32], n_classes: int, dev: Indices | None, rows: Rows, seed: int
+    y: npt.NDArray[np.int32], n_classes: int, dev: Indices | None, rows: SparseCounts, seed: int
 ) -> list[tuple[Indices, Indices]]:
     """Return the (training, held-out) parts to judge candidates on."""
     everything = np.arange(len(y))
@@ -92,14 +92,16 @@ def _covering(small: Indices, train: Indices, y: npt.NDArray[np.int32]) -> Indic
     return np.sort(np.concatenate([small, np.array(extra, dtype=np.int64)]))
 
 
-def _vocabulary(train: Rows, held: Rows, min_df: int) -> tuple[Rows, Rows]:
+def _vocabulary(train: SparseCounts, held: SparseCounts, min_df: int) -> tuple[SparseCounts, SparseCounts]:
     """Keep the columns that the training part alone would have known."""
     known = train.document_frequency() >= min_df
     numbers = np.where(known, np.cumsum(known, dtype=np.int32) - 1, -1).astype(np.int32)
     return train.keep(numbers), held.keep(numbers)
 
 
-def _selected(recipe: Recipe, train: Rows, held: Rows, y: npt.NDArray[np.int32], n_classes: int) -> tuple[Rows, Rows]:
+def _selected(
+    recipe: Recipe, train: SparseCounts, held: SparseCounts, y: npt.NDArray[np.int32], n_classes: int
+) -> tuple[SparseCounts, SparseCounts]:
     """Keep the columns that the labels of the training part alone would have chosen."""
     if recipe.select is None or not train.n_columns:
         return train, held
@@ -108,8 +110,14 @@ def _selected(recipe: Recipe, train: Rows, held: Rows, y: npt.NDArray[np.int32],
 
 
 def fold_parts(
-    rows: Rows, recipe: Recipe, train: Indices, held: Indices, y: npt.NDArray[np.int32], n_classes: int, min_df: int
-) -> tuple[Rows, Rows, Indices, Indices]:
+    rows: SparseCounts,
+    recipe: Recipe,
+    train: Indices,
+    held: Indices,
+    y: npt.NDArray[np.int32],
+    n_classes: int,
+    min_df: int,
+) -> tuple[SparseCounts, SparseCounts, Indices, Indices]:
     """Return training and held-out rows with the columns that the training part alone would have, and their numbers."""
     parts = _vocabulary(rows.take(train), rows.take(held), min_df)
     return *_selected(recipe, *parts, y[train], n_classes), train, held
@@ -117,7 +125,7 @@ def fold_parts(
 
 def fit_weighted(
     model: Any,
-    rows: Rows,
+    rows: SparseCounts,
     weights: Weights,
     recipe: Recipe,
     blocks: Blocks,
@@ -126,7 +134,7 @@ def fit_weighted(
     *,
     sample_weight: npt.NDArray[np.float64] | None,
     threads: int,
-    on_pass: OnPass | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> tuple[npt.NDArray[np.float32], Any]:
     """Fit a model to counted rows; the weights it returns are folded: they apply to tf / norm.
 
@@ -145,14 +153,14 @@ def fit_weighted(
     if getattr(model, "presence", False) and (X.values != 1).any():
         name = type(model).__name__
         raise LinnetError(f"{name} takes words present or absent: leave out tf, idf, ratio and the weights of blocks")
-    W, b = model.fit_matrix(X, y, n_classes, sample_weight=sample_weight, threads=threads, on_pass=on_pass)
+    W, b = model.fit_matrix(X, y, n_classes, sample_weight=sample_weight, threads=threads, on_epoch=on_epoch)
     W = np.ascontiguousarray(W, dtype=np.float32)
     if not own:
         W *= weights.norm[:, None]
     return W, b
 
 
-def weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, multiply: bool) -> Matrix:
+def weighted(rows: SparseCounts, weights: Weights, recipe: Recipe, blocks: Blocks, *, multiply: bool) -> Matrix:
     """Return rows over their norms, times the weight of their block: scales alone for present features, else values."""
     none = np.zeros(0, np.float32)
     share = np.array([b.weight for b in blocks], dtype=np.float32)
@@ -174,7 +182,9 @@ def weighted(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, *, mu
     return Matrix(rows.row_ptr, rows.indices, values, rows.n_columns)
 
 
-def scores_of(rows: Rows, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any) -> npt.NDArray[np.float64]:
+def scores_of(
+    rows: SparseCounts, weights: Weights, recipe: Recipe, blocks: Blocks, W: Any, b: Any
+) -> npt.NDArray[np.float64]:
     """Return the scores of counted rows under folded weights, (n_rows, n_outputs); b may be a head."""
     return finish(weighted(rows, weights, recipe, blocks, multiply=False).dot(W), b)
 
@@ -186,17 +196,17 @@ def right_of(S: npt.NDArray[np.float64], y: npt.NDArray[np.int32]) -> npt.NDArra
 
 def fit_watched(
     model: Any,
-    rows: Rows,
+    rows: SparseCounts,
     weights: Weights,
     recipe: Recipe,
     blocks: Blocks,
     y: npt.NDArray[np.int32],
     n_classes: int,
-    held: tuple[Rows, npt.NDArray[np.int32]],
+    held: tuple[SparseCounts, npt.NDArray[np.int32]],
     *,
     sample_weight: npt.NDArray[np.float64] | None,
     threads: int,
-    on_pass: OnPass,
+    on_epoch: OnEpoch,
 ) -> tuple[npt.NDArray[np.float32], Any]:
     """Fit as fit_weighted does, with the accuracy on held rows in every report.
 
@@ -210,10 +220,10 @@ def fit_watched(
     def judge(found: tuple[Any, Any]) -> float:
         return float(right_of(scores_of(held[0], weights, recipe, blocks, *folded(found)), held[1]).mean())
 
-    watch = Watch(on_pass, judge=judge)
+    watch = Callback(on_epoch, judge=judge)
     found = fit_weighted(
         model, rows, weights, recipe, blocks, y, n_classes, sample_weight=sample_weight, threads=threads,
-        on_pass=watch,
+        on_epoch=watch,
     )  # fmt: skip
     return folded(watch.best) if getattr(model, "interrupted_", False) and watch.best is not None else found
 
@@ -276,7 +286,7 @@ def walk(axes: list[tuple[str, tuple[Any, ...]]], judge: Callable[[dict[str, Any
 
 def choose(
     make: Callable[[dict[str, Any]], Any],
-    rows: Rows,
+    rows: SparseCounts,
     recipe: Recipe,
     blocks: Blocks,
     y: npt.NDArray[np.int32],
@@ -288,7 +298,7 @@ def choose(
     threads: int,
     sample_weight: npt.NDArray[np.float64] | None = None,
     on_candidate: Callable[[Candidate, int, int], None] | None = None,
-    on_pass: OnPass | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> Choice:
     """Try settings and return the best; KeyboardInterrupt ends the search and keeps the best so far.
 
@@ -325,7 +335,7 @@ def choose(
             model = make({name: value for name, value in settings.items() if name != "ratio"})
             W, b = fit_weighted(
                 model, train_rows, weights[p, k], recipe, blocks, y[train], n_classes,
-                sample_weight=None if sample_weight is None else sample_weight[train], threads=threads, on_pass=on_pass,
+                sample_weight=None if sample_weight is None else sample_weight[train], threads=threads, on_epoch=on_epoch,
             )  # fmt: skip
             scores.append(scores_of(held, weights[p, k], recipe, blocks, W, b))
             held_rows.append(judged)

@@ -1,7 +1,7 @@
 """The front door: text in, label out.
 
 ``TextClassifier`` counts features once, chooses settings on held-out rows, fits the model on everything, calibrates, and
-ends as one :class:`~linnet.artefact.Artefact` that predicts, explains and saves.
+ends as one :class:`~linnet.model.model.Model` that predicts, explains and saves.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.artefact import Artefact
 from linnet.errors import DataError, LinnetError, nearest
+from linnet.model.model import Model
 from linnet.solvers.curves import History
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class TextClassifier:
     # ---- using
 
     @property
-    def artefact(self) -> Artefact:
+    def artefact(self) -> Model:
         """The fitted model."""
         if not hasattr(self, "model_"):
             raise LinnetError("this TextClassifier is not fitted yet; call fit, or load a model with linnet.load")
@@ -348,7 +348,7 @@ def load(
 
     A truncated, altered, foreign or newer file raises ModelFileError with one clear line.
     """
-    model = Artefact.load(path, verify=verify)
+    model = Model.load(path, verify=verify)
     settings = model.card.get("settings", {})
     clf = TextClassifier(settings.get("model", "svm"), threads=threads)
     clf.model_ = model

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import vocab
-from linnet.artefact import Artefact, Table, empty_table
 from linnet.choosing import Candidate, Choice
-from linnet.decide import Calibration
 from linnet.features.blocks import AnyBlocks, Blocks, describe
-from linnet.features.buffers import Piece
+from linnet.features.buffers import TextBuffer
 from linnet.features.counting import Counted, Slots, names_of
 from linnet.features.recipe import Recipe, Weights
-from linnet.solvers.head import Head, finish, scaled
+from linnet.model.calibration import Calibration
+from linnet.model.model import Model, Table, empty_table
+from linnet.solvers.dense import DenseLayers, finish, scaled
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
@@ -64,19 +64,19 @@ def lay_out(
     fingerprints: npt.NDArray[np.uint64], names: NamesOf, blocks: Blocks, recipe: Recipe, classes: tuple[Any, ...],
     weights: Weights, W: npt.NDArray[np.float32], b: Any, calibrated: bool, card: dict[str, Any],
     named: int = NAMED_FEATURES,
-) -> Artefact:  # fmt: skip
+) -> Model:  # fmt: skip
     """Put the weights of columns where the lookup finds them, and keep the names of the weightiest.
 
     names gives the names of some columns as bytes and where each begins. In hash mode the columns are their own places.
     """
-    head = b if isinstance(b, Head) else None
+    head = b if isinstance(b, DenseLayers) else None
     strength = strength_of(W, weights.norm, recipe, head)
     if head is not None:
         b = np.zeros(W.shape[1])
     if recipe.hash_bits and blocks:
         table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
         shift = 64 - recipe.hash_bits
-        return Artefact(
+        return Model(
             classes, blocks, recipe.tf, recipe.normalise, table, shift, b, calibrated=calibrated, card=card, head=head
         )
     table = empty_table(Slots.size_for(len(fingerprints))[1], W.shape[1])
@@ -84,17 +84,17 @@ def lay_out(
     vocab.fill_rows(fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
     top = largest(strength, named)
     name_bytes, name_offsets = names(top)
-    return Artefact(
+    return Model(
         classes, blocks, recipe.tf, recipe.normalise, table, slots.shift, b, name_bytes, name_offsets,
         slots.find(fingerprints[top]), calibrated, card, head=head,
     )  # fmt: skip
 
 
 def artefact_of(
-    pieces: list[Piece], blocks: Blocks, recipe: Recipe, counted: Counted, classes: tuple[Any, ...], weights: Weights,
+    pieces: list[TextBuffer], blocks: Blocks, recipe: Recipe, counted: Counted, classes: tuple[Any, ...], weights: Weights,
     W: npt.NDArray[np.float32], b: Any, calibrated: bool, card: dict[str, Any],
     named: int = NAMED_FEATURES,
-) -> Artefact:  # fmt: skip
+) -> Model:  # fmt: skip
     """Lay out what was counted in memory."""
 
     def names(columns: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
@@ -104,7 +104,7 @@ def artefact_of(
 
 
 def strength_of(
-    W: npt.NDArray[np.float32], norm: npt.NDArray[np.float32], recipe: Recipe, head: Head | None
+    W: npt.NDArray[np.float32], norm: npt.NDArray[np.float32], recipe: Recipe, head: DenseLayers | None
 ) -> npt.NDArray[np.float32]:
     """Return how much each feature can do to a score: its largest weight; with a head, what it does alone."""
     if head is None:

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.artefact import Artefact
 from linnet.choosing import Candidate, Choice, choose, fit_watched, fit_weighted
 from linnet.errors import DataError
 from linnet.explain.reverse import name_columns
 from linnet.features.blocks import AnyBlocks, Blocks, describe
-from linnet.features.buffers import Piece, pieces_of
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import ComputedBlocks, compute, needed, split
 from linnet.features.counting import Counted, Seen, names_of, thread_count
+from linnet.features.counts import SparseCounts
 from linnet.features.derived import Derived
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
 from linnet.features.recipe import LARGE_MODEL, Recipe, default_blocks, unspaced
-from linnet.features.rows import Rows
 from linnet.features.selection import Report, Selection
 from linnet.features.sharing import Part, Texts
 from linnet.laying import NAMED_FEATURES, artefact_of, calibrate, card_of
+from linnet.model.model import Model
+from linnet.solvers.callbacks import Epoch
 from linnet.solvers.curves import History
-from linnet.solvers.report import Pass
 
 if TYPE_CHECKING:
     from linnet.classifier import Event, TextClassifier
@@ -44,7 +44,7 @@ def train(
     on_event: Callable[[Event], None] | None,
     part: Part | None = None,
     judged: Choice | None = None,
-) -> tuple[Artefact, History]:
+) -> tuple[Model, History]:
     """Fit and return the artefact and the history of passes and candidates.
 
     part is where the texts of X and dev are counted already, judged what choosing would come to; the result is the same
@@ -80,7 +80,7 @@ def train(
         log.stage(f"choosing settings on {'dev' if dev_rows is not None else 'held-out rows'}")
         judged = choose(
             make, rows, recipe, blocks, y_index, n_classes, min_df=min_df, dev=dev_rows, seed=clf.seed, threads=threads,
-            sample_weight=weight, on_candidate=log.candidate, on_pass=log.trial if on_event else None,
+            sample_weight=weight, on_candidate=log.candidate, on_epoch=log.trial if on_event else None,
         )  # fmt: skip
     choice = judged
     log.chosen(choice)
@@ -101,7 +101,7 @@ def train(
     power = float(settings.pop("ratio"))
     weights = recipe.weights(final_rows, y_index[final], n_classes, power)
     task = (make(settings), final_rows, weights, recipe, blocks, y_index[final], n_classes)
-    told: dict[str, Any] = {"sample_weight": final_weight, "threads": threads, "on_pass": log.made_pass}
+    told: dict[str, Any] = {"sample_weight": final_weight, "threads": threads, "on_pass": log.epoch}
     if clf.refit or dev_rows is None:
         W, b = fit_weighted(*task, **told)
     else:
@@ -120,7 +120,9 @@ def train(
     return (replace(model, computed=computed, computed_weights=W[n:].copy()) if computed else model), log.history
 
 
-def _learned(features: AnyBlocks, pieces: list[Piece], dev_rows: npt.NDArray[np.int64] | None, log: Log) -> AnyBlocks:
+def _learned(
+    features: AnyBlocks, pieces: list[TextBuffer], dev_rows: npt.NDArray[np.int64] | None, log: Log
+) -> AnyBlocks:
     """Let blocks learn what they need of texts and columns, from training rows alone.
 
     It asks no labels, so it is done once, before settings are chosen on parts of these rows.
@@ -134,15 +136,15 @@ def _learned(features: AnyBlocks, pieces: list[Piece], dev_rows: npt.NDArray[np.
 
 
 def _built(
-    clf: TextClassifier, X: Any, cls: Any, recipe: Recipe, fixed: dict[str, Any], pieces: list[Piece],
+    clf: TextClassifier, X: Any, cls: Any, recipe: Recipe, fixed: dict[str, Any], pieces: list[TextBuffer],
     classes: tuple[Any, ...], y: npt.NDArray[np.int32], dev_rows: npt.NDArray[np.int64] | None, log: Log,
-) -> Artefact:  # fmt: skip
+) -> Model:  # fmt: skip
     """Take a model that learns nothing from rows and builds itself; rows judge its settings and calibrate its scores."""
     log.stage("building the model")
     names = [name for name, _ in recipe.grid]
     tries = [dict(zip(names, values, strict=True)) for values in product(*(values for _, values in recipe.grid))]
     rows = np.arange(len(y)) if dev_rows is None else dev_rows
-    models: list[Artefact] = []
+    models: list[Model] = []
     judged: list[Candidate] = []
     for settings in tries:
         models.append(cls(**{**fixed, **settings}).build(classes, recipe))
@@ -175,7 +177,7 @@ class Log:
     def stage(self, text: str) -> None:
         self._say("stage", text)
 
-    def trial(self, p: Pass, _: Callable[[], Any]) -> None:
+    def trial(self, p: Epoch, _: Callable[[], Any]) -> None:
         self._say("trial", f"pass {p.number}", p.number, 0, loss=p.loss)
 
     def candidate(self, c: Candidate, done: int, total: int) -> None:
@@ -186,7 +188,7 @@ class Log:
         best = choice.best
         self._say("chosen", _settings_text(best.settings), dev_accuracy=best.accuracy, dev_rows=len(best.rows))
 
-    def made_pass(self, p: Pass, _: Callable[[], Any]) -> None:
+    def epoch(self, p: Epoch, _: Callable[[], Any]) -> None:
         news = {"loss": p.loss, "violation": p.violation}
         if p.score is not None:
             news["dev_accuracy"] = p.score
@@ -202,7 +204,7 @@ def _settings_text(settings: dict[str, Any]) -> str:
 
 def _gather(
     X: Any, y: Any, dev: Any, sample_weight: npt.ArrayLike | None, needs: tuple[str, ...] = ()
-) -> tuple[list[Piece], list[Any], npt.NDArray[np.int64] | None, npt.NDArray[np.float64] | None]:
+) -> tuple[list[TextBuffer], list[Any], npt.NDArray[np.int64] | None, npt.NDArray[np.float64] | None]:
     """Put training and dev rows behind one another."""
     pieces, labels = _texts_and_labels(X, y, "training", needs)
     dev_rows = None
@@ -222,7 +224,7 @@ def _gather(
     return pieces, labels, dev_rows, np.concatenate([weight, np.ones(len(labels) - n_train)])
 
 
-def _texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple[list[Piece], list[Any]]:
+def _texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple[list[TextBuffer], list[Any]]:
     from linnet.data import Dataset
 
     if isinstance(X, Dataset):
@@ -232,10 +234,10 @@ def _texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tupl
             raise DataError(
                 f"{X.source}: column '{X.label_column}' holds the labels; leave out column:{X.label_column}"
             )
-        return pieces_of(X, needs), X.label.to_pylist()
+        return text_buffers(X, needs), X.label.to_pylist()
     if y is None:
         raise DataError(f"the {what} data needs labels: fit(texts, labels), or a Dataset from linnet.read")
-    pieces = pieces_of(X, needs)
+    pieces = text_buffers(X, needs)
     labels = [
         v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))
     ]
@@ -310,7 +312,7 @@ def count_for(
 
 
 def _select(
-    selection: Selection, counted: Counted, rows: Rows, y: npt.NDArray[np.int32], n_classes: int, pieces: list[Piece],
+    selection: Selection, counted: Counted, rows: SparseCounts, y: npt.NDArray[np.int32], n_classes: int, pieces: list[TextBuffer],
     blocks: Blocks,
 ) -> tuple[Counted, Report]:  # fmt: skip
     """Keep the columns that tell most of the labels of the rows that are fitted, and say which were dropped."""
@@ -329,11 +331,11 @@ def _select(
 def _nothing_counted(n: int) -> Counted:
     """Return rows without columns, for features that are all computed."""
     none = np.zeros(0, np.int32)
-    rows = Rows(np.zeros(n + 1, np.int64), none, none, 1, 0)
+    rows = SparseCounts(np.zeros(n + 1, np.int64), none, none, 1, 0)
     return Counted(rows, np.zeros(0, np.uint64), Seen(none, none, none, none.astype(np.uint8)))
 
 
-def with_computed(counted: Counted, computed: ComputedBlocks, pieces: list[Piece]) -> Counted:
+def with_computed(counted: Counted, computed: ComputedBlocks, pieces: list[TextBuffer]) -> Counted:
     for block in computed:
         block.check()
     return replace(counted, rows=replace(counted.rows, computed=compute(computed, pieces)))

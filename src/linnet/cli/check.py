@@ -39,8 +39,8 @@ def check(data: str, others: tuple[str, ...], **options: Any) -> None:
     linnet check train.csv dev.csv test.csv --json found.json
     linnet check reviews.csv --only label-errors --suspects suspects.csv
     """
-    from linnet.checking import check as run
-    from linnet.checking.registry import chosen
+    from linnet.checks import check as run
+    from linnet.checks.registry import chosen
 
     only, skip = (_names(options[name]) for name in ("only", "skip"))
     chosen(only, skip or ())  # refuse before reading a large file
@@ -64,7 +64,7 @@ def _names(given: str | None) -> list[str] | None:
 
 
 def _list(context: click.Context) -> None:
-    from linnet.checking.registry import CHECKS
+    from linnet.checks.registry import CHECKS
 
     for name, one in CHECKS.items():
         click.echo(f"{name:<16} {one.what}")
@@ -138,7 +138,7 @@ def _show(found: Any) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from linnet.checking.checkup import MARKS, example_lines
+    from linnet.checks.checkup import MARKS, example_lines
 
     styles = {"ok": "dim", "note": "blue", "warning": "yellow", "problem": "bold red"}
     console = Console(highlight=False)

@@ -58,7 +58,7 @@ def compare(data: str | None, **options: Any) -> None:
 
     Ctrl-C keeps the folds that are finished.
     """
-    from linnet.comparing import running, specs
+    from linnet.comparison import running, specs
 
     _check_files(options["out"], options["json_"])
     found = specs.as_specs(options["models"], features=options["features"])  # refuse before reading a large file
@@ -184,7 +184,7 @@ def _show(found: Any) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from linnet.comparing.comparison import curve_cells
+    from linnet.comparison.comparison import curve_cells
 
     console = Console(highlight=False)
     for cells in (found.cells(console.width), *map(curve_cells, found.curves)):

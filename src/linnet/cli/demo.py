@@ -24,7 +24,7 @@ TEXTS = (
 def demo(out: str, seed: int) -> None:
     """Compare models on 690 short book reviews, explain two texts, and save the recommended model."""
     from linnet.classifier import TextClassifier
-    from linnet.comparing import compare
+    from linnet.comparison import compare
     from linnet.datasets import whole
 
     data = whole("reviews")

@@ -127,9 +127,9 @@ def _blocks(text: str) -> Any:
 
     if not text.endswith(".linnet"):
         return as_blocks(text)
-    from linnet.artefact import Artefact
+    from linnet.model.model import Model
 
-    model = Artefact.load(text)
+    model = Model.load(text)
     return (*model.blocks, *model.computed)
 
 

@@ -67,9 +67,9 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     """  # noqa: D301 - click wants the character
     from linnet.cli.filter_progress import Show
     from linnet.engines import open_engine
-    from linnet.filtering.rule import percent
-    from linnet.filtering.running import filter_corpus
-    from linnet.filtering.shards import find_shards
+    from linnet.filter.rule import percent
+    from linnet.filter.running import filter_corpus
+    from linnet.filter.shards import find_shards
 
     rule = _rule(options, percent)
     shards = find_shards(inputs, options["format_"])
@@ -92,7 +92,7 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
 
 
 def _rule(options: dict[str, Any], percent: Any) -> Any:
-    from linnet.filtering.rule import Rule
+    from linnet.filter.rule import Rule
 
     keep, least = options["keep"], options["least"]
     if not keep:

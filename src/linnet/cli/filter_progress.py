@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from linnet.cli.options import say
-from linnet.filtering.running import Progress
+from linnet.filter.running import Progress
 
 __all__ = ["Show"]
 

@@ -76,8 +76,8 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
     for module in ("fastapi", "uvicorn", "orjson"):
         if find_spec(module) is None:
             raise MissingExtraError("linnet serve", "serve")
-    from linnet.serving.catalogue import Catalogue
-    from linnet.serving.settings import Settings, named, tokens
+    from linnet.serve.catalogue import Catalogue
+    from linnet.serve.settings import Settings, named, tokens
 
     workers = options["workers"]
     settings = Settings(named(models), threads=threads or max(1, (os.cpu_count() or 1) // workers), **options)
@@ -88,10 +88,10 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
     if settings.host not in ("127.0.0.1", "localhost", "::1") and not secured:
         say("anybody who can reach this port can use the models; --token-file asks for a token")
     if workers == 1:
-        from linnet.serving.worker import run
+        from linnet.serve.worker import run
 
         return run(settings, listening)
-    from linnet.serving.supervisor import supervise
+    from linnet.serve.supervisor import supervise
 
     return supervise(settings, listening)
 

@@ -200,7 +200,7 @@ def divided(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 def _brief(fit_on: Any, dev: Any, test: Any, *, parted: bool) -> None:
     """Say what hashing and counting show to be wrong with the data; nothing where all is well."""
-    from linnet.checking.brief import brief
+    from linnet.checks.brief import brief
 
     parts = {"the dev rows": dev, "the test rows": test}
     found = brief(fit_on, [replace(part, source=name) for name, part in parts.items() if part is not None])
@@ -220,7 +220,7 @@ def _test(clf: Any, test: Any) -> Any:
 
 def _page(clf: Any, data: str, fit_on: Any, test: Any, out: Path, options: dict[str, Any], sealed: Any) -> None:
     """Write the report on the test rows, with a check of the data and a learning curve."""
-    from linnet.checking import check
+    from linnet.checks import check
     from linnet.report import Report
     from linnet.report.size import learning_curve
 

@@ -16,7 +16,18 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from linnet.engines.engine import Add, Engine, Function, Handing, Happening, Outcome, ShardError, Shared, Watch, check
+from linnet.engines.engine import (
+    Add,
+    Callback,
+    Engine,
+    Function,
+    Handing,
+    Happening,
+    Outcome,
+    ShardError,
+    Shared,
+    check,
+)
 from linnet.engines.worker import portable
 from linnet.errors import LinnetError, MissingExtraError
 
@@ -94,7 +105,7 @@ class DaskEngine(Engine):
             self._cluster.close()
 
     def map(
-        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Watch | None = None
+        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Callback | None = None
     ) -> Iterator[Outcome]:
         """Call the function for every shard; yield an Outcome each, in the order they end."""
         run = _Run(self, function, shards, shared, watch or (lambda _: None))
@@ -109,7 +120,7 @@ class DaskEngine(Engine):
         shards: Sequence[Any],
         *shared: Shared,
         add: Add = operator.add,
-        watch: Watch | None = None,
+        watch: Callback | None = None,
     ) -> Any:
         """Map, and add up on the workers, pairwise in the order of the shards: only the sum travels to the driver."""
         if not shards:
@@ -148,7 +159,7 @@ class _Run(Handing):
     """One map: as many tasks at a time as there are threads, each with its clock."""
 
     def __init__(self, engine: DaskEngine, function: Function, shards: Sequence[Any], shared: Sequence[Shared],
-                 watch: Watch, keep: bool = False) -> None:  # fmt: skip
+                 watch: Callback, keep: bool = False) -> None:  # fmt: skip
         super().__init__(engine, shards, watch)
         self.cluster, self.client, self.keep = engine, engine._client, keep
         self.function, self.shared = function, shared

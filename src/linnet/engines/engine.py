@@ -56,7 +56,7 @@ class Happening:
     again: bool = False  # whether the shard will be tried again
 
 
-Watch = Callable[[Happening], None]
+Callback = Callable[[Happening], None]
 
 
 class Shared:
@@ -94,7 +94,7 @@ class Engine(ABC):
 
     @abstractmethod
     def map(
-        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Watch | None = None
+        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Callback | None = None
     ) -> Iterator[Outcome]:
         """Call ``function(shard, *values of shared)`` for every shard; yield an Outcome each, in the order they end."""
 
@@ -112,7 +112,7 @@ class Engine(ABC):
         shards: Sequence[Any],
         *shared: Shared,
         add: Add = operator.add,
-        watch: Watch | None = None,
+        watch: Callback | None = None,
     ) -> Any:
         """Map, and add the values up pairwise in the order of the shards. A shard without a value is an error."""
         if not shards:
@@ -142,7 +142,7 @@ class Engine(ABC):
 class Handing:
     """A map of a cluster in progress: the shards that wait, and what becomes of those that were answered."""
 
-    def __init__(self, engine: Engine, shards: Sequence[Any], watch: Watch) -> None:
+    def __init__(self, engine: Engine, shards: Sequence[Any], watch: Callback) -> None:
         self.engine, self.shards, self.watch = engine, shards, watch
         self.waiting = deque((index, 1) for index in range(len(shards)))  # and the attempt
 

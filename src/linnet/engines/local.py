@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any
 
-from linnet.engines.engine import Engine, Function, Happening, Outcome, ShardError, Shared, Watch
+from linnet.engines.engine import Callback, Engine, Function, Happening, Outcome, ShardError, Shared
 from linnet.engines.worker import work
 from linnet.errors import LinnetError
 
@@ -85,7 +85,7 @@ class LocalEngine(Engine):
             self._crew = None
 
     def map(
-        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Watch | None = None
+        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Callback | None = None
     ) -> Iterator[Outcome]:
         """Call the function for every shard; yield an Outcome each, in the order they end."""
         if self._busy:
@@ -111,7 +111,7 @@ class _Run:
     """One map: which shards wait, which worker has which, and who has been at it for too long."""
 
     def __init__(self, engine: LocalEngine, crew: _Crew, function: Function, shards: Sequence[Any],
-                 shared: Sequence[Shared], watch: Watch) -> None:  # fmt: skip
+                 shared: Sequence[Shared], watch: Callback) -> None:  # fmt: skip
         self.engine, self.crew, self.function, self.shards, self.shared, self.watch = (
             engine, crew, function, shards, shared, watch,
         )  # fmt: skip

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from linnet.engines.engine import Engine, Function, Handing, Happening, Outcome, ShardError, Shared, Watch
+from linnet.engines.engine import Callback, Engine, Function, Handing, Happening, Outcome, ShardError, Shared
 from linnet.engines.worker import portable
 from linnet.errors import LinnetError, MissingExtraError
 
@@ -126,7 +126,7 @@ class SparkEngine(Engine):
             self._context.stop()
 
     def map(
-        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Watch | None = None
+        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Callback | None = None
     ) -> Iterator[Outcome]:
         """Call the function for every shard; yield an Outcome each, in the order they end."""
         run = _Run(self, function, shards, shared, watch or (lambda _: None))
@@ -140,7 +140,7 @@ class _Run(Handing):
     """One map: as many jobs at a time as there are cores, a thread, a job group and a clock each."""
 
     def __init__(self, engine: SparkEngine, function: Function, shards: Sequence[Any], shared: Sequence[Shared],
-                 watch: Watch) -> None:  # fmt: skip
+                 watch: Callback) -> None:  # fmt: skip
         super().__init__(engine, shards, watch)
         self.context = engine._context
         self.call = functools.partial(_call, function, engine.threads, [one.value for one in shared])

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import parts
-from linnet.artefact import Artefact
 from linnet.explain.explanation import Contribution, Explanation, add
 from linnet.explain.walk import Walked, walk
-from linnet.features.buffers import Piece
+from linnet.features.buffers import TextBuffer
 from linnet.features.computed import compute
 from linnet.features.names import bounded, shown
+from linnet.model.model import Model
 
 __all__ = ["Chunk"]
 
@@ -33,7 +33,12 @@ class Chunk:
     added: Floats  # and what they add
 
     def __init__(
-        self, model: Artefact, piece: Piece, label: int | None, against: int | None, texts: Sequence[str] | None = None
+        self,
+        model: Model,
+        piece: TextBuffer,
+        label: int | None,
+        against: int | None,
+        texts: Sequence[str] | None = None,
     ) -> None:
         self.model, self.piece, self.texts = model, piece, texts
         self.two = model.n_outputs == 1
@@ -61,11 +66,11 @@ class Chunk:
             )
         )
 
-    def document(self, d: int) -> Piece:
+    def document(self, d: int) -> TextBuffer:
         """Return one document with what stands beside it."""
         piece = self.piece
         also = {name: column.slice(d, 1) for name, column in piece.also.items()}
-        return Piece(piece.data, piece.offsets[d : d + 2], also)
+        return TextBuffer(piece.data, piece.offsets[d : d + 2], also)
 
     def _classes(self, scores: Floats, label: int | None, against: int | None) -> tuple[Ints, Ints | None]:
         """Return the class that is explained, and the one it is compared with, of each document."""

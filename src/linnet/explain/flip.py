@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.artefact import Artefact
 from linnet.errors import LinnetError, nearest
 from linnet.explain.parts import explain_many
-from linnet.features.buffers import Piece, pieces_of
+from linnet.features.buffers import TextBuffer, text_buffers
+from linnet.model.model import Model
 from linnet.text.tokens import tokenize
 
 __all__ = ["Flip", "flip"]
@@ -95,7 +95,7 @@ class Flip:
         return f"<div><p>{body}</p><p>{safe(self.to_text().splitlines()[-1])}</p></div>"
 
 
-def flip(model: Artefact, text: str | Mapping[str, Any], to: Any = None) -> Flip:
+def flip(model: Model, text: str | Mapping[str, Any], to: Any = None) -> Flip:
     """Find words whose removal changes the answer, to a given label or to any other; columns beside the text stay."""
     if not isinstance(text, str | Mapping):
         raise LinnetError(f"flip takes one text or one row as a dict, got {type(text).__name__}")
@@ -113,7 +113,7 @@ def flip(model: Artefact, text: str | Mapping[str, Any], to: Any = None) -> Flip
 class _Search:
     """The words of one text, and what the model makes of it without some of them."""
 
-    def __init__(self, model: Artefact, given: str | Mapping[str, Any], to: Any) -> None:
+    def __init__(self, model: Model, given: str | Mapping[str, Any], to: Any) -> None:
         (piece,) = model.pieces([given])
         self.model, self.also = model, piece.also
         self.text = text = given if isinstance(given, str) else piece.text(0)
@@ -128,9 +128,9 @@ class _Search:
         best = int(self.model.best(scores)[0])
         return best, float(self.model.proba(scores)[0, best])
 
-    def _pieces(self, texts: list[str]) -> list[Piece]:
+    def _pieces(self, texts: list[str]) -> list[TextBuffer]:
         """Return texts, each with what stands beside the original."""
-        (piece,) = pieces_of(texts)
+        (piece,) = text_buffers(texts)
         many = np.zeros(len(texts), np.int64)
         return [replace(piece, also={name: column.take(many) for name, column in self.also.items()})]
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.artefact import Artefact
 from linnet.errors import DataError, LinnetError
 from linnet.explain.parts import runs
 from linnet.explain.walk import walk
-from linnet.features.buffers import Piece
+from linnet.features.buffers import TextBuffer
 from linnet.features.computed import compute
+from linnet.model.model import Model
 
 __all__ = ["Index", "Neighbour"]
 
@@ -60,7 +60,7 @@ class Index:
     [('a dull bore', 'neg', ('a', 'bore'))]
     """
 
-    def __init__(self, model: Artefact, examples: Any) -> None:
+    def __init__(self, model: Model, examples: Any) -> None:
         from scipy.sparse import csr_matrix
 
         self.model = model
@@ -94,7 +94,7 @@ class Index:
     def __repr__(self) -> str:
         return f"<Index of {len(self):,} examples, {self.X.nnz:,} entries>"
 
-    def _vectors(self, piece: Piece) -> tuple[Ints, Ints, Floats]:
+    def _vectors(self, piece: TextBuffer) -> tuple[Ints, Ints, Floats]:
         """Return what moves the scores of documents: (indptr, columns, values); computed columns stand last."""
         w, n, k = walk(self.model, piece), len(piece), len(self.model.computed_weights)
         if not k:
@@ -126,7 +126,7 @@ class Index:
             self._neighbour(int(r), float(similarity[r]), columns, s, names) for r, s in zip(rows, shared, strict=True)
         ]
 
-    def _names(self, piece: Piece) -> dict[int, str]:
+    def _names(self, piece: TextBuffer) -> dict[int, str]:
         w = walk(self.model, piece)
         names = dict(zip(w.slot.tolist()[::-1], w.named(np.arange(len(w.slot)))[::-1], strict=True))
         first = len(self.sizes) - len(self.model.computed_weights)
@@ -147,7 +147,7 @@ class Index:
         return Neighbour(row, label, text, min(1.0, similarity), tuple(words))
 
 
-def _examples(model: Artefact, examples: Any) -> tuple[list[Piece], list[Any] | None]:
+def _examples(model: Model, examples: Any) -> tuple[list[TextBuffer], list[Any] | None]:
     """Take a Dataset, (texts, labels), or texts alone."""
     from linnet.data import Dataset
 
@@ -161,7 +161,7 @@ def _examples(model: Artefact, examples: Any) -> tuple[list[Piece], list[Any] | 
     return pieces, [v.item() if isinstance(v, np.generic) else v for v in labels]
 
 
-def _sizes(model: Artefact) -> Floats:
+def _sizes(model: Model) -> Floats:
     """Return the size of the weights of each slot and computed column: how much it can tell the classes apart."""
     W = model.rows[:, 1:].astype(np.float64)
     if len(model.computed_weights):

@@ -7,11 +7,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from linnet.artefact import Artefact
 from linnet.errors import LinnetError, nearest
 from linnet.explain.chunk import Chunk
 from linnet.explain.explanation import Explanation
-from linnet.features.buffers import Piece
+from linnet.features.buffers import TextBuffer
+from linnet.model.model import Model
 
 __all__ = ["Explanations", "explain", "explain_many", "runs"]
 
@@ -19,7 +19,7 @@ CHUNK = 1 << 15  # bytes of text that are explained together
 
 
 def explain(
-    model: Artefact, text: str | Mapping[str, Any], label: Any = None, against: Any = None
+    model: Model, text: str | Mapping[str, Any], label: Any = None, against: Any = None
 ) -> Explanation:  # fmt: skip
     """Explain the score of one label, by default of the predicted one; with against, how far it is ahead of that one.
 
@@ -30,7 +30,7 @@ def explain(
     return explain_many(model, [text], label, against)[0]
 
 
-def explain_many(model: Artefact, texts: Any, label: Any = None, against: Any = None) -> Explanations:
+def explain_many(model: Model, texts: Any, label: Any = None, against: Any = None) -> Explanations:
     """Explain many texts; see :class:`Explanations`."""
     return Explanations(model, texts, label, against)
 
@@ -38,7 +38,7 @@ def explain_many(model: Artefact, texts: Any, label: Any = None, against: Any = 
 class Explanations(Sequence[Explanation]):
     """Explanations of texts, in their order. They are worked out some kilobytes of text at a time, when they are reached."""
 
-    def __init__(self, model: Artefact, texts: Any, label: Any = None, against: Any = None) -> None:
+    def __init__(self, model: Model, texts: Any, label: Any = None, against: Any = None) -> None:
         self.model = model
         self.columns = (_column(model, label), _column(model, against))
         if label is not None and label == against:
@@ -83,19 +83,19 @@ class Explanations(Sequence[Explanation]):
         return f"<{len(self):,} explanations>"
 
 
-def _column(model: Artefact, label: Any) -> int | None:
+def _column(model: Model, label: Any) -> int | None:
     known = {c: k for k, c in enumerate(model.classes)}
     if label is not None and label not in known:
         raise LinnetError(nearest("label", str(label), map(str, known)))
     return None if label is None else known[label]
 
 
-def runs(piece: Piece) -> Iterator[Piece]:
+def runs(piece: TextBuffer) -> Iterator[TextBuffer]:
     """Cut documents into runs of about CHUNK bytes, at least one document each."""
     first = 0
     while first < len(piece):
         last = int(np.searchsorted(piece.offsets, piece.offsets[first] + CHUNK, side="right")) - 1
         last = min(max(last, first + 1), len(piece))
         also = {name: column.slice(first, last - first) for name, column in piece.also.items()}
-        yield Piece(piece.data, piece.offsets[first : last + 1], also)
+        yield TextBuffer(piece.data, piece.offsets[first : last + 1], also)
         first = last

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import featurize, parts
-from linnet.artefact import Artefact
 from linnet.features.blocks import table
-from linnet.features.buffers import Piece, Scratch
+from linnet.features.buffers import Scratch, TextBuffer
 from linnet.features.counting import CHUNK_DOCUMENTS, Seen, names_of
 from linnet.features.derived import by_source, derive
 from linnet.features.names import bounded
+from linnet.model.model import Model
 
 __all__ = ["name_columns"]
 
@@ -28,7 +28,7 @@ TRACKED = 4  # features of a column that are counted
 KEPT = 3  # and written
 
 
-def name_columns(model: Artefact, pieces: list[Piece], seen: npt.NDArray[np.int64], named: int) -> Artefact:
+def name_columns(model: Model, pieces: list[TextBuffer], seen: npt.NDArray[np.int64], named: int) -> Model:
     """Return a hashed model with the names of its weightiest columns, of those seen, from the texts it was trained on."""
     columns = _weightiest(model, seen, named)
     rank = np.full(len(model.rows), -1, np.int32)
@@ -54,7 +54,7 @@ def name_columns(model: Artefact, pieces: list[Piece], seen: npt.NDArray[np.int6
     return replace(model, name_bytes=data, name_offsets=offsets, name_slots=np.array(slots, np.int64))
 
 
-def _weightiest(model: Artefact, seen: npt.NDArray[np.int64], named: int) -> npt.NDArray[np.int64]:
+def _weightiest(model: Model, seen: npt.NDArray[np.int64], named: int) -> npt.NDArray[np.int64]:
     """Return the columns that can do most to tell classes apart, largest first, ties in order; none of no weight."""
     effects = np.stack([model.effects(seen, output)[: len(seen)] for output in range(model.n_outputs)], axis=1)
     if model.n_outputs > 1:
@@ -67,7 +67,7 @@ def _weightiest(model: Artefact, seen: npt.NDArray[np.int64], named: int) -> npt
 class _Gathered:
     """The commonest features of wanted columns, and where each was met."""
 
-    def __init__(self, model: Artefact, pieces: list[Piece], rank: npt.NDArray[np.int32], n: int) -> None:
+    def __init__(self, model: Model, pieces: list[TextBuffer], rank: npt.NDArray[np.int32], n: int) -> None:
         self.blocks = model.blocks
         shape = (n, TRACKED)
         self.fps, self.tally = np.zeros(shape, np.uint64), np.zeros(shape, np.int64)
@@ -95,7 +95,7 @@ class _Gathered:
                 d += done
             before += len(piece)
 
-    def names(self, pieces: list[Piece]) -> Iterator[tuple[int, int, str]]:
+    def names(self, pieces: list[TextBuffer]) -> Iterator[tuple[int, int, str]]:
         """Yield the row, the count and the name of each feature that was kept."""
         rows, places = np.nonzero(self.tally)
         at = (rows, places)

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import parts
-from linnet.artefact import Artefact
 from linnet.features.blocks import Blocks, table
-from linnet.features.buffers import Piece, Scratch
+from linnet.features.buffers import Scratch, TextBuffer
 from linnet.features.counting import Seen, names_of
+from linnet.features.counts import NORM, TF
 from linnet.features.derived import by_source, place
-from linnet.features.rows import NORM, TF
+from linnet.model.model import Model
 
 __all__ = ["Walked", "walk"]
 
@@ -45,7 +45,7 @@ class Walked:
     begin: npt.NDArray[np.int32]  # in characters of the original text
     end: npt.NDArray[np.int32]
     unknown: Ints  # (n_documents,)
-    texts: tuple[Piece, ...]  # one a block
+    texts: tuple[TextBuffer, ...]  # one a block
 
     @cached_property
     def document(self) -> Ints:
@@ -77,7 +77,7 @@ class Walked:
         return [data[a:z].decode("utf-8", "replace") for a, z in pairwise(at)]
 
 
-def walk(model: Artefact, piece: Piece) -> Walked:
+def walk(model: Model, piece: TextBuffer) -> Walked:
     """Walk documents as the scorer does: the original texts, and those derived from them."""
     if not model.blocks:
         return _nothing(len(piece))
@@ -98,7 +98,7 @@ def walk(model: Artefact, piece: Piece) -> Walked:
     return _merged([(w, numbers) for w, numbers in found], model.blocks, tuple(texts))
 
 
-def _walk(model: Artefact, piece: Piece, at: Ints | None) -> Walked:
+def _walk(model: Model, piece: TextBuffer, at: Ints | None) -> Walked:
     """Walk the texts that some blocks read; at maps their bytes to characters (None: they are the original)."""
     n, n_blocks = len(piece), len(model.blocks)
     shares = np.array([b.weight for b in model.blocks], dtype=np.float64)
@@ -133,7 +133,7 @@ def _walk(model: Artefact, piece: Piece, at: Ints | None) -> Walked:
     return replace(walked, begin=begin, end=end)
 
 
-def _characters(w: Walked, piece: Piece, at: Ints | None) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _characters(w: Walked, piece: TextBuffer, at: Ints | None) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Turn bytes into characters of the original text."""
     stop = w.start + (w.length & LENGTH)
     base, top = int(piece.offsets[0]), int(piece.offsets[-1])
@@ -155,7 +155,7 @@ def _places(w: Walked) -> Ints:
     return np.asarray(total[w.ptr[1:]] - total[w.ptr[:-1]])
 
 
-def _merged(found: list[tuple[Walked, npt.NDArray[np.uint8]]], blocks: Blocks, texts: tuple[Piece, ...]) -> Walked:
+def _merged(found: list[tuple[Walked, npt.NDArray[np.uint8]]], blocks: Blocks, texts: tuple[TextBuffer, ...]) -> Walked:
     """Put the features of each document side by side, group by group; places stay where they are."""
     walks = [w for w, _ in found]
     order = np.argsort(np.concatenate([w.document for w in walks]), kind="stable")

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.artefact import Artefact
 from linnet.errors import LinnetError, nearest
 from linnet.features.names import shown
+from linnet.model.model import Model
 
 __all__ = ["named_weights", "top_features"]
 
 
-def top_features(model: Artefact, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
+def top_features(model: Model, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
     """Return the named features with the largest weights for a label (default: the last class); see Artefact.effects."""
     known = {c: k for k, c in enumerate(model.classes)}
     if label is not None and label not in known:
@@ -25,7 +25,7 @@ def top_features(model: Artefact, label: Any = None, n: int = 20) -> list[tuple[
     return [(names[k], float(weights[k])) for k in best]
 
 
-def named_weights(model: Artefact) -> dict[Any, dict[str, float]]:
+def named_weights(model: Model) -> dict[Any, dict[str, float]]:
     """Return the weight of every feature whose name was kept, computed ones included, by label and name."""
     names = _named(model)
     return {
@@ -34,11 +34,11 @@ def named_weights(model: Artefact) -> dict[Any, dict[str, float]]:
     }
 
 
-def _named(model: Artefact) -> list[str]:
+def _named(model: Model) -> list[str]:
     return [" | ".join(map(shown, names)) for names in model.sharing.values()] + model.computed_names
 
 
-def _named_weights(model: Artefact, column: int) -> npt.NDArray[np.float64]:
+def _named_weights(model: Model, column: int) -> npt.NDArray[np.float64]:
     """Return the weights for a class in the order of ``_named``; two classes share one column."""
     output = 0 if model.n_outputs == 1 else column
     weights = model.effects(np.fromiter(model.sharing, np.int64, len(model.sharing)), output)

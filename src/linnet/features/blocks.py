@@ -26,7 +26,7 @@ from linnet.features.computed import COMPUTED, Computed, kind_of, split
 from linnet.text.tokens import CASES, TOKENS
 
 if TYPE_CHECKING:
-    from linnet.features.buffers import Piece
+    from linnet.features.buffers import TextBuffer
     from linnet.features.derived import DerivedBlock, Source
 
 __all__ = [
@@ -87,7 +87,7 @@ class Block:
         """What the block has yet to learn from training texts, in words; nothing where it is empty."""
         return ""
 
-    def learn(self, pieces: list[Piece], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Block:
+    def learn(self, pieces: list[TextBuffer], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Block:
         """Return the block with what it learns from some documents (None: all); known is shared between blocks."""
         return self
 

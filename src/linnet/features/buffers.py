@@ -1,6 +1,6 @@
 """Texts as UTF-8 buffers: a column of text becomes (bytes, 64-bit offsets) pieces, without a Python string a document.
 
->>> pieces = pieces_of(["né", "", "go"])
+>>> pieces = text_buffers(["né", "", "go"])
 >>> pieces[0].data.tobytes().decode(), pieces[0].offsets.tolist()
 ('négo', [0, 3, 3, 5])
 """
@@ -21,14 +21,14 @@ import numpy.typing as npt
 from linnet.errors import DataError
 from linnet.text.tokens import IN_CONTEXT
 
-__all__ = ["Piece", "Scratch", "lowered", "pieces_of", "shards", "spare"]
+__all__ = ["TextBuffer", "Scratch", "lowered", "text_buffers", "shards", "spare"]
 
 LONGEST_DOCUMENT = (1 << 29) - 1
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextBuffer:
     """Consecutive documents: document d is data[offsets[d]:offsets[d + 1]]; also are columns beside the texts, by name."""
 
     data: npt.NDArray[np.uint8]
@@ -60,7 +60,7 @@ class Piece:
         return values
 
 
-def pieces_of(texts: Any, needs: Sequence[str] = (), text: str | None = None) -> list[Piece]:
+def text_buffers(texts: Any, needs: Sequence[str] = (), text: str | None = None) -> list[TextBuffer]:
     """Accept a list of str, an Arrow array, chunked array or column, a NumPy array, or a pandas or polars series.
 
     Rows do as well: a list of dicts, an Arrow table, a pandas or polars frame, a Dataset or a Batch. Of rows, needs are the
@@ -71,9 +71,9 @@ def pieces_of(texts: Any, needs: Sequence[str] = (), text: str | None = None) ->
         raise DataError("texts must be a list or a column of texts, got one string; put it in a list: [text]")
     if isinstance(texts, Mapping):
         raise DataError("texts must be a list of texts or rows, got one dict; put it in a list: [row]")
-    if isinstance(texts, Piece):
+    if isinstance(texts, TextBuffer):
         return [texts]
-    if isinstance(texts, list) and texts and isinstance(texts[0], Piece):
+    if isinstance(texts, list) and texts and isinstance(texts[0], TextBuffer):
         return texts
     if hasattr(texts, "also") and hasattr(texts, "text"):  # a Dataset or a Batch
         for name in needs:
@@ -96,7 +96,7 @@ def pieces_of(texts: Any, needs: Sequence[str] = (), text: str | None = None) ->
         if piece.longest() > LONGEST_DOCUMENT:
             row = int(np.diff(piece.offsets).argmax())
             raise DataError(f"the text in row {row + 1} is longer than 512 MB; split it")
-    return pieces or [Piece(np.zeros(0, np.uint8), np.zeros(1, np.int64))]
+    return pieces or [TextBuffer(np.zeros(0, np.uint8), np.zeros(1, np.int64))]
 
 
 def _is_rows(value: Any) -> bool:
@@ -105,7 +105,7 @@ def _is_rows(value: Any) -> bool:
     return hasattr(value, "columns") and (hasattr(value, "__arrow_c_stream__") or hasattr(value, "iloc"))
 
 
-def _from_rows(rows: Any, needs: Sequence[str], text: str | None) -> list[Piece]:
+def _from_rows(rows: Any, needs: Sequence[str], text: str | None) -> list[TextBuffer]:
     """Read rows as a file is read; none is left out."""
     from linnet.data import stream
 
@@ -114,19 +114,19 @@ def _from_rows(rows: Any, needs: Sequence[str], text: str | None) -> list[Piece]
     else:
         names = {str(name) for name in getattr(rows, "column_names", rows.columns)}
     found = [p for batch in stream(rows, text=text if text in names else None, also=needs) for p in _beside(batch)]
-    return found or pieces_of([])
+    return found or text_buffers([])
 
 
-def _beside(rows: Any) -> list[Piece]:
+def _beside(rows: Any) -> list[TextBuffer]:
     """Return the texts of a Dataset or a Batch, each piece with its part of the other columns."""
     out, first = [], 0
-    for piece in pieces_of(rows.text):
+    for piece in text_buffers(rows.text):
         out.append(replace(piece, also={name: c.slice(first, len(piece)) for name, c in rows.also.items()}))
         first += len(piece)
     return out
 
 
-def _from_strings(texts: Iterable[Any]) -> Piece:
+def _from_strings(texts: Iterable[Any]) -> TextBuffer:
     try:
         values: Sequence[Any] = texts if isinstance(texts, Sequence) else list(texts)
     except TypeError:
@@ -140,10 +140,10 @@ def _from_strings(texts: Iterable[Any]) -> Piece:
         raise DataError(f"text number {row + 1} is {values[row]!r:.60}, not a string") from None
     offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)), out=offsets[1:])
-    return Piece(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
+    return TextBuffer(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
 
 
-def _from_arrow(array: Any) -> Piece:
+def _from_arrow(array: Any) -> TextBuffer:
     import pyarrow as pa
 
     kind = array.type
@@ -160,16 +160,16 @@ def _from_arrow(array: Any) -> Piece:
     width = np.int32 if pa.types.is_string(kind) else np.int64
     _, offset_buffer, data_buffer = array.buffers()
     if offset_buffer is None or len(array) == 0:
-        return Piece(np.zeros(0, np.uint8), np.zeros(len(array) + 1, np.int64))
+        return TextBuffer(np.zeros(0, np.uint8), np.zeros(len(array) + 1, np.int64))
     offsets = np.frombuffer(offset_buffer, dtype=width)[array.offset : array.offset + len(array) + 1]
     data = np.frombuffer(data_buffer, dtype=np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
-    return Piece(data, offsets.astype(np.int64))
+    return TextBuffer(data, offsets.astype(np.int64))
 
 
-def lowered(piece: Piece) -> Piece:
+def lowered(piece: TextBuffer) -> TextBuffer:
     """Lower the documents in which ``str.lower`` of the text is not that of its characters: capital sigma, dotted I.
 
-    >>> lowered(pieces_of(["ΟΔΟΣ ABC", "ABC"])[0]).data.tobytes().decode()
+    >>> lowered(text_buffers(["ΟΔΟΣ ABC", "ABC"])[0]).data.tobytes().decode()
     'οδος abcABC'
     """
     data, offsets = piece.data, piece.offsets
@@ -187,7 +187,7 @@ def lowered(piece: Piece) -> Piece:
     parts.append(data[done : offsets[-1]].tobytes())
     ends = np.cumsum(np.diff(offsets) + grown)
     whole = np.frombuffer(b"".join(parts), dtype=np.uint8)
-    return Piece(whole, np.concatenate([np.zeros(1, np.int64), ends]), piece.also)
+    return TextBuffer(whole, np.concatenate([np.zeros(1, np.int64), ends]), piece.also)
 
 
 def _find(data: npt.NDArray[np.uint8], pair: bytes) -> npt.NDArray[np.int64]:
@@ -199,7 +199,7 @@ def _find(data: npt.NDArray[np.uint8], pair: bytes) -> npt.NDArray[np.int64]:
     return np.concatenate(found)
 
 
-def shards(pieces: list[Piece], n: int) -> list[list[tuple[int, int, int]]]:
+def shards(pieces: list[TextBuffer], n: int) -> list[list[tuple[int, int, int]]]:
     """Share documents out in n runs of about the same number of bytes: lists of (piece, first, last), in order."""
     total = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
     runs: list[list[tuple[int, int, int]]] = [[] for _ in range(n)]

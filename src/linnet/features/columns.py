@@ -6,8 +6,8 @@ What a column holds is found from the training rows: numbers if all its values a
 categories; ``column:stars:category`` settles it. The training rows also settle, without their labels, which values of a
 category get a switch, and the mean and spread of numbers; all of it is kept in the model file.
 
->>> from linnet.features.buffers import pieces_of
->>> rows = pieces_of([{"text": "a", "fee": 1, "day": "2024-05-03"}, {"text": "b", "fee": 3, "day": None}], ["fee", "day"])
+>>> from linnet.features.buffers import text_buffers
+>>> rows = text_buffers([{"text": "a", "fee": 1, "day": "2024-05-03"}, {"text": "b", "fee": 3, "day": None}], ["fee", "day"])
 >>> fee = Column("fee").learn(rows, None, {})
 >>> fee.columns, fee.values_of(rows[0]).tolist()
 (('fee, number', 'fee, no number'), [[-1.0, 0.0], [1.0, 0.0]])
@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from linnet.data.times import moment
 from linnet.errors import DataError, LinnetError, nearest
-from linnet.features.buffers import Piece, pieces_of
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import Computed
 
 __all__ = ["KINDS", "Category", "Column", "Date", "Number"]
@@ -224,7 +224,7 @@ class Column(Computed):
             raise LinnetError(f"{self} has not been learned; fit a TextClassifier with it")
         return self.reading
 
-    def learn(self, pieces: list[Piece], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Column:
+    def learn(self, pieces: list[TextBuffer], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Column:
         """Learn from the training rows what the column holds."""
         if self.reading is not None:
             return self
@@ -246,15 +246,15 @@ class Column(Computed):
                     f"cell, or write column:{self.column}:category"
                 )
 
-    def values_of(self, piece: Piece, first: int = 0) -> Floats:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> Floats:
         """Return the features of all documents of a piece."""
         return self._read.values(_cells(piece, self.column))
 
     def values(self, texts: Sequence[Any], first: int = 0) -> Floats:
         """Return the features of rows."""
-        return np.concatenate([self.values_of(p) for p in pieces_of(texts, self.needs)])
+        return np.concatenate([self.values_of(p) for p in text_buffers(texts, self.needs)])
 
-    def said(self, piece: Piece) -> list[str]:
+    def said(self, piece: TextBuffer) -> list[str]:
         """Return ``priority=high`` for the switch that is on, and the like."""
         return self._read.said(self.column, _cells(piece, self.column)[0])
 
@@ -301,7 +301,7 @@ def _kind(cells: Cells) -> str:
     return "date" if all(moment(cell) is not None for cell in there) else "category"
 
 
-def _cells(piece: Piece, column: str) -> list[str | None]:
+def _cells(piece: TextBuffer, column: str) -> list[str | None]:
     return [None if cell is None else cell.strip() or None for cell in piece.column(column)]
 
 

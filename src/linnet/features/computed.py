@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError
-from linnet.features.buffers import Piece
+from linnet.features.buffers import TextBuffer
 
 if TYPE_CHECKING:
     from linnet.features.blocks import Block, Blocks
@@ -72,7 +72,7 @@ class Computed:
         """What the block has yet to learn from training rows, in words; nothing where it is empty."""
         return ""
 
-    def learn(self, pieces: list[Piece], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Computed:
+    def learn(self, pieces: list[TextBuffer], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Computed:
         """Return the block with what it learns from some documents (None: all), without their labels."""
         return self
 
@@ -80,7 +80,7 @@ class Computed:
         """Return the values of texts, (n_texts, n_columns); first is the number of the first one, for errors."""
         raise NotImplementedError
 
-    def values_of(self, piece: Piece, first: int = 0) -> npt.NDArray[Any]:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[Any]:
         """Return the values of all documents of a piece; blocks that a kernel computes need no Python strings."""
         return self.values([piece.text(d) for d in range(len(piece))], first)
 
@@ -88,7 +88,7 @@ class Computed:
         """Return where in a text each column comes from, in characters, for explanations; here nowhere."""
         return [() for _ in self.columns]
 
-    def said(self, piece: Piece) -> list[str]:
+    def said(self, piece: TextBuffer) -> list[str]:
         """Return what explanations call each column for the one document of a piece; "" for its name and value."""
         return ["" for _ in self.columns]
 
@@ -154,7 +154,7 @@ def column_names(computed: ComputedBlocks) -> list[str]:
     return names
 
 
-def compute(computed: ComputedBlocks, pieces: list[Piece]) -> Values:
+def compute(computed: ComputedBlocks, pieces: list[TextBuffer]) -> Values:
     """Return the values of all texts, columns of the blocks side by side."""
     n = sum(map(len, pieces))
     names = column_names(computed)

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from linnet._kernels import featurize, vocab
 from linnet.errors import LinnetError
 from linnet.features.blocks import Blocks, table
-from linnet.features.buffers import Piece, Scratch, shards
-from linnet.features.rows import Rows
+from linnet.features.buffers import Scratch, TextBuffer, shards
+from linnet.features.counts import SparseCounts
 
 __all__ = ["Counted", "Seen", "Slots", "count", "count_known", "names_of", "thread_count"]
 
@@ -53,7 +53,7 @@ class Seen:
 class Counted:
     """Rows, the fingerprint of each column, and where it was first seen."""
 
-    rows: Rows
+    rows: SparseCounts
     fingerprints: npt.NDArray[np.uint64]
     seen: Seen
 
@@ -94,7 +94,9 @@ class Slots:
 class _Run:
     """The growing tables of one thread."""
 
-    def __init__(self, pieces: list[Piece], run: list[tuple[int, int, int]], blocks: Blocks, counting: bool) -> None:
+    def __init__(
+        self, pieces: list[TextBuffer], run: list[tuple[int, int, int]], blocks: Blocks, counting: bool
+    ) -> None:
         self.pieces, self.run, self.blocks, self.counting = pieces, run, blocks, counting
         spread = sum((b.high - b.low + 1) * b.density for b in blocks)
         size = sum(int(pieces[k].offsets[b] - pieces[k].offsets[a]) for k, a, b in run)
@@ -170,15 +172,15 @@ class _Run:
                 d += done
         return self
 
-    def rows(self, n_columns: int) -> Rows:
+    def rows(self, n_columns: int) -> SparseCounts:
         entries = int(self.state[1])
-        return Rows(self.indptr, self.indices[:entries], self.counts[:entries], len(self.blocks), n_columns)
+        return SparseCounts(self.indptr, self.indices[:entries], self.counts[:entries], len(self.blocks), n_columns)
 
     def seen(self, n: int) -> Seen:
         return Seen(self.doc[:n], self.start[:n], self.length[:n], self.block[:n])
 
 
-def count(pieces: list[Piece], blocks: Blocks, *, counting: bool = False, threads: int | None = None) -> Counted:
+def count(pieces: list[TextBuffer], blocks: Blocks, *, counting: bool = False, threads: int | None = None) -> Counted:
     """Count the features of all documents; columns are numbered in the order of first sight."""
     runs = shards(pieces, thread_count(threads))
     starts = np.concatenate([[0], np.cumsum([len(p) for p in pieces])]).tolist()
@@ -210,7 +212,7 @@ def _merge(runs: list[_Run]) -> Counted:
         vocab.renumber(run.indices[: int(run.state[1])], numbers)
     entries = [int(r.state[1]) for r in runs]
     at = np.concatenate([[0], np.cumsum(entries)])
-    rows = Rows(
+    rows = SparseCounts(
         np.concatenate([[0], *(r.indptr[1:] + a for r, a in zip(runs, at, strict=False))]),
         np.concatenate([r.indices[:e] for r, e in zip(runs, entries, strict=True)]),
         np.concatenate([r.counts[:e] for r, e in zip(runs, entries, strict=True)]),
@@ -222,7 +224,7 @@ def _merge(runs: list[_Run]) -> Counted:
 
 
 def count_known(
-    pieces: list[Piece],
+    pieces: list[TextBuffer],
     blocks: Blocks,
     slots: npt.NDArray[np.uint64],
     shift: int,
@@ -231,7 +233,7 @@ def count_known(
     *,
     counting: bool = False,
     threads: int | None = None,
-) -> Rows:
+) -> SparseCounts:
     """Count the features that a vocabulary knows; with no slots, every feature, by hashing (n_columns = 2^bits)."""
     kinds, n_blocks = table(blocks), len(blocks)
 
@@ -272,7 +274,7 @@ def count_known(
         with ThreadPoolExecutor(len(runs)) as pool:
             parts = list(pool.map(work, runs))
     at = np.concatenate([[0], np.cumsum([len(p[1]) for p in parts])])
-    return Rows(
+    return SparseCounts(
         np.concatenate([np.zeros(1, np.int64), *(p[0][1:] + a for p, a in zip(parts, at, strict=False))]),
         np.concatenate([p[1] for p in parts]) if len(parts) > 1 else parts[0][1],
         np.concatenate([p[2] for p in parts]) if len(parts) > 1 else parts[0][2],
@@ -282,7 +284,7 @@ def count_known(
 
 
 def names_of(
-    pieces: list[Piece], blocks: Blocks, seen: Seen, fingerprints: npt.NDArray[np.uint64] | None = None
+    pieces: list[TextBuffer], blocks: Blocks, seen: Seen, fingerprints: npt.NDArray[np.uint64] | None = None
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Write the names of columns from where they were first seen: UTF-8 bytes and offsets, in the order of seen.
 

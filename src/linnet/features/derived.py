@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from linnet.errors import LinnetError
 from linnet.features.blocks import LONGEST, Block, Blocks
-from linnet.features.buffers import Piece, pieces_of
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, Seen
-from linnet.features.rows import Rows
+from linnet.features.counts import SparseCounts
 from linnet.features.sharing import Part, Texts
 from linnet.text.tokens import Token
 
@@ -124,7 +124,7 @@ def by_source(blocks: Blocks) -> list[tuple[Source | None, list[int]]]:
     return list(groups.items())
 
 
-def derive(source: Source, pieces: list[Piece]) -> list[Piece]:
+def derive(source: Source, pieces: list[TextBuffer]) -> list[TextBuffer]:
     """Return the derived texts: the tokens of each document with blanks between them."""
     out = []
     for piece in pieces:
@@ -132,7 +132,7 @@ def derive(source: Source, pieces: list[Piece]) -> list[Piece]:
         for first in range(0, len(piece), BATCH):
             texts = [piece.text(d) for d in range(first, min(first + BATCH, len(piece)))]
             joined += map(_joined, source.words(texts))
-        out += pieces_of(joined)
+        out += text_buffers(joined)
     return out
 
 
@@ -140,13 +140,13 @@ def _joined(tokens: Iterable[str]) -> str:
     return " ".join([_BLANK.sub("\u2423", t) for t in tokens])
 
 
-def place(source: Source, texts: Sequence[str]) -> tuple[Piece, npt.NDArray[np.int64]]:
+def place(source: Source, texts: Sequence[str]) -> tuple[TextBuffer, npt.NDArray[np.int64]]:
     """Return the derived texts, and for each byte where a token begins or ends the character of the original.
 
     Byte k of text d is entry ``offsets[d] + d + k``: every text has one entry more than bytes, for its end.
     """
     found = [source.tokens(text) for text in texts]
-    piece = pieces_of([_joined(t.text for t in tokens) for tokens in found])[0]
+    piece = text_buffers([_joined(t.text for t in tokens) for tokens in found])[0]
     at = np.zeros(len(piece.data) + len(texts), dtype=np.int64)
     for d, tokens in enumerate(found):
         begin = int(piece.offsets[d]) + d
@@ -169,7 +169,7 @@ class Derived:
     sources: dict[Source, Texts | Part]
 
     @classmethod
-    def of(cls, texts: Texts | Part, blocks: Blocks, pieces: list[Piece]) -> Texts | Part | Derived:
+    def of(cls, texts: Texts | Part, blocks: Blocks, pieces: list[TextBuffer]) -> Texts | Part | Derived:
         """Return texts as they are where blocks read nothing else; pieces are the documents of texts alone."""
         sources: dict[Source, Texts | Part] = {}
         for source, _ in by_source(blocks):
@@ -183,7 +183,7 @@ class Derived:
         return len(self.texts)
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[TextBuffer]:
         """All texts, the derived ones last."""
         return self.texts.pieces + [piece for texts in self.sources.values() for piece in texts.pieces]
 
@@ -230,7 +230,9 @@ def _side_by_side(parts: list[tuple[Counted, list[int], int]], n_blocks: int, sh
         first = rows.n_columns if shared else first + rows.n_columns
     seen = Seen(*(np.concatenate([getattr(s, f) for s in seens]) for f in ("document", "start", "length", "block")))
     return Counted(
-        Rows(indptr, indices, counts, n_blocks, first), np.concatenate([c.fingerprints for c, _, _ in parts]), seen
+        SparseCounts(indptr, indices, counts, n_blocks, first),
+        np.concatenate([c.fingerprints for c, _, _ in parts]),
+        seen,
     )
 
 

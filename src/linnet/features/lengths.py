@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from linnet._kernels import measure
 from linnet.errors import LinnetError
-from linnet.features.buffers import Piece, Scratch, pieces_of
+from linnet.features.buffers import Scratch, TextBuffer, text_buffers
 from linnet.features.computed import Computed
 
 __all__ = ["Lengths"]
@@ -38,7 +38,7 @@ class Lengths(Computed):
         self.weight = weight
         self._check_weight()
 
-    def values_of(self, piece: Piece, first: int = 0) -> npt.NDArray[np.float64]:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
         """Return the numbers of all documents, (n_texts, 9)."""
         out = np.zeros((len(piece), len(self.columns)))
         measure.lengths(piece.data, piece.offsets, 0, len(piece), *Scratch(piece.longest(), room=1).cutting, out)
@@ -49,7 +49,7 @@ class Lengths(Computed):
 
     def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
         """Return the numbers of some texts."""
-        return np.concatenate([self.values_of(p) for p in pieces_of(texts)])
+        return np.concatenate([self.values_of(p) for p in text_buffers(texts)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as plain values."""

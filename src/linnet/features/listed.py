@@ -19,7 +19,7 @@ import numpy.typing as npt
 from linnet.data.wordlists import Entry
 from linnet.errors import DataError
 from linnet.features.blocks import LONGEST, Words
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
 from linnet.features.counting import count, names_of
 
 __all__ = ["Listed", "listed"]
@@ -48,7 +48,7 @@ def listed(entries: list[Entry], classes: Sequence[Any], block: Words = _WORDS) 
     fingerprints, names, weights = [np.zeros(0, np.uint64)], list[bytes](), [np.zeros((0, len(classes)))]
     for length, mine in sorted(by_length.items()):
         blocks = (Words(length, length, block.tokens, block.case),)
-        pieces = pieces_of([e.text for e in mine])
+        pieces = text_buffers([e.text for e in mine])
         counted = count(pieces, blocks, threads=1)
         columns = counted.rows.indices.tolist()  # one entry, one feature
         W = np.zeros((counted.rows.n_columns, len(classes)))
@@ -73,6 +73,6 @@ def listed(entries: list[Entry], classes: Sequence[Any], block: Words = _WORDS) 
 def _lengths(entries: list[Entry], block: Words) -> list[int]:
     """Return how many words each entry has."""
     words = (Words(1, 1, block.tokens, block.case),)
-    rows = count(pieces_of([e.text for e in entries]), words, counting=True, threads=1).rows
+    rows = count(text_buffers([e.text for e in entries]), words, counting=True, threads=1).rows
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(rows.counts)])
     return [int(n) for n in np.diff(before[rows.row_ptr])]

@@ -34,7 +34,7 @@ from linnet._kernels.negation import STOPS, is_negation
 from linnet._kernels.twins import join, token_hash
 from linnet.data.wordlists import TABLES, word_lists
 from linnet.errors import DataError, LinnetError
-from linnet.features.buffers import Piece, Scratch, pieces_of
+from linnet.features.buffers import Scratch, TextBuffer, text_buffers
 from linnet.features.computed import Computed
 from linnet.features.counting import Slots
 from linnet.text.tokens import CASES, TOKENS, tokenize, words_of
@@ -86,7 +86,7 @@ class Lists(Computed):
 
     # ---- values
 
-    def values_of(self, piece: Piece, first: int = 0) -> npt.NDArray[np.float64]:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
         """Return the numbers of all documents, (n_texts, 2 n_lists)."""
         out = np.zeros((len(piece), 2 * len(self.lists)))
         scratch = Scratch(piece.longest(), room=1)
@@ -98,7 +98,7 @@ class Lists(Computed):
 
     def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
         """Return the numbers of some texts."""
-        return np.concatenate([self.values_of(p) for p in pieces_of(texts)])
+        return np.concatenate([self.values_of(p) for p in text_buffers(texts)])
 
     @cached_property
     def _table(self) -> tuple[Any, ...]:

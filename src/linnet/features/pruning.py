@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError
+from linnet.features.counts import SparseCounts
 from linnet.features.names import Names
-from linnet.features.rows import Rows
 
 __all__ = ["documents", "kept_columns"]
 
@@ -32,7 +32,7 @@ def documents(name: str, value: float, n: int) -> float:
 
 
 def kept_columns(
-    rows: Rows,
+    rows: SparseCounts,
     *,
     min_df: float = 1,
     max_df: float = 1.0,

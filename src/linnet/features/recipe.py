@@ -16,9 +16,9 @@ import numpy.typing as npt
 from linnet._kernels import featurize
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, Chars, Words
-from linnet.features.buffers import Piece
+from linnet.features.buffers import TextBuffer
 from linnet.features.computed import scales, split
-from linnet.features.rows import TF, Norm, Rows
+from linnet.features.counts import TF, Norm, SparseCounts
 from linnet.features.selection import Selection
 from linnet.features.weighting import idf, log_count_ratio
 
@@ -91,7 +91,7 @@ class Recipe:
         """Return the recipe with the settings that are not None replaced."""
         return replace(self, **{k: v for k, v in settings.items() if v is not None})
 
-    def weights(self, rows: Rows, y: npt.NDArray[np.int32], n_classes: int, p: float) -> Weights:
+    def weights(self, rows: SparseCounts, y: npt.NDArray[np.int32], n_classes: int, p: float) -> Weights:
         """Learn the weight of each feature from training rows."""
         computed = None if rows.computed is None else scales(rows.computed, split(self.features or ())[1])
         if p == 0:
@@ -112,13 +112,13 @@ class Recipe:
         return (idf(df, n_rows) if self.idf else np.ones(len(df))).astype(np.float32)
 
 
-def default_blocks(pieces: list[Piece]) -> AnyBlocks:
+def default_blocks(pieces: list[TextBuffer]) -> AnyBlocks:
     """Words 1-3, and characters 2-6 where documents are short on average.
 
     Where most texts have no blanks between words, characters 1-5 across words: nothing else is sure to be a word.
 
-    >>> from linnet.features.buffers import pieces_of
-    >>> default_blocks(pieces_of(["这部电影很好看", "一点也不好看", "so so"]))
+    >>> from linnet.features.buffers import text_buffers
+    >>> default_blocks(text_buffers(["这部电影很好看", "一点也不好看", "so so"]))
     (Chars(1, 5, tokens='whitespace'),)
     """
     size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
@@ -132,7 +132,7 @@ def blocks_for(n: int, size: int, *, unspaced: bool) -> AnyBlocks:
     return Words(1, 3) + Chars(2, 6, weight=CHARS_WEIGHT) if size < SHORT_DOCUMENT * max(n, 1) else (Words(1, 3),)
 
 
-def unspaced(pieces: list[Piece]) -> bool:
+def unspaced(pieces: list[TextBuffer]) -> bool:
     """Whether most texts are in scripts without blanks between words (Chinese, Japanese, Thai ...).
 
     It looks at the beginnings of up to LOOKED_AT texts, evenly spread: half of the letters must be of such a script.
@@ -150,11 +150,11 @@ def looked_at(n: int) -> int:
     return max(1, -(-n // LOOKED_AT))
 
 
-def scripts(piece: Piece, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.uint8]:
+def scripts(piece: TextBuffer, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.uint8]:
     """Say of texts by their beginnings: 2 if their script needs no blanks, 1 if it does, 0 if there is none.
 
-    >>> from linnet.features.buffers import pieces_of
-    >>> scripts(pieces_of(["好看", "good", ""])[0]).tolist()
+    >>> from linnet.features.buffers import text_buffers
+    >>> scripts(text_buffers(["好看", "good", ""])[0]).tolist()
     [2, 1, 0]
     """
     rows = np.arange(len(piece)) if rows is None else rows

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError, nearest
-from linnet.features.rows import Rows
+from linnet.features.counts import SparseCounts
 
 __all__ = ["METHODS", "Report", "Selection", "chi2", "l1_weight", "mutual_information"]
 
@@ -29,7 +29,7 @@ Scores = npt.NDArray[np.float64]  # (n_columns,)
 CHUNK = 1 << 14
 
 
-def chi2(rows: Rows, y: Labels, n_classes: int) -> Scores:
+def chi2(rows: SparseCounts, y: Labels, n_classes: int) -> Scores:
     """Return the chi-square statistic of each feature and the class: sum over classes of (seen - expected)^2 / expected.
 
     What is seen is how often the feature occurs in the class (in how many texts, where only presence was counted).
@@ -41,7 +41,7 @@ def chi2(rows: Rows, y: Labels, n_classes: int) -> Scores:
     return np.asarray(np.where(expected > 0, parts, 0.0).sum(axis=1))
 
 
-def _class_sums(rows: Rows, y: Labels, n_classes: int) -> npt.NDArray[np.float64]:
+def _class_sums(rows: SparseCounts, y: Labels, n_classes: int) -> npt.NDArray[np.float64]:
     if not len(rows.counts):
         return rows.class_counts(y, n_classes).astype(np.float64)
     label = np.repeat(y, np.diff(rows.row_ptr))
@@ -52,7 +52,7 @@ def _class_sums(rows: Rows, y: Labels, n_classes: int) -> npt.NDArray[np.float64
     return np.stack(sums, axis=1).astype(np.float64)
 
 
-def mutual_information(rows: Rows, y: Labels, n_classes: int) -> Scores:
+def mutual_information(rows: SparseCounts, y: Labels, n_classes: int) -> Scores:
     """Return I(present; class) of each feature in nats: what knowing that it is there tells of the class, on average."""
     n = max(1, len(y))
     classes = np.bincount(y, minlength=n_classes) / n
@@ -67,7 +67,7 @@ def mutual_information(rows: Rows, y: Labels, n_classes: int) -> Scores:
     return np.maximum(out, 0.0)
 
 
-def l1_weight(rows: Rows, y: Labels, n_classes: int) -> Scores:
+def l1_weight(rows: SparseCounts, y: Labels, n_classes: int) -> Scores:
     """Return the largest weight, without its sign, that an L1-penalised linear SVM gives each feature; most get 0.
 
     Rows are presence, 1 long; C is 1, and the solver is LIBLINEAR's as scikit-learn has it.
@@ -84,7 +84,7 @@ def l1_weight(rows: Rows, y: Labels, n_classes: int) -> Scores:
     return np.asarray(np.abs(model.coef_).max(axis=0), dtype=np.float64)
 
 
-METHODS: dict[str, Callable[[Rows, Labels, int], Scores]] = {
+METHODS: dict[str, Callable[[SparseCounts, Labels, int], Scores]] = {
     "chi2": chi2, "mi": mutual_information, "l1": l1_weight,
 }  # fmt: skip
 
@@ -115,7 +115,7 @@ class Selection:
     def __str__(self) -> str:
         return f"{self.method}:{self.k}"
 
-    def choose(self, rows: Rows, y: Labels, n_classes: int) -> tuple[npt.NDArray[np.int32], Scores]:
+    def choose(self, rows: SparseCounts, y: Labels, n_classes: int) -> tuple[npt.NDArray[np.int32], Scores]:
         """Return the new number of each column, -1 where it is dropped, and the scores; of equals the first seen stay."""
         scores = METHODS[self.method](rows, y, n_classes)
         best = np.argsort(-scores, kind="stable")[: self.k]

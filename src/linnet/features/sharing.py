@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.features.blocks import Blocks
-from linnet.features.buffers import Piece, pieces_of
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, Seen, count, count_known
 
 __all__ = ["Part", "Shared", "Texts", "count_hashed"]
@@ -29,7 +29,9 @@ __all__ = ["Part", "Shared", "Texts", "count_hashed"]
 Indices = npt.NDArray[np.int64]
 
 
-def count_hashed(pieces: list[Piece], blocks: Blocks, bits: int, *, counting: bool, threads: int | None) -> Counted:
+def count_hashed(
+    pieces: list[TextBuffer], blocks: Blocks, bits: int, *, counting: bool, threads: int | None
+) -> Counted:
     """Count features into 2^bits columns, without a vocabulary."""
     slots, columns = np.zeros(0, np.uint64), np.zeros(0, np.int32)
     rows = count_known(pieces, blocks, slots, 64 - bits, columns, 1 << bits, counting=counting, threads=threads)
@@ -40,7 +42,7 @@ def count_hashed(pieces: list[Piece], blocks: Blocks, bits: int, *, counting: bo
 class Texts:
     """What a fit counts: all documents of some pieces. ``pieces`` is what the places in ``Counted.seen`` refer to."""
 
-    pieces: list[Piece]
+    pieces: list[TextBuffer]
 
     def __len__(self) -> int:
         return sum(map(len, self.pieces))
@@ -58,7 +60,7 @@ class Shared:
     """Texts and what was counted of them so far, by blocks."""
 
     def __init__(self, texts: Any) -> None:
-        self.pieces = pieces_of(texts)
+        self.pieces = text_buffers(texts)
         self.sizes: Indices = np.concatenate([np.diff(p.offsets) for p in self.pieces])
         """Bytes of each document."""
         self._known: dict[tuple[Blocks, int | None], tuple[Counted, bool, float]] = {}
@@ -83,7 +85,7 @@ class Shared:
             found = self._known[blocks, hash_bits] = (fresh, counting, time.perf_counter() - began)
         return found[0], found[2]
 
-    def derived(self, source: Any, derive: Callable[[Any, list[Piece]], list[Piece]]) -> tuple[Shared, float]:
+    def derived(self, source: Any, derive: Callable[[Any, list[TextBuffer]], list[TextBuffer]]) -> tuple[Shared, float]:
         """Return the texts that a source makes of all documents, made when first asked for, and the seconds it took."""
         if source not in self._derived:
             began = time.perf_counter()
@@ -109,7 +111,7 @@ class Part:
         return len(self.rows)
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[TextBuffer]:
         """All texts: what the places in ``Counted.seen`` refer to."""
         return self.shared.pieces
 
@@ -128,7 +130,7 @@ class Part:
         self._note(seconds, began)
         return whole
 
-    def derived(self, source: Any, derive: Callable[[Any, list[Piece]], list[Piece]]) -> Part:
+    def derived(self, source: Any, derive: Callable[[Any, list[TextBuffer]], list[TextBuffer]]) -> Part:
         """Return the same documents of the texts that a source makes of all of them."""
         began = time.perf_counter()
         shared, seconds = self.shared.derived(source, derive)

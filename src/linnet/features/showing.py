@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from linnet._kernels import featurize
 from linnet.features.blocks import Block, Blocks, as_blocks, table
-from linnet.features.buffers import Piece, Scratch, pieces_of
+from linnet.features.buffers import Scratch, TextBuffer, text_buffers
 from linnet.features.computed import needed
 from linnet.features.counting import Seen, names_of
 from linnet.features.derived import place
@@ -64,7 +64,7 @@ EXAMPLES = {
 class Emitted:
     """The fingerprints of one text with their places; those of block b end at ends[b]."""
 
-    piece: Piece
+    piece: TextBuffer
     blocks: Blocks
     fps: npt.NDArray[np.uint64]
     starts: npt.NDArray[np.int32]
@@ -72,7 +72,7 @@ class Emitted:
     ends: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, piece: Piece, blocks: Blocks) -> Emitted:
+    def of(cls, piece: TextBuffer, blocks: Blocks) -> Emitted:
         """Walk one text as the scorer does."""
         scratch = Scratch(piece.longest())
         ends = np.zeros(len(blocks), dtype=np.int64)
@@ -137,7 +137,7 @@ def seen(text: str | Mapping[str, Any], features: Any) -> list[Shown]:
     """Return what each block makes of one text, in the order of first sight; of a row, also of its other columns."""
     blocks = as_blocks(features)
     there = () if isinstance(text, str) else [name for name in needed(blocks) if name in text]
-    (piece,) = pieces_of([text], there)
+    (piece,) = text_buffers([text], there)
     out = []
     for block in blocks:
         missing = [name for name in getattr(block, "needs", ()) if name not in there]
@@ -153,7 +153,7 @@ def seen(text: str | Mapping[str, Any], features: Any) -> list[Shown]:
     return out
 
 
-def _counted(piece: Piece, block: Block) -> Shown:
+def _counted(piece: TextBuffer, block: Block) -> Shown:
     at = None
     if block.source is not None:
         piece, at = place(block.source, [piece.text(0)])

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnet.features.buffers import Piece
+from linnet.features.buffers import TextBuffer
 from linnet.features.derived import DerivedBlock
 from linnet.text.subword import SIZE, Subword
 
@@ -45,7 +45,7 @@ class Subwords(DerivedBlock):
         """The budget, where it is not the usual one."""
         return "" if self.size == SIZE else str(self.size)
 
-    def learn(self, pieces: list[Piece], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Subwords:
+    def learn(self, pieces: list[TextBuffer], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Subwords:
         """Learn the tokeniser; blocks of one budget share one."""
         if self.learned is not None:
             return self

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.blocks import Blocks, Chars, Words, counted_only
-from linnet.features.buffers import Piece, lowered, pieces_of
+from linnet.features.buffers import TextBuffer, lowered, text_buffers
 from linnet.features.counting import Slots, count, count_known, names_of
+from linnet.features.counts import TF, SparseCounts
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
-from linnet.features.rows import TF, Rows
 from linnet.features.weighting import idf, log_count_ratio
 
 __all__ = ["Vectorizer"]
@@ -118,7 +118,7 @@ class Vectorizer:
         """Learn, and return the matrix of the same texts, equal to what transform would give."""
         return self._matrix(self._fit(texts, y))
 
-    def _fit(self, texts: Any, y: Any) -> Rows:
+    def _fit(self, texts: Any, y: Any) -> SparseCounts:
         self._check()
         blocks = self._blocks()
         pieces = self._pieces(texts, blocks)
@@ -137,7 +137,7 @@ class Vectorizer:
         self.weight_ = self._weights(rows, labels)
         return rows
 
-    def _count(self, pieces: list[Piece], blocks: Blocks) -> tuple[Rows, npt.NDArray[np.uint64], Names]:
+    def _count(self, pieces: list[TextBuffer], blocks: Blocks) -> tuple[SparseCounts, npt.NDArray[np.uint64], Names]:
         counted = count(pieces, blocks, counting=self.tf != "presence", threads=self.threads)
         rows = counted.rows
         if not rows.n_columns:
@@ -159,7 +159,9 @@ class Vectorizer:
         numbers[kept] = np.arange(len(kept), dtype=np.int32)
         return rows.keep(numbers), counted.fingerprints[kept], names
 
-    def _weights(self, rows: Rows, labels: tuple[npt.NDArray[np.int32], int] | None) -> npt.NDArray[np.float64] | None:
+    def _weights(
+        self, rows: SparseCounts, labels: tuple[npt.NDArray[np.int32], int] | None
+    ) -> npt.NDArray[np.float64] | None:
         """Return the weight of each column, (n_features,); None where all are one."""
         if not self.idf and labels is None:
             return None
@@ -177,7 +179,7 @@ class Vectorizer:
         """Return the matrix of texts, a scipy CSR matrix; unknown features are left out."""
         return self._matrix(self.rows(texts))
 
-    def rows(self, texts: Any) -> Rows:
+    def rows(self, texts: Any) -> SparseCounts:
         """Return the counted rows of texts, unweighted and without scipy."""
         self._check()
         self._check_fitted()
@@ -190,10 +192,10 @@ class Vectorizer:
     def _blocks(self) -> Blocks:
         return counted_only(self.features, "Vectorizer")
 
-    def _known(self, pieces: list[Piece], blocks: Blocks, *vocabulary: Any) -> Rows:
+    def _known(self, pieces: list[TextBuffer], blocks: Blocks, *vocabulary: Any) -> SparseCounts:
         return count_known(pieces, blocks, *vocabulary, counting=self.tf != "presence", threads=self.threads)
 
-    def _matrix(self, rows: Rows) -> Any:
+    def _matrix(self, rows: SparseCounts) -> Any:
         dtype = self._dtype()
         if self._plain():
             matrix = rows.to_scipy()
@@ -208,10 +210,10 @@ class Vectorizer:
             values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
         return rows.to_scipy(values)
 
-    def _pieces(self, texts: Any, blocks: Blocks) -> list[Piece]:
+    def _pieces(self, texts: Any, blocks: Blocks) -> list[TextBuffer]:
         """Return the texts as bytes, lowered where the case of a character depends on its neighbours."""
         cases = {b.case for b in blocks}
-        pieces = pieces_of(texts)
+        pieces = text_buffers(texts)
         return [lowered(p) for p in pieces] if "lower" in cases and "keep" not in cases else pieces
 
     # ---- names

@@ -18,9 +18,9 @@ from linnet.errors import DataError, nearest
 from linnet.features.recipe import Recipe
 from linnet.models import inputs
 from linnet.models.settings import whole
+from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid, log_softmax, sigmoid, softmax
-from linnet.solvers.report import OnPass, Pass, Watch, Weights
 
 __all__ = ["DecisionModel", "Estimator", "LinearClassifier", "ProbabilityModel"]
 
@@ -88,7 +88,7 @@ class LinearClassifier(Estimator):
     threads: int = 1
     interrupted_: bool = False
     """Whether Ctrl-C ended the last fit, with the weights as they were."""
-    history_: list[Pass]
+    history_: list[Epoch]
     """The reports of all passes, where the model makes passes."""
 
     coef_: npt.NDArray[Any]  # (n_outputs, n_features)
@@ -104,7 +104,7 @@ class LinearClassifier(Estimator):
         *,
         sample_weight: Floats | None = None,
         threads: int = 1,
-        on_pass: OnPass | None = None,
+        on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Fit to encoded rows; returns W, (n_features, n_outputs), and b. Rows of weight zero count for nothing."""
         raise NotImplementedError
@@ -122,9 +122,9 @@ class LinearClassifier(Estimator):
         self._keep(*self.fit_matrix(M, index, len(classes), sample_weight=weight, threads=threads))
         return self
 
-    def _recorded(self, on_pass: OnPass | None) -> OnPass:
+    def _recorded(self, on_epoch: OnEpoch | None) -> OnEpoch:
         """Return what a solver reports to: it writes history_, and passes the news on."""
-        watch = Watch(on_pass)
+        watch = Callback(on_epoch)
         self.history_ = watch.history
         return watch
 

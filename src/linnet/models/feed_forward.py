@@ -36,17 +36,17 @@ from linnet.models.estimator import DecisionModel, ProbabilityModel
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share_below_one, whole
 from linnet.models.solving import Task
+from linnet.solvers.callbacks import Callback, Epoch, OnEpoch
+from linnet.solvers.dense import DenseLayers
 from linnet.solvers.distinct import Distinct, distinct
-from linnet.solvers.head import Head
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.network import STEPS, Net, Shape, Steps, start, train
 from linnet.solvers.numerics import log_softmax
-from linnet.solvers.report import OnPass, Pass, Watch
 
 __all__ = ["FeedForward"]
 
 Floats = npt.NDArray[np.float64]
-Learned = tuple[npt.NDArray[Any], Head]
+Learned = tuple[npt.NDArray[Any], DenseLayers]
 
 FEWEST_HELD = 20  # rows: accuracy on fewer says too little to stop by
 NO_BETTER = 1e-4  # share of the loss on held-out rows: to lower it by less is no better
@@ -86,8 +86,8 @@ class FeedForward(DecisionModel, ProbabilityModel):
 
     n_iter_: int
     embedding_: npt.NDArray[Any]  # (n_features, dim)
-    head_: Head
-    history_: list[Pass]
+    head_: DenseLayers
+    history_: list[Epoch]
 
     def __init__(
         self,
@@ -128,12 +128,12 @@ class FeedForward(DecisionModel, ProbabilityModel):
         *,
         sample_weight: Floats | None = None,
         threads: int = 1,
-        on_pass: OnPass | None = None,
+        on_epoch: OnEpoch | None = None,
     ) -> Learned:
         """Fit to encoded rows; returns the embeddings and the head that turns their sums into scores."""
         if X.gain is not None:
             raise DataError("FeedForward takes plain features; a gain per class is for LinearSVM")
-        task = Task(X.explicit(), y, n_classes, sample_weight, threads, on_pass)
+        task = Task(X.explicit(), y, n_classes, sample_weight, threads, on_epoch)
         shape = Shape(whole("dim", self.dim), whole("hidden", self.hidden, 0), task.n_outputs)
         passes, patience = whole("max_iter", self.max_iter), whole("patience", self.patience)
         seed = seed_of(self.random_state)
@@ -185,7 +185,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
         return self.head_.apply(M.dot(self.embedding_))
 
 
-class _Watched(Watch):
+class _Watched(Callback):
     """Judges passes by accuracy on held-out rows, of equals by their loss; keeps the weights of the best.
 
     A pass that is better in either is not held against the net: while it has learned little, accuracy stands still and
@@ -193,7 +193,7 @@ class _Watched(Watch):
     """
 
     def __init__(self, net: Net, task: Task, weight: Floats, held: npt.NDArray[np.int32], patience: int) -> None:
-        super().__init__(task.on_pass, patience=patience)
+        super().__init__(task.on_epoch, patience=patience)
         self.net, self.n_held = net, len(held)
         self.X, self.y, self.weight = task.X.take(held), task.y[held], weight[held]
         self.lowest, self.waited = np.inf, 0
@@ -202,7 +202,7 @@ class _Watched(Watch):
         """Return a copy of the weights as they are."""
         return self.net.E.copy(), self.net.head()
 
-    def __call__(self, report: Pass, weights: Any = None) -> bool:
+    def __call__(self, report: Epoch, weights: Any = None) -> bool:
         """Take the report of a pass; returns whether to stop."""
         if self.n_held:
             accuracy, loss = self._judged()

@@ -28,9 +28,9 @@ from linnet.models.inputs import seed_of
 from linnet.models.kernels import Kernel, Polynomial
 from linnet.models.settings import truth, whole
 from linnet.models.solving import outputs
+from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
 from linnet.solvers.distinct import as_given, distinct
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import OnPass, Pass, Watch, Weights
 
 __all__ = ["KernelPerceptron"]
 
@@ -61,7 +61,7 @@ class KernelPerceptron(DecisionModel):
     n_iter_: int
     settled_: bool
     mistakes_: int
-    history_: list[Pass]
+    history_: list[Epoch]
     support_: npt.NDArray[np.int64]
     dual_coef_: Floats  # (n_outputs, n_support)
 
@@ -90,7 +90,7 @@ class KernelPerceptron(DecisionModel):
         *,
         sample_weight: Floats | None = None,
         threads: int = 1,
-        on_pass: OnPass | None = None,
+        on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Fit to encoded rows; returns the coefficients of the support, (n_support, n_outputs), and no intercept."""
         if X.gain is not None:
@@ -101,7 +101,7 @@ class KernelPerceptron(DecisionModel):
         rng = np.random.Generator(np.random.PCG64(seed_of(self.random_state)))
         of = distinct(X, y, sample_weight) if shuffle else as_given(len(X), sample_weight)
         walk = _Walk(X.take(of.rows), y[of.rows], of.weight / of.weight.mean(), n_classes, self.kernel)
-        watch = Watch(on_pass)
+        watch = Callback(on_epoch)
         self.n_iter_, self.settled_, self.interrupted_ = 0, False, False
         none = np.zeros(n_classes)
         try:
@@ -109,7 +109,7 @@ class KernelPerceptron(DecisionModel):
                 order = rng.permutation(len(of.rows)) if shuffle else np.arange(len(of.rows))
                 changed, loss = walk.make_pass(order)
                 self.n_iter_, self.settled_ = number, changed == 0
-                report = Pass(number, loss * float(of.weight.mean()), changed / len(order), changed)
+                report = Epoch(number, loss * float(of.weight.mean()), changed / len(order), changed)
                 watch(report, lambda: outputs(walk.coefficients(average), none))
                 if self.settled_:
                     break

@@ -26,8 +26,8 @@ from linnet.errors import DataError
 from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel
 from linnet.models.settings import above_zero, not_negative, one_of, truth, whole
+from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import OnPass, Pass, Weights, warn_unfinished
 from linnet.solvers.squares import Squares, lsqr, normal, pinv
 
 __all__ = ["LeastSquares"]
@@ -89,7 +89,7 @@ class LeastSquares(DecisionModel):
         *,
         sample_weight: Floats | None = None,
         threads: int = 1,
-        on_pass: OnPass | None = None,
+        on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Fit to encoded rows. Only lsqr has passes to report."""
         if X.gain is not None:
@@ -102,7 +102,7 @@ class LeastSquares(DecisionModel):
         self.solver_ = self._solver(problem)
         self.n_iter_, self.interrupted_ = 1, False
         if self.solver_ == "lsqr":
-            W = self._passes(problem, on_pass)
+            W = self._passes(problem, on_epoch)
         else:
             W = pinv(problem) if self.solver_ == "pinv" else normal(problem)
         W, b = problem.weights(W)
@@ -117,15 +117,15 @@ class LeastSquares(DecisionModel):
         quick = float(len(problem.X.values)) * d <= SMALL and float(d) ** 3 <= SMALL
         return "normal" if problem.alpha > 0.0 and quick else "lsqr"
 
-    def _passes(self, problem: Squares, on_pass: OnPass | None) -> Floats:
+    def _passes(self, problem: Squares, on_epoch: OnEpoch | None) -> Floats:
         tol = above_zero("tol", self.tol)
         most = PASSES if self.max_iter is None else whole("max_iter", self.max_iter)
 
-        def tell(report: Pass, W: Any) -> None:
-            if on_pass is not None:
-                on_pass(report, lambda: problem.weights(W()))
+        def tell(report: Epoch, W: Any) -> None:
+            if on_epoch is not None:
+                on_epoch(report, lambda: problem.weights(W()))
 
-        found = lsqr(problem, tol=tol, max_passes=most, on_pass=tell)
+        found = lsqr(problem, tol=tol, max_epochs=most, on_epoch=tell)
         self.n_iter_, self.interrupted_ = max(1, found.passes), found.interrupted
         if found.passes == most and found.violation > tol:
             warn_unfinished(type(self).__name__, most, found.violation, tol)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from linnet.data.wordlists import Entry, word_lists
 from linnet.errors import DataError, nearest
 from linnet.features.blocks import Words, counted_only
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
 from linnet.features.counting import Slots
 from linnet.features.listed import Listed, listed
 from linnet.features.recipe import Recipe
@@ -31,7 +31,7 @@ from linnet.models import inputs
 from linnet.models.estimator import Estimator
 
 if TYPE_CHECKING:
-    from linnet.artefact import Artefact
+    from linnet.model.model import Model
 
 __all__ = ["Lexicon"]
 
@@ -77,7 +77,7 @@ class Lexicon(Estimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Note the labels and check that the lists fit them; the texts teach nothing."""
         name = type(self).__name__
-        n = sum(map(len, pieces_of(X)))
+        n = sum(map(len, text_buffers(X)))
         labels = inputs.as_labels(y, n, name)
         classes, _ = inputs.index_of(labels, inputs.as_weight(sample_weight, n), name)
         self.counter_ = self._counter(_plain(classes))
@@ -143,20 +143,20 @@ class Lexicon(Estimator):
             requires_fit=False,
         )
 
-    def _ready(self) -> Artefact:
+    def _ready(self) -> Model:
         return self.counter_ if hasattr(self, "counter_") else self._counter(None)
 
-    def _scores(self, ready: Artefact, X: Any) -> Floats:
+    def _scores(self, ready: Model, X: Any) -> Floats:
         return ready.scores(X) + self._ahead(ready.classes, ready.rows[:, 1:])
 
     # ---- as the table every linear model ends as
 
-    def build(self, classes: Sequence[Any], recipe: Recipe | None = None) -> Artefact:
+    def build(self, classes: Sequence[Any], recipe: Recipe | None = None) -> Model:
         """Return the model for some labels, ready to predict; of the recipe, tf, normalise and how words are cut count.
 
         For two labels the weights of the first are taken from those of the second, as in every model.
         """
-        from linnet.artefact import Artefact
+        from linnet.model.model import Model
 
         recipe = recipe or self.recipe
         known, _ = self._known(list(classes), _block(recipe))
@@ -166,17 +166,15 @@ class Lexicon(Estimator):
         entries = {str(c): int(np.count_nonzero(known.weights[:, k])) for k, c in enumerate(classes)}
         lists = self.lists if isinstance(self.lists, str) else "built-in" if self.lists is None else "given"
         card = {"lexicon": {"lists": lists, "entries": entries}}
-        return Artefact(
-            tuple(classes), (known.block,), recipe.tf, recipe.normalise, b=b, card=card, **_layout(known, W)
-        )
+        return Model(tuple(classes), (known.block,), recipe.tf, recipe.normalise, b=b, card=card, **_layout(known, W))
 
-    def _counter(self, classes: Sequence[Any] | None) -> Artefact:
+    def _counter(self, classes: Sequence[Any] | None) -> Model:
         """Return a table with a column of its own for every label, also where they are two."""
-        from linnet.artefact import Artefact
+        from linnet.model.model import Model
 
         known, labels = self._known(classes, _block(self.recipe))
         b = np.zeros(len(labels))
-        return Artefact(tuple(labels), (known.block,), "count", False, b=b, **_layout(known, known.weights))
+        return Model(tuple(labels), (known.block,), "count", False, b=b, **_layout(known, known.weights))
 
     def _known(self, classes: Sequence[Any] | None, block: Words) -> tuple[Listed, list[Any]]:
         """Return the entries for some classes, by default those of the lists, and these classes."""
@@ -289,7 +287,7 @@ def _block(recipe: Recipe) -> Words:
 
 def _layout(known: Listed, W: Floats) -> dict[str, Any]:
     """Return the table, its shift and its names, as an Artefact takes them."""
-    from linnet.artefact import empty_table
+    from linnet.model.model import empty_table
 
     table = empty_table(Slots.size_for(len(known.fingerprints))[1], W.shape[1])
     slots = Slots.of(known.fingerprints, table.slots)

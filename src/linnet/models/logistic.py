@@ -39,6 +39,7 @@ from linnet.models.optimised import fit_logistic, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.solvers import dual_logistic
+from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
 from linnet.solvers.columns import compact
 from linnet.solvers.distinct import distinct
 from linnet.solvers.losses import Logistic, Loss, Softmax
@@ -47,7 +48,6 @@ from linnet.solvers.newton import minimise
 from linnet.solvers.objective import Objective
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
-from linnet.solvers.report import OnPass, Pass, Weights, warn_unfinished
 
 __all__ = ["LogisticRegression"]
 
@@ -118,12 +118,12 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         *,
         sample_weight: Floats | None = None,
         threads: int = 1,
-        on_pass: OnPass | None = None,
+        on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Fit to encoded rows."""
         if X.gain is not None:
             raise DataError("LogisticRegression takes plain features; a gain per class is for LinearSVM")
-        task = Task(X.explicit(), y, n_classes, sample_weight, threads, self._recorded(on_pass))
+        task = Task(X.explicit(), y, n_classes, sample_weight, threads, self._recorded(on_epoch))
         optimiser = optimiser_of(self.solver, SOLVERS)
         if optimiser is not None:
             return fit_logistic(self, task, optimiser)
@@ -145,7 +145,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
 
     def _take_steps(self, task: Task, sgd: SGD, passes: int) -> tuple[Floats, Floats]:
         run = fit_sgd(
-            task, sgd, loss="softmax", C=above_zero("C", self.C), max_passes=passes, seed=seed_of(self.random_state),
+            task, sgd, loss="softmax", C=above_zero("C", self.C), max_epochs=passes, seed=seed_of(self.random_state),
             bias_scale=float(truth("fit_intercept", self.fit_intercept)),
         )  # fmt: skip
         self.n_iter_ = run.passes
@@ -180,14 +180,14 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         def weights(w: Floats, b: float) -> tuple[Floats, Floats]:
             return small.expand(w[:, None]), np.array([b])
 
-        def watch(report: Pass, found: Callable[[], tuple[Floats, float]]) -> None:
-            if task.on_pass is not None:
-                task.on_pass(report, lambda: weights(*found()))
+        def watch(report: Epoch, found: Callable[[], tuple[Floats, float]]) -> None:
+            if task.on_epoch is not None:
+                task.on_epoch(report, lambda: weights(*found()))
 
         if problem.first == 0.0:  # nothing to learn
             self._finish(0, passes, 0.0, True)
             return weights(np.zeros(small.X.n_features), 0.0)
-        run = dual_logistic.solve(problem, tol=tol, max_passes=passes, seed=seed_of(self.random_state), on_pass=watch)
+        run = dual_logistic.solve(problem, tol=tol, max_epochs=passes, seed=seed_of(self.random_state), on_epoch=watch)
         if run.done or run.interrupted or run.passes == passes:
             self._finish(run.passes, passes, run.violation, run.done)
             return weights(run.w, run.b)
@@ -229,10 +229,10 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
             return expand(W), b - shared
 
         def watch(number: int, value: float, violation: float, w: Floats) -> None:
-            if task.on_pass is not None:
+            if task.on_epoch is not None:
                 W, _ = f.unpack(w)
                 data = value - 0.5 * float(np.vdot(W, W))
-                task.on_pass(Pass(made + number, data, violation, len(task.X)), lambda: weights(w))
+                task.on_epoch(Epoch(made + number, data, violation, len(task.X)), lambda: weights(w))
 
         found = minimise(f, start, tol=tol, max_steps=passes - made, scale=first, on_step=watch)
         self._finish(made + found.steps, passes, found.violation, found.converged)

@@ -31,8 +31,8 @@ from linnet.models import inputs
 from linnet.models.estimates import ESTIMATES, Form, log_shares, per_item, pseudo_counts
 from linnet.models.estimator import ProbabilityModel
 from linnet.models.settings import one_of, truth, whole
+from linnet.solvers.callbacks import OnEpoch, Weights
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import OnPass, Weights
 
 __all__ = ["NaiveBayes", "Statistics", "class_sums"]
 
@@ -124,7 +124,7 @@ class NaiveBayes(ProbabilityModel):
         *,
         sample_weight: Floats | None = None,
         threads: int = 1,
-        on_pass: OnPass | None = None,
+        on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Count and take logarithms: one pass, nothing to report, and for two classes the difference."""
         self._learn(self._counted(X, y, n_classes, sample_weight), X.values.dtype)

@@ -40,8 +40,8 @@ from linnet.features.weighting import log_count_ratio
 from linnet.models.estimator import DecisionModel
 from linnet.models.settings import above_zero, not_negative, one_of, share, truth
 from linnet.models.svm import LinearSVM
+from linnet.solvers.callbacks import OnEpoch, Weights
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import OnPass, Weights
 
 __all__ = ["NBSVM"]
 
@@ -121,7 +121,7 @@ class NBSVM(DecisionModel):
         *,
         sample_weight: Floats | None = None,
         threads: int = 1,
-        on_pass: OnPass | None = None,
+        on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Fit to encoded rows; the weights are folded: they apply to the values as they are."""
         if X.gain is not None:
@@ -146,7 +146,7 @@ class NBSVM(DecisionModel):
 
         W, b = svm.fit_matrix(
             replace(X, gain=gain), y, n_classes, sample_weight=sample_weight, threads=threads,
-            on_pass=None if on_pass is None else lambda report, got: on_pass(report, lambda: interpolated(*got())),
+            on_epoch=None if on_epoch is None else lambda report, got: on_epoch(report, lambda: interpolated(*got())),
         )  # fmt: skip
         self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
         return interpolated(W, b)

@@ -20,13 +20,13 @@ from linnet.errors import DataError
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Task
+from linnet.solvers.callbacks import Callback, Epoch, Weights, warn_unfinished
 from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
 from linnet.solvers.distinct import distinct
 from linnet.solvers.losses import Logistic, Loss, Softmax, SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import LinearProblem
-from linnet.solvers.report import Pass, Watch, Weights, warn_unfinished
 
 __all__ = ["fit_logistic", "fit_optimised", "fit_svm", "optimiser_of"]
 
@@ -108,9 +108,9 @@ def fit_optimised(
         W, b = weights
         return (W, b - b.mean()) if isinstance(loss, Softmax) else (W, b)  # a common shift changes no probability
 
-    def told(report: Pass, weights: Callable[[], Weights]) -> None:
-        if task.on_pass is not None:
-            task.on_pass(report, lambda: shown(weights()))
+    def told(report: Epoch, weights: Callable[[], Weights]) -> None:
+        if task.on_epoch is not None:
+            task.on_epoch(report, lambda: shown(weights()))
 
     pool = ThreadPoolExecutor(task.threads) if task.threads > 1 else None
     try:
@@ -118,8 +118,8 @@ def fit_optimised(
             X, y, C * weight, loss, task.n_outputs, fit_intercept=fit_intercept, constant=constant,
             l2=float(not l1), l1=float(l1), pool=pool, threads=task.threads,
         )  # fmt: skip
-        watch = Watch(told, judge=judge, patience=patience)
-        found = optimise(problem, optimiser, max_passes=passes, watch=watch, seed=seed)
+        watch = Callback(told, judge=judge, patience=patience)
+        found = optimise(problem, optimiser, max_epochs=passes, watch=watch, seed=seed)
     finally:
         if pool is not None:
             pool.shutdown()

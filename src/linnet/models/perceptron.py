@@ -28,10 +28,10 @@ from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share, truth, whole
 from linnet.models.solving import outputs
+from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
 from linnet.solvers.distinct import Distinct, as_given, distinct
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Constant, descend
-from linnet.solvers.report import OnPass, Pass, Watch, Weights
 
 __all__ = ["Perceptron"]
 
@@ -69,7 +69,7 @@ class Perceptron(DecisionModel):
     n_iter_: int
     settled_: bool
     mistakes_: int
-    history_: list[Pass]
+    history_: list[Epoch]
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Perceptron(DecisionModel):
         *,
         sample_weight: Floats | None = None,
         threads: int = 1,
-        on_pass: OnPass | None = None,
+        on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Fit to encoded rows. Steps follow one another, so threads have nothing to share."""
         if X.gain is not None:
@@ -115,13 +115,13 @@ class Perceptron(DecisionModel):
         seed, rate = seed_of(self.random_state), above_zero("rate", self.rate)
         shuffle = truth("shuffle", self.shuffle)
         of = distinct(X, y, sample_weight) if shuffle else as_given(len(X), sample_weight)
-        watch, of = self._watch(X, y, of, seed, on_pass)
+        watch, of = self._watch(X, y, of, seed, on_epoch)
         run = descend(
             X, y, n_classes, of, loss="perceptron",
             sgd=SGD(rate=rate, schedule=Constant(), average=truth("average", self.average)),
-            bias_scale=float(truth("fit_intercept", self.fit_intercept)), max_passes=whole("max_iter", self.max_iter),
+            bias_scale=float(truth("fit_intercept", self.fit_intercept)), max_epochs=whole("max_iter", self.max_iter),
             seed=seed, start=self._start(X.n_features, n_classes, rate, seed), batch=whole("batch", self.batch),
-            shuffle=shuffle, on_pass=lambda report, weights: watch(report, lambda: outputs(*weights())),
+            shuffle=shuffle, on_epoch=lambda report, weights: watch(report, lambda: outputs(*weights())),
         )  # fmt: skip
         self.n_iter_, self.settled_, self.interrupted_ = run.passes, run.settled, run.interrupted
         self.history_ = watch.history
@@ -130,12 +130,12 @@ class Perceptron(DecisionModel):
         return np.ascontiguousarray(W, dtype=X.values.dtype), b
 
     def _watch(
-        self, X: Matrix, y: npt.NDArray[np.int32], of: Distinct, seed: int, on_pass: OnPass | None
-    ) -> tuple[Watch, Distinct]:
+        self, X: Matrix, y: npt.NDArray[np.int32], of: Distinct, seed: int, on_epoch: OnEpoch | None
+    ) -> tuple[Callback, Distinct]:
         """Return what is asked after each pass, and the rows to learn from."""
         patience = whole("patience", self.patience)
         if self.validation is None:
-            return Watch(on_pass), of
+            return Callback(on_epoch), of
         part = share("validation", self.validation)
         train, held = split_indices(y[of.rows], seed, (1.0 - part, part))
         if not len(held) or not len(train):
@@ -148,7 +148,7 @@ class Perceptron(DecisionModel):
             best = scores[:, 0] > 0.0 if scores.shape[1] == 1 else scores.argmax(axis=1)
             return float(np.average(best == right, weights=weight))
 
-        return Watch(on_pass, judge=judge, patience=patience), Distinct(of.rows[train], of.weight[train], of.place)
+        return Callback(on_epoch, judge=judge, patience=patience), Distinct(of.rows[train], of.weight[train], of.place)
 
     def _start(self, n_features: int, n_classes: int, rate: float, seed: int) -> tuple[Floats, Floats] | None:
         """Return the first W, (n_features, n_classes), and b; None for zeros."""

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from linnet.errors import DataError
 from linnet.models.settings import one_of
 from linnet.solvers import coordinate
+from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
 from linnet.solvers.descent import OPTIMISERS
 from linnet.solvers.distinct import distinct
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Run, descend
-from linnet.solvers.report import OnPass, Pass, Weights
 
 __all__ = ["Support", "Task", "fit_l1", "fit_sgd", "outputs", "solver_of", "with_decay"]
 
@@ -33,7 +33,7 @@ class Task:
     n_classes: int
     weight: Floats | None
     threads: int
-    on_pass: OnPass | None
+    on_epoch: OnEpoch | None
 
     @property
     def n_outputs(self) -> int:
@@ -89,8 +89,8 @@ def fit_l1(
     n = len(of.rows)
 
     def watch(number: int, value: float, violation: float, W: Floats, b: Floats) -> None:
-        if task.on_pass is not None:
-            task.on_pass(Pass(number, value, violation, n), lambda: (W.copy(), b.copy()))
+        if task.on_epoch is not None:
+            task.on_epoch(Epoch(number, value, violation, n), lambda: (W.copy(), b.copy()))
 
     return coordinate.solve(
         task.X.take(of.rows), task.y[of.rows], C * of.weight, loss, task.n_outputs, fit_intercept=fit_intercept,
@@ -123,7 +123,7 @@ def fit_sgd(
     C: float,
     cost: Floats | None = None,
     bias_scale: float = 1.0,
-    max_passes: int = 20,
+    max_epochs: int = 20,
     seed: int = 0,
 ) -> Run:
     """Descend on 1/2 |W|^2 + C sum_i s_i loss_i; returns one column for two classes.
@@ -138,14 +138,14 @@ def fit_sgd(
     if decay is None:
         decay = (2.0 if task.n_classes == 2 else 1.0) / (C * float(of.weight.sum()))
 
-    def watch(report: Pass, weights: Callable[[], tuple[Floats, Floats]]) -> None:
-        if task.on_pass is not None:
-            scaled = Pass(report.number, C * report.loss, report.violation, report.active)
-            task.on_pass(scaled, lambda: outputs(*weights()))
+    def watch(report: Epoch, weights: Callable[[], tuple[Floats, Floats]]) -> None:
+        if task.on_epoch is not None:
+            scaled = Epoch(report.number, C * report.loss, report.violation, report.active)
+            task.on_epoch(scaled, lambda: outputs(*weights()))
 
     run = descend(
         task.X, task.y, task.n_classes, of, loss=loss, sgd=sgd, decay=decay, cost=cost, bias_scale=bias_scale,
-        max_passes=max_passes, seed=seed, on_pass=watch,
+        max_epochs=max_epochs, seed=seed, on_epoch=watch,
     )  # fmt: skip
     W, b = outputs(run.W, run.b)
     return Run(W, b, run.passes, run.settled)

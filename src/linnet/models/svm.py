@@ -41,13 +41,13 @@ from linnet.models.optimised import fit_svm, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.solvers import dual
+from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
 from linnet.solvers.columns import Compact, compact
 from linnet.solvers.distinct import Distinct, distinct
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
-from linnet.solvers.report import OnPass, Pass, Weights, warn_unfinished
 
 __all__ = ["LinearSVM"]
 
@@ -149,10 +149,10 @@ class LinearSVM(DecisionModel):
         *,
         sample_weight: Floats | None = None,
         threads: int = 1,
-        on_pass: OnPass | None = None,
+        on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Fit to encoded rows. With X.gain the weights returned are folded: they apply to the values without it."""
-        task = Task(X, y, n_classes, sample_weight, threads, self._recorded(on_pass))
+        task = Task(X, y, n_classes, sample_weight, threads, self._recorded(on_epoch))
         optimiser = optimiser_of(self.solver, SOLVERS)
         if optimiser is not None:
             return fit_svm(self, task, optimiser)
@@ -178,7 +178,7 @@ class LinearSVM(DecisionModel):
     def _take_steps(self, task: Task, sgd: SGD, passes: int) -> Weights:
         run = fit_sgd(
             task, sgd, loss="hinge", C=above_zero("C", self.C), cost=_cost(self.cost, task.n_classes),
-            bias_scale=self._bias_scale(), max_passes=passes, seed=seed_of(self.random_state),
+            bias_scale=self._bias_scale(), max_epochs=passes, seed=seed_of(self.random_state),
         )  # fmt: skip
         self.n_iter_ = run.passes
         self.interrupted_ = run.passes < passes and not run.settled
@@ -202,21 +202,21 @@ class LinearSVM(DecisionModel):
     def _solve_dual(self, task: Task, loss: str, passes: int) -> Weights:
         tol, of = above_zero("tol", self.tol), distinct(task.X, task.y, task.weight)
         problem, small = self._problem(task, of)
-        last = Pass(0, np.inf, np.inf, 0)
+        last = Epoch(0, np.inf, np.inf, 0)
 
         def outputs(U: npt.NDArray[Any], b: Floats) -> Weights:
             W = np.ascontiguousarray(U.T)
             return (W if small is None else small.expand(W, task.X.values.dtype)), b
 
-        def watch(report: Pass, weights: Callable[[], tuple[npt.NDArray[Any], Floats]]) -> None:
+        def watch(report: Epoch, weights: Callable[[], tuple[npt.NDArray[Any], Floats]]) -> None:
             nonlocal last
             last = report
-            if task.on_pass is not None:
-                task.on_pass(report, lambda: outputs(*weights()))
+            if task.on_epoch is not None:
+                task.on_epoch(report, lambda: outputs(*weights()))
 
         U, b, states = dual.solve(
-            problem, squared=loss == "squared_hinge", bias_scale=self._bias_scale(), tol=tol, max_passes=passes,
-            seed=seed_of(self.random_state), threads=task.threads, on_pass=watch,
+            problem, squared=loss == "squared_hinge", bias_scale=self._bias_scale(), tol=tol, max_epochs=passes,
+            seed=seed_of(self.random_state), threads=task.threads, on_epoch=watch,
         )  # fmt: skip
         self.n_iter_ = last.number
         unfinished = not all(s.done for s in states)

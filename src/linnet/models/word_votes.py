@@ -22,8 +22,8 @@ from linnet.features.blocks import Words
 from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel
 from linnet.models.naive_bayes import class_sums
+from linnet.solvers.callbacks import OnEpoch, Weights
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import OnPass, Weights
 
 __all__ = ["WordVotes"]
 
@@ -72,7 +72,7 @@ class WordVotes(DecisionModel):
         *,
         sample_weight: Floats | None = None,
         threads: int = 1,
-        on_pass: OnPass | None = None,
+        on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Count and find the largest: one pass, nothing to report."""
         if X.gain is not None:

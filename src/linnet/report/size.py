@@ -9,7 +9,7 @@ from linnet.report.markup import note, safe
 from linnet.report.material import Material
 
 if TYPE_CHECKING:
-    from linnet.comparing.comparison import Curve
+    from linnet.comparison.comparison import Curve
 
 __all__ = ["learning_curve", "size"]
 
@@ -50,7 +50,7 @@ def size(material: Material) -> str | None:
 def learning_curve(clf: Any, data: Any) -> Curve | None:
     """Return the accuracy of a classifier's settings at growing numbers of rows, by folds; None where rows are too few."""
     from linnet.classifier import TextClassifier
-    from linnet.comparing import compare
+    from linnet.comparison import compare
     from linnet.errors import LinnetError
 
     chosen = clf.card.get("settings", {})

@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from linnet.solvers.callbacks import Callback, Epoch
     from linnet.solvers.curves import Curves
     from linnet.solvers.descent import OPTIMISERS, EarlyStopping, Found, optimise
     from linnet.solvers.finder import Sweep, find_rate
     from linnet.solvers.online import SGD
     from linnet.solvers.optimisers import Adadelta, Adagrad, Adam, Chain, Clip, GradientDescent, Momentum, Optimiser
     from linnet.solvers.problem import Function, LinearProblem, Problem
-    from linnet.solvers.report import Pass, Watch
     from linnet.solvers.schedules import Constant, Cosine, Exponential, Inverse, InverseRoot, Product, Step, WarmUp
     from linnet.solvers.whole import LBFGS, Newton, ProximalGradient
 
@@ -37,7 +37,7 @@ _HOME = {
 __all__ = [
     "LBFGS", "OPTIMISERS", "SGD", "Adadelta", "Adagrad", "Adam", "Chain", "Clip", "Constant", "Cosine", "Curves", "EarlyStopping",
     "Exponential", "Found", "Function", "GradientDescent", "Inverse", "InverseRoot", "LinearProblem", "Momentum",
-    "Newton", "Optimiser", "Pass", "Problem", "Product", "ProximalGradient", "Step", "Sweep", "WarmUp", "Watch",
+    "Newton", "Optimiser", "Epoch", "Problem", "Product", "ProximalGradient", "Step", "Sweep", "WarmUp", "Callback",
     "find_rate", "optimise",
 ]  # fmt: skip
 

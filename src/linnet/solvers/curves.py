@@ -36,8 +36,8 @@ class Curves:
 
     Made from the ``history_`` of a model or of a TextClassifier. Print it for two lines of text; notebooks draw it.
 
-    >>> from linnet.solvers.report import Pass
-    >>> print(Curves.of([Pass(1, 10.0, 1.0, 5, 0.5), Pass(2, 5.0, 0.4, 5, 0.75), Pass(3, 4.0, 0.1, 5, 0.7)]))
+    >>> from linnet.solvers.callbacks import Epoch
+    >>> print(Curves.of([Epoch(1, 10.0, 1.0, 5, 0.5), Epoch(2, 5.0, 0.4, 5, 0.75), Epoch(3, 4.0, 0.1, 5, 0.7)]))
     loss          █▂▁ 10 to 4, best 4 at pass 3
     dev accuracy  ▁█▇ 0.5 to 0.7, best 0.75 at pass 2
     """

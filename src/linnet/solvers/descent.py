@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError
+from linnet.solvers.callbacks import Callback, Epoch, OnEpoch
 from linnet.solvers.newton import inner
 from linnet.solvers.optimisers import (
     Adadelta,
@@ -30,7 +31,6 @@ from linnet.solvers.optimisers import (
     with_settings,
 )
 from linnet.solvers.problem import Here, Problem, least_subgradient, soft_threshold
-from linnet.solvers.report import OnPass, Pass, Watch
 from linnet.solvers.whole import LBFGS, Newton, ProximalGradient, Told, Whole
 
 __all__ = ["OPTIMISERS", "EarlyStopping", "Found", "optimise"]
@@ -103,17 +103,17 @@ def optimise(
     optimiser: Optimiser,
     *,
     w: Floats | None = None,
-    max_passes: int | None = None,
-    watch: Watch | OnPass | None = None,
+    max_epochs: int | None = None,
+    watch: Callback | OnEpoch | None = None,
     seed: int = 0,
 ) -> Found:
     """Minimise the problem from w (zeros), in at most so many passes over the rows.
 
-    watch is told of each pass: number, loss, |g| / |g_0|, rows. A :class:`~linnet.solvers.report.Watch` with a judge
+    watch is told of each pass: number, loss, |g| / |g_0|, rows. A :class:`~linnet.solvers.callbacks.Callback` with a judge
     keeps the best point; it is returned when patience or Ctrl-C ends the passes. Otherwise the last point is. seed
     draws the order of the rows, anew each pass, for optimisers with batches; the others do not use it.
     """
-    passes = optimiser.passes(problem.n_rows) if max_passes is None else max_passes
+    passes = optimiser.passes(problem.n_rows) if max_epochs is None else max_epochs
     w = np.zeros(problem.size) if w is None else np.array(w, dtype=np.float64)
     last, best = Found(w, 0, 1.0, converged=False), w
 
@@ -123,7 +123,7 @@ def optimise(
         if watch is None:
             return
         before = getattr(watch, "best", None)
-        report = Pass(number, loss * problem.total, violation, problem.n_rows)
+        report = Epoch(number, loss * problem.total, violation, problem.n_rows)
         enough = watch(report, lambda: problem.weights(at))
         if getattr(watch, "best", None) is not before:
             best = at.copy()

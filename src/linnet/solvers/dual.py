@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import dual, sparse
-from linnet.solvers.report import Pass
+from linnet.solvers.callbacks import Epoch
 
 __all__ = ["Problem", "State", "solve"]
 
@@ -151,10 +151,10 @@ def solve(
     squared: bool = True,
     bias_scale: float = 1.0,
     tol: float = 0.1,
-    max_passes: int = 1000,
+    max_epochs: int = 1000,
     seed: int = 0,
     threads: int = 1,
-    on_pass: Callable[[Pass, Callable[[], tuple[Floats, npt.NDArray[np.float64]]]], None] | None = None,
+    on_epoch: Callable[[Epoch, Callable[[], tuple[Floats, npt.NDArray[np.float64]]]], None] | None = None,
 ) -> tuple[Floats, npt.NDArray[np.float64], list[State]]:
     """Solve every binary problem; returns u = g w, (n_problems, n_features), the intercepts, and the states.
 
@@ -171,13 +171,13 @@ def solve(
             return np.stack([s.u for s in states]), np.array([s.bias[0] * bias_scale for s in states])
 
         try:
-            for number in range(1, max_passes + 1):
+            for number in range(1, max_epochs + 1):
                 open_problems = [c for c in range(n_problems) if not states[c].done]
                 list(mapper(lambda c: _pass(p, c, states[c], squared, bias_scale, tol), open_problems))
-                if on_pass is not None:
+                if on_epoch is not None:
                     violation = max(float(s.stats[0] - s.stats[1]) for s in states)
                     active = sum(len(s.active) for s in states if not s.done)
-                    on_pass(Pass(number, sum(float(s.stats[2]) for s in states), violation, active), weights)
+                    on_epoch(Epoch(number, sum(float(s.stats[2]) for s in states), violation, active), weights)
                 if all(s.done for s in states):
                     break
         except KeyboardInterrupt:

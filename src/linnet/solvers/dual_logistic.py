@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import dual
+from linnet.solvers.callbacks import Epoch
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import inner
-from linnet.solvers.report import Pass
 
 __all__ = ["Found", "Problem", "solve", "start_at"]
 
@@ -76,9 +76,9 @@ def solve(
     p: Problem,
     *,
     tol: float = 1e-4,
-    max_passes: int = 100,
+    max_epochs: int = 100,
     seed: int = 0,
-    on_pass: Callable[[Pass, Callable[[], tuple[Floats, float]]], None] | None = None,
+    on_epoch: Callable[[Epoch, Callable[[], tuple[Floats, float]]], None] | None = None,
 ) -> Found:
     """Make passes until the violation is at most tol, or passes bring little.
 
@@ -103,7 +103,7 @@ def solve(
     history = [np.inf]
     done = interrupted = False
     try:
-        while passes < max_passes:
+        while passes < max_epochs:
             steps = dual.logistic_pass(
                 X.indptr, X.indices, X.values, p.signs, rng.permutation(rows), w, bias, root, offset, alpha, rest, q, slope,
                 stats,
@@ -112,8 +112,8 @@ def solve(
             offset += float(bias[0]) * root
             violation = sqrt(stats[1] + (stats[2] ** 2 if p.fit_intercept else 0.0)) / first
             history.append(violation)
-            if on_pass is not None:
-                on_pass(Pass(passes, float(stats[0]), violation, n), lambda b=offset: (w, b))  # type: ignore[misc]
+            if on_epoch is not None:
+                on_epoch(Epoch(passes, float(stats[0]), violation, n), lambda b=offset: (w, b))  # type: ignore[misc]
             if violation <= target:
                 estimate, violation = violation, p.violation(w, offset)
                 done = violation <= tol

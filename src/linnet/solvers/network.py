@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from linnet._kernels import network
 from linnet.errors import DataError
-from linnet.solvers.head import Head
+from linnet.solvers.callbacks import Epoch
+from linnet.solvers.dense import DenseLayers
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import Pass
 
 __all__ = ["STEPS", "Net", "Shape", "Steps", "start", "train"]
 
@@ -77,14 +77,14 @@ class Net:
     E: npt.NDArray[Any]
     theta: Floats
 
-    def head(self) -> Head:
+    def head(self) -> DenseLayers:
         """Return a copy of the dense layers."""
         layers, at = [], 0
         for n, m in self.shape.layers:
             A, a = self.theta[at : at + n * m].reshape(n, m), self.theta[at + n * m : at + (n + 1) * m]
             layers.append((A.copy(), a.copy()))
             at += (n + 1) * m
-        return Head(tuple(layers))
+        return DenseLayers(tuple(layers))
 
 
 def start(shape: Shape, X: Matrix, rows: npt.NDArray[np.int32], rng: np.random.Generator) -> Net:
@@ -117,7 +117,7 @@ def train(
     how: Steps,
     rng: np.random.Generator,
     passes: int,
-    after: Callable[[Pass], bool],
+    after: Callable[[Epoch], bool],
 ) -> int:
     """Change the net in place, pass after pass, until one is the last or ``after`` says so; returns the passes made.
 
@@ -142,7 +142,7 @@ def train(
             raise DataError(
                 f"in pass {number} the weights ran away to infinity; lower rate={how.rate:g}, or scale the rows"
             )
-        if after(Pass(number, float(loss[0]), 1.0, len(rows))):
+        if after(Epoch(number, float(loss[0]), 1.0, len(rows))):
             return number
     return passes
 

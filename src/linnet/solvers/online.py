@@ -23,9 +23,9 @@ import numpy.typing as npt
 
 from linnet._kernels import online, sparse
 from linnet.errors import LinnetError
+from linnet.solvers.callbacks import Epoch
 from linnet.solvers.distinct import Distinct
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import Pass
 
 __all__ = ["SGD", "Constant", "Inverse", "InverseRoot", "Run", "Schedule", "descend"]
 
@@ -164,12 +164,12 @@ def descend(
     decay: float = 0.0,
     cost: Floats | None = None,
     bias_scale: float = 1.0,
-    max_passes: int = 20,
+    max_epochs: int = 20,
     seed: int = 0,
     start: tuple[Floats, Floats] | None = None,
     batch: int = 1,
     shuffle: bool = True,
-    on_pass: Callable[[Pass, Callable[[], tuple[Floats, Floats]]], bool | None] | None = None,
+    on_epoch: Callable[[Epoch, Callable[[], tuple[Floats, Floats]]], bool | None] | None = None,
 ) -> Run:
     """Walk over the rows max_passes times, or until a pass changes nothing (which decay never allows).
 
@@ -196,7 +196,7 @@ def descend(
     rng = np.random.Generator(np.random.PCG64(seed))
     passes, settled, interrupted = 0, False, False
     try:
-        for number in range(1, max_passes + 1):
+        for number in range(1, max_epochs + 1):
             order = rng.permutation(of.rows) if shuffle else of.rows
             rates = rate * sgd.schedule((number - 1) + np.arange(n) / n)
             changed, total = 0, 0.0
@@ -210,7 +210,7 @@ def descend(
                     walk.flush()
             passes = number
             settled = changed == 0 and decay == 0.0
-            enough = on_pass is not None and on_pass(Pass(number, total * mean, changed / n, changed), walk.weights)
+            enough = on_epoch is not None and on_epoch(Epoch(number, total * mean, changed / n, changed), walk.weights)
             if settled or enough:
                 break
     except KeyboardInterrupt:

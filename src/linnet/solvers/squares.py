@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from linnet._kernels import sparse
 from linnet.errors import LinnetError
+from linnet.solvers.callbacks import Epoch
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import Pass
 
 __all__ = ["Found", "Squares", "lsqr", "normal", "pinv"]
 
@@ -141,8 +141,8 @@ def lsqr(
     problem: Squares,
     *,
     tol: float,
-    max_passes: int,
-    on_pass: Callable[[Pass, Callable[[], Floats]], bool | None] | None = None,
+    max_epochs: int,
+    on_epoch: Callable[[Epoch, Callable[[], Floats]], bool | None] | None = None,
 ) -> Found:
     """Return W by LSQR. KeyboardInterrupt ends the passes and keeps the weights so far."""
     W = np.zeros((problem.X.n_features, problem.T.shape[1]))
@@ -153,13 +153,13 @@ def lsqr(
     state.keep(state.first > 0.0)
     passes, interrupted = 0, False
     try:
-        while len(live) and passes < max_passes:
+        while len(live) and passes < max_epochs:
             violation[live] = state.step(problem)
             W[:, live], squares[live] = state.W, state.squares
             passes += 1
             data = float(np.sum(squares) - problem.alpha * np.sum(np.square(_lengths(W))))
-            report = Pass(passes, max(data, 0.0), float(violation.max()), len(problem.X))
-            if on_pass is not None and on_pass(report, W.copy):
+            report = Epoch(passes, max(data, 0.0), float(violation.max()), len(problem.X))
+            if on_epoch is not None and on_epoch(report, W.copy):
                 break
             going = violation[live] > tol
             live = live[going]

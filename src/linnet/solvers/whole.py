@@ -48,7 +48,7 @@ class Whole(Optimiser):
         """Return how many steps are taken at most; each looks at all rows."""
         return self.most_steps
 
-    def run(self, problem: Problem, w: Floats, max_passes: int, told: Told) -> bool:
+    def run(self, problem: Problem, w: Floats, max_epochs: int, told: Told) -> bool:
         """Minimise from w; returns whether the tolerance was met (or the digits ended)."""
         raise NotImplementedError
 
@@ -65,7 +65,7 @@ class Newton(Whole):
     Newton(tol=1e-10)
     """
 
-    def run(self, problem: Problem, w: Floats, max_passes: int, told: Told) -> bool:
+    def run(self, problem: Problem, w: Floats, max_epochs: int, told: Told) -> bool:
         """Minimise from w."""
         self._refuse_l1(problem)
 
@@ -73,8 +73,8 @@ class Newton(Whole):
             W = at[: problem.n_penalised]
             told(number, (value - 0.5 * problem.l2 * inner(W, W)) / problem.total, violation, at)
 
-        found = minimise(problem.local, w, tol=self.tol, max_steps=max_passes, on_step=step)
-        if not found.converged and found.steps < max_passes:  # it keeps its point when interrupted; here it is news
+        found = minimise(problem.local, w, tol=self.tol, max_steps=max_epochs, on_step=step)
+        if not found.converged and found.steps < max_epochs:  # it keeps its point when interrupted; here it is news
             raise KeyboardInterrupt
         return found.converged
 
@@ -97,7 +97,7 @@ class LBFGS(Whole):
         if self.history < 1:
             raise LinnetError(f"history must be a whole number from 1, got {self.history!r}")
 
-    def run(self, problem: Problem, w: Floats, max_passes: int, told: Told) -> bool:
+    def run(self, problem: Problem, w: Floats, max_epochs: int, told: Told) -> bool:
         """Minimise from w."""
         from scipy.optimize import minimize
         from threadpoolctl import threadpool_limits
@@ -126,11 +126,11 @@ class LBFGS(Whole):
             if violation <= self.tol:
                 raise StopIteration
 
-        options = {"maxcor": self.history, "maxiter": max_passes, "maxfun": 100 * max_passes, "ftol": 0.0, "gtol": 0.0}
+        options = {"maxcor": self.history, "maxiter": max_epochs, "maxfun": 100 * max_epochs, "ftol": 0.0, "gtol": 0.0}
         with threadpool_limits(limits=1, user_api="blas"):
             result = minimize(both, w, jac=True, method="L-BFGS-B", callback=after, options=options)
         # with its limits at zero scipy ends by itself only where no step lowers the value: the digits ended
-        return violation <= self.tol or (steps < max_passes and result.nit < max_passes)
+        return violation <= self.tol or (steps < max_epochs and result.nit < max_epochs)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class ProximalGradient(Whole):
     most_steps: ClassVar[int] = 2000
     accelerated: bool = True
 
-    def run(self, problem: Problem, w: Floats, max_passes: int, told: Told) -> bool:
+    def run(self, problem: Problem, w: Floats, max_epochs: int, told: Told) -> bool:
         """Minimise from w."""
         cut, l1 = problem.n_penalised, problem.l1
 
@@ -161,7 +161,7 @@ class ProximalGradient(Whole):
         L = 1.0 / problem.gentle_rate()
         if first == 0.0:
             return True
-        for number in range(1, max_passes + 1):
+        for number in range(1, max_epochs + 1):
             new, there, L = self._step(problem, z, here, L)
             violation = length(new, there.gradient) / first
             told(number, there.loss, violation, new)

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.choosing import OnPass, weighted
+from linnet.choosing import OnEpoch, weighted
 from linnet.errors import LinnetError
 from linnet.features.blocks import Blocks
+from linnet.features.counts import SparseCounts
 from linnet.features.recipe import Recipe, Weights
-from linnet.features.rows import Rows
 from linnet.models import MODELS
 from linnet.solvers.matrix import Matrix
 from linnet.streaming.cache import Cache, writing
@@ -46,7 +46,7 @@ class Job:
     folder: Path
     threads: int
     seed: int
-    on_pass: OnPass
+    on_epoch: OnEpoch
 
     @property
     def n_outputs(self) -> int:
@@ -58,7 +58,7 @@ class Job:
         """How many rows there are."""
         return sum(self.cache.blocks[k].rows for k in self.numbers)
 
-    def matrix(self, rows: Rows, *, own_gain: bool) -> Matrix:
+    def matrix(self, rows: SparseCounts, *, own_gain: bool) -> Matrix:
         """Return the rows of a block as a solver takes them; with own_gain weights stay outside the values."""
         return weighted(rows, self.weights, self.recipe, self.blocks, multiply=not own_gain)
 

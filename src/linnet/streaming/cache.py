@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from linnet._kernels import varint
 from linnet.errors import LinnetError
-from linnet.features.rows import Rows
+from linnet.features.counts import SparseCounts
 
 __all__ = ["Block", "Cache", "behind", "check_room", "temporary", "writing"]
 
@@ -112,7 +112,7 @@ class Cache:
             file.close()
         self._files = []
 
-    def add(self, part: int, rows: Rows, y: Classes) -> None:
+    def add(self, part: int, rows: SparseCounts, y: Classes) -> None:
         """Deal the rows of a batch out to the blocks of a part."""
         if not len(rows):
             return
@@ -146,7 +146,7 @@ class Cache:
             where[mine], self._turns[part, c] = turns[: len(mine)], turns[len(mine) :]
         return where
 
-    def _append(self, k: int, rows: Rows, y: Classes) -> None:
+    def _append(self, k: int, rows: SparseCounts, y: Classes) -> None:
         sizes = np.diff(rows.indptr).astype(np.int32)
         counts = rows.counts if self.counting else np.zeros(0, np.int32)
         packed = [_packed(part) for part in (sizes, rows.indices, counts, y)]
@@ -173,7 +173,7 @@ class Cache:
         """Return the numbers of the blocks of some parts that have rows."""
         return [k for k, b in enumerate(self.blocks) if b.part in parts and b.rows]
 
-    def read(self, *wanted: int) -> tuple[Rows, Classes]:
+    def read(self, *wanted: int) -> tuple[SparseCounts, Classes]:
         """Return the rows and classes of some blocks, behind one another."""
         found = [self.blocks[k] for k in wanted]
         n, entries = sum(b.rows for b in found), sum(b.entries for b in found)
@@ -203,9 +203,9 @@ class Cache:
                     first = row * self.n_blocks
                     indptr[first + 1 : first + 1 + segments] = indptr[first] + np.cumsum(sizes, dtype=np.int64)
                     row, at = row + rows, at + size
-        return Rows(indptr, indices, counts, self.n_blocks, self.n_columns), y
+        return SparseCounts(indptr, indices, counts, self.n_blocks, self.n_columns), y
 
-    def passing(self, groups: Iterable[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], Rows, Classes]]:
+    def passing(self, groups: Iterable[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], SparseCounts, Classes]]:
         """Yield (numbers, rows, classes) of groups of blocks; the next group is read while one is worked on."""
         wanted = list(groups)
         with ThreadPoolExecutor(1) as ahead:
@@ -217,7 +217,7 @@ class Cache:
                 yield group, rows, y
                 del rows, y
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Rows:
+    def take(self, rows: npt.NDArray[np.int64]) -> SparseCounts:
         """Return some rows by number: training rows first, then dev rows, each in the order of the input."""
         order = np.argsort(rows, kind="stable")
         asked, found, places = rows[order], [], []
@@ -252,10 +252,10 @@ def _packed(values: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
     return out[: varint.pack(np.ascontiguousarray(values), out)]
 
 
-def behind(parts: list[Rows], cache: Cache) -> Rows:
+def behind(parts: list[SparseCounts], cache: Cache) -> SparseCounts:
     at = np.concatenate([[0], np.cumsum([len(p.indices) for p in parts])])
     none = np.zeros(0, np.int32)
-    return Rows(
+    return SparseCounts(
         np.concatenate([np.zeros(1, np.int64), *(p.indptr[1:] + a for p, a in zip(parts, at, strict=False))]),
         np.concatenate([none, *(p.indices for p in parts)]),
         np.concatenate([none, *(p.counts for p in parts)]),

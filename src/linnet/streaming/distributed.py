@@ -23,13 +23,13 @@ import numpy.typing as npt
 from linnet.engines import Engine
 from linnet.engines.engine import check
 from linnet.errors import DataError, LinnetError
+from linnet.features.counts import SparseCounts
 from linnet.features.recipe import Weights
-from linnet.features.rows import Rows
 from linnet.models import MODELS
 from linnet.models.settings import above_zero, one_of, truth
+from linnet.solvers.callbacks import Epoch
 from linnet.solvers.losses import Logistic, Loss, Softmax, SquaredHinge
 from linnet.solvers.newton import inner, minimise
-from linnet.solvers.report import Pass
 from linnet.streaming import jobs
 from linnet.streaming.blockwise import entry_of
 from linnet.streaming.cache import behind
@@ -201,8 +201,8 @@ class DistributedRun(Run):
 
         def told(number: int, value: float, violation: float, w: Any) -> None:
             penalty = 0.5 * inner(w[: problem.n_penalised], w[: problem.n_penalised])
-            report = Pass(number, value - penalty, violation, int(solving.total / solving.C))
-            self.log.made_pass(report, lambda: shown(problem.weights(w)))
+            report = Epoch(number, value - penalty, violation, int(solving.total / solving.C))
+            self.log.epoch(report, lambda: shown(problem.weights(w)))
 
         result = minimise(problem.local, start, tol=TOL, max_steps=MOST_STEPS, scale=first, on_step=told)
         model.n_iter_ = max(1, result.steps)
@@ -276,7 +276,7 @@ class _RemoteRows:
     def indices(self) -> range:
         return range(self.of_run.entries)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Rows:
+    def take(self, rows: npt.NDArray[np.int64]) -> SparseCounts:
         ends = np.cumsum(self.sizes.ravel())
         which = np.searchsorted(ends, rows, side="right")
         inside = rows - np.concatenate([[0], ends])[which]
@@ -287,7 +287,7 @@ class _RemoteRows:
             mine = np.flatnonzero(which % n == shard)
             asked.append((self.of_run.tasks[shard], inside[mine]))
             places.append(mine)
-        found: dict[int, Rows] = {}
+        found: dict[int, SparseCounts] = {}
         for outcome in self.of_run.engine.map(jobs.take, asked, self.of_run.shared):
             found[outcome.index] = check(outcome, asked)
         whole = behind([found[k] for k in sorted(found)], self)  # type: ignore[arg-type]

@@ -21,8 +21,8 @@ from linnet.errors import LinnetError
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, whole
 from linnet.models.svm import signs_of
+from linnet.solvers.callbacks import Epoch, warn_unfinished
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.report import Pass, warn_unfinished
 from linnet.streaming.blockwise import Found, Job
 
 __all__ = ["fit"]
@@ -86,7 +86,7 @@ def fit(model: Any, job: Job) -> Found:
                 list(mapper(_visitor(X, cost, out, squared, scale, tol), visits))
                 job.keep(group, state)
             spread = float(out.spread.max())
-            job.on_pass(Pass(number, float(out.loss.sum()), spread, int(out.active.sum())), weights)
+            job.on_epoch(Epoch(number, float(out.loss.sum()), spread, int(out.active.sum())), weights)
             if spread <= tol:
                 done = True
                 break

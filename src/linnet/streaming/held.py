@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from linnet.artefact import Artefact
+from linnet.model.model import Model
 from linnet.streaming.cache import writing
 
 __all__ = ["TestRows"]
@@ -50,7 +50,7 @@ class TestRows:
             for batch in reader:
                 yield batch.column(0), batch.column(1)
 
-    def scored(self, model: Artefact, threads: int | None) -> tuple[list[str], npt.NDArray[np.float64]]:
+    def scored(self, model: Model, threads: int | None) -> tuple[list[str], npt.NDArray[np.float64]]:
         """Return the labels of all rows and the probabilities that a model gives."""
         labels: list[str] = []
         known: dict[str, str] = {}

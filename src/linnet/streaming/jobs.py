@@ -19,10 +19,10 @@ from linnet._kernels import vocab
 from linnet.choosing import weighted
 from linnet.data.arrays import booleans
 from linnet.features.blocks import Blocks
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
 from linnet.features.counting import Counted, Slots, names_of
+from linnet.features.counts import SparseCounts
 from linnet.features.recipe import Recipe, Weights
-from linnet.features.rows import Rows
 from linnet.features.sharing import Texts
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 KEPT = 64  # shards whose rows a worker keeps
-_ROWS: OrderedDict[tuple[str, str], tuple[Rows, npt.NDArray[np.int32], npt.NDArray[np.uint8]]] = OrderedDict()
+_ROWS: OrderedDict[tuple[str, str], tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class Plan:
             return 1 << self.hash_bits
         return 0 if self.fingerprints is None else len(self.fingerprints)
 
-    def rows(self, batch: Labelled) -> Rows:
+    def rows(self, batch: Labelled) -> SparseCounts:
         """Return the texts of a batch as rows over those features."""
-        counted = Texts(pieces_of(batch.text)).count(
+        counted = Texts(text_buffers(batch.text)).count(
             self.blocks, hash_bits=self.hash_bits, counting=self.counting, threads=1
         )
         if self.hash_bits:
@@ -153,25 +153,25 @@ def count_shard(task: Task, plan: Plan) -> Vocabulary:
     found = Vocabulary()
     for part, batch, _ in _batches(task, plan):
         if part != TEST:
-            counted = Texts(pieces_of(batch.text)).count(plan.blocks, counting=plan.counting, threads=1)
+            counted = Texts(text_buffers(batch.text)).count(plan.blocks, counting=plan.counting, threads=1)
             found.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
     return found
 
 
-def rows_of(task: Task, plan: Plan) -> tuple[Rows, npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+def rows_of(task: Task, plan: Plan) -> tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
     """Return the rows of a shard, training rows first, then those of dev, with classes and parts."""
     key = (plan.run, task.path)
     if key in _ROWS:
         _ROWS.move_to_end(key)
         return _ROWS[key]
-    found: dict[int, list[tuple[Rows, npt.NDArray[np.int32]]]] = {TRAIN: [], DEV: []}
+    found: dict[int, list[tuple[SparseCounts, npt.NDArray[np.int32]]]] = {TRAIN: [], DEV: []}
     for part, batch, y in _batches(task, plan):
         if part != TEST:
             found[part].append((plan.rows(batch), y))
     every = [(part, *one) for part in (TRAIN, DEV) for one in found[part]]
     at = np.concatenate([[0], np.cumsum([len(rows.indices) for _, rows, _ in every])])
     none = np.zeros(0, np.int32)
-    whole = Rows(
+    whole = SparseCounts(
         np.concatenate(
             [np.zeros(1, np.int64), *(rows.indptr[1:] + a for (_, rows, _), a in zip(every, at, strict=False))]
         ),
@@ -211,7 +211,7 @@ def totals(task: Task, plan: Plan, fitted: tuple[int, ...]) -> Totals:
     return Totals(counts, np.stack(by_part), len(rows.indices))
 
 
-def take(asked: tuple[Task, npt.NDArray[np.int64]], plan: Plan) -> Rows:
+def take(asked: tuple[Task, npt.NDArray[np.int64]], plan: Plan) -> SparseCounts:
     """Return some rows of a shard by number, training rows first."""
     return rows_of(asked[0], plan)[0].take(asked[1])
 
@@ -230,7 +230,7 @@ def names(task: Task, plan: Plan, named: npt.NDArray[np.int64]) -> dict[int, byt
     for part, batch, _ in _batches(task, plan):
         if part == TEST:
             continue
-        pieces = pieces_of(batch.text)
+        pieces = text_buffers(batch.text)
         counted: Counted = Texts(pieces).count(plan.blocks, counting=False, threads=1)
         columns = table[slots.find(counted.fingerprints)]
         fresh = np.flatnonzero((columns >= 0) & wanted[columns])
@@ -286,7 +286,7 @@ def mixed(
         lambda W, b: part_sum(X, y, cost / share, loss, W, b), X.n_features, _outputs(s), s.total,  # type: ignore[arg-type]
         gain=s.weights.gain if s.own_gain else None, fit_intercept=s.fit_intercept, constant=s.constant,
     )  # fmt: skip
-    found = optimise(problem, LBFGS(tol=1e-4), w=at, max_passes=steps)
+    found = optimise(problem, LBFGS(tol=1e-4), w=at, max_epochs=steps)
     return share, share * found.w
 
 

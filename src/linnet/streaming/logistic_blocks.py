@@ -21,10 +21,10 @@ from linnet._kernels import dual, sparse
 from linnet.errors import LinnetError
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, truth, whole
+from linnet.solvers.callbacks import Epoch
 from linnet.solvers.dual_logistic import FIRST_SLOPE, LAST_SLOPE, PATIENCE, start_at
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.newton import inner, minimise
-from linnet.solvers.report import Pass
 from linnet.streaming.blockwise import Found, Job
 from linnet.streaming.sums import PartSum, SumProblem, part_product, part_sum
 
@@ -97,7 +97,7 @@ def _descend(model: Any, job: Job, most: int, start: Floats | None, made: int) -
 
     def told(number: int, value: float, violation: float, w: Floats) -> None:
         W = w[: problem.n_penalised]
-        job.on_pass(Pass(made + number, value - 0.5 * inner(W, W), violation, job.rows), lambda: shown(w))
+        job.on_epoch(Epoch(made + number, value - 0.5 * inner(W, W), violation, job.rows), lambda: shown(w))
 
     first = None
     if start is not None:
@@ -181,7 +181,7 @@ class _Rounds:
             self.offset += moved * sqrt(self.rho)  # the mean over the blocks: that of the last one is noise
             violation = sqrt(square + (drift**2 if self.intercept else 0.0)) / self.first
             history.append(violation)
-            self.job.on_pass(Pass(self.number, loss, violation, self.rows), self.weights)
+            self.job.on_epoch(Epoch(self.number, loss, violation, self.rows), self.weights)
             if violation <= target:
                 estimate, violation = violation, self.violation()
                 if violation <= self.tol:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.features.blocks import Blocks
-from linnet.features.buffers import Piece
+from linnet.features.buffers import TextBuffer
 from linnet.features.counting import Counted, names_of
 from linnet.streaming.cache import writing
 
@@ -23,7 +23,7 @@ class NameFile:
         self.known = np.zeros(n_columns, dtype=bool)
         self.path.touch()
 
-    def add(self, pieces: list[Piece], blocks: Blocks, counted: Counted, columns: npt.NDArray[np.int32]) -> None:
+    def add(self, pieces: list[TextBuffer], blocks: Blocks, counted: Counted, columns: npt.NDArray[np.int32]) -> None:
         """Write the names of the features of a batch that are new; columns are theirs in the model, -1 for none."""
         fresh = np.flatnonzero((columns >= 0) & ~self.known[columns])
         if not len(fresh):

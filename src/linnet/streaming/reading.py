@@ -13,7 +13,7 @@ from linnet.classifier import Event, TextClassifier
 from linnet.data.arrays import booleans
 from linnet.errors import DataError
 from linnet.features.blocks import Blocks
-from linnet.features.buffers import Piece, pieces_of
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import split
 from linnet.features.counting import Counted, thread_count
 from linnet.features.recipe import Recipe, blocks_for, looked_at, mostly_unspaced
@@ -160,8 +160,8 @@ class Reading:
                     yield part, batch
         meter.end()
 
-    def _counted(self, batch: Labelled) -> tuple[list[Piece], Counted]:
-        pieces = pieces_of(batch.text)
+    def _counted(self, batch: Labelled) -> tuple[list[TextBuffer], Counted]:
+        pieces = text_buffers(batch.text)
         return pieces, Texts(pieces).count(
             self.blocks, hash_bits=self.recipe.hash_bits, counting=self.counting, threads=self.threads
         )

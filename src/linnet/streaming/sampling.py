@@ -6,14 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.choosing import LEAST_ROWS, MOST_DEV, MOST_ENTRIES
-from linnet.features.rows import Rows
+from linnet.features.counts import SparseCounts
 from linnet.streaming.cache import Cache, behind
 from linnet.streaming.parts import DEV, TRAIN
 
 __all__ = ["sample"]
 
 
-def sample(cache: Cache, n_classes: int, seed: int) -> tuple[Rows, npt.NDArray[np.int32], npt.NDArray[np.int64] | None]:
+def sample(
+    cache: Cache, n_classes: int, seed: int
+) -> tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.int64] | None]:
     """Return rows, their classes, and which of them are dev rows: as many as an ordinary choice would look at.
 
     Blocks are random parts of the rows, so those of one block will do; a class that it lacks is looked for in others.

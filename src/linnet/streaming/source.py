@@ -24,7 +24,7 @@ from linnet.data.reading import opened
 from linnet.data.streaming import Batch
 from linnet.data.unusable import Unusable, UnusableRow
 from linnet.errors import DataError
-from linnet.features.buffers import pieces_of
+from linnet.features.buffers import text_buffers
 from linnet.features.recipe import scripts
 from linnet.streaming.shards import find_shards, size_of, title
 
@@ -232,7 +232,7 @@ def _look(scan: Scan, batch: Labelled, most_rows: int) -> None:
     scan.labels = {name: scan.labels.get(name, 0) + int(counts[k]) for name, k in known.items()}
     scan.rows += len(batch)
     scan.nbytes += batch.nbytes
-    kinds = np.concatenate([scripts(piece) for piece in pieces_of(batch.text)])
+    kinds = np.concatenate([scripts(piece) for piece in text_buffers(batch.text)])
     scan.by_script += np.bincount(kinds, minlength=3)
     if scan.codes is not None and scan.sizes is not None and scan.rows <= most_rows:
         scan.codes.append(codes)

@@ -11,18 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import vocab
-from linnet.artefact import Artefact
 from linnet.choosing import Choice, choose, fit_watched, fit_weighted
 from linnet.classifier import Event, TextClassifier
 from linnet.errors import LinnetError
 from linnet.features.blocks import describe
 from linnet.features.computed import Computed
 from linnet.features.counting import Slots
+from linnet.features.counts import SparseCounts
 from linnet.features.derived import DerivedBlock
 from linnet.features.recipe import LARGE_MODEL, Weights
-from linnet.features.rows import Rows
 from linnet.laying import calibrate, card_of, lay_out
-from linnet.solvers.report import Watch
+from linnet.model.model import Model
+from linnet.solvers.callbacks import Callback
 from linnet.streaming.blockwise import TOGETHER, Job, entry_of, fit_blocks, per_output
 from linnet.streaming.cache import Cache, check_room, temporary
 from linnet.streaming.held import TestRows
@@ -277,14 +277,14 @@ class Run(Reading):
         self.log.chosen(choice)
         return choice, y
 
-    def _read_whole(self) -> tuple[Rows, npt.NDArray[np.int32]] | None:
+    def _read_whole(self) -> tuple[SparseCounts, npt.NDArray[np.int32]] | None:
         return self.cache.read(*self.cache.of((TRAIN, DEV))) if self.one else None
 
     def cache_rows(self, part: int) -> int:
         """Return how many rows of a part are in the cache."""
         return int(self.rows_of[part].sum())
 
-    def fit(self, choice: Choice, y_judged: npt.NDArray[np.int32]) -> Artefact:
+    def fit(self, choice: Choice, y_judged: npt.NDArray[np.int32]) -> Model:
         """Fit the chosen settings on all rows and lay the model out."""
         watched = not self.clf.refit and self.cache_rows(DEV) > 0
         n_fit = self.cache_rows(TRAIN) + (0 if watched else self.cache_rows(DEV))
@@ -320,21 +320,21 @@ class Run(Reading):
         y_final = y[:n_train] if watched else y
         weight = None if self.per_class is None else self.per_class[y_final]
         task = (model, final, weights, self.recipe, self.blocks, y_final, self.n_classes)
-        told: dict[str, Any] = {"sample_weight": weight, "threads": self.threads, "on_pass": self.log.made_pass}
+        told: dict[str, Any] = {"sample_weight": weight, "threads": self.threads, "on_pass": self.log.epoch}
         if not watched:
             return fit_weighted(*task, **told)
         held = rows.take(np.arange(n_train, len(y))), y[n_train:]
         return fit_watched(*task, held, **told)
 
     def _fit_blocks(self, model: Any, weights: Weights, watched: bool) -> tuple[npt.NDArray[np.float32], Any]:
-        on_pass: Any = self.log.made_pass
+        on_epoch: Any = self.log.epoch
         watch = None
         numbers = self.cache.of((TRAIN,) if watched else (TRAIN, DEV))
         if watched:
-            watch = on_pass = Watch(self.log.made_pass, judge=self._judge(weights))
+            watch = on_epoch = Callback(self.log.epoch, judge=self._judge(weights))
         job = Job(
             self.cache, tuple(numbers), weights, self.recipe, self.blocks, self.n_classes, self.per_class, self.folder,
-            self.threads, self.clf.seed, on_pass,
+            self.threads, self.clf.seed, on_epoch,
         )  # fmt: skip
         found = fit_blocks(model, job)
         if watch is not None and getattr(model, "interrupted_", False) and watch.best is not None:

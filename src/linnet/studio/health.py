@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from linnet.checking.checkup import Checkup
-from linnet.checking.finding import Finding
-from linnet.checking.material import Material
-from linnet.checking.registry import CHECKS
+from linnet.checks.checkup import Checkup
+from linnet.checks.finding import Finding
+from linnet.checks.material import Material
+from linnet.checks.registry import CHECKS
 from linnet.data import Dataset
 from linnet.errors import DataError, LinnetError
 from linnet.text.zipf import Zipf
@@ -29,10 +29,10 @@ def word_counts(data: Dataset, threads: int | None = None) -> np.ndarray:
     [1, 1, 2]
     """
     from linnet.features.blocks import Words
-    from linnet.features.buffers import pieces_of
+    from linnet.features.buffers import text_buffers
     from linnet.features.counting import count
 
-    rows = count(pieces_of(data.text), (Words(1, 1),), counting=True, threads=threads).rows
+    rows = count(text_buffers(data.text), (Words(1, 1),), counting=True, threads=threads).rows
     counts = np.zeros(rows.n_columns, dtype=np.int64)
     np.add.at(counts, rows.indices, rows.counts)
     return counts

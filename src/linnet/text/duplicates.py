@@ -47,9 +47,9 @@ def same_keys(texts: Sequence[str], same: str = "exact") -> npt.NDArray[np.uint6
     """
     if same == "words":
         folded = [text if text.isascii() else text.casefold() for text in texts]
-        from linnet.features.buffers import pieces_of
+        from linnet.features.buffers import text_buffers
 
-        piece = pieces_of(folded)[0]
+        piece = text_buffers(folded)[0]
         keys = np.empty(len(folded), dtype=np.uint64)
         minhash.word_keys(piece.data, piece.offsets, np.empty(piece.longest() + 1, np.uint64), keys)
         return keys
@@ -114,9 +114,9 @@ class Sketches:
     @classmethod
     def of(cls, texts: Any, n_minima: int, shingle: int = 3, threads: int | None = None) -> Sketches:
         """Sketch texts."""
-        from linnet.features.buffers import pieces_of
+        from linnet.features.buffers import text_buffers
 
-        pieces = [piece for piece in pieces_of(texts) if len(piece)]
+        pieces = [piece for piece in text_buffers(texts) if len(piece)]
         jobs = [(p, a, min(a + _CHUNK, len(p))) for p in pieces for a in range(0, len(p), _CHUNK)]
         multipliers = _multipliers(n_minima)
 

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from linnet.choosing import fit_weighted, fold_parts, scores_of
 from linnet.features.blocks import Blocks
-from linnet.features.buffers import Piece
+from linnet.features.buffers import TextBuffer
 from linnet.features.computed import split
 from linnet.features.counting import Counted, thread_count
+from linnet.features.counts import SparseCounts
 from linnet.features.recipe import Recipe, Weights
-from linnet.features.rows import Rows
 from linnet.features.sharing import Shared
 from linnet.training import class_weighted, count_for, with_computed
 from linnet.tuning.candidate import Candidate
@@ -29,7 +29,7 @@ from linnet.tuning.limits import Limits
 __all__ = ["Judge", "Judged", "Material"]
 
 Indices = npt.NDArray[np.int64]
-Parts = tuple[Rows, Rows, Indices, Indices]
+Parts = tuple[SparseCounts, SparseCounts, Indices, Indices]
 KEPT = 3  # groups of candidates whose rows are kept
 
 
@@ -37,7 +37,7 @@ KEPT = 3  # groups of candidates whose rows are kept
 class Material:
     """The rows to tune on: all but the test rows. dev holds the numbers of the dev rows, None for folds."""
 
-    pieces: list[Piece]
+    pieces: list[TextBuffer]
     classes: tuple[Any, ...]
     y: npt.NDArray[np.int32]
     dev: Indices | None
@@ -149,7 +149,7 @@ class Judge:
             weights = group.weights[*k, ratio, recipe.idf] = recipe.weights(train_rows, y[train], n_classes, ratio)
         W, b = fit_weighted(
             make(), train_rows, weights, recipe, group.blocks, y[train], n_classes,
-            sample_weight=None if weight is None else weight[train], threads=threads, on_pass=self.clock.check,
+            sample_weight=None if weight is None else weight[train], threads=threads, on_epoch=self.clock.check,
         )  # fmt: skip
         S = scores_of(held, weights, recipe, group.blocks, W, b)
         return S, time.perf_counter() - began, int(W.shape[1])

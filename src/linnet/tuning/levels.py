@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from linnet.choosing import MOST_DEV, folds_for
 from linnet.data.splitting import fold_indices, split_indices
-from linnet.features.rows import Rows
+from linnet.features.counts import SparseCounts
 
 __all__ = ["Level", "levels_for"]
 
@@ -47,7 +47,9 @@ class Level:
         return sum(len(train) for train, _ in self.folds)
 
 
-def levels_for(y: npt.NDArray[np.int32], n_classes: int, dev: Indices | None, rows: Rows, seed: int) -> list[Level]:
+def levels_for(
+    y: npt.NDArray[np.int32], n_classes: int, dev: Indices | None, rows: SparseCounts, seed: int
+) -> list[Level]:
     """Return the levels, the smallest first; rows are those of the default features."""
     chosen = folds_for(y, n_classes, dev, rows, seed)
     if len(chosen) > 1:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linnet.artefact import empty_table
 from linnet.errors import LinnetError
 from linnet.features.blocks import Blocks
-from linnet.features.buffers import Piece, pieces_of
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import split
 from linnet.features.counting import Slots, count
 from linnet.features.recipe import Recipe
 from linnet.laying import NAMED_FEATURES
+from linnet.model.model import empty_table
 from linnet.units import size_text
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def resident() -> int:
 class Limits:
     """The limits that the user set; None is none. base is what the process holds before the search."""
 
-    def __init__(self, max_size: int | None, max_memory: int | None, pieces: list[Piece], base: int | None = None):
+    def __init__(self, max_size: int | None, max_memory: int | None, pieces: list[TextBuffer], base: int | None = None):
         self.max_size, self.max_memory = max_size, max_memory
         held = resident() if base is None else base
         self.base = -(-held // STEP) * STEP
@@ -136,7 +136,7 @@ class Limits:
             total = sum(map(len, self._pieces))
             step = max(1, total // SAMPLE)
             texts = [p.text(d) for p in self._pieces for d in range(0, len(p), step)]
-            found = count(pieces_of(texts), blocks, counting=counting, threads=1).rows if blocks else None
+            found = count(text_buffers(texts), blocks, counting=counting, threads=1).rows if blocks else None
             size = sum(len(text.encode("utf-8")) for text in texts)
             ratio = max(1.0, sum(float(p.offsets[-1] - p.offsets[0]) for p in self._pieces) / max(1, size))
             entries, columns = (0, 0) if found is None else (len(found.indices), found.n_columns)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from linnet.features.blocks import Block, describe, parse
+from linnet.features.counts import TF
 from linnet.features.recipe import Recipe
-from linnet.features.rows import TF
 from linnet.models import MODELS
 from linnet.tuning.blocks import FeatureSpace
 from linnet.tuning.candidate import Candidate

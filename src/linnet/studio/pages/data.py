@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
-from linnet.checking.checkup import MARKS, example_lines
+from linnet.checks.checkup import MARKS, example_lines
 from linnet.data import Dataset
 from linnet.report.markup import count, safe
 from linnet.studio import drawing

@@ -1,0 +1,221 @@
+"""Suspected label errors: rows whose label a model that never saw them disagrees with, and the words that made it.
+
+Every row is judged by a model fitted on the other folds. Confident learning then asks which other label the row looks
+like: with t_k the mean probability of class k over the rows labelled k, a row labelled y is suspected where some class
+k != y reaches t_k and is the best of those that do. Rows are ranked by how far the best other class lies above their own.
+
+Reference: Northcutt, Jiang, Chuang: Confident Learning: Estimating Uncertainty in Dataset Labels, 2021.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.checks.finding import Finding, counted, excerpt, percent
+from linnet.checks.material import Ints, Material
+from linnet.choosing import fit_weighted, scores_of
+from linnet.data.splitting import fold_indices
+from linnet.features.blocks import Blocks, Chars, Words
+from linnet.features.buffers import text_buffers
+from linnet.features.counting import Counted, thread_count
+from linnet.features.recipe import SHORT_DOCUMENT
+from linnet.features.sharing import Texts
+from linnet.models import MultinomialNB
+from linnet.models.svm import LinearSVM
+
+__all__ = ["label_errors"]
+
+Floats = npt.NDArray[np.float64]
+SHOWN = 20
+MOST_WEIGHTS = 20_000_000  # of one fold: columns times outputs
+WORK = ((10, 3e7), (5, 6e7), (3, 1e8))  # folds, and the entries times outputs times folds they are worth
+CHARS_UP_TO = 4_000_000  # bytes of text: beyond this characters are left out
+LEAST = 20  # rows
+MOST_CLASSES = 300
+WEAK = 0.3  # of the way from always giving the commonest label to being right: a weaker model cannot judge
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fitted fold: enough to explain its answers."""
+
+    held: Ints
+    kept: Ints
+    counted: Counted
+    weights: Any
+    W: npt.NDArray[np.float32]
+    b: Floats
+
+
+def label_errors(m: Material) -> Finding:
+    """Rank the rows by how surely a model that never saw them gives them another label."""
+    if len(m) < LEAST or np.sum(np.bincount(m.codes) >= 2) < 2:
+        return Finding("label-errors", "ok", "too few rows to judge labels by a model")
+    if len(m.labels) > min(MOST_CLASSES, len(m) // 4):
+        return Finding("label-errors", "ok", f"{len(m.labels):,} labels for {len(m):,} rows are too many to judge")
+    plan = _Plan.of(m)
+    scores, folds = plan.run(m)
+    proba = _probabilities(scores, m.codes, len(m.labels))
+    suggested, suspected = confident(proba, m.codes)
+    own = proba[np.arange(len(m)), m.codes]
+    best = np.where(np.arange(proba.shape[1]) == m.codes[:, None], -np.inf, _log(proba)).max(axis=1)
+    ranking = np.argsort(_log(own) - best, kind="stable")  # the most surely wrong first
+    listed = ranking[suspected[ranking]]
+    accuracy = float((proba.argmax(axis=1) == m.codes).mean())
+    details = {
+        "suspects": len(listed), "out_of_fold_accuracy": accuracy, "folds": len(folds), "model": plan.name,
+        "features": "+".join(map(str, plan.blocks)),
+    }  # fmt: skip
+    arrays = {"ranking": ranking, "suspects": listed, "suggested": suggested, "confidence": 1.0 - own}
+    if not len(listed):
+        return Finding(
+            "label-errors", "ok", "no label looks wrong to a model that did not see it", details=details, arrays=arrays
+        )
+    base = float(np.bincount(m.codes).max()) / len(m)
+    if accuracy - base < WEAK * (1 - base):
+        says = (
+            f"a model that did not see them is right on {percent(accuracy)} of rows only (the commonest label: "
+            f"{percent(base)}): too weak to suspect labels"
+        )
+        details["suspects"] = 0
+        return Finding("label-errors", "note", says, 0, None, "", (), details, {**arrays, "suspects": listed[:0]})
+    shown = listed[:SHOWN]
+    words = plan.explain(m, folds, shown, suggested)
+    examples = tuple(
+        {
+            "row": int(m.source_rows[row]), "label": m.label(row), "suggested": m.labels[suggested[row]],
+            "confidence": round(float(proba[row, suggested[row]]), 4), "words": words[row], "text": excerpt(m.text(row), 120),
+        }
+        for row in shown.tolist()
+    )  # fmt: skip
+    share = len(listed) / len(m)
+    says = (
+        f"{counted(len(listed), 'label')} may be wrong ({percent(share)}): a model that did not see them, right on "
+        f"{percent(accuracy)} of rows, is sure of another"
+    )
+    advice = "read the top of the list (--suspects F.csv writes all of it) and mend what is wrong"
+    level = "warning" if share >= 0.03 else "note"
+    return Finding("label-errors", level, says, len(listed), share, advice, examples, details, arrays)
+
+
+def confident(proba: Floats, codes: npt.NDArray[np.int32]) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Return the label each row looks like, and whether that is another than its own.
+
+    >>> P = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.95, 0.05]])
+    >>> confident(P, np.array([0, 0, 1, 1], dtype=np.int32))
+    (array([0, 0, 1, 0]), array([False, False, False,  True]))
+    """
+    n_classes = proba.shape[1]
+    sizes = np.maximum(np.bincount(codes, minlength=n_classes), 1)
+    threshold = np.array([proba[codes == k, k].sum() for k in range(n_classes)]) / sizes
+    reached = np.where(proba >= threshold - 1e-12, proba, -1.0)
+    best = reached.argmax(axis=1)
+    sure = (reached.max(axis=1) >= 0) & (best != codes) & (proba.argmax(axis=1) == best)
+    return np.where(sure, best, proba.argmax(axis=1)), sure
+
+
+def _probabilities(scores: Floats, codes: npt.NDArray[np.int32], n_classes: int) -> Floats:
+    """Out-of-fold scores as probabilities, on a scale fitted to them."""
+    from linnet.model.calibration import Calibration
+    from linnet.solvers.numerics import sigmoid, softmax
+
+    scaled = scores * Calibration.fit(scores, codes, n_classes, shifted=False).scale
+    if n_classes == 2:
+        p = sigmoid(scaled[:, 0])
+        return np.stack([1.0 - p, p], axis=1)
+    return np.asarray(softmax(scaled))
+
+
+def _log(p: Floats) -> Floats:
+    return np.log(np.maximum(p, 1e-300))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Which features, model and folds the size of the data allows."""
+
+    blocks: Blocks
+    counted: Counted
+    name: str
+    folds: int
+
+    @classmethod
+    def of(cls, m: Material) -> _Plan:
+        pieces = text_buffers(m.data.text)
+        size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
+        short = size < SHORT_DOCUMENT * len(m) and size <= CHARS_UP_TO
+        blocks: Blocks = (Words(1, 2), Chars(2, 5)) if short else (Words(1, 2),)
+        counted_ = _frequent(Texts(pieces).count(blocks, threads=m.threads), len(m.labels))
+        outputs = 1 if len(m.labels) == 2 else len(m.labels)
+        work = len(counted_.rows.indices) * outputs
+        most = min(10, int(np.bincount(m.codes).max()), len(m))
+        folds = next((f for f, limit in WORK if work * f <= limit), 0)
+        return cls(blocks, counted_, "svm" if folds else "nb", max(2, min(folds or 5, most)))
+
+    def make(self) -> Any:
+        return LinearSVM(C=0.1) if self.name == "svm" else MultinomialNB()
+
+    @property
+    def recipe(self) -> Any:
+        return (LinearSVM if self.name == "svm" else MultinomialNB).recipe
+
+    def run(self, m: Material) -> tuple[Floats, list[Fold]]:
+        """Fit every fold; return the score of every row by the model that did not see it."""
+        y, n_classes = m.codes, len(m.labels)
+        scores = np.zeros((len(m), 1 if n_classes == 2 else n_classes))
+        out = []
+        # the same texts are held out together: a copy with the same wrong label would vouch for it
+        for fit_on, held in fold_indices(y, m.seed, self.folds, groups=m.exact[: len(m)]):
+            rows = self.counted.rows.take(fit_on)
+            known = rows.document_frequency() >= 2
+            kept = np.flatnonzero(known)
+            numbers = np.where(known, np.cumsum(known, dtype=np.int32) - 1, -1).astype(np.int32)
+            rows, asked = rows.keep(numbers), self.counted.rows.take(held).keep(numbers)
+            rows, asked = (replace(r, n_columns=len(kept)) for r in (rows, asked))
+            weights = self.recipe.weights(rows, y[fit_on], n_classes, 0.5 if self.name == "svm" else 0.0)
+            W, b = fit_weighted(
+                self.make(), rows, weights, self.recipe, self.blocks, y[fit_on], n_classes, sample_weight=None,
+                threads=thread_count(m.threads),
+            )  # fmt: skip
+            found = scores_of(asked, weights, self.recipe, self.blocks, W, b)
+            scores[held] = np.where(np.isfinite(found), found, -50.0)  # a class the fold did not have
+            out.append(Fold(held, kept, replace(self.counted, rows=rows), weights, W, b))
+        return scores, out
+
+    def explain(self, m: Material, folds: list[Fold], shown: Ints, suggested: Ints) -> dict[int, list[str]]:
+        """Return the words that speak most for the suggested label, for each row shown."""
+        from linnet.explain import explain
+        from linnet.laying import artefact_of
+
+        words: dict[int, list[str]] = {}
+        pieces, classes = text_buffers(m.data.text), tuple(m.labels)
+        for fold in folds:
+            mine = np.intersect1d(shown, fold.held)
+            if not len(mine):
+                continue
+            mapped = Counted(fold.counted.rows, fold.counted.fingerprints[fold.kept], fold.counted.seen.take(fold.kept))
+            model = artefact_of(
+                pieces, self.blocks, self.recipe, mapped, classes, fold.weights, fold.W, fold.b, False, {}, named=1
+            )  # fmt: skip
+            for row in mine.tolist():
+                ranked = explain(model, m.text(row), classes[suggested[row]]).by_word()
+                words[row] = [word for word, value in ranked if value > 0][:5]
+        return words
+
+
+def _frequent(counted_: Counted, n_classes: int) -> Counted:
+    """Drop columns of one document, then the rarest, so that the weights of a fold stay bounded."""
+    df = counted_.rows.document_frequency()
+    most = MOST_WEIGHTS // (1 if n_classes == 2 else n_classes)
+    least = 2
+    if int((df >= least).sum()) > most:
+        least = int(np.sort(df)[-most]) + 1
+    known = df >= least
+    numbers = np.where(known, np.cumsum(known, dtype=np.int32) - 1, -1).astype(np.int32)
+    kept = np.flatnonzero(known)
+    rows = replace(counted_.rows.keep(numbers), n_columns=len(kept))
+    return Counted(rows, counted_.fingerprints[kept], counted_.seen.take(kept))

@@ -1,0 +1,243 @@
+"""Loopholes: words that give a label away in this data and will not in new texts.
+
+Three signs. A word that stands almost only under one label and in much of it: an id per class, a source, a signature. A
+date, a number, an address or a header that leans to one label: it belongs to how the data was collected. A word that
+separates the data and not the other set (without one: the first half of the rows of each class and not the second): the
+monday and friday of the notes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from math import exp, lgamma
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.checks.finding import Finding, counted, percent
+from linnet.checks.material import Material
+from linnet.features.blocks import Words
+from linnet.features.counting import names_of
+
+__all__ = ["kind_of", "loopholes"]
+
+Floats = npt.NDArray[np.float64]
+PURE, COVERS = 0.97, 0.3  # lower bound of the purity, and the share of the class, of a word that gives the label away
+ODD_PURE, ODD_COVERS = 0.8, 0.02  # the same for dates, numbers, addresses
+FEW = 50  # rows: below this no test can be significant, so what is seen counts
+MOST = 20
+_DAYS = "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri"
+_MONTHS = "january february april june july august september october november december jan feb apr jun jul aug sept oct nov dec"
+_CALENDAR = frozenset(f"{_DAYS} {_MONTHS}".split())
+ADVICE = "ask whether new texts will have it; if not, take it out of the texts (or split by it: linnet split --groups)"
+
+
+def kind_of(word: str) -> str:
+    """Say what a word looks like: "date", "address", "number", "id" or "word".
+
+    >>> [kind_of(word) for word in ("friday", "2024", "x17b", "someone@mail.org", "www.site.com", "good", "19:30")]
+    ['date', 'number', 'id', 'address', 'address', 'word', 'number']
+    """
+    if word in _CALENDAR:
+        return "date"
+    if "@" in word[1:] or re.search(r"\.(com|org|net|edu|gov|co|de|uk)$|^www\.|^https?", word):
+        return "address"
+    if re.fullmatch(r"[\d.,:/\-]*\d[\d.,:/\-]*", word):
+        return "number"
+    return "id" if any(c.isdigit() for c in word) and any(c.isalpha() for c in word) else "word"
+
+
+def loopholes(m: Material) -> Finding:
+    """Name words that give a label away, odd ones first."""
+    if len(m.labels) < 2:
+        return Finding("loopholes", "ok", "one label only: nothing to give away")
+    table = _Table.of(m)
+    found = {**_giving_away(m, table), **_fading(m, table)}  # a word that does both is told once, as the latter
+    ranked = sorted(found.values(), key=lambda one: (-one["weight"], one["word"]))
+    listed = [{k: v for k, v in one.items() if k != "weight"} for one in ranked[:MOST]]
+    headers, share = _headers(m)
+    details: dict[str, Any] = {"words": len(ranked), "headers": headers, "header_share": share}
+    parts = []
+    if ranked:
+        names = ", ".join(f"'{one['word']}' ({one['label']}, {one['why']})" for one in listed[:4])
+        parts.append(
+            f"{counted(len(ranked), 'word')} may give the label away: {names}{' ...' if len(ranked) > 4 else ''}"
+        )
+    if share >= 0.2:
+        parts.append(f"{percent(share)} of texts begin with header lines ({', '.join(headers[:5])})")
+    if not parts:
+        return Finding("loopholes", "ok", "no single word gives a label away", details=details)
+    level = "warning" if share >= 0.2 else "note"
+    for one in listed:
+        if one["sure"] and one["share_of_label"] >= 0.02:  # only another set (or the later rows) can prove a loophole
+            proved = one["elsewhere"] is not None and one["share_of_label"] >= 0.3
+            level = "problem" if proved or level == "problem" else "warning"
+    return Finding("loopholes", level, "; ".join(parts), len(ranked), None, ADVICE, tuple(listed), details)
+
+
+class _Table:
+    """How many texts of each class hold each word, in the data and in what it is compared with."""
+
+    def __init__(
+        self, names: list[str], here: Floats, there: Floats, sizes: Floats, other_sizes: Floats, what: str
+    ) -> None:
+        self.names, self.here, self.there = names, here, there  # (n_words, n_classes) both
+        self.sizes, self.other_sizes, self.what = sizes, other_sizes, what
+
+    @classmethod
+    def of(cls, m: Material) -> _Table:
+        blocks = (Words(1, 1),)
+        counted_ = m.counted(blocks)
+        n, k = len(m), len(m.labels)
+        rows = counted_.rows.slice(0, n)
+        df = rows.document_frequency()
+        least = 1 if n < FEW else max(3, n // 5000)
+        kept = np.flatnonzero(df >= least)
+        numbers = np.full(len(df), -1, np.int32)
+        numbers[kept] = np.arange(len(kept), dtype=np.int32)
+        every = counted_.rows.take(np.arange(m.starts[-1])).keep(numbers)  # a copy: others count on the same rows
+        y, labelled, there = _compared(m)
+        y_here = np.where(there[:n], k, m.codes).astype(np.int32) if not m.others else m.codes
+        here = every.slice(0, n).class_counts(m.codes, k)
+        if m.others:
+            compared = every.slice(n, m.starts[-1]).class_counts(y[n:], k + 1)[:, :k]
+            first = here
+        else:
+            halves = every.slice(0, n)
+            first = halves.class_counts(y_here, k + 1)[:, :k]
+            compared = here - first
+        pad = [_padded(c, len(kept)) for c in (here, first, compared)]
+        data, offsets = names_of(m.pieces, blocks, counted_.seen.take(kept), counted_.fingerprints[kept])
+        raw, at = data.tobytes(), offsets.tolist()
+        names = [raw[a:b].decode("utf-8", "replace") for a, b in pairwise(at)]
+        made = cls(names, pad[1], pad[2], np.bincount(y_here, minlength=k)[:k].astype(float),
+                   np.bincount(y[labelled & there], minlength=k)[:k].astype(float),
+                   "the other set" if m.others else "the later rows")  # fmt: skip
+        made.whole, made.whole_sizes = pad[0], np.bincount(m.codes, minlength=k).astype(float)
+        return made
+
+    whole: Floats
+    whole_sizes: Floats
+
+
+def _padded(counts: Any, n: int) -> Floats:
+    out = np.zeros((n, counts.shape[1]))
+    out[: len(counts)] = counts
+    return out
+
+
+def _compared(m: Material) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return the class of each row of all sets (unknown labels: one more), which have one, and which are compared with."""
+    k, n = len(m.labels), len(m)
+    if not m.others:
+        there = np.zeros(n, dtype=bool)
+        for code in range(k):
+            mine = np.flatnonzero(m.codes == code)
+            there[mine[(len(mine) + 1) // 2 :]] = True
+        return m.codes, np.ones(n, dtype=bool), there
+    number = {label: code for code, label in enumerate(m.labels)}
+    parts = [m.codes]
+    for other in m.others:
+        labels = [] if other.label is None else other.label.to_pylist()
+        labels = labels or [""] * len(other)
+        parts.append(np.array([number.get(label, k) for label in labels], dtype=np.int32))
+    y = np.concatenate(parts)
+    there = np.arange(len(y)) >= n
+    return y, y < k, there
+
+
+def _giving_away(m: Material, table: _Table) -> dict[str, dict[str, Any]]:
+    """Find words almost all of whose texts have one label, and that much of the label has; odd words with less."""
+    from linnet.evaluate.intervals import wilson
+
+    counts, sizes = table.whole, table.whole_sizes
+    df = counts.sum(axis=1)
+    best = (counts / np.maximum(sizes, 1)).argmax(axis=1)
+    hits = counts[np.arange(len(counts)), best]
+    purity, covers = hits / np.maximum(df, 1), hits / np.maximum(sizes[best], 1)
+    base = sizes[best] / sizes.sum()
+    lean = (purity >= np.minimum(ODD_PURE, 0.5 + base / 2)) & (covers >= ODD_COVERS) & (purity - base >= 0.2)
+    found = {}
+    for j in np.flatnonzero(lean).tolist():
+        kind = kind_of(table.names[j])
+        low = wilson(int(hits[j]), int(df[j]))[0]
+        tiny = len(m) < FEW
+        pure = low >= PURE and covers[j] >= COVERS
+        odd = kind != "word" and (low >= max(base[j] + 0.1, 0.6) or tiny)
+        if pure or odd:
+            why = f"in {percent(covers[j])} of its texts, {percent(purity[j])} of all with it"
+            if kind != "word":
+                why = f"a{'n' if kind in ('id', 'address') else ''} {kind}; {why}"
+            found[table.names[j]] = {
+                "word": table.names[j], "label": m.labels[best[j]], "kind": kind, "why": why, "purity": round(float(purity[j]), 4),
+                "share_of_label": round(float(covers[j]), 4), "texts": int(df[j]), "elsewhere": None, "sure": not tiny,
+                "weight": float(covers[j] * purity[j]) + 0.5 * (kind != "word"),
+            }  # fmt: skip
+    return found
+
+
+def _fading(m: Material, table: _Table) -> dict[str, dict[str, Any]]:
+    """Find words that lean to a label here and not there."""
+    here, there = table.here, table.there
+    n1, n2 = here.sum(axis=1), there.sum(axis=1)
+    if not n2.any() or not table.other_sizes.sum():
+        return {}
+    base1, base2 = table.sizes / table.sizes.sum(), table.other_sizes / table.other_sizes.sum()
+    share1, share2 = here / np.maximum(n1, 1)[:, None], there / np.maximum(n2, 1)[:, None]
+    best = (share1 - base1).argmax(axis=1)
+    at = np.arange(len(here))
+    lift1, lift2 = share1[at, best] - base1[best], share2[at, best] - base2[best]
+    tested = (lift1 >= 0.25) & (n1 >= (1 if len(m) < FEW else 8)) & (n2 > 0)
+    faded = np.flatnonzero(tested & (lift2 <= 0.25 * lift1))
+    a, b = here[faded, best[faded]], there[faded, best[faded]]
+    p = [_at_most(*map(int, four)) for four in zip(b, n2[faded], a + b, n1[faded] + n2[faded], strict=True)]
+    limit = 0.01 / max(1, int(tested.sum()))
+    few = len(m) < FEW
+    found = {}
+    for j, chance in zip(faded.tolist(), p, strict=True):
+        # with few rows nothing is significant: a word that is pure here and never right there is named all the same
+        contradicted = few and share1[j, best[j]] == 1.0 and there[j, best[j]] == 0
+        if chance > limit and not contradicted:
+            continue
+        why = f"{percent(share1[j, best[j]])} of texts with it here, {percent(share2[j, best[j]])} in {table.what}"
+        found[table.names[j]] = {
+            "word": table.names[j], "label": m.labels[best[j]], "kind": kind_of(table.names[j]), "why": why,
+            "purity": round(float(share1[j, best[j]]), 4),
+            "share_of_label": round(float(here[j, best[j]] / max(table.sizes[best[j]], 1)), 4), "texts": int(n1[j]),
+            "elsewhere": round(float(share2[j, best[j]]), 4),
+            "sure": chance <= limit, "weight": float((lift1[j] - lift2[j]) * here[j, best[j]] / max(table.sizes[best[j]], 1)),
+        }  # fmt: skip
+    return found
+
+
+def _at_most(hits: int, drawn: int, marked: int, total: int) -> float:
+    """Return the chance of at most this many hits when drawing from a box with marked balls (Fisher's exact test).
+
+    >>> round(_at_most(1, 3, 4, 10), 4)
+    0.6667
+    """
+
+    def choose(n: int, k: int) -> float:
+        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+    low = max(0, drawn - (total - marked))
+    logs = [choose(marked, x) + choose(total - marked, drawn - x) for x in range(low, hits + 1)]
+    return min(1.0, sum(exp(x - choose(total, drawn)) for x in logs))
+
+
+def _headers(m: Material) -> tuple[list[str], float]:
+    """Return the commonest header names and the share of texts that begin with a header line."""
+    import pyarrow.compute as pc
+
+    from linnet.data.arrays import to_mask
+
+    hit = to_mask(pc.match_substring_regex(m.data.text, r"^[A-Z][A-Za-z]*(-[A-Z][A-Za-z]*)*: [^\n]*\n"))
+    rows = np.flatnonzero(hit)
+    names: Counter[str] = Counter()
+    for row in rows[:: max(1, len(rows) // 300)].tolist():
+        head = m.text(row)[:2000].split("\n\n")[0]
+        names.update(set(re.findall(r"(?m)^([A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)*): ", head)))
+    return [name for name, _ in names.most_common(8)], len(rows) / max(1, len(m))

@@ -1,0 +1,58 @@
+"""The checks, in the order in which they are told: one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from linnet.checks.conflicts import conflicts
+from linnet.checks.duplicates import duplicates, near_duplicates
+from linnet.checks.encoding import encoding
+from linnet.checks.finding import Finding
+from linnet.checks.imbalance import imbalance
+from linnet.checks.label_errors import label_errors
+from linnet.checks.leaks import leaks, near_leaks
+from linnet.checks.loopholes import loopholes
+from linnet.checks.material import Material
+from linnet.checks.sizes import tiny
+from linnet.errors import DataError, nearest
+
+__all__ = ["CHECKS", "Check", "chosen"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its function, what it needs, and whether it is cheap enough to run before every training."""
+
+    run: Callable[[Material], Finding]
+    what: str
+    labels: bool = False
+    others: bool = False
+    brief: bool = False
+
+
+CHECKS: dict[str, Check] = {
+    "leaks": Check(leaks, "texts of the other sets that are in the data", others=True, brief=True),
+    "near-leaks": Check(near_leaks, "the same for nearly the same texts", others=True),
+    "duplicates": Check(duplicates, "the same text twice", brief=True),
+    "near-duplicates": Check(near_duplicates, "nearly the same text twice"),
+    "conflicts": Check(conflicts, "the same text under different labels", labels=True, brief=True),
+    "loopholes": Check(loopholes, "words that give a label away", labels=True),
+    "label-errors": Check(label_errors, "labels a model disagrees with", labels=True),
+    "imbalance": Check(imbalance, "classes of very different size", labels=True, brief=True),
+    "tiny": Check(tiny, "empty and tiny texts", brief=True),
+    "encoding": Check(encoding, "damaged characters and left-over markup"),
+}
+
+
+def chosen(only: Iterable[str] | None = None, skip: Iterable[str] = ()) -> dict[str, Check]:
+    """Return the checks of the given names, all but `skip` if none are given.
+
+    >>> list(chosen(only=["tiny", "leaks"]))
+    ['leaks', 'tiny']
+    """
+    wanted = list(CHECKS) if only is None else list(only)
+    for name in [*wanted, *skip]:
+        if name not in CHECKS:
+            raise DataError(nearest("check", name, CHECKS))
+    return {name: check for name, check in CHECKS.items() if name in wanted and name not in set(skip)}

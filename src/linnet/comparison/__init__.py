@@ -1,0 +1,12 @@
+"""Compare models honestly: the same folds for all, intervals, paired tests, and plain words at the end.
+
+>>> from linnet.datasets import load
+>>> found = compare(load("reviews")[0], models="svm,nb", features="words:1", seed=1)
+>>> sorted(model.name for model in found.models)
+['nb', 'svm']
+"""
+
+from linnet.comparison.comparison import Comparison, ModelScores, Pair
+from linnet.comparison.running import compare
+
+__all__ = ["Comparison", "ModelScores", "Pair", "compare"]

@@ -1,0 +1,259 @@
+"""The outcome of a comparison: scores of each model, tests of each pair, a table, JSON and plain words."""
+
+from __future__ import annotations
+
+import html as escape
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from linnet.comparison import words as plain
+from linnet.evaluate.growth import Forecast
+from linnet.evaluate.intervals import Interval, wilson
+from linnet.evaluate.significance import PairedTest
+from linnet.evaluate.tables import aligned, html_table
+
+__all__ = ["Comparison", "Curve", "ModelScores", "Pair"]
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """How good a model is on rows that it was not fitted on, and what it costs.
+
+    Scores are of all held-out rows together; with repeats they, and the ends of their intervals, are means over the
+    repeats. ``fold_accuracy`` is that of each fold. Seconds are means over the folds; ``size`` is in bytes, of the
+    model file of the first fold. ``settings`` are what the search chose most often.
+    """
+
+    name: str
+    accuracy: float
+    accuracy_interval: Interval
+    macro_f1: float
+    macro_f1_interval: Interval
+    log_loss: float
+    fold_accuracy: tuple[float, ...]
+    train_seconds: float
+    predict_seconds: float
+    megabytes_per_second: float
+    size: int
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values; intervals are [low, high]."""
+        return {
+            "model": self.name,
+            "accuracy": self.accuracy,
+            "accuracy_interval": list(self.accuracy_interval),
+            "macro_f1": self.macro_f1,
+            "macro_f1_interval": list(self.macro_f1_interval),
+            "log_loss": self.log_loss,
+            "fold_accuracy": list(self.fold_accuracy),
+            "train_seconds": self.train_seconds,
+            "predict_seconds": self.predict_seconds,
+            "predict_megabytes_per_second": self.megabytes_per_second,
+            "size_bytes": self.size,
+            "settings": self.settings,
+        }
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two models on the same rows. ``p`` is that of ``test``, raised for the number of pairs (Holm).
+
+    ``difference`` is the accuracy of the first, the better one, less that of the second. ``discordant`` rows are right
+    with one of the two only.
+    """
+
+    better: str
+    other: str
+    difference: float
+    discordant: int
+    p: float
+    test: PairedTest
+    bootstrap: PairedTest
+    fold_test: PairedTest | None
+    macro_f1: PairedTest | None
+
+    @property
+    def differ(self) -> bool:
+        """Whether the difference is more than luck, at 5 % for all pairs together."""
+        return self.p < 0.05
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "better": self.better,
+            "other": self.other,
+            "difference": self.difference,
+            "discordant_rows": self.discordant,
+            "p": self.p,
+            "differ": self.differ,
+            "test": self.test.to_dict(),
+            "bootstrap": self.bootstrap.to_dict(),
+            "fold_test": self.fold_test.to_dict() if self.fold_test else None,
+            "macro_f1": self.macro_f1.to_dict() if self.macro_f1 else None,
+        }
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Accuracy at growing numbers of training rows, and what twice as many would bring (None: cannot be told)."""
+
+    model: str
+    rows: tuple[int, ...]
+    right: tuple[int, ...]
+    held: int
+    forecast: Forecast | None
+
+    @property
+    def accuracy(self) -> tuple[float, ...]:
+        """The share of held-out rows that are right, for each size."""
+        return tuple(right / self.held for right in self.right)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        ahead = self.forecast
+        return {
+            "model": self.model,
+            "points": [
+                {"rows": n, "accuracy": right / self.held, "interval": list(wilson(right, self.held))}
+                for n, right in zip(self.rows, self.right, strict=True)
+            ],
+            "forecast": ahead
+            and {
+                "rows": ahead.rows,
+                "gain": ahead.gain,
+                "interval": list(ahead.interval),
+                "law": {"a": ahead.law.a, "b": ahead.law.b, "c": ahead.law.c},
+            },
+            "words": plain.of_curve(self),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Models compared on the same folds, the most accurate first.
+
+    ``print`` it, show it in a notebook, take ``table`` (a list of dicts, for pandas too), ``words`` (plain sentences)
+    or ``to_dict`` (everything). ``skipped`` says of models that could not take part why. ``finished`` is False where
+    Ctrl-C ended the comparison; what is here is then of the folds that were done.
+    """
+
+    source: str
+    rows: int
+    rows_judged: int  # those held out in a finished fold: all of them, but for Ctrl-C
+    classes: tuple[str, ...]
+    folds: int
+    repeats: int
+    folds_done: int
+    seed: int
+    baseline: tuple[str, float]  # the most frequent label, and the share of rows that always saying it is right on
+    models: tuple[ModelScores, ...]
+    pairs: tuple[Pair, ...]
+    skipped: Mapping[str, str]
+    curves: tuple[Curve, ...] = ()
+    notes: tuple[str, ...] = ()
+    finished: bool = True
+
+    @property
+    def best(self) -> ModelScores:
+        """The most accurate model; whether by more than luck is in ``words``."""
+        return self.models[0]
+
+    @property
+    def recommended(self) -> str:
+        """The name of the model to take: of those that do not differ from the best, a clearly smaller or faster one."""
+        return plain.recommendation(self)[0]
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """What was found, in plain sentences, the recommendation last."""
+        return tuple(plain.of_comparison(self))
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One dict a model: model, accuracy, low, high, macro_f1, log_loss, train_seconds, predict_..., size_bytes."""
+        rows = []
+        for m in self.models:
+            low, high = m.accuracy_interval
+            rows.append({
+                "model": m.name, "accuracy": m.accuracy, "low": low, "high": high, "macro_f1": m.macro_f1,
+                "log_loss": m.log_loss, "train_seconds": m.train_seconds, "predict_seconds": m.predict_seconds,
+                "predict_megabytes_per_second": m.megabytes_per_second, "size_bytes": m.size,
+            })  # fmt: skip
+        return rows
+
+    def cells(self, width: int = 1000) -> list[list[str]]:
+        """Return the table as it is printed, its head first; where it is wider than width, without what matters least."""
+        rows = [["model", "accuracy", "95 % interval", "macro F1", "log loss", "train s", "MB/s", "size MB"]]
+        for m in self.models:
+            low, high = m.accuracy_interval
+            rows.append([
+                m.name, f"{m.accuracy:.4f}", f"[{low:.4f}, {high:.4f}]", f"{m.macro_f1:.4f}", f"{m.log_loss:.4f}",
+                f"{m.train_seconds:.3g}", f"{m.megabytes_per_second:.3g}", f"{m.size / 1e6:.3g}",
+            ])  # fmt: skip
+        for column in (4, 3):
+            if sum(max(map(len, cells)) + 2 for cells in zip(*rows, strict=True)) - 2 > width:
+                rows = [row[:column] + row[column + 1 :] for row in rows]
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values for JSON.
+
+        Keys: source, rows, rows_judged, classes, folds, repeats, folds_done, finished, seed, baseline (label, accuracy),
+        models (a list, best first), pairs, skipped (a list of model, reason), curves, notes, best, recommended, words.
+        """
+        label, accuracy = self.baseline
+        return {
+            "source": self.source,
+            "rows": self.rows,
+            "rows_judged": self.rows_judged,
+            "classes": list(self.classes),
+            "folds": self.folds,
+            "repeats": self.repeats,
+            "folds_done": self.folds_done,
+            "finished": self.finished,
+            "seed": self.seed,
+            "baseline": {"label": label, "accuracy": accuracy},
+            "models": [m.to_dict() for m in self.models],
+            "pairs": [pair.to_dict() for pair in self.pairs],
+            "skipped": [{"model": name, "reason": reason} for name, reason in self.skipped.items()],
+            "curves": [curve.to_dict() for curve in self.curves],
+            "notes": list(self.notes),
+            "best": self.best.name,
+            "recommended": self.recommended,
+            "words": list(self.words),
+        }
+
+    def to_text(self, width: int = 100) -> str:
+        """Return the table, what was left out, the curves, and the words."""
+        parts = [aligned(self.cells(width), 1000)]
+        if self.skipped:
+            parts.append([f"{name} was left out: {reason}" for name, reason in self.skipped.items()])
+        parts += [aligned(curve_cells(curve), 1000) for curve in self.curves]
+        parts += [[f"note: {note}" for note in self.notes], list(self.words)]
+        return "\n\n".join("\n".join(part) for part in parts if part)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        names = ", ".join(m.name for m in self.models)
+        return f"<Comparison of {names} on {self.rows:,} rows, {self.folds_done} folds; best: {self.best.name}>"
+
+    def _repr_html_(self) -> str:
+        tables = html_table(f"{self.rows:,} rows, {plain.folds(self)}", self.cells())
+        tables += "".join(html_table("", curve_cells(curve)) for curve in self.curves)
+        left = [f"{name} was left out: {reason}" for name, reason in self.skipped.items()]
+        lines = [*left, *(f"note: {note}" for note in self.notes), *self.words]
+        return f"<div>{tables}" + "".join(f"<p>{escape.escape(line)}</p>" for line in lines) + "</div>"
+
+
+def curve_cells(curve: Curve) -> list[list[str]]:
+    """Return a learning curve as it is printed, its head first."""
+    cells = [[f"{curve.model}: training rows", "accuracy", "95 % interval"]]
+    for n, right in zip(curve.rows, curve.right, strict=True):
+        low, high = wilson(right, curve.held)
+        cells.append([f"{n:,}", f"{right / curve.held:.4f}", f"[{low:.4f}, {high:.4f}]"])
+    return cells

@@ -1,0 +1,257 @@
+"""``compare``: every model on every fold, one after the other, then scores, tests and words."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.classifier import Event
+from linnet.comparison.comparison import Comparison, Curve
+from linnet.comparison.folds import Answers, Labelled, ask
+from linnet.comparison.interrupts import Interrupts
+from linnet.comparison.scoring import pairs_of, score
+from linnet.comparison.specs import Spec, as_specs, needed_by
+from linnet.data import Dataset, read
+from linnet.data.splitting import fold_indices, split_indices
+from linnet.errors import DataError, LinnetError
+from linnet.evaluate.growth import forecast
+
+__all__ = ["compare"]
+
+FEW_ROWS = 500  # below this, ten folds: five would leave too few rows to learn from
+HALVINGS = 4  # a learning curve goes down to a sixteenth
+LEAST_ROWS = 10  # of which no fewer are tried
+MANY_TWICE = 0.01  # share of rows with a text that was there before: above this it is said
+
+Indices = npt.NDArray[np.int64]
+Folds = list[tuple[Indices, Indices]]
+OnEvent = Callable[[Event], None]
+
+
+def compare(
+    data: Any,
+    y: Any = None,
+    *,
+    models: Any = None,
+    folds: int | None = None,
+    repeats: int = 1,
+    features: Any = None,
+    curve: bool | str = False,
+    groups: Any = None,
+    seed: int = 0,
+    threads: int | None = None,
+    share: bool = True,
+    on_event: OnEvent | None = None,
+) -> Comparison:
+    """Compare models on the same held-out rows.
+
+    ``data`` is a Dataset, a path, or texts with their labels ``y``. ``models`` are names with settings, as text
+    ("svm,nb:alpha=1"), a list of such texts or of TextClassifier or model objects, or a dict of a name for each; all
+    models of ``linnet.models.MODELS`` if not given. ``folds`` parts are held out in turn (5, or 10 below 500 rows), and
+    all that ``repeats`` times. Each model chooses its settings inside the training part, never on held-out rows.
+    ``features`` are for every model that has none of its own. ``curve`` adds the learning curve of the best model, or
+    with "all" of every one. ``groups`` are held out together: a column of the data, "duplicates" (near duplicates of a
+    text) or one value a row. Features are counted once for all models and folds; ``share=False`` counts them for each,
+    with the same result. ``on_event`` gets an Event after every fit.
+
+    A model that cannot take the data is in ``skipped`` with the reason. Ctrl-C ends the comparison and keeps the folds
+    that are finished. For one seed the result is the same, but for seconds.
+
+    >>> texts = ["good", "so good", "good fun", "fun", "bad", "so bad", "bad bore", "bore"] * 3
+    >>> found = compare(texts, ["pos", "pos", "pos", "pos", "neg", "neg", "neg", "neg"] * 3, models="nb", folds=3)
+    >>> found.best.accuracy
+    1.0
+    """
+    specs = as_specs(models, features=features, seed=seed, threads=threads)
+    if curve not in (False, True, "best", "all"):
+        raise LinnetError(f"curve must be True (the best model), 'all' or False, got {curve!r}")
+    columns = (groups,) if isinstance(groups, str) and groups != "duplicates" else ()
+    rows = Labelled.of(_dataset(data, y, (*needed_by(specs), *columns)))
+    numbers = rows.data.group_numbers(groups)
+    n_folds = (10 if len(rows.codes) < FEW_ROWS else 5) if folds is None else folds
+    if folds is None:
+        n_folds = min(n_folds, len(rows.codes))
+    pairs = fold_indices(rows.codes, seed, n_folds, repeats=repeats, groups=numbers)
+    with Interrupts() as stop:
+        run = _Run(specs, rows, pairs, share, on_event, stop)
+        run.expect_curves(len(specs) if curve == "all" else 1 if curve else 0, n_folds)
+        answers = run.all_folds(n_folds)
+        scores = sorted(
+            (score(name, mine, rows, n_folds) for name, mine in answers.items()), key=lambda m: -m.accuracy
+        )  # stable: of equals the one named first
+        names = [m.name for m in scores] if curve == "all" else [scores[0].name] if curve else []
+        curves = tuple(run.curve(name, answers[name][:n_folds], seed) for name in names)
+    done = len(answers[scores[0].name])
+    judged = sum(len(a.held) for a in answers[scores[0].name][:n_folds])
+    share_of = np.bincount(rows.codes) / len(rows.codes)
+    top = int(share_of.argmax())
+    return Comparison(
+        rows.data.source, len(rows.codes), judged, rows.classes, n_folds, repeats, done, seed,
+        (rows.classes[top], float(share_of[top])), tuple(scores),
+        pairs_of(scores, answers, rows, n_folds, repeats if done > n_folds else 1, seed), run.skipped, curves,
+        tuple(_notes(rows, n_folds, numbers, run.stopped)), not run.stopped,
+    )  # fmt: skip
+
+
+def _dataset(data: Any, y: Any, needs: tuple[str, ...]) -> Dataset:
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, str | os.PathLike):
+        return read(data, labelled=True, also=needs)
+    if y is None:
+        raise DataError("compare needs labels: compare(texts, labels), a Dataset from linnet.read, or a path")
+    return Dataset.from_lists(data, y)
+
+
+def _notes(rows: Labelled, folds: int, groups: np.ndarray | None, stopped: bool) -> list[str]:
+    few = [(rows.classes[k], int(n)) for k, n in enumerate(np.bincount(rows.codes)) if n < folds]
+    notes = []
+    if groups is not None:
+        notes.append(
+            f"rows of one group are held out together: {len(np.unique(groups)):,} groups, the largest of "
+            f"{np.bincount(groups).max():,} rows; settings are chosen inside the training part without regard to groups, and "
+            "tests and intervals take rows for independent, so differences are a little less sure than they look"
+        )
+    if few:
+        named = ", ".join(f"'{label}' {n}" for label, n in few[:5]) + (
+            f" and {len(few) - 5} more" if len(few) > 5 else ""
+        )
+        alone = (
+            " A label with one row is never learned when that row is held out." if any(n == 1 for _, n in few) else ""
+        )
+        notes.append(
+            f"labels with fewer rows than the {folds} folds: {named}; some folds hold none of them out.{alone}"
+        )
+    twice = len(rows.codes) - len(rows.data.text.unique())
+    if groups is None and twice > MANY_TWICE * len(rows.codes):
+        notes.append(
+            f"{twice:,} rows repeat a text that is there already; where the two are in different folds the scores are "
+            "too good (--groups duplicates keeps them together)"
+        )
+    if stopped:
+        notes.append("interrupted: only what was finished is shown")
+    return notes
+
+
+class _Run:
+    """The fits of a comparison: what is done, what is left, and how long that will take."""
+
+    def __init__(
+        self, specs: list[Spec], rows: Labelled, pairs: Folds, share: bool, on_event: OnEvent | None, stop: Interrupts
+    ) -> None:
+        self.specs, self.rows, self.pairs, self.share = specs, rows, pairs, share
+        self.on_event, self.stop = on_event, stop
+        self.skipped: dict[str, str] = {}
+        self.seconds: dict[str, list[float]] = {spec.name: [] for spec in specs}
+        self.stopped = False
+        self.done, self.total, self.curve_work = 0, len(specs) * len(pairs), 0.0
+
+    def expect_curves(self, curves: int, folds: int) -> None:
+        """Count the fits of learning curves in."""
+        self.total += curves * folds * HALVINGS
+        self.curve_work = curves * folds * sum(0.5**k for k in range(1, HALVINGS + 1))
+
+    def all_folds(self, folds: int) -> dict[str, list[Answers]]:
+        """Return the answers of each model on the folds that all of them have done.
+
+        Folds go round the models, not models round the folds, so that Ctrl-C leaves whole folds to compare on.
+        """
+        answers: dict[str, list[Answers]] = {spec.name: [] for spec in self.specs}
+        try:
+            for k, (fit_on, held) in enumerate(self.pairs):
+                for spec in self.specs:
+                    if spec.name in self.skipped:
+                        continue
+                    try:
+                        answers[spec.name].append(self._ask(spec, fit_on, held, measure=k == 0))
+                    except LinnetError as error:
+                        self.skipped[spec.name] = str(error).splitlines()[0]
+                        self.total -= len(self.pairs) - k
+                        continue
+                    self._say("fold", spec, k, answers[spec.name][-1])
+        except KeyboardInterrupt:
+            self.stopped = True
+        return self._whole({name: mine for name, mine in answers.items() if name not in self.skipped}, folds)
+
+    def _whole(self, answers: dict[str, list[Answers]], folds: int) -> dict[str, list[Answers]]:
+        """Keep what can be compared: whole repeats, or else the folds that are done by all, or the first fold."""
+        if not answers:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in self.skipped.items())
+            raise LinnetError(f"no model can take this data ({reasons})")
+        done = min(map(len, answers.values()))
+        if not done:
+            done = 1
+            for name in [name for name, mine in answers.items() if not mine]:
+                self.skipped[name] = "interrupted before its first fold was done"
+                del answers[name]
+            if not answers:
+                raise KeyboardInterrupt
+        done = done // folds * folds or done
+        return {name: mine[:done] for name, mine in answers.items()}
+
+    def _ask(self, spec: Spec, fit_on: Indices, held: Indices, *, measure: bool = False) -> Answers:
+        began = time.perf_counter()
+        found = ask(spec, self.rows, fit_on, held, share=self.share, measure=measure, on_event=self.stop.check)
+        self.stop.check()
+        self.done += 1
+        self.seconds[spec.name].append((time.perf_counter() - began) * len(self.rows.codes) / max(1, len(fit_on)))
+        return found
+
+    def _say(self, kind: str, spec: Spec, fold: int, found: Answers) -> None:
+        if self.on_event is not None:
+            values = {
+                "model": spec.name, "fold": fold + 1, "folds": len(self.pairs), "accuracy": found.right / len(found.held),
+                "seconds": found.train_seconds, "rows": found.train_rows, "left": self._left(),
+            }  # fmt: skip
+            self.on_event(Event(kind, spec.name, self.done, self.total, values))
+
+    def _left(self) -> float | None:
+        """Return about how many seconds are left; None before the first fold is done by all."""
+        active = [spec.name for spec in self.specs if spec.name not in self.skipped]
+        if not all(self.seconds[name] for name in active):
+            return None
+        share = len(self.pairs[0][0]) / len(self.rows.codes)
+        each = {name: share * float(np.mean(self.seconds[name])) for name in active}
+        fits = sum(max(0, len(self.pairs) - len(self.seconds[name])) * each[name] for name in active)
+        return fits + self.curve_work * float(np.mean(list(each.values())))
+
+    def curve(self, name: str, full: list[Answers], seed: int) -> Curve:
+        """Return the learning curve of a model on the first repeat: its folds with a half, a quarter ... of the rows."""
+        spec = next(spec for spec in self.specs if spec.name == name)
+        folds = len(full)
+        shrunk = [self._halves(fit_on, seed) for fit_on, _ in self.pairs[:folds]]
+        held = np.array([len(a.held) for a in full])
+        right, sizes = [[a.right for a in full]], [float(np.mean([a.train_rows for a in full]))]
+        try:
+            for step in reversed(range(min(map(len, shrunk)))):  # the small ones first: they are quick
+                if self.stopped:
+                    break
+                found = []
+                for k in range(folds):
+                    found.append(self._ask(spec, shrunk[k][step], self.pairs[k][1]))
+                    self.curve_work = max(0.0, self.curve_work - 0.5 ** (step + 1))
+                    self._say("curve", spec, k, found[-1])
+                right.insert(-1, [a.right for a in found])
+                sizes.insert(-1, float(np.mean([a.train_rows for a in found])))
+        except KeyboardInterrupt:
+            self.stopped = True
+        table = np.array(right)
+        ahead = forecast(sizes, table, held)
+        rows = tuple(round(n) for n in sizes)
+        return Curve(name, rows, tuple(table.sum(axis=1).tolist()), int(held.sum()), ahead)
+
+    def _halves(self, fit_on: Indices, seed: int) -> list[Indices]:
+        """Return a half of some rows, a half of that, and so on, each with every class in its share."""
+        out: list[Indices] = []
+        rows = fit_on
+        for _ in range(HALVINGS):
+            rows = rows[split_indices(self.rows.codes[rows], seed, (0.5, 0.5))[0]]
+            if len(rows) < LEAST_ROWS or len(np.unique(self.rows.codes[rows])) < 2:
+                break
+            out.append(rows)
+        return out

@@ -1,0 +1,117 @@
+"""What every worker needs to know of a run, and what it makes of it: the model, the cleaner, the names of new columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.filter.forms import Scored
+from linnet.filter.rule import Rule, log_odds
+from linnet.model.model import Model
+from linnet.solvers.numerics import sigmoid
+
+__all__ = ["BINS", "Job", "Judged", "MissingShardError", "histogram", "probability"]
+
+from linnet.errors import LinnetError
+
+BINS = 50  # of the histograms of probabilities
+
+
+class MissingShardError(LinnetError):
+    """A shard that was there when the run began is not there now."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """The settings of a run, as plain values that travel to the workers."""
+
+    model: str
+    rule: Rule
+    out: str
+    text: str | None = None
+    clean: tuple[str, ...] | None = None
+    pages: tuple[str, ...] | None = None
+    proba: bool = False
+    prefix: str = "linnet_"
+    threads: int = 1
+
+    @cached_property
+    def artefact(self) -> Model:
+        """The model, mapped into memory when it is first used."""
+        return Model.load(self.model)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @cached_property
+    def columns(self) -> list[int]:
+        """The classes whose probabilities are written; those of the rule come first."""
+        named = self.rule.columns(self.artefact.classes)
+        return [*named, *(k for k in range(len(self.artefact.classes)) if self.proba and k not in named)]
+
+    @cached_property
+    def scored(self) -> Scored:
+        """The new columns."""
+        classes = tuple(str(c) for c in self.artefact.classes)
+        odds = tuple(f"{self.prefix}p_{classes[k]}" for k in self.columns)
+        return Scored(f"{self.prefix}label", odds, classes)
+
+    @cached_property
+    def cleaner(self) -> Any:
+        """A function from a text to (the clean text, the rule that removed it or None); None without cleaning."""
+        if self.clean is None and self.pages is None:
+            return None
+        from linnet.text.clean import Cleaner, Pages
+
+        characters = Cleaner(self.clean or ())
+        pages = None if self.pages is None else Pages(self.pages)
+
+        def clean(text: str) -> tuple[str, str | None]:
+            now = characters.clean(text).text
+            if not now.strip():
+                return "", "empty"
+            if pages is None:
+                return now, None
+            page = pages.filter(now)
+            return ("", page.removed_by) if page.removed_by is not None else (page.text, None)
+
+        return clean
+
+    def score(self, texts: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32]]:
+        """Return the log-odds of `columns` for every text, and its best class."""
+        scores = self.artefact.scores(texts, self.threads)
+        return log_odds(scores, self.columns), self.artefact.best(scores).astype(np.int32)
+
+
+@dataclass(eq=False)
+class Judged:
+    """A batch with its scores. `state`: 0 usable, 1 unusable, 2 removed by cleaning."""
+
+    state: npt.NDArray[np.uint8]
+    odds: npt.NDArray[np.float32]
+    best: npt.NDArray[np.int32]
+    texts: Any  # the texts that were scored
+    changed: bool  # whether they are other than those that came
+
+
+def probability(odds: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Turn log-odds into probabilities.
+
+    >>> probability(np.array([0.0, 1000.0, -1000.0], np.float32)).tolist()
+    [0.5, 1.0, 0.0]
+    """
+    return sigmoid(odds.astype(np.float64)).astype(np.float32)
+
+
+def histogram(proba: npt.NDArray[np.float32]) -> list[list[int]]:
+    """Count probabilities in bins of equal width, a list a column.
+
+    >>> sum(histogram(np.array([[0.0], [1.0]], np.float32))[0])
+    2
+    """
+    at = np.minimum((proba * BINS).astype(np.int64), BINS - 1)
+    return [np.bincount(at[:, k], minlength=BINS).tolist() for k in range(proba.shape[1])]

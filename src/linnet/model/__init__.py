@@ -1,0 +1,1 @@
+"""The fitted model: scoring, calibration, the file."""

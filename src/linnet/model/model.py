@@ -1,0 +1,342 @@
+"""The artefact: what every text model ends as, and all that prediction needs.
+
+Classes, blocks, a vocabulary laid out for lookup (or the number of hash bits), ``rows`` (feature-major: the norm weight
+and one weight a class), ``b``, names of the weightiest features, and a card. Calibration is folded into the weights:
+scores are log-odds, their softmax is the probability, the largest one is the answer. It scores bytes in one fused pass,
+in threads, and imports neither scipy nor scikit-learn. A net looks up embeddings in the same way and has a ``head``,
+a few dense layers, that turns their sums into scores.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import score
+from linnet.errors import LinnetError, ModelFileError
+from linnet.features.blocks import Block, Blocks, from_dict, table
+from linnet.features.buffers import TextBuffer, shards, spare, text_buffers
+from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of, needed
+from linnet.features.counting import thread_count
+from linnet.features.counts import NORM, TF, Norm
+from linnet.features.derived import DerivedBlock, Source, by_source, derive, states
+from linnet.model import file as store
+from linnet.solvers.dense import DenseLayers, finish
+from linnet.solvers.numerics import sigmoid, softmax
+
+__all__ = ["Model"]
+
+SMALL_JOB = 1 << 16  # bytes: below this a second thread costs more than it saves
+ONE_RECORD = 6  # outputs: up to here a fingerprint and its row share one record
+
+
+@dataclass(frozen=True)
+class Table:
+    """Slots and their rows. With few outputs both are columns of one array of records, a cache line or less each."""
+
+    slots: npt.NDArray[np.uint64]  # (n_slots,), empty in hash mode
+    rows: npt.NDArray[np.float32]  # (n_slots, 1 + n_outputs): norm weight, then a weight an output
+    records: npt.NDArray[np.uint32] | None = None  # (n_slots, words) where the two are one
+
+    @classmethod
+    def of_records(cls, records: npt.NDArray[np.uint32], n_outputs: int) -> Table:
+        """View records as slots and rows."""
+        slots = np.ndarray((len(records),), np.uint64, records, 0, (records.strides[0],))
+        rows = np.ndarray((len(records), 1 + n_outputs), np.float32, records, 8, (records.strides[0], 4))
+        return cls(slots, rows, records)
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what the model file holds."""
+        return {"records": self.records} if self.records is not None else {"slots": self.slots, "rows": self.rows}
+
+
+def empty_table(size: int, n_outputs: int) -> Table:
+    """Return a zeroed table."""
+    if n_outputs > ONE_RECORD:
+        return Table(np.zeros(size, np.uint64), np.zeros((size, 1 + n_outputs), np.float32))
+    return Table.of_records(np.zeros((size, (3 + n_outputs + 1) // 2 * 2), np.uint32), n_outputs)
+
+
+def _block(values: dict[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> Block:
+    """Read a block, and what it has learned."""
+    settings = dict(values)
+    number = settings.pop("tokeniser", None)
+    block = from_dict(settings)
+    if number is None or not isinstance(block, DerivedBlock):
+        return block
+    return block.with_state(tensors[f"tokeniser.{number}"].tobytes())
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model over text. ``scores`` has one column for two classes (above zero means the second), else one each."""
+
+    classes: tuple[Any, ...]
+    blocks: Blocks
+    tf: str
+    normalise: Norm
+    table: Table
+    shift: int
+    b: npt.NDArray[np.float64]  # (n_lookup,)
+    name_bytes: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    name_offsets: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    name_slots: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    calibrated: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
+    computed: ComputedBlocks = ()
+    computed_weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    head: DenseLayers | None = None
+
+    @property
+    def slots(self) -> npt.NDArray[np.uint64]:
+        """Fingerprints by slot; empty in hash mode."""
+        return self.table.slots
+
+    @property
+    def rows(self) -> npt.NDArray[np.float32]:
+        """The norm weight and one weight an output, by slot, (n_slots, 1 + n_outputs)."""
+        return self.table.rows
+
+    @property
+    def n_lookup(self) -> int:
+        """How many numbers are looked up a feature: a weight an output, or the embedding that a head reads."""
+        return int(self.table.rows.shape[1]) - 1
+
+    @property
+    def n_outputs(self) -> int:
+        """1 for two classes, else the number of classes."""
+        return self.n_lookup if self.head is None else self.head.n_outputs
+
+    @property
+    def n_features(self) -> int:
+        """How many features the model knows."""
+        counted = int(np.count_nonzero(self.slots)) if len(self.slots) else len(self.rows)
+        return counted + len(self.computed_weights)
+
+    @property
+    def computed_names(self) -> list[str]:
+        """The names of the computed columns, in the order of their weights."""
+        return column_names(self.computed)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns of the data that the model reads beside the text."""
+        return needed(self.computed)
+
+    @property
+    def text_column(self) -> str:
+        """What the column of texts was called in training."""
+        return str(self.card.get("data", {}).get("text_column") or "text")
+
+    def pieces(self, texts: Any) -> list[TextBuffer]:
+        """Return texts, or rows of texts and columns, as the model reads them."""
+        return text_buffers(texts, self.needs, self.text_column)
+
+    @cached_property
+    def _kinds(self) -> npt.NDArray[np.int64]:
+        return table(self.blocks)
+
+    @cached_property
+    def _shares(self) -> npt.NDArray[np.float64]:
+        return np.array([b.weight for b in self.blocks], dtype=np.float64)
+
+    def scores(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Return the score of every text, (n_texts, n_outputs)."""
+        sums = self.sums(texts, threads)
+        return sums if self.head is None else finish(sums, self.head)
+
+    def sums(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Return what the lookups add up to, (n_texts, n_lookup): the scores, but for a head."""
+        pieces = self.pieces(texts)
+        scores = self._derived(pieces, threads) if self._sources else self._counted(pieces, threads)
+        return add_scores(scores, compute(self.computed, pieces), self.computed_weights) if self.computed else scores
+
+    def _counted(self, pieces: list[TextBuffer], threads: int | None) -> npt.NDArray[np.float64]:
+        """Return what the kernels add, and b."""
+        size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
+        parts = [np.empty((len(p), self.n_lookup)) for p in pieces]
+        runs = shards(pieces, 1 if size < SMALL_JOB else thread_count(threads))
+        if not self.blocks:  # computed columns only
+            for part in parts:
+                part[:] = self.b
+        elif len(runs) == 1:
+            self._run(pieces, runs[0], parts)
+        else:
+            with ThreadPoolExecutor(len(runs)) as pool:
+                list(pool.map(lambda run: self._run(pieces, run, parts), runs))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    @cached_property
+    def _sources(self) -> list[tuple[Source | None, Model]]:
+        """The model in parts, one for each text that its blocks read; empty where all read the original."""
+        groups = by_source(self.blocks)
+        if all(source is None for source, _ in groups):
+            return []
+        zero = np.zeros_like(self.b)
+        return [
+            (source, replace(self, blocks=tuple(self.blocks[k] for k in numbers), b=zero)) for source, numbers in groups
+        ]
+
+    def _derived(self, pieces: list[TextBuffer], threads: int | None) -> npt.NDArray[np.float64]:
+        """Add up what the blocks of the original and of the derived texts give."""
+        scores = np.tile(self.b, (sum(map(len, pieces)), 1))
+        for source, model in self._sources:
+            mine = pieces if source is None else derive(source, pieces)
+            scores += model._counted(mine, threads)
+        return scores
+
+    def _run(
+        self, pieces: list[TextBuffer], run: list[tuple[int, int, int]], parts: list[npt.NDArray[np.float64]]
+    ) -> None:
+        scratch = spare(max(pieces[k].longest() for k, _, _ in run))
+        total, seen = np.empty(self.n_lookup), scratch.bits(len(self.rows) if self.tf == "presence" else 1)
+        for k, first, last in run:
+            while True:
+                first = score.score_documents(
+                    pieces[k].data, pieces[k].offsets, first, last, self._kinds, self._shares, TF[self.tf], NORM[self.normalise],
+                    self.slots, self.shift, self.rows, self.b, *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths,
+                    scratch.table, seen, total, parts[k],
+                )  # fmt: skip
+                if first == last:
+                    break
+                scratch.make_room(2 * scratch.room)
+
+    def effects(self, slots: npt.NDArray[np.int64], output: int) -> npt.NDArray[np.float64]:
+        """Return what the features in some slots, and behind them the computed ones, do to a score: their weights.
+
+        With a head there are none; then it is how far a text of that feature alone is from an empty one.
+        """
+        if self.head is None:
+            counted = self.rows[slots, 1 + output].astype(np.float64)
+            return np.concatenate([counted, self.computed_weights[:, output]]) if self.computed else counted
+        sums = self.rows[slots, 1:].astype(np.float64)
+        if self.normalise:
+            norm = self.rows[slots, :1].astype(np.float64)
+            np.divide(sums, norm, out=sums, where=norm > 0.0)
+        if self.computed:
+            sums = np.concatenate([sums, self.computed_weights])
+        empty = finish(self.b[None, :], self.head)
+        return np.asarray(finish(sums + self.b, self.head)[:, output] - empty[0, output])
+
+    def proba(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Turn scores into probabilities, (n_texts, n_classes)."""
+        if self.n_outputs == 1:
+            p = sigmoid(scores[:, 0])
+            return np.stack([1.0 - p, p], axis=1)
+        return np.asarray(softmax(scores))
+
+    def best(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """Return the class number with the highest score; ties go to the first class."""
+        if self.n_outputs == 1:
+            return (scores[:, 0] > 0).astype(np.int64)
+        return np.asarray(scores.argmax(axis=1), dtype=np.int64)
+
+    def names(self) -> dict[int, str]:
+        """Return the names that were kept, by slot; features that share a hashed column stand side by side."""
+        return {slot: " | ".join(names) for slot, names in self.sharing.items()}
+
+    @cached_property
+    def sharing(self) -> dict[int, tuple[str, ...]]:
+        """The names that were kept, by slot. A hashed column may have several, the commonest first.
+
+        An empty one, shown as "…", means that there were more.
+        """
+        data = self.name_bytes.tobytes()
+        at = self.name_offsets.tolist()
+        out: dict[int, tuple[str, ...]] = {}
+        for slot, a, b in zip(self.name_slots.tolist(), at[:-1], at[1:], strict=True):
+            out[slot] = (*out.get(slot, ()), data[a:b].decode("utf-8", "replace") or "…")
+        return out
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: whole or not at all."""
+        tensors = {
+            **self.table.tensors(),
+            "b": self.b,
+            "names": self.name_bytes,
+            "name_offsets": self.name_offsets,
+            "name_slots": self.name_slots,
+            **({} if self.head is None else self.head.tensors()),
+        }
+        head = {} if self.head is None else {"head": {"layers": len(self.head.layers), "inputs": self.n_lookup}}
+        computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
+        if self.computed:
+            tensors["computed_weights"] = self.computed_weights
+        learned = states(self.blocks)
+        tensors |= {f"tokeniser.{k}": np.frombuffer(state, np.uint8) for k, state in enumerate(learned)}
+        card = {
+            **self.card,
+            "model": {
+                **computed,
+                "classes": list(self.classes),
+                "blocks": [
+                    {**b.to_dict(), "tokeniser": learned.index(b.state)}
+                    if isinstance(b, DerivedBlock) and b.state is not None
+                    else b.to_dict()
+                    for b in self.blocks
+                ],
+                "tf": self.tf,
+                "normalise": self.normalise,
+                "shift": self.shift,
+                "calibrated": self.calibrated,
+                **head,
+            },
+        }
+        store.write(path, tensors, card)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str] | bytes, *, verify: bool | None = None) -> Model:
+        """Map a model file; a file that is not whole or not ours is refused with one clear line."""
+        stored = store.read(path, verify=verify)
+        try:
+            card = dict(stored.card)
+            about = card.pop("model")
+            t = stored.tensors
+            n_outputs = 1 if len(about["classes"]) == 2 else len(about["classes"])
+            head = about.get("head")
+            n_lookup = n_outputs if head is None else int(head["inputs"])
+            table = Table.of_records(t["records"], n_lookup) if "records" in t else Table(t["slots"], t["rows"])
+            model = cls(
+                tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], about["normalise"],
+                table, int(about["shift"]), t["b"],
+                t["names"], t["name_offsets"], t["name_slots"], bool(about["calibrated"]), card,
+                tuple(kind_of(c["block"]).from_dict(c) for c in about.get("computed", ())),
+                t.get("computed_weights", np.zeros((0, 0), np.float32)),
+                head=None if head is None else DenseLayers.of_tensors(t, int(head["layers"])),
+            )  # fmt: skip
+            model._check()
+        except (LinnetError, KeyError, TypeError, ValueError, IndexError) as error:
+            where = "the bytes given" if isinstance(path, bytes) else os.fspath(path)
+            if isinstance(error, LinnetError):  # it knows better what is missing
+                raise ModelFileError(f"{where}: {error}") from error
+            problem = f"the model file does not hold a linnet text model ({error})"
+            raise ModelFileError(f"{where}: {problem}; train it again") from error
+        return model
+
+    def _check(self) -> None:
+        """Refuse tables that a kernel could run out of: lookups end at an empty slot, and every slot has its row."""
+        n_slots = len(self.slots) if len(self.slots) else 1 << (64 - self.shift)
+        fits = (
+            self.rows.ndim == 2
+            and 0 < self.shift < 64
+            and len(self.rows) == n_slots
+            and n_slots >= 1 << (64 - self.shift)
+            and self.n_outputs == (1 if len(self.classes) == 2 else len(self.classes))
+            and self.b.shape == (self.n_lookup,)
+            and (self.head is None or self.head.n_inputs == self.n_lookup)
+            and (len(self.slots) == 0 or int(self.slots[-1]) == 0)
+            and self.tf in TF
+            and self.normalise in NORM
+            and len(self.name_offsets) == len(self.name_slots) + 1
+            and len(self.blocks) + len(self.computed) > 0
+            and self.computed_weights.shape == ((len(self.computed_names), self.n_lookup) if self.computed else (0, 0))
+        )
+        if not fits:
+            raise ValueError("its tables do not fit together")

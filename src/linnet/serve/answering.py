@@ -1,0 +1,115 @@
+"""From texts to the bytes of an answer. Several requests are scored in one call and told apart afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from linnet.serve.catalogue import Served
+from linnet.serve.problems import RequestError
+from linnet.solvers.numerics import softmax
+
+__all__ = ["Question", "answer_all", "explanation", "question"]
+
+DIGITS = 6
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What one request asks of one model."""
+
+    served: Served
+    texts: Sequence[str]
+    one: bool  # a text, not a list of one
+    columns: npt.NDArray[np.int64] | None = None  # of the labels to choose among
+    top: int = 0
+    probabilities: bool = False
+    abstain: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """How much text there is, in characters."""
+        return len(self.texts[0]) if self.one else sum(map(len, self.texts))
+
+
+def question(served: Served, asked: Any) -> Question:
+    """Turn a checked request into a question."""
+    one = asked.text is not None
+    if one == (asked.texts is not None):
+        raise RequestError("invalid", "give either text (one) or texts (a list)")
+    columns = None if asked.labels is None else served.columns(asked.labels)
+    texts = [asked.text] if one else asked.texts
+    return Question(served, texts, one, columns, asked.top or 0, asked.probabilities, asked.abstain)
+
+
+def answer_all(questions: Sequence[Question]) -> list[bytes]:
+    """Answer questions to one model with one call of it."""
+    served = questions[0].served
+    artefact = served.clf.artefact
+    texts = [text for q in questions for text in q.texts] if len(questions) > 1 else questions[0].texts
+    scores = artefact.scores(texts, served.clf.threads)
+    best = artefact.best(scores)
+    proba = artefact.proba(scores)
+    numbers = best.tolist()
+    highest = proba[np.arange(len(best)), best].round(DIGITS).tolist()
+    answers, at = [], 0
+    for q in questions:
+        rows = slice(at, at + len(q.texts))
+        at = rows.stop
+        if q.columns is None and not q.top and not q.probabilities and not q.abstain:
+            labels = served.labels
+            results: list[dict[str, Any]] = [
+                {"label": labels[k], "probability": p} for k, p in zip(numbers[rows], highest[rows], strict=True)
+            ]
+        else:
+            results = _results(q, _restricted(scores[rows], proba[rows], q.columns))
+        head = {"model": served.name, "version": served.version}
+        answers.append(orjson.dumps({**head, **results[0]} if q.one else {**head, "results": results}))
+    return answers
+
+
+def _restricted(scores: Floats, proba: Floats, columns: npt.NDArray[np.int64] | None) -> Floats:
+    """Return the probabilities of some labels, given that it is one of them, (n_texts, n_columns)."""
+    if columns is None:
+        return proba
+    if scores.shape[1] == 1:  # two classes: both, or one that is sure
+        return proba[:, columns] if len(columns) == 2 else np.ones((len(scores), 1))
+    return np.asarray(softmax(scores[:, columns]), dtype=np.float64)
+
+
+def _results(q: Question, proba: Floats) -> list[dict[str, Any]]:
+    labels = q.served.labels if q.columns is None else [q.served.labels[k] for k in q.columns.tolist()]
+    names = list(map(str, labels))
+    best = proba.argmax(axis=1)
+    sure = (proba[np.arange(len(best)), best] >= q.abstain).tolist()
+    order = np.argsort(-proba, axis=1, kind="stable")[:, : q.top].tolist() if q.top else None
+    rounded = proba.round(DIGITS).tolist()
+    results = []
+    for i, k in enumerate(best.tolist()):
+        row = rounded[i]
+        result: dict[str, Any] = {"label": labels[k] if sure[i] else None, "probability": row[k]}
+        if order is not None:
+            result["top"] = [{"label": labels[j], "probability": row[j]} for j in order[i]]
+        if q.probabilities:
+            result["probabilities"] = dict(zip(names, row, strict=True))
+        results.append(result)
+    return results
+
+
+def explanation(served: Served, asked: Any) -> bytes:
+    """Answer a request for an explanation."""
+    label = None if asked.label is None else served.labels[int(served.columns([asked.label])[0])]
+    found = served.clf.explain(asked.text, label).to_dict()
+    parts, words = found["contributions"], found.get("words", [])
+    top = asked.top if asked.top is not None else len(parts) + len(words)
+    found["contributions"], found["words"] = parts[:top], words[:top]
+    found["other_contributions"] = float(sum(part["value"] for part in parts[top:]))
+    return orjson.dumps(
+        {"model": served.name, "version": served.version, **found}, option=orjson.OPT_SERIALIZE_NUMPY, default=str
+    )

@@ -1,0 +1,125 @@
+"""The models of a server, by name. A reload reads the files that have changed and puts all of them in place at once.
+
+A request keeps the model it began with, so nothing is dropped and no answer mixes two models. A model file is mapped, not
+copied: all workers share its pages. A file must be replaced by a rename (as ``linnet train --out`` does and ``mv`` does),
+not written over: that would change the pages under the model that is in use.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.classifier import TextClassifier, load
+from linnet.errors import LinnetError, ModelFileError, nearest
+from linnet.serve.problems import RequestError
+
+__all__ = ["Catalogue", "Served"]
+
+Signature = tuple[int, int, int, int]
+_CHECKSUM = re.compile(rb'"checksum":"sha256:([0-9a-f]{64})"')
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """One model, as it was when it was read."""
+
+    name: str
+    path: Path
+    clf: TextClassifier
+    version: str  # the first digits of the file's checksum
+    signature: Signature
+    loaded: float = field(default_factory=time.time)
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """The labels, in the order of the scores."""
+        return list(self.clf.artefact.classes)
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[type, Any], int]:
+        return {(type(label), label): k for k, label in enumerate(self.labels)}
+
+    def columns(self, labels: Sequence[Any]) -> npt.NDArray[np.int64]:
+        """Return the numbers of some labels, in the model's order."""
+        found = set()
+        for label in labels:
+            if (type(label), label) not in self._numbers:
+                raise RequestError("unknown_label", nearest("label", str(label), map(str, self.labels)))
+            found.add(self._numbers[type(label), label])
+        return np.array(sorted(found), dtype=np.int64)
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What /v1/models says about it."""
+        artefact = self.clf.artefact
+        return {
+            "name": self.name,
+            "version": self.version,
+            "file": self.path.name,
+            "bytes": self.signature[3],
+            "model": artefact.card.get("settings", {}).get("model"),
+            "features": artefact.n_features,
+            "labels": self.labels,
+            "calibrated": artefact.calibrated,
+            "linnet": artefact.card.get("linnet"),
+            "loaded": datetime.fromtimestamp(self.loaded, UTC).isoformat(timespec="seconds"),
+        }
+
+
+class Catalogue:
+    """The models by name; the first is used where a request names none."""
+
+    def __init__(self, models: Sequence[tuple[str, str]], threads: int = 1) -> None:
+        if not models:
+            raise LinnetError("there is no model to serve; name at least one file")
+        self._threads = threads
+        self._paths = {name: Path(path) for name, path in models}
+        self.default = models[0][0]
+        self.models = {name: read(name, path, threads) for name, path in self._paths.items()}
+
+    def get(self, name: str | None) -> Served:
+        """Return a model by name."""
+        try:
+            return self.models[name if name is not None else self.default]
+        except KeyError:
+            raise RequestError("unknown_model", nearest("model", str(name), self.models)) from None
+
+    def reload(self) -> list[str]:
+        """Read every file that has changed; returns their names. If one cannot be read, all stay as they were."""
+        fresh = {
+            name: served if _signature(path) == served.signature else read(name, path, self._threads)
+            for (name, path), served in zip(self._paths.items(), self.models.values(), strict=True)
+        }
+        changed = [name for name in fresh if fresh[name] is not self.models[name]]
+        self.models = fresh  # one assignment: a request sees the old models or the new ones
+        return changed
+
+
+def read(name: str, path: Path, threads: int = 1) -> Served:
+    """Read one model; of a file that is being replaced, the new one."""
+    for _ in range(5):
+        before = _signature(path)
+        clf = load(path, threads=threads)
+        with path.open("rb") as file:
+            found = _CHECKSUM.search(file.read(256))
+        if _signature(path) == before:
+            return Served(name, path, clf, found.group(1)[:12].decode() if found else "unknown", before)
+    raise ModelFileError(f"{path}: the file changes all the time; write it under another name and rename it")
+
+
+def _signature(path: Path) -> Signature:
+    try:
+        found = path.stat()
+    except OSError:  # whoever reads it will say what is wrong
+        return 0, 0, 0, 0
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
