@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import linnet
-from linnet import TextClassifier, store
+from linnet import TextClassifier
 from linnet.datasets import load
 from linnet.errors import DataError, LinnetError, ModelFileError
 from linnet.features import Chars, Functions, Vectorizer, Words
@@ -22,6 +22,7 @@ from linnet.features.blocks import as_blocks, describe, parse
 from linnet.features.buffers import text_buffers
 from linnet.features.computed import compute, split
 from linnet.features.functions import find, import_path, joint, word_count
+from linnet.model import file as store
 from linnet.text import CASES, TOKENS, tokenize, words_of
 
 TRAIN, DEV, TEST = load("reviews")

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import linnet
-from linnet import TextClassifier, store
+from linnet import TextClassifier
 from linnet.datasets import load
 from linnet.errors import DataError, ModelFileError
 from linnet.features.blocks import parse
 from linnet.features.vectorizer import Vectorizer
+from linnet.model import file as store
 from linnet.model.model import Model, Table
 from linnet.models import FeedForward
 

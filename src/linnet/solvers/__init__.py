@@ -29,7 +29,7 @@ _HOME = {
     "online": ("SGD",),
     "optimisers": ("Adadelta", "Adagrad", "Adam", "Chain", "Clip", "GradientDescent", "Momentum", "Optimiser"),
     "problem": ("Function", "LinearProblem", "Problem"),
-    "report": ("Pass", "Watch"),
+    "callbacks": ("Epoch", "Callback"),
     "schedules": ("Constant", "Cosine", "Exponential", "Inverse", "InverseRoot", "Product", "Step", "WarmUp"),
     "whole": ("LBFGS", "Newton", "ProximalGradient"),
 }

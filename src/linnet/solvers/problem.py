@@ -28,7 +28,7 @@ from linnet.solvers.objective import Objective
 __all__ = ["Function", "Here", "LinearProblem", "Problem", "least_subgradient", "soft_threshold"]
 
 Floats = npt.NDArray[np.float64]
-SparseCounts = npt.NDArray[Any]
+RowNumbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Problem(Protocol):
     def everything(self, w: Floats) -> Here:
         """Look at all rows."""
 
-    def some(self, w: Floats, rows: SparseCounts) -> Here:
+    def some(self, w: Floats, rows: RowNumbers) -> Here:
         """Look at some rows, as if the others were like them."""
 
     def gentle_rate(self) -> float:
@@ -92,7 +92,7 @@ class Function:
         value, gradient = self.both(w)
         return Here(value, value, gradient)
 
-    def some(self, w: Floats, rows: SparseCounts) -> Here:
+    def some(self, w: Floats, rows: RowNumbers) -> Here:
         """Return value and gradient: there is one row."""
         return self.everything(w)
 
@@ -190,7 +190,7 @@ class LinearProblem:
         gradient[:cut] -= u[:cut]
         return self._complete(w, loss / self.total, gradient / self.total)
 
-    def some(self, w: Floats, rows: SparseCounts) -> Here:
+    def some(self, w: Floats, rows: RowNumbers) -> Here:
         """Look at some rows; costs what their entries cost, and one vector as long as w."""
         cut, X, y = self.n_penalised, self.X.take(rows), self.y[rows]
         c = self.c[rows] * (self.n_rows / (len(rows) * self.total))
