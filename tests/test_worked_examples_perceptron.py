@@ -48,7 +48,7 @@ def test_step_of_the_svm_from_the_same_table():
     """
     X, y = Matrix.from_dense(ROW[None, :]), np.zeros(1, np.int32)
     sgd = SGD(rate=1.0, schedule=Constant(), average=False)
-    options = {"loss": "hinge", "sgd": sgd, "bias_scale": 0.0, "max_passes": 1}
+    options = {"loss": "hinge", "sgd": sgd, "bias_scale": 0.0, "max_epochs": 1}
     of, zero = as_given(1), np.zeros(3)
     run = descend(X, y, 3, of, decay=0.1, cost=1 - np.eye(3), start=(THETA.T, zero), **options)
     step = np.array([[2.0, 1.0, 0.0], [-2.0, -1.0, 0.0], [0.0, 0.0, 0.0]])

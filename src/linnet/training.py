@@ -101,7 +101,7 @@ def train(
     power = float(settings.pop("ratio"))
     weights = recipe.weights(final_rows, y_index[final], n_classes, power)
     task = (make(settings), final_rows, weights, recipe, blocks, y_index[final], n_classes)
-    told: dict[str, Any] = {"sample_weight": final_weight, "threads": threads, "on_pass": log.epoch}
+    told: dict[str, Any] = {"sample_weight": final_weight, "threads": threads, "on_epoch": log.epoch}
     if clf.refit or dev_rows is None:
         W, b = fit_weighted(*task, **told)
     else:

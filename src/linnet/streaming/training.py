@@ -320,7 +320,7 @@ class Run(Reading):
         y_final = y[:n_train] if watched else y
         weight = None if self.per_class is None else self.per_class[y_final]
         task = (model, final, weights, self.recipe, self.blocks, y_final, self.n_classes)
-        told: dict[str, Any] = {"sample_weight": weight, "threads": self.threads, "on_pass": self.log.epoch}
+        told: dict[str, Any] = {"sample_weight": weight, "threads": self.threads, "on_epoch": self.log.epoch}
         if not watched:
             return fit_weighted(*task, **told)
         held = rows.take(np.arange(n_train, len(y))), y[n_train:]
