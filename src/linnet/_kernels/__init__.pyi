@@ -2,6 +2,7 @@
 
 from typing import Any
 
+arithmetic: Any
 columns: Any
 coordinate: Any
 dual: Any

@@ -10,8 +10,9 @@ Shrinking coordinates at a bound whose gradient points out of it are set aside (
 Cost      two passes over the entries of the active rows.
 Paper     Hsieh, Chang, Lin, Keerthi, Sundararajan: A Dual Coordinate Descent Method for Large-scale Linear SVM, 2008.
 """
-from libc.math cimport exp, fabs, log, log1p
+from libc.math cimport fabs
 from libc.stdint cimport int8_t, int32_t, int64_t
+from linnet._kernels.arithmetic cimport exp, log, log1p
 from linnet._kernels.text cimport ln_prefetch
 
 cdef fused real:

@@ -14,9 +14,10 @@ Cost      two passes over entries times dim, and three products with each dense 
 Papers    Duchi, Hazan, Singer: Adaptive Subgradient Methods, 2011; Joulin et al.: Bag of Tricks for Efficient Text
           Classification, 2016; the lecture notes 004, "one hidden layer feedforward network".
 """
-from libc.math cimport exp, log1p, log, sqrt
+from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
+from linnet._kernels.arithmetic cimport exp, log, log1p
 from linnet._kernels.text cimport ln_prefetch
 
 cdef fused real:

@@ -13,8 +13,8 @@ Inputs    rows in the given order, a rate per step; V (n_features, n_classes) fe
 Cost      one pass over the entries times n_classes, twice where a row is updated
 Source    the lecture notes, sections 9, 11, 12; Eisenstein, chapter 2.
 """
-from libc.math cimport exp, log
 from libc.stdint cimport int32_t, int64_t
+from linnet._kernels.arithmetic cimport exp, log
 
 cdef fused real:
     float

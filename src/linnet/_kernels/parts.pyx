@@ -7,9 +7,10 @@ in the order of the text: a fingerprint, a first byte and a length whose two hig
 Cost: that of scoring, one pass more over the features, and 16 bytes written a place. The plain-Python twin is in
 tests/test_explain_exact.py.
 """
-from libc.math cimport fabs, log, sqrt
+from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
+from linnet._kernels.arithmetic cimport log
 from linnet._kernels.emit cimport *
 from linnet._kernels.text cimport *
 

@@ -11,9 +11,10 @@ Where counts matter, repetitions are taken out before the look-up. Where only pr
 one bit a slot: two classes then need no branch that depends on the text, but where a cluster is long.
 Cost: the walk over the bytes plus one or two cache lines per feature.
 """
-from libc.math cimport log, sqrt
+from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
+from linnet._kernels.arithmetic cimport log
 from linnet._kernels.emit cimport *
 from linnet._kernels.text cimport *
 

@@ -3,9 +3,10 @@
 X is (indptr, indices, values); W is feature-major, (n_features, n_outputs), so one entry touches one cache line.
 Cost of each: one pass over the entries times n_outputs.
 """
-from libc.math cimport log, sqrt
+from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
+from linnet._kernels.arithmetic cimport log
 
 cdef fused real:
     float
