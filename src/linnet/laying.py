@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,7 +139,7 @@ def card_of(
     return {
         "linnet": __version__,
         "data": {
-            "source": getattr(X, "source", "Python objects"),
+            "source": _name(getattr(X, "source", "Python objects")),
             **({"text_column": X.text_column} if hasattr(X, "text_column") else {}),
             "rows": len(y),
             "rows_fitted": n_fit,
@@ -171,6 +172,15 @@ def card_of(
         },
         "calibration": calibration.to_dict() if calibration else None,
     }
+
+
+def _name(source: str) -> str:
+    """Return a source without its folder: the same file gives the same model wherever it lies.
+
+    >>> _name("/data/reviews.csv"), _name("data/parts (8 files)"), _name("hub:someone/reviews")
+    ('reviews.csv', 'parts (8 files)', 'hub:someone/reviews')
+    """
+    return source if source.startswith("hub:") else PurePath(source).name
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:

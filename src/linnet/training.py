@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.choosing import Candidate, Choice, choose, fit_watched, fit_weighted
 from linnet.errors import DataError
 from linnet.explain.reverse import name_columns
@@ -274,7 +275,7 @@ def class_weighted(
     base = np.ones(len(y)) if weight is None else weight
     if class_weight == "balanced":
         totals = np.bincount(y, weights=base, minlength=len(classes))
-        per_class = totals.sum() / (len(classes) * np.maximum(totals, 1e-300))
+        per_class = arithmetic.total(totals) / (len(classes) * np.maximum(totals, 1e-300))
     elif isinstance(class_weight, dict):
         unknown = sorted(map(str, set(class_weight) - set(classes)))
         if unknown:

@@ -236,7 +236,7 @@ class Cache:
                     places.append(order[a + inside])
             first += n
         taken = behind(found, self)
-        back = np.argsort(np.concatenate(places)) if places else np.zeros(0, np.int64)
+        back = np.argsort(np.concatenate(places), kind="stable") if places else np.zeros(0, np.int64)
         return taken.take(back)
 
     computed = None

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.engines import Engine
 from linnet.engines.engine import check
 from linnet.errors import DataError, LinnetError
@@ -197,7 +198,7 @@ class DistributedRun(Run):
         centre = isinstance(solving.loss, Softmax)
 
         def shown(found: tuple[Any, Any]) -> tuple[Any, Any]:
-            return (found[0], found[1] - found[1].mean()) if centre else found
+            return (found[0], found[1] - arithmetic.mean(found[1])) if centre else found
 
         def told(number: int, value: float, violation: float, w: Any) -> None:
             penalty = 0.5 * inner(w[: problem.n_penalised], w[: problem.n_penalised])
@@ -230,7 +231,7 @@ class DistributedRun(Run):
             raise LinnetError("an engine solves by Newton's method with the L2 penalty; leave out --solver and penalty")
         C = above_zero("C", model.C)
         rows = sum(self.rows_of[part] for part in s.fitted)
-        total = C * float(np.sum(rows if s.per_class is None else rows * s.per_class))
+        total = C * float(arithmetic.total(rows if s.per_class is None else rows * s.per_class))
         loss: Loss
         if self.cls is MODELS["svm"]:
             if (

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import dual
 from linnet.errors import LinnetError
 from linnet.models.inputs import seed_of
@@ -86,7 +87,7 @@ def fit(model: Any, job: Job) -> Found:
                 list(mapper(_visitor(X, cost, out, squared, scale, tol), visits))
                 job.keep(group, state)
             spread = float(out.spread.max())
-            job.on_epoch(Epoch(number, float(out.loss.sum()), spread, int(out.active.sum())), weights)
+            job.on_epoch(Epoch(number, arithmetic.total(out.loss), spread, int(out.active.sum())), weights)
             if spread <= tol:
                 done = True
                 break

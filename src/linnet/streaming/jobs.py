@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import vocab
 from linnet.choosing import weighted
 from linnet.data.arrays import booleans
@@ -281,7 +282,7 @@ def mixed(
     if not len(y):
         return 0.0, np.zeros_like(at)
     loss, cost = s.loss, s.cost(y)
-    share = float(cost.sum()) / s.total
+    share = arithmetic.total(cost) / s.total
     problem = SumProblem(
         lambda W, b: part_sum(X, y, cost / share, loss, W, b), X.n_features, _outputs(s), s.total,  # type: ignore[arg-type]
         gain=s.weights.gain if s.own_gain else None, fit_intercept=s.fit_intercept, constant=s.constant,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import dual, sparse
 from linnet.errors import LinnetError
 from linnet.models.inputs import seed_of
@@ -84,7 +85,8 @@ def problem_of(model: Any, job: Job) -> SumProblem:
 
 def _weight(job: Job) -> float:
     assert job.per_class is not None  # noqa: S101 - asked before
-    return float(sum(job.per_class[job.cache.read(k)[1]].sum() for k in job.numbers))
+    sizes = [np.bincount(job.cache.read(k)[1], minlength=len(job.per_class)) for k in job.numbers]
+    return arithmetic.dot(np.sum(sizes, axis=0), job.per_class)
 
 
 def _descend(model: Any, job: Job, most: int, start: Floats | None, made: int) -> Found:
@@ -93,7 +95,7 @@ def _descend(model: Any, job: Job, most: int, start: Floats | None, made: int) -
 
     def shown(w: Floats) -> Found:
         W, b = problem.weights(w)
-        return W, b - b.mean() if job.n_outputs > 1 else b
+        return W, b - arithmetic.mean(b) if job.n_outputs > 1 else b
 
     def told(number: int, value: float, violation: float, w: Floats) -> None:
         W = w[: problem.n_penalised]
@@ -121,7 +123,7 @@ class _Rounds:
         self.rho = (self.norm or 1.0) if self.intercept else 0.0
         self.first = sqrt(inner(self.gradient, self.gradient))
         slope = float(self.gradient[-1]) if self.intercept else 0.0
-        self.share = start_at(4.0 * (self.first**2 + (self.rho - 1.0) * slope**2), self.total)
+        self.share = start_at(4.0 * (self.first * self.first + (self.rho - 1.0) * slope * slope), self.total)
         self.w = -2.0 * self.share * self.gradient[: job.cache.n_columns]
         self.bias[0] = -2.0 * self.share * slope * sqrt(self.rho)
         self.rows = job.rows
@@ -143,7 +145,8 @@ class _Rounds:
             square = np.empty((len(y), 1))
             ones = np.ones((X.n_features, 1), dtype=X.values.dtype)
             sparse.dot(X.indptr, X.indices, np.square(X.values), ones, 0, len(y), square)
-            drift, norms, total = drift + float(r.sum()), norms + float(square.sum()), total + float(c.sum())
+            drift, norms = drift + arithmetic.total(r), norms + arithmetic.total(square)
+            total += arithmetic.total(c)
             self.job.keep(group, np.stack([np.full(len(y), np.nan), c, square[:, 0]]))
         flat = np.append(g[:, 0], drift) if self.intercept else g[:, 0]
         return flat, norms / self.job.rows, total
@@ -179,7 +182,7 @@ class _Rounds:
                 loss, square, drift = loss + float(stats[0]), square + float(stats[1]), drift + float(stats[2])
             self.number += 1
             self.offset += moved * sqrt(self.rho)  # the mean over the blocks: that of the last one is noise
-            violation = sqrt(square + (drift**2 if self.intercept else 0.0)) / self.first
+            violation = sqrt(square + (drift * drift if self.intercept else 0.0)) / self.first
             history.append(violation)
             self.job.on_epoch(Epoch(self.number, loss, violation, self.rows), self.weights)
             if violation <= target:

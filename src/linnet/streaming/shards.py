@@ -83,7 +83,7 @@ def title(shards: list[Path], places: Iterable[str | os.PathLike[str]]) -> str:
     >>> title([Path("a.csv")], ["a.csv"]), title([Path("d/a.csv"), Path("d/b.csv")], ["d"])
     ('a.csv', 'd (2 files)')
     """
-    given = [str(place) for place in places]
+    given = [str(place).rstrip("/") or "/" for place in places]
     if len(shards) == 1:
         return str(shards[0])
     return f"{given[0]}{f' and {len(given) - 1} more' if len(given) > 1 else ''} ({len(shards):,} files)"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
@@ -52,7 +53,7 @@ def part_sum(X: Matrix, y: npt.NDArray[np.int32], c: Floats, loss: Loss, W: Floa
     R = loss.gradient(S, y, c)
     G = np.zeros_like(W)
     sparse.transposed_dot(X.indptr, X.indices, X.values, R, G)
-    return PartSum(loss.value(S, y, c), G, R.sum(axis=0))
+    return PartSum(loss.value(S, y, c), G, arithmetic.total(R, axis=0))
 
 
 def part_product(
@@ -66,7 +67,7 @@ def part_product(
     R = np.ascontiguousarray(loss.curvature(S + at[1], y, c).product(U + d[1]))
     G = np.zeros_like(d[0])
     sparse.transposed_dot(X.indptr, X.indices, X.values, R, G)
-    return PartSum(0.0, G, R.sum(axis=0))
+    return PartSum(0.0, G, arithmetic.total(R, axis=0))
 
 
 class SumProblem:

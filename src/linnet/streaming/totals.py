@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.training import class_weighted
 
 __all__ = ["Totals", "per_class"]
@@ -44,5 +45,5 @@ def per_class(rows: Any, classes: tuple[Any, ...], class_weight: Any) -> npt.NDA
         return None
     if class_weight == "balanced":
         totals = np.asarray(rows, dtype=np.float64)
-        return np.asarray(totals.sum() / (len(classes) * np.maximum(totals, 1e-300)))
+        return np.asarray(arithmetic.total(totals) / (len(classes) * np.maximum(totals, 1e-300)))
     return class_weighted(None, np.arange(len(classes), dtype=np.int32), classes, class_weight)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -369,7 +370,8 @@ class Run(Reading):
         card["data"]["classes"] = {str(c): int(k) for c, k in zip(self.classes, total, strict=True)}
         if not self.one or self.kept.lost or self.main.damaged:
             card["stream"] = {
-                "files": len(self.main.shards), "damaged": sorted(self.main.damaged), "blocks": len(self.cache.blocks),
-                "features_met": self.kept.met, "lost": self.kept.lost, "max_memory": self.budget.total,
+                "files": len(self.main.shards), "damaged": sorted(Path(name).name for name in self.main.damaged),
+                "blocks": len(self.cache.blocks), "features_met": self.kept.met, "lost": self.kept.lost,
+                "max_memory": self.budget.total,
             }  # fmt: skip
         return card

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from linnet import arithmetic
 from linnet.errors import LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
@@ -141,5 +140,5 @@ class Limits:
             ratio = max(1.0, sum(float(p.offsets[-1] - p.offsets[0]) for p in self._pieces) / max(1, size))
             entries, columns = (0, 0) if found is None else (len(found.indices), found.n_columns)
             weight = 1.5 if counting else 1.0
-            self._known[key] = (entries * ratio * weight, float(columns * np.power(ratio, GROWTH)))
+            self._known[key] = (entries * ratio * weight, float(columns * arithmetic.power(ratio, GROWTH)))
         return self._known[key]

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.evaluate.intervals import Interval
 from linnet.tuning.scores import resampled, score_of
 
@@ -77,6 +78,7 @@ def corrected(
     kept = outside.sum(axis=1) > 0
     found = left[np.arange(draws), chosen][kept] if kept.any() else drawn[np.arange(draws), chosen]
     low, high = np.quantile(found, [0.025, 0.975])
-    noise = np.std(drawn - drawn[:, :1], axis=0)
+    differences = drawn - drawn[:, :1]
+    noise = np.sqrt(arithmetic.mean(np.square(differences - arithmetic.mean(differences, axis=0)), axis=0))
     best = float(scores.max())
-    return Optimism(best, min(float(found.mean()), best), (float(low), float(high)), len(answers), noise)
+    return Optimism(best, min(arithmetic.mean(found), best), (float(low), float(high)), len(answers), noise)

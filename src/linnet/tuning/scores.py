@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import LinnetError, nearest
 from linnet.evaluate import evaluate
 from linnet.evaluate.intervals import Interval
@@ -19,18 +20,18 @@ Indices = npt.NDArray[np.int64]
 
 
 def _accuracy(hits: Floats, truth: Floats, put: Floats) -> Floats:
-    return np.asarray(hits.sum(axis=1) / np.maximum(truth.sum(axis=1), 1e-300))
+    return np.asarray(arithmetic.total(hits, axis=1) / np.maximum(arithmetic.total(truth, axis=1), 1e-300))
 
 
 def _macro_f1(hits: Floats, truth: Floats, put: Floats) -> Floats:
     both = truth + put
     f1 = np.divide(2 * hits, both, out=np.zeros_like(hits), where=both > 0)
-    return np.asarray(f1.sum(axis=1) / np.maximum((both > 0).sum(axis=1), 1))
+    return np.asarray(arithmetic.total(f1, axis=1) / np.maximum((both > 0).sum(axis=1), 1))
 
 
 def _balanced(hits: Floats, truth: Floats, put: Floats) -> Floats:
     recall = np.divide(hits, truth, out=np.zeros_like(hits), where=truth > 0)
-    return np.asarray(recall.sum(axis=1) / np.maximum((truth > 0).sum(axis=1), 1))
+    return np.asarray(arithmetic.total(recall, axis=1) / np.maximum((truth > 0).sum(axis=1), 1))
 
 
 METRICS: dict[str, Callable[[Floats, Floats, Floats], Floats]] = {

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from linnet import arithmetic
 from linnet.choosing import Candidate as Tried
 from linnet.choosing import axes_of, walk
 from linnet.classifier import Event, TextClassifier
@@ -102,8 +103,8 @@ class Search:
         """Draw the candidates of a round: near the best so far, and on feature sets at random."""
         elite = [r.candidate for r in self.results.ranked(self.results.base)[:ELITE]]
         models = self._models_by_score()
-        chances = 0.6 ** np.arange(len(models))
-        chances /= chances.sum()
+        chances = np.cumprod(np.full(len(models), 0.6))
+        chances /= arithmetic.total(chances)
         drawn: dict[str, Candidate] = {}
         known = {key for level in self.results.at for key in level} | set(self.results.refused)
 
