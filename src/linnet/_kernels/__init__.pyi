@@ -6,6 +6,7 @@ arithmetic: Any
 columns: Any
 coordinate: Any
 dual: Any
+factors: Any
 featurize: Any
 measure: Any
 minhash: Any

@@ -17,6 +17,8 @@ cdef extern from "arithmetic.h" nogil:
     void linnet_powers32(const float* x, double y, float* out, int64_t n) noexcept
     void linnet_short_powers32(const float* x, double y, float* out, int64_t n) noexcept
 
+from linnet._kernels.arithmetic cimport power
+
 cdef fused real:
     float
     double
@@ -70,6 +72,14 @@ def powers(const real[::1] x, double exponent, bint negative, real[::1] out):
             linnet_powers32(&x[0], exponent, &out[0], x.shape[0])
         else:
             linnet_short_powers32(&x[0], exponent, &out[0], x.shape[0])
+
+
+def powers_of(const double[::1] x, const double[::1] exponent, double[::1] out):
+    """Write x^exponent of each pair of numbers."""
+    cdef int64_t i
+    with nogil:
+        for i in range(x.shape[0]):
+            out[i] = power(x[i], exponent[i])
 
 
 cdef double sum_of(const real* x, const real* y, int64_t n) noexcept nogil:

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from linnet import arithmetic
 from linnet.errors import DataError
 
 __all__ = ["fold_indices", "numbered", "split_indices", "time_split"]
@@ -46,7 +47,8 @@ def split_indices(
     for code, rows_of_class in enumerate(classes):
         n, before = len(rows_of_class), have[:, code]
         need = np.maximum(shares * (n + before.sum()) - before, 0.0)  # shares * n where there are no groups
-        counts = _apportion(n, need / need.sum() if need.sum() else shares, behind, before == 0)
+        total = arithmetic.total(need)
+        counts = _apportion(n, need / total if total else shares, behind, before == 0)
         behind += shares * (n + before.sum()) - before - counts
         for part, rows in zip(parts, np.split(rows_of_class, np.cumsum(counts)[:-1]), strict=True):
             part.append(rows)
@@ -70,7 +72,8 @@ def _deal_groups(
     target = shares[:, None] * np.bincount(codes, minlength=have.shape[1])  # (n_parts, n_classes)
     for g in several[np.lexsort((drawn, -sizes[several]))].tolist():  # the largest first, equals as drawn
         held, counts = np.unique(codes[members[g]], return_counts=True)
-        lack = ((target[:, held] - have[:, held] - counts) / target[:, held]) @ (counts / counts.sum())
+        lacking = (target[:, held] - have[:, held] - counts) / target[:, held]
+        lack = arithmetic.total(lacking * (counts / counts.sum()), axis=1)
         best = int(np.argmax(np.round(lack, 9)))
         have[best, held] += counts
         parts[best].append(members[g])
@@ -153,7 +156,12 @@ def fold_indices(
 
 def _checked(fractions: Sequence[float]) -> np.ndarray:
     shares = np.asarray(fractions, dtype=float)
-    if shares.ndim != 1 or len(shares) == 0 or not (shares > 0).all() or not math.isclose(shares.sum(), 1.0):
+    if (
+        shares.ndim != 1
+        or len(shares) == 0
+        or not (shares > 0).all()
+        or not math.isclose(arithmetic.total(shares), 1.0)
+    ):
         raise DataError(f"fractions must be positive and add up to 1; got {tuple(fractions)}")
     return shares
 

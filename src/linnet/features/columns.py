@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.data.times import moment
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.buffers import TextBuffer, text_buffers
@@ -121,7 +122,9 @@ class Number:
         """Take mean and spread; a constant has spread 1."""
         x = np.array([_number(cell) for cell in cells if cell is not None], dtype=np.float64)
         size = math.ldexp(1.0, math.frexp(float(np.abs(x).max(initial=0.0)))[1] - 1)  # squares of x may be infinite
-        mean, spread = size * float(np.mean(x / size)), size * float(np.std(x / size))
+        small = x / size
+        centre = arithmetic.mean(small)
+        mean, spread = size * centre, size * float(np.sqrt(arithmetic.mean(np.square(small - centre))))
         return cls(mean, spread if spread > 1e-15 * size else 1.0)
 
     def names(self, column: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError, LinnetError
 from linnet.features.buffers import TextBuffer
 
@@ -187,7 +188,11 @@ def scales(values: Values, computed: ComputedBlocks) -> npt.NDArray[np.float32]:
         np.repeat([b.weight for b in computed], sizes),
         np.repeat([b.indicators for b in computed], sizes),
     )
-    size = np.sqrt(np.mean(np.square(values, dtype=np.float64), axis=0)) if len(values) else np.zeros(values.shape[1])
+    size = (
+        np.sqrt(arithmetic.mean(np.square(values, dtype=np.float64), axis=0))
+        if len(values)
+        else np.zeros(values.shape[1])
+    )
     size[indicators] = 1.0
     return np.asarray(share / np.where(size > 0, size, 1.0), dtype=np.float32)
 

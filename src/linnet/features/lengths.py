@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import measure
 from linnet.errors import LinnetError
 from linnet.features.buffers import Scratch, TextBuffer, text_buffers
@@ -43,7 +44,7 @@ class Lengths(Computed):
         out = np.zeros((len(piece), len(self.columns)))
         measure.lengths(piece.data, piece.offsets, 0, len(piece), *Scratch(piece.longest(), room=1).cutting, out)
         mean = out[:, 1] / np.maximum(out[:, 0], 1.0)
-        np.log1p(out, out=out)
+        out = arithmetic.log1p(out)
         out[:, 1] = mean
         return out
 

@@ -29,6 +29,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import measure
 from linnet._kernels.negation import STOPS, is_negation
 from linnet._kernels.twins import join, token_hash
@@ -215,4 +216,4 @@ def _hash(words: tuple[str, ...]) -> int:
 
 
 def _scaled(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.asarray(np.sign(x) * np.log1p(np.abs(x)))
+    return np.asarray(np.sign(x) * arithmetic.log1p(np.abs(x)))

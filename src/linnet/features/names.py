@@ -74,7 +74,7 @@ class Names:
             unused = (64 - 8 * left).astype(np.uint64)  # a shift by 64 gives 0
             key = key >> unused << unused >> np.uint64(64 - 8 * width)
             key |= rank << np.uint64(8 * width) if width < 8 else np.uint64(0)
-            sorting = np.argsort(key)
+            sorting = np.argsort(key, kind="stable")
             order[place], key = mine[sorting], key[sorting]
             depth += width
             same = np.zeros(len(key) + 1, dtype=bool)

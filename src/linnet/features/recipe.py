@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import featurize
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, Chars, Words
@@ -103,7 +104,7 @@ class Recipe:
         for k in range(0, rows.n_columns, CHUNK):  # in pieces that stay in the cache
             part = counts[k : k + CHUNK]
             ratio = log_count_ratio(part, totals=totals, n_features=rows.n_columns)
-            np.power(ratio, np.float32(p), out=ratio)
+            ratio = arithmetic.power(ratio, p)
             ratio *= self._base(part.sum(axis=1), len(rows))[:, None]
             gain[:, k : k + CHUNK] = ratio.T
         return Weights(gain[0] if len(gain) == 1 else gain.max(axis=0), gain, computed)

@@ -11,7 +11,6 @@ Selection(method='chi2', k=5000)
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import LinnetError, nearest
 from linnet.features.counts import SparseCounts
 
@@ -35,10 +35,10 @@ def chi2(rows: SparseCounts, y: Labels, n_classes: int) -> Scores:
     What is seen is how often the feature occurs in the class (in how many texts, where only presence was counted).
     """
     seen = _class_sums(rows, y, n_classes)  # (n_columns, n_classes)
-    expected = seen.sum(axis=1, keepdims=True) * (np.bincount(y, minlength=n_classes) / max(1, len(y)))
+    expected = arithmetic.total(seen, axis=1)[:, None] * (np.bincount(y, minlength=n_classes) / max(1, len(y)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        parts = (seen - expected) ** 2 / expected
-    return np.asarray(np.where(expected > 0, parts, 0.0).sum(axis=1))
+        parts = np.square(seen - expected) / expected
+    return np.asarray(arithmetic.total(np.where(expected > 0, parts, 0.0), axis=1))
 
 
 def _class_sums(rows: SparseCounts, y: Labels, n_classes: int) -> npt.NDArray[np.float64]:
@@ -59,29 +59,30 @@ def mutual_information(rows: SparseCounts, y: Labels, n_classes: int) -> Scores:
     there = rows.class_counts(y, n_classes)
     out = np.zeros(rows.n_columns)
     for k in range(0, rows.n_columns, CHUNK):
-        joint = np.stack([there[k : k + CHUNK] / n, classes - there[k : k + CHUNK] / n])  # (2, chunk, n_classes)
-        apart = joint.sum(axis=2, keepdims=True) * classes
-        with np.errstate(divide="ignore", invalid="ignore"):
-            parts = joint * np.log(joint / apart)
-        out[k : k + CHUNK] = np.where(joint > 0, parts, 0.0).sum(axis=(0, 2))
+        present = there[k : k + CHUNK] / n  # (chunk, n_classes)
+        for joint in (present, classes - present):
+            apart = arithmetic.total(joint, axis=1)[:, None] * classes
+            with np.errstate(divide="ignore", invalid="ignore"):
+                parts = joint * arithmetic.log(joint / apart)
+            out[k : k + CHUNK] += arithmetic.total(np.where(joint > 0, parts, 0.0), axis=1)
     return np.maximum(out, 0.0)
 
 
 def l1_weight(rows: SparseCounts, y: Labels, n_classes: int) -> Scores:
     """Return the largest weight, without its sign, that an L1-penalised linear SVM gives each feature; most get 0.
 
-    Rows are presence, 1 long; C is 1, and the solver is LIBLINEAR's as scikit-learn has it.
+    Rows are presence, 1 long, the loss is the squared hinge and C is 1. The weights put features in order: nearly solved is
+    enough.
     """
-    from sklearn.svm import LinearSVC
+    from linnet.solvers.coordinate import solve
+    from linnet.solvers.losses import SquaredHinge
+    from linnet.solvers.matrix import Matrix
 
-    X = rows.to_scipy(np.ones(len(rows.indices)))
-    norm = np.sqrt(np.diff(X.indptr))
-    X.data /= np.repeat(np.where(norm > 0, norm, 1.0), np.diff(X.indptr))
-    model = LinearSVC(penalty="l1", dual=False, C=1.0, tol=1e-3, max_iter=200, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the weights put features in order: nearly solved is enough
-        model.fit(X, y)
-    return np.asarray(np.abs(model.coef_).max(axis=0), dtype=np.float64)
+    lengths = np.diff(rows.row_ptr)
+    values = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
+    X = Matrix(rows.row_ptr, rows.indices, values, rows.n_columns)
+    found = solve(X, y, np.ones(len(y)), SquaredHinge(), 1 if n_classes == 2 else n_classes, tol=1e-3)
+    return np.asarray(np.abs(found.W).max(axis=1), dtype=np.float64)
 
 
 METHODS: dict[str, Callable[[SparseCounts, Labels, int], Scores]] = {

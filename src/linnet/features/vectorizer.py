@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.blocks import Blocks, Chars, Words, counted_only
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
@@ -170,7 +171,9 @@ class Vectorizer:
             y, n_classes = labels
             counts = rows.class_counts(y, n_classes)
             known = int(np.count_nonzero(self.document_frequency_))
-            weight *= log_count_ratio(counts, n_features=known).max(axis=1).astype(np.float64) ** self.ratio
+            weight *= arithmetic.power(
+                log_count_ratio(counts, n_features=known).max(axis=1).astype(np.float64), self.ratio
+            )
         return weight
 
     # ---- transforming

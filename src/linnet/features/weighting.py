@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError
 
 __all__ = ["idf", "log_count_ratio"]
@@ -30,7 +31,7 @@ def idf(df: npt.NDArray[Any], n_documents: int, *, smooth: bool = True) -> npt.N
     one = 1.0 if smooth else 0.0
     out: npt.NDArray[np.float64] = np.asarray(df, dtype=np.float64) + one
     np.divide(n_documents + one, out, out=out)
-    np.log(out, out=out)
+    out = arithmetic.log(out)
     out += 1.0
     return out
 
@@ -59,15 +60,18 @@ def log_count_ratio(
     if not alpha > 0:
         raise DataError(f"alpha must be above 0, or features of one class would weigh infinity; got {alpha}")
     if totals is None:
-        totals = class_counts.sum(axis=0)
+        totals = arithmetic.total(class_counts, axis=0)
     smoothing = alpha * (len(class_counts) if n_features is None else n_features)
     counts = np.asarray(class_counts, dtype=np.float32)
     if counts.shape[1] == 2:
         p, q = counts[:, 1:] + np.float32(alpha), counts[:, :1] + np.float32(alpha)
         sums = totals[1:] + smoothing, totals[:1] + smoothing
     else:
-        p, q = counts + np.float32(alpha), counts.sum(axis=1, keepdims=True) - counts + np.float32(alpha)
-        sums = totals + smoothing, totals.sum() - totals + smoothing
-    shift = np.log(sums[0] / sums[1]).astype(np.float32)
-    ratio: npt.NDArray[np.float32] = np.log(p / q) - shift
+        p, q = (
+            counts + np.float32(alpha),
+            arithmetic.total(counts, axis=1).astype(np.float32)[:, None] - counts + np.float32(alpha),
+        )
+        sums = totals + smoothing, arithmetic.total(totals) - totals + smoothing
+    shift = arithmetic.log(sums[0] / sums[1]).astype(np.float32)
+    ratio: npt.NDArray[np.float32] = arithmetic.log(p / q) - shift
     return ratio if signed else np.abs(ratio)

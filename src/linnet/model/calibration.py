@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError, ModelFileError
 from linnet.solvers.numerics import logsumexp, sigmoid, softmax
 
@@ -159,7 +160,7 @@ class _Objective:
         product = np.concatenate([[0.0], self.prior * v[1:]])
         for block in self._blocks():
             dz, p = self.logits(v, block), P[block]
-            dz -= (p * dz).sum(axis=1, keepdims=True)
+            dz -= arithmetic.total(p * dz, axis=1)[:, None]
             product += self._pull_back(p * dz, block)
         return product
 
@@ -171,7 +172,7 @@ class _Objective:
     def _pull_back(self, G: Floats, block: slice) -> Floats:
         """The derivative by theta of what has the derivative G by the logits."""
         weighted = G * self.w[block, None]
-        return np.concatenate([[_dot(weighted, self.S[block])], weighted.sum(axis=0)])
+        return np.concatenate([[_dot(weighted, self.S[block])], arithmetic.total(weighted, axis=0)])
 
     def _blocks(self) -> list[slice]:
         """Rows in blocks that stay in the cache."""
@@ -186,8 +187,8 @@ def _objective(S: Floats, y: npt.NDArray[np.intp], w: Floats, n_classes: int, pr
     S = S / largest  # now no square overflows
     binary = S.shape[1] == 1
     if not binary:
-        S = S - S.mean(axis=1, keepdims=True)
-    spread = float(np.sqrt(np.mean(S**2)))
+        S = S - arithmetic.mean(S, axis=1)[:, None]
+    spread = float(np.sqrt(arithmetic.mean(np.square(S))))
     if spread * largest < 1e-290:  # no difference to scale
         largest, spread, S = 1.0, 1.0, np.zeros_like(S)
     S, spread = S / spread, spread * largest
@@ -196,10 +197,11 @@ def _objective(S: Floats, y: npt.NDArray[np.intp], w: Floats, n_classes: int, pr
         S = np.hstack([np.zeros((n, 1)), S])
         sure = ((rows + 1) / (rows + 2))[y]
     else:
-        sure = np.full(n, (w.sum() + 1) / (w.sum() + 2))
+        total = arithmetic.total(w)
+        sure = np.full(n, (total + 1) / (total + 2))
     rest = (1 - sure) / (n_classes - 1)
     own = S[np.arange(n), y]
-    targets_dot_scores = (sure - rest) * own + rest * S.sum(axis=1)
+    targets_dot_scores = (sure - rest) * own + rest * arithmetic.total(S, axis=1)
     target_mass = np.bincount(y, weights=w * (sure - rest), minlength=n_classes) + _dot(w, rest)
     free = np.ones(1 + n_classes, bool)
     free[1] = not binary
@@ -211,7 +213,8 @@ def _newton(objective: _Objective) -> Floats:
     theta = np.zeros(len(objective.linear))
     theta[0] = 1.0
     value = objective.value(theta)
-    tolerance = 1e-10 * (1 + objective.w.sum())
+    total = arithmetic.total(objective.w)
+    tolerance = 1e-10 * (1 + total)
     for _ in range(MAX_STEPS):
         P = objective.proba(theta)
         gradient = objective.gradient(theta, P)
@@ -240,7 +243,8 @@ def _conjugate_gradients(objective: _Objective, gradient: Floats, P: Floats, mov
     residual = -gradient
     v = residual.copy()
     square = _dot(residual, residual)
-    goal = square * min(0.01, square / objective.w.sum() ** 2)  # loose far from the optimum, superlinear near it
+    total = arithmetic.total(objective.w)
+    goal = square * min(0.01, square / (total * total))  # loose far from the optimum, superlinear near it
     for _ in range(2 * len(gradient)):
         Hv = np.where(moving, objective.hessian_product(v, P), 0.0)
         curvature = _dot(v, Hv)
@@ -257,8 +261,8 @@ def _conjugate_gradients(objective: _Objective, gradient: Floats, P: Floats, mov
 
 
 def _dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
-    """The sum of a * b in a fixed order: BLAS may add up differently on another number of threads."""
-    return float((a * b).sum())
+    """The sum of a * b in a fixed order."""
+    return arithmetic.total(a * b)
 
 
 def _checked(

@@ -26,10 +26,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.features.blocks import Words
 from linnet.features.recipe import Recipe
-from linnet.models.estimates import Form, column_sums, log_shares, pseudo_counts
+from linnet.models.estimates import Form, log_shares, pseudo_counts
 from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
 from linnet.solvers.matrix import Matrix
 
@@ -119,12 +120,12 @@ class BernoulliNB(NaiveBayes):
 
 def _form(log_mu: Floats, log_no: Floats, prior: Floats) -> Form:
     """Return the linear form; a word that a class never lacks (mu = 1) bars rows without it, one it never holds, rows with."""
-    b = prior + column_sums(log_no)
+    b = prior + arithmetic.total(log_no, axis=0)
     if np.isfinite(b).all() and np.isfinite(log_mu).all():
         return Form(log_mu - log_no, b)
     never, always = np.isneginf(log_mu), np.isneginf(log_no)
     none = np.isneginf(prior) | (never & always).any(axis=0)  # a class without rows
     log_mu, log_no = np.where(never, 0.0, log_mu), np.where(always, 0.0, log_no)
     barred = never.astype(np.float64) - always.astype(np.float64)
-    b = np.where(none, 0.0, prior) + column_sums(log_no)
+    b = np.where(none, 0.0, prior) + arithmetic.total(log_no, axis=0)
     return Form(log_mu - log_no, b, (barred, always.sum(axis=0) + none.astype(np.float64)))

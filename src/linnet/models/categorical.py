@@ -155,7 +155,9 @@ class CategoricalNB(NaiveBayes):
         features, values = np.nonzero(np.arange(counted.table.shape[1]) < counted.sizes[:, None])
         shares = pseudo_counts(counted.table[features, values], alpha, estimate)  # (n_columns, n_classes)
         first = np.cumsum(counted.sizes) - counted.sizes
-        W = log_shares(shares, np.add.reduceat(shares, first, axis=0)[features])
+        totals = np.zeros((len(first), shares.shape[1]))
+        np.add.at(totals, features, shares)  # in the order of the columns
+        W = log_shares(shares, totals[features])
         self.encoded_ = np.stack([features, values], axis=1)
         self.n_categories_ = counted.sizes
         self.feature_log_prob_ = [part.T for part in np.split(W, first[1:])]

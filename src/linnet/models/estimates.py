@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.models.settings import above_zero
 from linnet.solvers.matrix import Matrix
 
-__all__ = ["ESTIMATES", "LOG_ZERO", "Form", "column_sums", "log_shares", "per_item", "pseudo_counts"]
+__all__ = ["ESTIMATES", "LOG_ZERO", "Form", "log_shares", "per_item", "pseudo_counts"]
 
 Floats = npt.NDArray[np.float64]
 
 ESTIMATES = ("mle", "map", "predictive")
-LOG_ZERO = float(np.log(5e-324))
-"""What log 0 counts as in coef_ and intercept_: -744.44."""
-WIDE = 64
+LOG_ZERO = -744.4400719213812
+"""What log 0 counts as in coef_ and intercept_: the logarithm of the smallest double."""
 
 
 def per_item(name: str, value: Any, n: int, item: str) -> Floats | float:
@@ -39,17 +39,6 @@ def per_item(name: str, value: Any, n: int, item: str) -> Floats | float:
     if array.shape != (n,) or not (array > 0.0).all() or not np.isfinite(array).all():
         raise DataError(f"{name} must be above 0, one number or one a {item} ({n}); got {value!r}")
     return array
-
-
-def column_sums(table: Floats) -> Floats:
-    """Return table.sum(axis=0), several times faster for tables of a million rows and a few columns.
-
-    >>> column_sums(np.ones((100, 2))).tolist()
-    [100.0, 100.0]
-    """
-    wide = len(table) // WIDE * WIDE
-    blocks = np.ascontiguousarray(table[:wide]).reshape(-1, WIDE * table.shape[1]).sum(axis=0)
-    return np.asarray(blocks.reshape(WIDE, -1).sum(axis=0) + table[wide:].sum(axis=0), dtype=np.float64)
 
 
 def pseudo_counts(counts: Floats, alpha: Floats | float, estimate: str, name: str = "alpha") -> Floats:
@@ -81,9 +70,9 @@ def log_shares(counts: Floats, total: Floats) -> Floats:
     >>> log_shares(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0])).tolist()
     [[0.0, -inf], [-inf, -inf]]
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs: Floats = np.log(counts)
-        logs -= np.log(total)
+    with np.errstate(invalid="ignore"):
+        logs: Floats = arithmetic.log(counts)
+        logs -= arithmetic.log(total)
     if not np.all(total):
         logs[np.isnan(logs)] = -np.inf
     return logs

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError, nearest
 from linnet.features.recipe import Recipe
 from linnet.models import inputs
@@ -168,7 +169,7 @@ class LinearClassifier(Estimator):
         """Return the accuracy on labelled rows."""
         found = self.predict(X)
         right = found == inputs.as_labels(y, len(found), type(self).__name__)
-        return float(np.average(right, weights=inputs.as_weight(sample_weight, len(found))))
+        return arithmetic.mean(right, weights=inputs.as_weight(sample_weight, len(found)))
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags

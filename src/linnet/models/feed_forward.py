@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError
 from linnet.features.blocks import Words
@@ -142,7 +143,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
         rows, held = self._held_out(of, y, seed)
         weight = np.zeros(len(X))
         weight[of.rows] = of.weight
-        how = self._steps(len(rows), float(weight[rows].sum()))
+        how = self._steps(len(rows), arithmetic.total(weight[rows]))
         net = start(shape, task.X, rows, rng)
         watch = _Watched(net, task, weight, held, patience)
         self.interrupted_ = False
@@ -223,4 +224,4 @@ class _Watched(Callback):
             scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
         right = scores.argmax(axis=1) == self.y
         losses = -log_softmax(scores)[np.arange(len(scores)), self.y]
-        return float(np.average(right, weights=self.weight)), float(np.average(losses, weights=self.weight))
+        return arithmetic.mean(right, weights=self.weight), arithmetic.mean(losses, weights=self.weight)

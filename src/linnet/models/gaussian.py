@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.models.estimates import Form
 from linnet.models.naive_bayes import NaiveBayes, class_sums
@@ -64,10 +65,11 @@ class Moments:
 
     def variance(self) -> tuple[Floats, Floats]:
         """Return the mean and the variance of each feature over all classes."""
-        share = self.rows / self.rows.sum()
-        mean = (self.mean * share).sum(axis=1)
-        within = self.squares.sum(axis=1) / self.rows.sum()
-        return mean, within + ((self.mean - mean[:, None]) ** 2 * share).sum(axis=1)
+        n = arithmetic.total(self.rows)
+        share = self.rows / n
+        mean = arithmetic.total(self.mean * share, axis=1)
+        between = arithmetic.total(np.square(self.mean - mean[:, None]) * share, axis=1)
+        return mean, arithmetic.total(self.squares, axis=1) / n + between
 
 
 class GaussianNB(NaiveBayes):
@@ -176,7 +178,9 @@ class GaussianNB(NaiveBayes):
     def _form(self, m: Floats, v: Floats, none: npt.NDArray[np.bool_]) -> Form:
         """Return the linear form over x, then x squared; some classes may be ruled out."""
         W = np.concatenate([m / v, -0.5 / v])
-        b = np.where(none, 0.0, self.class_log_prior_) - 0.5 * (np.log(2.0 * np.pi * v) + m * m / v).sum(axis=0)
+        b = np.where(none, 0.0, self.class_log_prior_) - 0.5 * arithmetic.total(
+            arithmetic.log(2.0 * np.pi * v) + m * m / v, axis=0
+        )
         return Form(W, b, (np.zeros_like(W), none.astype(np.float64)) if none.any() else None)
 
     def _keep(self, W: npt.NDArray[Any], b: Floats) -> None:

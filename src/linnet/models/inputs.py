@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.errors import DataError
 from linnet.solvers.matrix import Matrix
@@ -241,7 +242,7 @@ def class_weights(
     rows = np.ones(len(index)) if weight is None else weight
     if isinstance(setting, str) and setting == "balanced":
         counts = np.bincount(index, weights=rows, minlength=len(classes))
-        factors = rows.sum() / (len(classes) * counts)
+        factors = arithmetic.total(rows) / (len(classes) * counts)
     elif isinstance(setting, Mapping):
         names = [c.item() if isinstance(c, np.generic) else c for c in classes]
         factors = np.array([float(setting.get(name, 1.0)) for name in names])

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
@@ -100,7 +101,7 @@ class KernelPerceptron(DecisionModel):
         shuffle, average = truth("shuffle", self.shuffle), truth("average", self.average)
         rng = np.random.Generator(np.random.PCG64(seed_of(self.random_state)))
         of = distinct(X, y, sample_weight) if shuffle else as_given(len(X), sample_weight)
-        walk = _Walk(X.take(of.rows), y[of.rows], of.weight / of.weight.mean(), n_classes, self.kernel)
+        walk = _Walk(X.take(of.rows), y[of.rows], of.weight / arithmetic.mean(of.weight), n_classes, self.kernel)
         watch = Callback(on_epoch)
         self.n_iter_, self.settled_, self.interrupted_ = 0, False, False
         none = np.zeros(n_classes)
@@ -109,7 +110,7 @@ class KernelPerceptron(DecisionModel):
                 order = rng.permutation(len(of.rows)) if shuffle else np.arange(len(of.rows))
                 changed, loss = walk.make_pass(order)
                 self.n_iter_, self.settled_ = number, changed == 0
-                report = Epoch(number, loss * float(of.weight.mean()), changed / len(order), changed)
+                report = Epoch(number, loss * arithmetic.mean(of.weight), changed / len(order), changed)
                 watch(report, lambda: outputs(walk.coefficients(average), none))
                 if self.settled_:
                     break
@@ -131,7 +132,7 @@ class KernelPerceptron(DecisionModel):
         out = np.empty((len(M), len(self.dual_coef_)))
         for first in range(0, len(M), SCORED):
             part = M.take(np.arange(first, min(first + SCORED, len(M))))
-            out[first : first + SCORED] = np.einsum("ij,cj->ic", self.kernel(part, self._support), self.dual_coef_)
+            out[first : first + SCORED] = arithmetic.matmul(self.kernel(part, self._support), self.dual_coef_.T)
         return out
 
 

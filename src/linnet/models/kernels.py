@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.errors import DataError
 from linnet.models.inputs import as_matrix
@@ -68,7 +69,7 @@ class Polynomial:
     def __call__(self, X: Any, Z: Any) -> Floats:
         """Return (x.z + constant)^degree."""
         products = inner_products(as_matrix(X, "Polynomial"), as_matrix(Z, "Polynomial"))
-        return np.asarray((products + self.constant) ** self.degree)
+        return arithmetic.power(products + self.constant, self.degree)
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class RBF:
         """Return exp(-gamma |x - z|^2)."""
         left, right = as_matrix(X, "RBF"), as_matrix(Z, "RBF")
         far = _squares(left)[:, None] + _squares(right) - 2.0 * inner_products(left, right)
-        return np.exp(-self.gamma * np.maximum(far, 0.0))
+        return arithmetic.exp(-self.gamma * np.maximum(far, 0.0))
 
 
 def inner_products(X: Matrix, Z: Matrix) -> Floats:

@@ -35,7 +35,8 @@ __all__ = ["LeastSquares"]
 Floats = npt.NDArray[np.float64]
 
 SOLVERS = ("pinv", "normal", "lsqr")
-SMALL = 3e8  # multiplications that are quickly done: rows * features * the smaller of both
+SMALL = 3e8  # multiplications that are quickly done
+FEW = 3e7  # rows * features * the smaller of both: singular values take some fifty times as many
 PASSES = 1000
 
 
@@ -112,7 +113,7 @@ class LeastSquares(DecisionModel):
         if self.solver is not None:
             return one_of("solver", self.solver, SOLVERS)
         n, d = len(problem.X), problem.X.n_features
-        if float(n) * d * min(n, d) <= SMALL:
+        if float(n) * d * min(n, d) <= FEW:
             return "pinv"
         quick = float(len(problem.X.values)) * d <= SMALL and float(d) ** 3 <= SMALL
         return "normal" if problem.alpha > 0.0 and quick else "lsqr"

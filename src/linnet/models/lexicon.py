@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.data.wordlists import Entry, word_lists
 from linnet.errors import DataError, nearest
 from linnet.features.blocks import Words, counted_only
@@ -99,7 +100,7 @@ class Lexicon(Estimator):
         """Return the accuracy on labelled texts."""
         found = self.predict(X)
         right = found == inputs.as_labels(y, len(found), type(self).__name__)
-        return float(np.average(right, weights=inputs.as_weight(sample_weight, len(found))))
+        return arithmetic.mean(right, weights=inputs.as_weight(sample_weight, len(found)))
 
     def evaluate(self, text: str, label: Any) -> float:
         """Return the matches of one label in one text: the evaluate function of the notes."""

@@ -31,6 +31,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel, ProbabilityModel
@@ -159,7 +160,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
             max_steps=passes, seed=seed_of(self.random_state),
         )  # fmt: skip
         self._finish(found.steps, passes, found.violation, found.converged)
-        return (found.W, found.b) if task.n_outputs == 1 else (_sparsest(found.W), found.b - found.b.mean())
+        return (found.W, found.b) if task.n_outputs == 1 else (_sparsest(found.W), found.b - arithmetic.mean(found.b))
 
     def _finish(self, steps: int, most: int, violation: float, converged: bool) -> None:
         self.n_iter_ = max(1, steps)
@@ -174,7 +175,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         y, c = task.y[of.rows], above_zero("C", self.C) * of.weight
         signs = np.where(y == 1, 1, -1).astype(np.int8)
         small = compact(task.X, of.rows, -0.5 * c * signs)
-        gradient = np.append(small.sums, -0.5 * float(np.sum(c * signs))) if intercept else small.sums
+        gradient = np.append(small.sums, -0.5 * arithmetic.dot(c, signs)) if intercept else small.sums
         problem = dual_logistic.Problem(small.X, small.norms, signs, c, gradient)
 
         def weights(w: Floats, b: float) -> tuple[Floats, Floats]:
@@ -225,7 +226,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
 
         def weights(w: Floats) -> tuple[Floats, Floats]:
             W, b = f.unpack(w)
-            shared = b.mean() if task.n_outputs > 1 else 0.0  # a common shift changes no probability
+            shared = arithmetic.mean(b) if task.n_outputs > 1 else 0.0  # a common shift changes no probability
             return expand(W), b - shared
 
         def watch(number: int, value: float, violation: float, w: Floats) -> None:

@@ -27,9 +27,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.features.recipe import Recipe
-from linnet.models.estimates import Form, column_sums, log_shares, per_item, pseudo_counts
+from linnet.models.estimates import Form, log_shares, per_item, pseudo_counts
 from linnet.models.inputs import seed_of
 from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
 from linnet.models.settings import truth, whole
@@ -110,18 +111,18 @@ class MultinomialNB(NaiveBayes):
             raise DataError(f"rare={rare} makes words part of the entry for other words: set oov=True too")
         else:
             shares = pseudo_counts(N, column, estimate)
-            W = log_shares(shares, column_sums(shares))
+            W = log_shares(shares, arithmetic.total(shares, axis=0))
         self.feature_log_prob_ = W.T
         return Form.of_logs(W, self.class_log_prior_)
 
     def _with_oov(self, N: Floats, alpha: Floats | float, rare: int, estimate: str) -> Floats:
         """Pool the columns of words seldom or never seen; they share the weights of one more entry."""
-        totals = N.sum(axis=1)
+        totals = arithmetic.total(N, axis=1)
         pooled = (totals == 0.0) | (totals < rare)
-        one = alpha if isinstance(alpha, float) else float(alpha.mean())  # its prior: as for any other word
+        one = alpha if isinstance(alpha, float) else arithmetic.mean(alpha)  # its prior: as for any other word
         kept = pseudo_counts(N[~pooled], alpha if isinstance(alpha, float) else alpha[~pooled], estimate)
-        other = pseudo_counts(N[pooled].sum(axis=0), one, estimate)
-        total = column_sums(kept) + other
+        other = pseudo_counts(arithmetic.total(N[pooled], axis=0), one, estimate)
+        total = arithmetic.total(kept, axis=0) + other
         W = np.empty_like(N)
         W[~pooled] = log_shares(kept, total)
         W[pooled] = self.oov_log_prob_ = log_shares(other, total)

@@ -25,6 +25,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.errors import DataError
 from linnet.models import inputs
@@ -183,15 +184,17 @@ class NaiveBayes(ProbabilityModel):
                 )
             alpha = per_item("class_alpha", self.class_alpha, len(rows), "class")
             shares = pseudo_counts(rows, alpha, estimate, "class_alpha")
-            return log_shares(shares, shares.sum(keepdims=True))
+            return log_shares(shares, np.array([arithmetic.total(shares)]))
         if self.class_prior is not None:
             prior = np.asarray(self.class_prior, dtype=np.float64)
             if prior.shape != rows.shape or not (prior > 0.0).all():
                 raise DataError(f"class_prior must hold a number above 0 for each of {len(rows)} classes, got {prior}")
-            return np.log(prior)
+            return arithmetic.log(prior)
         if not fit_prior:
-            return np.full(len(rows), -np.log(len(rows)))
-        return log_shares(rows, rows.sum(keepdims=True))  # a class that no batch has held yet has probability zero
+            return np.full(len(rows), -float(arithmetic.log(len(rows))))
+        return log_shares(
+            rows, np.array([arithmetic.total(rows)])
+        )  # a class that no batch has held yet has probability zero
 
     # ---- using
 

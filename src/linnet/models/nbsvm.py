@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.errors import DataError
 from linnet.features.blocks import Words
@@ -139,7 +140,7 @@ class NBSVM(DecisionModel):
         def interpolated(W: npt.NDArray[Any], b: Floats) -> Weights:
             if beta < 1.0:
                 alone = np.divide(W, gain.T, out=np.zeros_like(W), where=gain.T > 0.0)  # w; where r = 0, w = 0
-                mean = np.abs(alone).mean(axis=0, dtype=np.float64)
+                mean = arithmetic.mean(np.abs(alone), axis=0)
                 W = (beta * W + (1.0 - beta) * mean * ratio.T).astype(W.dtype)
                 b = beta * b + (1.0 - beta) * mean * odds
             return W, b
@@ -162,7 +163,7 @@ class NBSVM(DecisionModel):
         ones = np.ones(len(X)) if weight is None else weight
         sparse.class_sums(X.indptr, X.indices, values, y, ones, counted)
         r = np.ascontiguousarray(log_count_ratio(counted, alpha, signed=True).T)
-        return r if power == 1.0 else np.sign(r) * np.abs(r) ** np.float32(power)
+        return r if power == 1.0 else np.sign(r) * arithmetic.power(np.abs(r), power)
 
 
 def _log_odds(y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Floats:
@@ -171,5 +172,5 @@ def _log_odds(y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -
     A class without rows, as a fold may have, counts as half a row.
     """
     rows = np.maximum(np.bincount(y, weights=weight, minlength=n_classes), 0.5)
-    odds = np.log(rows) - np.log(rows.sum() - rows)
+    odds = arithmetic.log(rows) - arithmetic.log(arithmetic.total(rows) - rows)
     return np.asarray(odds[1:] if n_classes == 2 else odds)

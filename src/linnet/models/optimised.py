@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError
 from linnet.models.inputs import seed_of
@@ -106,7 +107,9 @@ def fit_optimised(
 
     def shown(weights: Weights) -> Weights:
         W, b = weights
-        return (W, b - b.mean()) if isinstance(loss, Softmax) else (W, b)  # a common shift changes no probability
+        return (
+            (W, b - arithmetic.mean(b)) if isinstance(loss, Softmax) else (W, b)
+        )  # a common shift changes no probability
 
     def told(report: Epoch, weights: Callable[[], Weights]) -> None:
         if task.on_epoch is not None:
@@ -142,6 +145,6 @@ def _judge(X: Matrix, y: npt.NDArray[np.int32], weight: Floats) -> Callable[[Wei
         W, b = weights
         S = X.dot(W) + b
         right = (S[:, 0] > 0.0) == (y == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y
-        return float(np.average(right, weights=weight))
+        return arithmetic.mean(right, weights=weight)
 
     return accuracy

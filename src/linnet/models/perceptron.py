@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError
 from linnet.features.recipe import Recipe
@@ -146,7 +147,7 @@ class Perceptron(DecisionModel):
         def judge(weights: Weights) -> float:
             scores = rows.dot(weights[0]) + weights[1]
             best = scores[:, 0] > 0.0 if scores.shape[1] == 1 else scores.argmax(axis=1)
-            return float(np.average(best == right, weights=weight))
+            return arithmetic.mean(best == right, weights=weight)
 
         return Callback(on_epoch, judge=judge, patience=patience), Distinct(of.rows[train], of.weight[train], of.place)
 
@@ -156,8 +157,8 @@ class Perceptron(DecisionModel):
             if one_of("start", self.start, STARTS) == "zero":
                 return None
             rng = np.random.Generator(np.random.PCG64([seed, 1]))  # not the numbers that the order is drawn from
-            b = rate * rng.standard_normal(n_classes) * truth("fit_intercept", self.fit_intercept)
-            return rate * rng.standard_normal((n_features, n_classes)), b
+            b = rate * arithmetic.normal(rng, (n_classes,)) * truth("fit_intercept", self.fit_intercept)
+            return rate * arithmetic.normal(rng, (n_features, n_classes)), b
         pair = isinstance(self.start, tuple) and len(self.start) == 2
         W = np.array(self.start[0] if pair else self.start, dtype=np.float64)
         b = np.array(self.start[1], dtype=np.float64) if pair else np.zeros(len(W) if W.ndim == 2 else 0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.models.settings import one_of
 from linnet.solvers import coordinate
@@ -136,7 +137,7 @@ def fit_sgd(
     of = distinct(task.X, task.y, task.weight)
     decay = sgd.decay
     if decay is None:
-        decay = (2.0 if task.n_classes == 2 else 1.0) / (C * float(of.weight.sum()))
+        decay = (2.0 if task.n_classes == 2 else 1.0) / (C * arithmetic.total(of.weight))
 
     def watch(report: Epoch, weights: Callable[[], tuple[Floats, Floats]]) -> None:
         if task.on_epoch is not None:

@@ -33,6 +33,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.features.recipe import Recipe
 from linnet.models.estimator import DecisionModel
@@ -259,7 +260,7 @@ class LinearSVM(DecisionModel):
 
 def _widths(W: Floats) -> Floats:
     """Return 2 / |w| of each output."""
-    return np.asarray(2.0 / np.maximum(np.linalg.norm(W, axis=0), np.finfo(np.float64).tiny))
+    return np.asarray(2.0 / np.maximum(arithmetic.norm(W, axis=0), np.finfo(np.float64).tiny))
 
 
 def signs_of(y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int8]:

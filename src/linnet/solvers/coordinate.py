@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import coordinate, sparse
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
@@ -69,10 +70,10 @@ class _Problem:
         d = self.X.n_features
         S = np.empty((len(self.X), self.n_outputs))
         sparse.dot(self.X.indptr, self.X.indices, self.X.values, W[:d], 0, len(self.X), S)
-        return np.asarray(S + W[d:].sum(axis=0))
+        return np.asarray(S + arithmetic.total(W[d:], axis=0))
 
     def value(self, W: Floats, S: Floats) -> float:
-        return float(np.sum(self.penalty @ np.abs(W))) + self.loss.value(S, self.y, self.c)
+        return arithmetic.total(self.penalty[:, None] * np.abs(W)) + self.loss.value(S, self.y, self.c)
 
     def gradient(self, S: Floats) -> Floats:
         R = np.ascontiguousarray(self.loss.gradient(S, self.y, self.c))
@@ -115,7 +116,7 @@ def solve(
     S = f.scores(W)
     value, G = f.value(W, S), f.gradient(S)
     wrong = f.violation(W, G)
-    first = size = float(wrong.sum())
+    first = size = arithmetic.total(wrong)
     steps, stuck = 0, first == 0.0
     try:
         while steps < max_steps and size > tol * first and not stuck:
@@ -128,13 +129,13 @@ def solve(
             stuck = gained <= 8.0 * float(np.finfo(np.float64).eps) * abs(value)
             value, G = f.value(W, S), f.gradient(S)
             wrong = f.violation(W, G)
-            size = float(wrong.sum())
+            size = arithmetic.total(wrong)
             if on_step is not None:
-                on_step(steps, loss.value(S, y, c), size / first, W[:d], W[d:].sum(axis=0))
+                on_step(steps, loss.value(S, y, c), size / first, W[:d], arithmetic.total(W[d:], axis=0))
     except KeyboardInterrupt:
         pass
     violation = size / first if first else 0.0
-    return Sparse(W[:d].copy(), W[d:].sum(axis=0), steps, violation, violation <= tol or stuck)
+    return Sparse(W[:d].copy(), arithmetic.total(W[d:], axis=0), steps, violation, violation <= tol or stuck)
 
 
 def _step(
@@ -150,7 +151,7 @@ def _step(
     diagonal += RIDGE * (1.0 + float(diagonal.max(initial=0.0)))
     w, d, penalty, slope = W[active], np.zeros(len(column)), f.penalty[column], G[active]
     D, mean = np.zeros_like(S), np.zeros(len(S))
-    target = eta * float(wrong.sum())
+    target = eta * arithmetic.total(wrong)
     for _ in range(INNER_PASSES):
         order = rng.permutation(len(column)).astype(np.int32)
         left = coordinate.lasso_pass(
@@ -158,7 +159,7 @@ def _step(
         )
         if left <= target:
             break
-    promised = float(slope @ d + penalty @ (np.abs(w + d) - np.abs(w)))
+    promised = arithmetic.dot(slope, d) + arithmetic.dot(penalty, np.abs(w + d) - np.abs(w))
     t = 1.0
     while t > SHORTEST and promised < 0.0:
         tried = W.copy()

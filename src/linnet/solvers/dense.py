@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import network
 
 __all__ = ["DenseLayers", "finish", "scaled"]
@@ -67,7 +68,7 @@ class DenseLayers:
             h = np.maximum(h, 0.0)
         g = self.layers[-1][0][:, output]
         for (A, _), on in zip(reversed(self.layers[:-1]), reversed(active), strict=True):
-            g = A @ (g * on)
+            g = arithmetic.matmul(A, (g * on)[:, None])[:, 0]
         return np.asarray(g)
 
     def scaled(self, factor: float) -> DenseLayers:

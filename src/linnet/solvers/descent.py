@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import LinnetError
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch
-from linnet.solvers.newton import inner
 from linnet.solvers.optimisers import (
     Adadelta,
     Adagrad,
@@ -181,7 +181,7 @@ class _Walk:
     def size(self, gradient: Floats) -> float:
         """Return the length of the least subgradient."""
         g = least_subgradient(self.w, gradient, self.problem.l1, self.problem.n_penalised)
-        return float(inner(g, g) ** 0.5)
+        return arithmetic.norm(g)
 
     def checked(self, here: Here, number: int) -> Here:
         """Refuse to go on from a loss that is no number."""

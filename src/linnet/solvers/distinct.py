@@ -52,7 +52,7 @@ def distinct(X: Matrix, y: npt.NDArray[np.int32], weight: npt.NDArray[np.float64
     place[order] = np.cumsum(fresh) - 1
     first = np.flatnonzero(fresh)
     ones = np.ones(len(order)) if weight is None else weight[order]
-    total = np.add.reduceat(ones, first) if len(first) else ones
+    total = np.bincount(place[order], ones).astype(np.float64, copy=False)
     return Distinct(order[first].astype(np.int32), total, place)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import dual, sparse
 from linnet.solvers.callbacks import Epoch
 
@@ -90,7 +91,7 @@ class State:
         for k in range(0, len(self.table), 1 << 16):
             u = self.table[k : k + (1 << 16), 0].astype(np.float64)
             squares = self.table[k : k + (1 << 16), 1].astype(np.float64) if self.table.shape[1] > 1 else np.ones(1)
-            total += float(np.sum(u * u / np.where(squares > 0.0, squares, 1.0)))
+            total += arithmetic.total(u * u / np.where(squares > 0.0, squares, 1.0))
         return float(np.sqrt(total))
 
 
@@ -98,7 +99,7 @@ def _start(p: Problem, c: int, squared: bool, bias_scale: float, seed: int) -> S
     n = p.signs.shape[1]
     C = p.C[c if len(p.C) > 1 else 0]
     if p.plain:
-        table, q = np.zeros((p.n_features, 1)), p.squared_norms() + bias_scale**2
+        table, q = np.zeros((p.n_features, 1)), p.squared_norms() + bias_scale * bias_scale
     else:
         table, q = np.zeros((p.n_features, 2), dtype=p.values.dtype), np.full(n, -1.0)
         if p.weight is None:

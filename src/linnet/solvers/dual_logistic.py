@@ -14,15 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import dual
 from linnet.solvers.callbacks import Epoch
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import inner
+from linnet.solvers.numerics import sigmoid
 
 __all__ = ["Found", "Problem", "solve", "start_at"]
 
@@ -90,10 +92,10 @@ def solve(
     (0.958, -1.437)
     """
     X, n = p.X, len(p.C)
-    rho = (float(p.norms.mean()) or 1.0) if p.fit_intercept else 0.0
+    rho = (arithmetic.mean(p.norms) or 1.0) if p.fit_intercept else 0.0
     root, first = sqrt(rho), p.first
     of_intercept = float(p.gradient[-1]) if p.fit_intercept else 0.0
-    share = start_at(4.0 * (first * first + (rho - 1.0) * of_intercept**2), float(p.C.sum()))
+    share = start_at(4.0 * (first * first + (rho - 1.0) * of_intercept * of_intercept), arithmetic.total(p.C))
     alpha, rest = share * p.C, (1.0 - share) * p.C
     w, bias = -2.0 * share * p.gradient[: X.n_features], np.array([-2.0 * share * of_intercept * root])
     q, stats, offset = p.norms + rho, np.zeros(3), 0.0
@@ -110,7 +112,7 @@ def solve(
             )  # fmt: skip
             passes += 1
             offset += float(bias[0]) * root
-            violation = sqrt(stats[1] + (stats[2] ** 2 if p.fit_intercept else 0.0)) / first
+            violation = sqrt(stats[1] + (stats[2] * stats[2] if p.fit_intercept else 0.0)) / first
             history.append(violation)
             if on_epoch is not None:
                 on_epoch(Epoch(passes, float(stats[0]), violation, n), lambda b=offset: (w, b))  # type: ignore[misc]
@@ -138,8 +140,8 @@ def start_at(curvature: float, total: float) -> float:
     low, high = -300.0, 0.0  # of log(s / (1 - s))
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if curvature / (1.0 + exp(-middle)) + total * middle < 0.0:
+        if curvature * float(sigmoid(middle)) + total * middle < 0.0:
             low = middle
         else:
             high = middle
-    return 1.0 / (1.0 + exp(-high))
+    return float(sigmoid(high))

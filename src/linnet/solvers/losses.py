@@ -18,6 +18,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.solvers.numerics import log_sigmoid, logsumexp, sigmoid, softmax
 
 __all__ = ["Curvature", "Logistic", "Loss", "Softmax", "Squared", "SquaredHinge"]
@@ -66,7 +67,7 @@ class Logistic:
 
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the cross-entropy."""
-        return -float(np.sum(c * log_sigmoid(np.where(y == 1, S[:, 0], -S[:, 0]))))
+        return -arithmetic.dot(c, log_sigmoid(np.where(y == 1, S[:, 0], -S[:, 0])))
 
     def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
         """Return c (p - [y = 1]), written so that small errors keep their digits."""
@@ -91,7 +92,7 @@ class Softmax:
 
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the cross-entropy."""
-        return float(np.sum(c * (logsumexp(S) - S[np.arange(len(y)), y])))
+        return arithmetic.dot(c, logsumexp(S) - S[np.arange(len(y)), y])
 
     def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
         """Return c (p - onehot(y))."""
@@ -104,7 +105,7 @@ class Softmax:
         P: Floats = np.asarray(softmax(S), dtype=np.float64)
         weighted: Floats = c[:, None] * P
         diagonal: Floats = weighted * (1.0 - P)
-        return Curvature(lambda V: weighted * (V - (P * V).sum(axis=1, keepdims=True)), diagonal, (weighted, P))
+        return Curvature(lambda V: weighted * (V - arithmetic.total(P * V, axis=1)[:, None]), diagonal, (weighted, P))
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class SquaredHinge:
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the sum of squared slacks."""
         _, slack = self._slack(S, y)
-        return float(np.sum(c[:, None] * slack * slack))
+        return arithmetic.total(c[:, None] * slack * slack)
 
     def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
         """Return -2 c t slack."""
@@ -157,7 +158,7 @@ class Squared:
 
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return half the sum of squared errors."""
-        return 0.5 * float(np.sum(c[:, None] * np.square(self._error(S, y))))
+        return 0.5 * arithmetic.total(c[:, None] * np.square(self._error(S, y)))
 
     def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
         """Return c (s - t)."""

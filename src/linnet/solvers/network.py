@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import network
 from linnet.errors import DataError
 from linnet.solvers.callbacks import Epoch
@@ -96,15 +98,15 @@ def start(shape: Shape, X: Matrix, rows: npt.NDArray[np.int32], rng: np.random.G
     """
     E = np.empty((X.n_features, shape.dim), dtype=X.values.dtype)
     for k in range(0, X.n_features, CHUNK):
-        E[k : k + CHUNK] = rng.uniform(-SPREAD, SPREAD, E[k : k + CHUNK].shape)
+        E[k : k + CHUNK] = arithmetic.uniform(rng, SPREAD, E[k : k + CHUNK].shape)
     seen = np.zeros(X.n_features, dtype=bool)
     seen[X.take(rows).indices] = True
     E[~seen] = 0.0
     parts = []
     for k, (n, m) in enumerate(shape.layers):
         last = k + 1 == len(shape.layers)
-        bound = np.sqrt(6.0 / (n + m if last else n))
-        parts += [rng.uniform(-bound, bound, n * m), np.full(m, 0.0 if last else HIDDEN_START)]
+        bound = sqrt(6.0 / (n + m if last else n))
+        parts += [arithmetic.uniform(rng, bound, (n * m,)), np.full(m, 0.0 if last else HIDDEN_START)]
     return Net(shape, E, np.concatenate(parts))
 
 

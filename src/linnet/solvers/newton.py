@@ -20,6 +20,8 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
+
 __all__ = ["Local", "Minimum", "inner", "minimise"]
 
 Floats = npt.NDArray[np.float64]
@@ -154,5 +156,5 @@ def _rounding(value: float) -> float:
 
 
 def inner(a: Floats, b: Floats) -> float:
-    """The inner product, without BLAS: the number of its threads would change the last digits."""
-    return float(np.einsum("i,i->", a, b))
+    """The inner product, in a fixed order."""
+    return arithmetic.dot(a, b)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
+
 __all__ = ["log_sigmoid", "log_softmax", "logsumexp", "sigmoid", "softmax"]
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -24,7 +26,7 @@ def sigmoid(x: npt.ArrayLike) -> FloatArray:
     [0.0, 0.5, 1.0]
     """
     values = _floats(x)
-    small = np.exp(-np.abs(values))  # in (0, 1]
+    small = arithmetic.exp(-np.abs(values))  # in (0, 1]
     return np.where(values >= 0, 1 / (1 + small), small / (1 + small))
 
 
@@ -35,7 +37,7 @@ def log_sigmoid(x: npt.ArrayLike) -> FloatArray:
     [-1000.0, 0.0]
     """
     values = _floats(x)
-    result: FloatArray = np.minimum(values, 0) - np.log1p(np.exp(-np.abs(values)))
+    result: FloatArray = np.minimum(values, 0) - arithmetic.log1p(arithmetic.exp(-np.abs(values)))
     return result
 
 
@@ -74,8 +76,8 @@ def softmax(x: npt.ArrayLike, axis: int = -1) -> FloatArray:
     """
     values = _floats(x)
     with np.errstate(over="ignore", invalid="ignore"):
-        result: FloatArray = np.exp(values - _finite_max(values, axis))
-        result /= result.sum(axis=axis, keepdims=True)
+        result: FloatArray = arithmetic.exp(values - _finite_max(values, axis))
+        result /= _totals(result, axis)
     return result
 
 
@@ -83,6 +85,13 @@ def _floats(x: npt.ArrayLike) -> FloatArray:
     """float32 stays, everything else becomes float64."""
     array = np.asarray(x)
     return array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
+
+
+def _totals(values: FloatArray, axis: int) -> FloatArray:
+    """The sums along one axis, which is kept with length 1."""
+    moved = np.moveaxis(values, axis, -1)
+    sums = arithmetic.total(moved.reshape(-1, moved.shape[-1]), axis=1).reshape(moved.shape[:-1])
+    return np.asarray(np.expand_dims(sums, axis), dtype=values.dtype)
 
 
 def _finite_max(values: FloatArray, axis: int) -> FloatArray:
@@ -95,10 +104,10 @@ def _shifted(values: FloatArray, axis: int) -> tuple[FloatArray, FloatArray, Flo
     top = _finite_max(values, axis)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         shifted = values - top
-        terms = np.exp(shifted)
+        terms = arithmetic.exp(shifted)
         largest = np.expand_dims(values.argmax(axis=axis), axis)
         first = np.take_along_axis(terms, largest, axis)  # exp(0) = 1, unless the maximum is infinite
         np.put_along_axis(terms, largest, 0, axis)
-        rest = terms.sum(axis=axis, keepdims=True)
-        log_total = np.where(first == 1, np.log1p(rest), np.log(first + rest))
+        rest = _totals(terms, axis)
+        log_total = np.where(first == 1, arithmetic.log1p(rest), arithmetic.log(first + rest))
     return top, shifted, log_total.astype(values.dtype, copy=False)

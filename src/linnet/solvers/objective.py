@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
@@ -95,7 +96,7 @@ class Objective:
 
     def _with_sums(self, parts: list[Floats], R: Floats) -> Floats:
         if self.fit_intercept:
-            parts.append(R.sum(axis=0))
+            parts.append(arithmetic.total(R, axis=0))
         return np.concatenate(parts)
 
     def _curved(self, h: Floats, d: Floats) -> Floats:
@@ -112,7 +113,7 @@ class Objective:
         X, out = self.X, np.zeros(self.size)
         sparse.squared_columns(X.indptr, X.indices, X.values, h, out[: X.n_features])
         if self.fit_intercept:
-            out[-1] = float(np.sum(h))
+            out[-1] = arithmetic.total(h)
         return out
 
     def __call__(self, w: Floats) -> Local:

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import online, sparse
 from linnet.errors import LinnetError
 from linnet.solvers.callbacks import Epoch
@@ -181,7 +182,7 @@ def descend(
     """
     X = X.explicit()
     n = len(of.rows)
-    mean = float(of.weight.mean())
+    mean = arithmetic.mean(of.weight)
     weight = np.zeros(len(X))
     weight[of.rows] = of.weight / mean
     rate = _first_rate(X, of, bias_scale, decay) if sgd.rate is None else sgd.rate
@@ -223,7 +224,7 @@ def _first_rate(X: Matrix, of: Distinct, bias_scale: float, decay: float) -> flo
     norms = np.empty((len(X), 1))
     ones = np.ones((X.n_features, 1), dtype=X.values.dtype)
     sparse.dot(X.indptr, X.indices, np.square(X.values), ones, 0, len(X), norms)
-    mean = float(norms[of.rows].mean()) + bias_scale * bias_scale
+    mean = arithmetic.mean(norms[of.rows]) + bias_scale * bias_scale
     rate = 1.0 / mean if mean > 0.0 else 1.0
     return min(rate, 0.5 / decay) if decay > 0.0 else rate
 
@@ -232,8 +233,8 @@ def _sections(shrink: Floats, walk: _Walk, batch: int) -> list[tuple[int, int]]:
     """Cut a pass, between batches, where the scale would fall too low for the average to keep its digits."""
     if not shrink.any():
         return [(0, len(shrink))]
-    most = np.log(1e2 if walk.V.dtype == np.float32 and walk.averaging else 1e8)
-    fall = np.cumsum(-np.log1p(-shrink)) // most
+    most = arithmetic.log(1e2 if walk.V.dtype == np.float32 and walk.averaging else 1e8)
+    fall = np.cumsum(-arithmetic.log1p(-shrink)) // most
     inside = np.unique((np.flatnonzero(np.diff(fall)) + 1) // batch * batch)
     cuts = [0, *inside[inside > 0].tolist(), len(shrink)]
     return list(pairwise(cuts))

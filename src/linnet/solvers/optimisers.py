@@ -24,8 +24,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import LinnetError
-from linnet.solvers.newton import inner
 from linnet.solvers.schedules import Constant, Schedule
 
 __all__ = ["Adadelta", "Adagrad", "Adam", "Chain", "Clip", "GradientDescent", "Momentum", "Optimiser", "Stepwise"]
@@ -242,9 +242,9 @@ class Adam(Stepwise):
         m += (1.0 - self.beta1) * g
         v *= self.beta2
         v += (1.0 - self.beta2) * (g * g)
-        root = np.sqrt(v / (1.0 - self.beta2**k))
+        root = np.sqrt(v / (1.0 - arithmetic.power(self.beta2, k)))
         length = _over(self.rate_at(t), root, self.eps)
-        return -length * (m / (1.0 - self.beta1**k)), length, (m, v, k)
+        return -length * (m / (1.0 - arithmetic.power(self.beta1, k))), length, (m, v, k)
 
 
 def _over(rate: float, root: Floats, eps: float) -> Floats:
@@ -276,7 +276,7 @@ class Clip:
 
     def update(self, g: Floats, memory: Memory, t: float) -> tuple[Floats, float, Memory]:
         """Shorten the gradient."""
-        size = inner(g, g) ** 0.5
+        size = arithmetic.norm(g)
         return (g if size <= self.most else g * (self.most / size)), 1.0, memory
 
 

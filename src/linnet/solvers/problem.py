@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
@@ -143,7 +144,7 @@ class LinearProblem:
         self.fit_intercept, self.constant, self.l2 = fit_intercept and constant is None, constant, l2
         self.pool, self.threads = pool, threads
         self.n_rows = len(X)
-        self.total = float(c.sum())
+        self.total = arithmetic.total(c)
         self.l1 = l1 / self.total
         self.n_penalised = X.n_features * n_outputs
         self.size = self.n_penalised + self.fit_intercept * n_outputs
@@ -176,7 +177,7 @@ class LinearProblem:
     def lengths(self, w: Floats) -> Floats:
         """Return |w| of each output, without its intercept."""
         W = w[: self.n_penalised].reshape(-1, self.n_outputs)
-        return np.asarray(np.sqrt(np.sum(np.square(W[:-1] if self.constant else W), axis=0)))
+        return np.asarray(arithmetic.norm(W[:-1] if self.constant else W, axis=0))
 
     def everything(self, w: Floats) -> Here:
         """Look at all rows."""
@@ -203,7 +204,7 @@ class LinearProblem:
         gradient = np.zeros(self.size)
         sparse.transposed_dot(X.indptr, X.indices, X.values, R, gradient[:cut].reshape(-1, self.n_outputs))
         if self.fit_intercept:
-            gradient[cut:] = R.sum(axis=0)
+            gradient[cut:] = arithmetic.total(R, axis=0)
         return self._complete(w, self.loss.value(S, y, c), gradient)
 
     def _complete(self, w: Floats, loss: float, gradient: Floats) -> Here:
@@ -240,7 +241,7 @@ class LinearProblem:
         if self.X.gain is not None:
             squares *= np.square(self.X.gain.max(axis=0).astype(np.float64))[self.X.indices]
         ends = np.concatenate([[0.0], np.cumsum(squares)])[self.X.indptr]
-        mean = float(np.sum(self.c * np.diff(ends))) / self.total + float(self.fit_intercept)
+        mean = arithmetic.dot(self.c, np.diff(ends)) / self.total + float(self.fit_intercept)
         steepest = self.loss.bend * mean + self.l2 / self.total
         return 1.0 / steepest if steepest > 0.0 else 1.0
 

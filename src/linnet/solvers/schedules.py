@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import LinnetError
 from linnet.solvers.online import Constant, Inverse, InverseRoot, Schedule
 
@@ -65,7 +66,7 @@ class Step(_Composable):
 
     def __call__(self, t: Floats) -> Floats:
         """Return the factors."""
-        return np.asarray(self.factor ** np.floor(np.asarray(t) / self.every), dtype=np.float64)
+        return np.asarray(arithmetic.power(self.factor, np.floor(np.asarray(t) / self.every)))
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Exponential(_Composable):
 
     def __call__(self, t: Floats) -> Floats:
         """Return the factors."""
-        return np.asarray(self.factor ** np.asarray(t, dtype=np.float64))
+        return np.asarray(arithmetic.power(self.factor, t))
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Cosine(_Composable):
 
     def __call__(self, t: Floats) -> Floats:
         """Return the factors."""
-        wave = 0.5 + 0.5 * np.cos(pi * np.clip(np.asarray(t) / self.over, 0.0, 1.0))
+        wave = 0.5 + 0.5 * arithmetic.cos(pi * np.clip(np.asarray(t) / self.over, 0.0, 1.0))
         return np.asarray(self.least + (1.0 - self.least) * wave, dtype=np.float64)
 
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import sparse
+from linnet import arithmetic
+from linnet._kernels import factors, sparse
 from linnet.errors import LinnetError
 from linnet.solvers.callbacks import Epoch
 from linnet.solvers.matrix import Matrix
@@ -28,8 +29,10 @@ __all__ = ["Found", "Squares", "lsqr", "normal", "pinv"]
 
 Floats = npt.NDArray[np.float64]
 CHUNK = 256  # rows that are written out at a time
-ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the length of X: a new direction as short as this is noise
+EPSILON = float(np.finfo(np.float64).eps)
+ROUNDING = 64 * EPSILON  # of the length of X: a new direction as short as this is noise
 CONSTANT = 1e-12  # a column with less variance than this part of its square is one number
+MOST_SWEEPS = 60
 UNSOUND = 1e-7  # ratio of Cholesky's diagonal below which half the digits are lost
 
 
@@ -47,18 +50,18 @@ class Squares:
         self.X = X.explicit()
         self.alpha = alpha
         self.root = np.sqrt(weight)[:, None]  # (n_rows, 1)
-        self.total = float(weight.sum())
+        self.total = arithmetic.total(weight)
         self.mean_x, self.mean_t = np.zeros(X.n_features), np.zeros(T.shape[1])
         if intercept:
             self.mean_x = self.X.transposed_dot(weight[:, None])[:, 0] / self.total
-            self.mean_t = np.einsum("i,ic->c", weight, T) / self.total
+            self.mean_t = arithmetic.matmul(weight[None, :], T)[0] / self.total
         self.T = self.root * (T - self.mean_t)  # (n_rows, n_outputs)
 
     def dot(self, V: Floats) -> Floats:
         """Return A V, (n_rows, n_outputs)."""
         X, out = self.X, np.empty((len(self.X), V.shape[1]))
         sparse.dot(X.indptr, X.indices, X.values, np.ascontiguousarray(V), 0, len(X), out)
-        out -= np.einsum("j,jc->c", self.mean_x, V)
+        out -= arithmetic.matmul(self.mean_x[None, :], V)[0]
         out *= self.root
         return out
 
@@ -66,7 +69,7 @@ class Squares:
         """Return A^T R, (n_features, n_outputs)."""
         weighted = self.root * R
         out = self.X.transposed_dot(weighted)
-        out -= self.mean_x[:, None] * weighted.sum(axis=0)
+        out -= self.mean_x[:, None] * arithmetic.total(weighted, axis=0)
         return out
 
     def dense(self) -> Floats:
@@ -89,22 +92,27 @@ class Squares:
 
     def noise(self) -> float:
         """Return the length below which a direction of A is nothing but rounding, of X and of its means."""
-        entries = self.X.values * np.repeat(self.root[:, 0], np.diff(self.X.indptr))
-        return ROUNDING * float(np.sqrt(np.einsum("i,i->", entries, entries)))
+        return ROUNDING * arithmetic.norm(self.X.values * np.repeat(self.root[:, 0], np.diff(self.X.indptr)))
 
     def weights(self, W: Floats) -> tuple[Floats, Floats]:
         """Return W and the intercept that belongs to it."""
-        return W, self.mean_t - np.einsum("j,jc->c", self.mean_x, W)
+        return W, self.mean_t - arithmetic.matmul(self.mean_x[None, :], W)[0]
 
 
 def pinv(problem: Squares) -> Floats:
     """Return W by singular values; those below the rounding of the largest count as zero."""
-    U, S, Vt = np.linalg.svd(problem.dense(), full_matrices=False)
-    rounding = np.finfo(np.float64).eps * max(len(problem.X), problem.X.n_features) * S.max(initial=0.0)
-    keep = max(rounding, problem.noise()) < S
-    S, Vt = S[keep], Vt[keep]
-    W: Floats = Vt.T @ ((S / (S * S + problem.alpha))[:, None] * (U[:, keep].T @ problem.T))
-    return W
+    A = problem.dense()
+    wide = A.shape[0] < A.shape[1]
+    M = np.ascontiguousarray(A if wide else A.T)  # the shorter side in rows
+    V, squares = np.eye(len(M)), np.zeros(len(M))
+    for _ in range(MOST_SWEEPS):
+        if factors.sweep(M, V, squares, EPSILON) == 0:
+            break
+    S = np.sqrt(squares)
+    keep = max(EPSILON * max(A.shape) * S.max(initial=0.0), problem.noise()) < S
+    left, right = (M, V) if wide else (V, M)  # the vectors of A's columns, and of its rows
+    inside = arithmetic.matmul(right[keep], problem.T) / (np.square(S[keep]) + problem.alpha)[:, None]
+    return arithmetic.matmul(left[keep].T, inside)
 
 
 def normal(problem: Squares) -> Floats:
@@ -114,17 +122,15 @@ def normal(problem: Squares) -> Floats:
     squares = np.diagonal(G)
     cancelled = squares <= CONSTANT * (squares + problem.total * np.square(problem.mean_x))
     size = np.sqrt(np.where(cancelled, 1.0, squares))
-    try:
-        L = np.linalg.cholesky(G / np.multiply.outer(size, size))  # a unit diagonal: features in any unit
-    except np.linalg.LinAlgError:
-        L = np.zeros((1, 1))
-    if cancelled.any() or np.diagonal(L).min() < UNSOUND:
+    L = G / np.multiply.outer(size, size)  # a unit diagonal: features in any unit
+    if cancelled.any() or not factors.cholesky(L) or np.diagonal(L).min(initial=1.0) < UNSOUND:
         raise LinnetError(
             "the normal equations have no single answer: columns depend on each other; give alpha above 0, or solver='pinv' "
             "(few features) or 'lsqr' (many), which take the shortest weights"
         )
     right = problem.transposed_dot(problem.T) / size[:, None]
-    return np.asarray(np.linalg.solve(L.T, np.linalg.solve(L, right)) / size[:, None])
+    factors.solve(L, right)
+    return np.asarray(right / size[:, None])
 
 
 @dataclass(frozen=True)
@@ -157,7 +163,7 @@ def lsqr(
             violation[live] = state.step(problem)
             W[:, live], squares[live] = state.W, state.squares
             passes += 1
-            data = float(np.sum(squares) - problem.alpha * np.sum(np.square(_lengths(W))))
+            data = arithmetic.total(squares) - problem.alpha * arithmetic.total(np.square(W))
             report = Epoch(passes, max(data, 0.0), float(violation.max()), len(problem.X))
             if on_epoch is not None and on_epoch(report, W.copy):
                 break
@@ -203,10 +209,12 @@ class _Bidiagonal:
         self.alpha = _lengths(self.v)
         self.alpha[(beta <= self.noise) | (self.alpha <= self.noise)] = 0.0
         self.v = _over(self.v, self.alpha)
-        damped = np.hypot(self.rho_bar, self.damp)  # the row of sqrt(alpha) is rotated away first
+        damped = np.sqrt(
+            self.rho_bar * self.rho_bar + self.damp * self.damp
+        )  # the row of sqrt(alpha) is rotated away first
         psi = self.damp / damped * self.phi_bar
         self.phi_bar = self.rho_bar / damped * self.phi_bar
-        rho = np.hypot(damped, beta)
+        rho = np.sqrt(damped * damped + beta * beta)
         c, s = damped / rho, beta / rho
         phi = c * self.phi_bar
         theta = s * self.alpha
@@ -219,8 +227,8 @@ class _Bidiagonal:
 
 
 def _lengths(M: Floats) -> Floats:
-    """The length of each column, without BLAS."""
-    return np.asarray(np.sqrt(np.einsum("ij,ij->j", M, M)))
+    """The length of each column."""
+    return np.asarray(arithmetic.norm(M, axis=0))
 
 
 def _over(M: Floats, lengths: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """Optimisers that look at all rows in every step and choose the length of the step themselves.
 
     Newton            a few steps, each solved by conjugate gradients: the default of logistic regression
-    LBFGS             curvature guessed from the last few gradients (scipy's code): a step costs one or two gradients
+    LBFGS             curvature guessed from the last few gradients: a step costs one or two gradients
     ProximalGradient  gradient steps with momentum and a soft threshold: exact zeros under an L1 penalty (FISTA)
 
 Each is a frozen record with ``run(problem, w, tol, max_passes, on_pass)``, which reports every step and returns whether
@@ -13,21 +13,31 @@ Teboulle: A Fast Iterative Shrinkage-Thresholding Algorithm, 2009; O'Donoghue an
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.errors import LinnetError
-from linnet.solvers.newton import inner, minimise
+from linnet.solvers.newton import minimise
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import Here, Problem, least_subgradient, soft_threshold
 
 __all__ = ["LBFGS", "Newton", "ProximalGradient", "Whole"]
 
 Floats = npt.NDArray[np.float64]
+
+EPSILON = float(np.finfo(np.float64).eps)
+ROUNDING = 8.0 * EPSILON
+SUFFICIENT, STEEP = 1e-4, 0.9  # of the decrease, and of the slope, that a step of L-BFGS may leave
+MOST_TRIES = 60
+PATIENCE = 10  # steps that change nothing but the last digits
+
 Told = Callable[[int, float, float, Floats], None]
 """Told of each step: its number, the training loss, |g| / |g_0|, and the point."""
 
@@ -71,7 +81,7 @@ class Newton(Whole):
 
         def step(number: int, value: float, violation: float, at: Floats) -> None:
             W = at[: problem.n_penalised]
-            told(number, (value - 0.5 * problem.l2 * inner(W, W)) / problem.total, violation, at)
+            told(number, (value - 0.5 * problem.l2 * arithmetic.dot(W, W)) / problem.total, violation, at)
 
         found = minimise(problem.local, w, tol=self.tol, max_steps=max_epochs, on_step=step)
         if not found.converged and found.steps < max_epochs:  # it keeps its point when interrupted; here it is news
@@ -81,9 +91,9 @@ class Newton(Whole):
 
 @dataclass(frozen=True)
 class LBFGS(Whole):
-    """The quasi-Newton method of scipy, with the last ``history`` pairs of steps and gradients.
+    """The quasi-Newton method of Liu and Nocedal, with the last ``history`` pairs of steps and gradients.
 
-    Its inner products run on one thread of BLAS, so that the number of threads does not change the answer.
+    Not that of scipy: its inner products are those of BLAS, whose last digits change with the processor.
 
     >>> LBFGS(history=20)
     LBFGS(tol=1e-08, history=20)
@@ -99,38 +109,69 @@ class LBFGS(Whole):
 
     def run(self, problem: Problem, w: Floats, max_epochs: int, told: Told) -> bool:
         """Minimise from w."""
-        from scipy.optimize import minimize
-        from threadpoolctl import threadpool_limits
-
         self._refuse_l1(problem)
-        first = problem.everything(w)
-        size = inner(first.gradient, first.gradient) ** 0.5
-        if size == 0.0:
+        here = problem.everything(w)
+        first = size = arithmetic.norm(here.gradient)
+        pairs: deque[tuple[Floats, Floats, float]] = deque(
+            maxlen=self.history
+        )  # steps s, changes of the gradient y, and s.y
+        flat = 0
+        if first == 0.0:
             return True
-        last: list[Here] = [first]
-        steps, violation = 0, 1.0
+        for number in range(1, max_epochs + 1):
+            d = _against(here.gradient, pairs)
+            found = _weak_wolfe(problem, w, here, d, 1.0 if pairs else 1.0 / first)
+            if found is None:  # no step lowers the value: the digits ended
+                return True
+            new, there = found
+            s, y = new - w, there.gradient - here.gradient
+            bend = arithmetic.dot(s, y)
+            if bend > EPSILON * arithmetic.dot(y, y):
+                pairs.append((s, y, bend))
+            before, size = size, arithmetic.norm(there.gradient)
+            flat = flat + 1 if here.value - there.value <= ROUNDING * abs(here.value) and size >= before else 0
+            w, here = new, there
+            told(number, here.loss, size / first, w)
+            if size <= self.tol * first or flat == PATIENCE:
+                return True
+        return False
 
-        def both(at: Floats) -> tuple[float, Floats]:
-            here = problem.everything(at)
-            last[0] = here
-            return here.value / size, here.gradient / size  # scipy's own limits are absolute: bring |g_0| to 1
 
-        def after(intermediate_result: Any) -> None:
-            nonlocal steps, violation
-            at = intermediate_result.x.copy()
-            if last[0].value / size != intermediate_result.fun:  # the line search looked further
-                last[0] = problem.everything(at)
-            steps += 1
-            violation = inner(last[0].gradient, last[0].gradient) ** 0.5 / size
-            told(steps, last[0].loss, violation, at)
-            if violation <= self.tol:
-                raise StopIteration
+def _against(gradient: Floats, pairs: deque[tuple[Floats, Floats, float]]) -> Floats:
+    """Return -H gradient, H the inverse curvature that the last steps tell of (the two-loop recursion)."""
+    d = -gradient
+    if not pairs:
+        return d
+    shares = []
+    for s, y, bend in reversed(pairs):
+        shares.append(arithmetic.dot(s, d) / bend)
+        d -= shares[-1] * y
+    _, y, bend = pairs[-1]
+    d *= bend / arithmetic.dot(y, y)
+    for (s, y, bend), share in zip(pairs, reversed(shares), strict=True):
+        d += (share - arithmetic.dot(y, d) / bend) * s
+    return d
 
-        options = {"maxcor": self.history, "maxiter": max_epochs, "maxfun": 100 * max_epochs, "ftol": 0.0, "gtol": 0.0}
-        with threadpool_limits(limits=1, user_api="blas"):
-            result = minimize(both, w, jac=True, method="L-BFGS-B", callback=after, options=options)
-        # with its limits at zero scipy ends by itself only where no step lowers the value: the digits ended
-        return violation <= self.tol or (steps < max_epochs and result.nit < max_epochs)
+
+def _weak_wolfe(problem: Problem, w: Floats, here: Here, d: Floats, t: float) -> tuple[Floats, Here] | None:
+    """Find a step that lowers the value enough and leaves the slope less steep: twice as long, then by halves.
+
+    Near the optimum the value has no digits left to show that a step is right; there one is taken that does not raise it
+    by more than rounding.
+    """
+    slope, low, high = arithmetic.dot(here.gradient, d), 0.0, np.inf
+    slack = ROUNDING * abs(here.value)
+    for _ in range(MOST_TRIES):
+        new = w + t * d
+        there = problem.everything(new)
+        if not there.value <= here.value + SUFFICIENT * t * slope + slack:
+            high = t
+        elif arithmetic.dot(there.gradient, d) < STEEP * slope:
+            low = t
+        else:
+            return new, there
+        t = 0.5 * (low + high) if high < np.inf else 2.0 * t
+    return None
 
 
 @dataclass(frozen=True)
@@ -153,7 +194,7 @@ class ProximalGradient(Whole):
 
         def length(at: Floats, gradient: Floats) -> float:
             g = least_subgradient(at, gradient, l1, cut)
-            return float(inner(g, g) ** 0.5)
+            return arithmetic.norm(g)
 
         z, momentum = w.copy(), 1.0
         here = problem.everything(z)
@@ -167,8 +208,8 @@ class ProximalGradient(Whole):
             told(number, there.loss, violation, new)
             if violation <= self.tol:
                 return True
-            if self.accelerated and inner(z - new, new - w) <= 0.0:
-                after = 0.5 + (0.25 + momentum * momentum) ** 0.5
+            if self.accelerated and arithmetic.dot(z - new, new - w) <= 0.0:
+                after = 0.5 + sqrt(0.25 + momentum * momentum)
                 z = new + ((momentum - 1.0) / after) * (new - w)
                 momentum = after
                 here = problem.everything(z)
@@ -187,7 +228,7 @@ class ProximalGradient(Whole):
                 new[:cut] = soft_threshold(new[:cut], problem.l1 / L)
             there = problem.everything(new)
             d = new - z
-            bound = here.value + inner(here.gradient, d) + 0.5 * L * inner(d, d)
+            bound = here.value + arithmetic.dot(here.gradient, d) + 0.5 * L * arithmetic.dot(d, d)
             if there.value <= bound + 1e-14 * abs(here.value) or L > 1e300:
                 return new, there, L
             L *= 2.0

@@ -231,7 +231,7 @@ class DistributedRun(Run):
             raise LinnetError("an engine solves by Newton's method with the L2 penalty; leave out --solver and penalty")
         C = above_zero("C", model.C)
         rows = sum(self.rows_of[part] for part in s.fitted)
-        total = C * float(arithmetic.total(rows if s.per_class is None else rows * s.per_class))
+        total = C * arithmetic.total(rows if s.per_class is None else rows * s.per_class)
         loss: Loss
         if self.cls is MODELS["svm"]:
             if (

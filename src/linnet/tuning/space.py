@@ -84,7 +84,7 @@ class Space:
         name = sorted(settings)[int(rng.integers(len(settings)))]
         value, values = settings[name], grid.get(name, ())
         if _numbers((*values, value)):
-            moved = float(value) * float(arithmetic.power(2.0, rng.uniform(-1, 1)))
+            moved = float(value) * float(arithmetic.power(2.0, 2.0 * rng.random() - 1.0))
             settings[name] = max(1, round(moved)) if isinstance(value, int) else _rounded(moved)
         elif values:
             settings[name] = values[int(rng.integers(len(values)))]
@@ -145,7 +145,8 @@ def _between(values: tuple[Any, ...], rng: np.random.Generator) -> Any:
     """Draw between the smallest and the largest number, evenly in their logarithms; of other values, one of them."""
     if not _numbers(values):
         return values[int(rng.integers(len(values)))]
-    drawn = float(arithmetic.exp(rng.uniform(*arithmetic.log([min(values), max(values)]))))
+    low, high = arithmetic.log([min(values), max(values)])
+    drawn = float(arithmetic.exp(low + (high - low) * rng.random()))
     return round(drawn) if all(isinstance(v, int) for v in values) else _rounded(drawn)
 
 
