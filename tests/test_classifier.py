@@ -91,7 +91,9 @@ def test_sorted_input_is_as_good_as_shuffled():
     shuffled = TextClassifier("svm", **settings).fit(texts.tolist(), labels.tolist())
     sorted_ = TextClassifier("svm", **settings).fit(texts[order].tolist(), labels[order].tolist())
     a, b = shuffled.decision_function(TEST.text), sorted_.decision_function(TEST.text)
-    assert np.mean((a > 0) == (b > 0)) >= 0.97
+    clear = np.abs(a) > 0.1  # the others are as near to the line as the tolerance of the solver
+    assert clear.mean() >= 0.8
+    assert ((a > 0) == (b > 0))[clear].all()
     assert np.corrcoef(a, b)[0, 1] > 0.99
 
 

@@ -204,7 +204,9 @@ def test_curves_only_where_there_is_history(report, reviews, tmp_path):
     clf.save(tmp_path / "m.linnet")
     again = linnet.Report(linnet.load(tmp_path / "m.linnet"), test).html
     assert "Training loss" not in again
-    assert "the best of 8 tried" in again
+    tried = len(clf.card["choice"]["tried"])  # how far a walk over settings goes can hang on one row
+    assert tried > 1
+    assert f"the best of {tried} tried" in again
 
 
 def test_coverage_curve(report):

@@ -371,7 +371,8 @@ def test_a_truncated_shard_is_named_or_left_out(tmp_path):
         fit_stream(TextClassifier("nb"), folder, max_memory="1GB")
     clf = TextClassifier("nb")
     found = fit_stream(clf, folder, max_memory="1GB", skip_damaged=True)
-    assert list(found.damaged) == [str(bad)] == clf.card["stream"]["damaged"]
+    assert list(found.damaged) == [str(bad)]
+    assert clf.card["stream"]["damaged"] == [bad.name]
     assert found.rows == 450
 
 
