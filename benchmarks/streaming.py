@@ -99,8 +99,8 @@ def memory(data: Path, size: int, limit: str, folder: Path, models: list[str]) -
 def accuracy(data: Path, folder: Path) -> list[dict[str, Any]]:
     """Train in memory and in blocks on the same rows."""
     from linnet import TextClassifier, read
-    from linnet.streaming import fit_stream
-    from linnet.streaming.memory import Budget
+    from linnet.pipeline.budget import Budget
+    from linnet.pipeline.stream import fit_stream
 
     Budget.whole_entries = lambda self, per_entry: 0  # type: ignore[method-assign]
     Budget.block_entries = lambda self, per_entry: 1_000_000  # type: ignore[method-assign]

@@ -49,10 +49,10 @@ def test_every_model_learns_saves_and_loads_bit_equal(name, tmp_path):
 )
 def test_prediction_from_bytes_equals_the_trained_matrix(features, settings):
     """The fused scorer and the training rows agree: W and b on the rows that training saw give the same scores."""
-    from linnet.choosing import scores_of
     from linnet.features.buffers import text_buffers
     from linnet.features.counting import count_known
-    from linnet.features.recipe import Weights
+    from linnet.features.plan import FeatureWeights
+    from linnet.pipeline.crossval import score_rows
 
     clf = TextClassifier("svm", features=features, params={"C": 1.0}, ratio=0.5, **settings).fit(TRAIN)
     model = clf.artefact
@@ -68,9 +68,9 @@ def test_prediction_from_bytes_equals_the_trained_matrix(features, settings):
         counting=True,
     )
     norm = np.ascontiguousarray(model.rows[:, 0])
-    _, recipe, _ = clf.recipe()
-    expected = scores_of(
-        rows, Weights(norm, norm[None]), recipe, model.blocks, np.ascontiguousarray(model.rows[:, 1:]), model.b
+    plan = clf.plan().features
+    expected = score_rows(
+        rows, FeatureWeights(norm, norm[None]), plan, model.blocks, np.ascontiguousarray(model.rows[:, 1:]), model.b
     )
     assert np.allclose(expected, model.scores(TEST.text), rtol=1e-5, atol=1e-5)
 

@@ -18,8 +18,8 @@ from sklearn.metrics import f1_score, log_loss
 import linnet
 from linnet import TextClassifier
 from linnet.comparison import compare, running
+from linnet.comparison.answers import ComparedRows, answer
 from linnet.comparison.comparison import Comparison, ModelScores, Pair
-from linnet.comparison.folds import Labelled, ask
 from linnet.comparison.specs import Spec, as_specs, parse
 from linnet.data import Dataset
 from linnet.data.splitting import fold_indices
@@ -136,15 +136,15 @@ def test_it_is_what_fitting_fold_by_fold_gives(found):
 
 def test_held_out_labels_do_not_reach_the_model():
     """With the labels of the held-out rows turned round, the answers stay, and right ones become wrong ones."""
-    rows = Labelled.of(TRAIN)
+    rows = ComparedRows.of(TRAIN)
     fit_on, held = fold_indices(rows.codes, 0, 5)[0]
     codes, labels = rows.codes.copy(), np.array(TRAIN.label_list())
     codes[held] = 1 - codes[held]
     labels[held] = np.where(labels[held] == "positive", "negative", "positive")
-    turned = Labelled(Dataset.from_lists(TRAIN.text.to_pylist(), labels.tolist()), rows.classes, codes, rows.shared)
+    turned = ComparedRows(Dataset.from_lists(TRAIN.text.to_pylist(), labels.tolist()), rows.classes, codes, rows.shared)
     spec = Spec("svm", {"model": "svm", "features": "words:1-2"})
-    one = ask(spec, rows, fit_on, held, share=True, measure=False)
-    two = ask(spec, turned, fit_on, held, share=True, measure=False)
+    one = answer(spec, rows, fit_on, held, share=True, measure=False)
+    two = answer(spec, turned, fit_on, held, share=True, measure=False)
     assert np.array_equal(one.predicted, two.predicted)
     assert one.right == len(held) - two.right
     assert one.settings == two.settings
@@ -176,7 +176,7 @@ def test_best_first_and_pairs_of_all(found):
 
 
 def test_size_is_that_of_a_saved_model(found, tmp_path):
-    fit_on, _ = fold_indices(Labelled.of(TRAIN).codes, 2, 4)[0]
+    fit_on, _ = fold_indices(ComparedRows.of(TRAIN).codes, 2, 4)[0]
     TextClassifier("nb", features="words:1", seed=2).fit(TRAIN.take(fit_on)).save(tmp_path / "m")
     size = {m.name: m.size for m in found.models}["nb"]
     assert abs(size - (tmp_path / "m").stat().st_size) <= 64  # the card's numbers may be a digit longer
@@ -320,7 +320,7 @@ def test_interrupt_keeps_whole_folds(after, folds, names):
     for m in found.models:
         same = next(other for other in full.models if other.name == m.name)
         assert m.fold_accuracy == same.fold_accuracy[:folds]
-    assert found.rows_judged == sum(len(held) for _, held in fold_indices(Labelled.of(TRAIN).codes, 0, 4)[:folds])
+    assert found.rows_judged == sum(len(held) for _, held in fold_indices(ComparedRows.of(TRAIN).codes, 0, 4)[:folds])
     if names == {"svm"}:
         assert "interrupted" in found.skipped["nb"]
 
@@ -432,7 +432,7 @@ def test_curve_of_the_best_model(found):
 
 
 def test_halves_are_nested_and_stratified():
-    rows = Labelled.of(TRAIN)
+    rows = ComparedRows.of(TRAIN)
     run = running._Run([], rows, [(np.arange(4), np.arange(4))], True, None, running.Interrupts())
     halves = run._halves(np.arange(0, 552, 2), 0)
     assert [len(h) for h in halves] == [138, 69, 35, 18]

@@ -72,7 +72,7 @@ def test_what_makes_no_sense_is_refused():
         with pytest.raises(LinnetError, match=message):
             Selection.of(wrong)
     with pytest.raises(LinnetError, match="hash_bits"):
-        TextClassifier(select="mi:5", hash_bits=10).recipe()
+        TextClassifier(select="mi:5", hash_bits=10).plan()
 
 
 def test_threads_and_the_number_of_features():

@@ -16,7 +16,6 @@ from linnet.features.buffers import text_buffers
 from linnet.features.counts import SparseCounts
 from linnet.features.sharing import Shared, Texts
 from linnet.models import MODELS
-from linnet.training import train
 
 TRAIN = load("reviews")[0]
 CODES = np.array([label == "positive" for label in TRAIN.label_list()]).astype(int)
@@ -79,8 +78,8 @@ def test_shared_counting_gives_the_same_model_to_the_byte(given, threads, tmp_pa
     clf = TextClassifier(**given, threads=threads)
     for k, (fit_on, _) in enumerate(fold_indices(CODES, 3, 2)):
         data = TRAIN.take(fit_on)
-        train(clf, data, None, None, None, None)[0].save(tmp_path / f"alone{k}")
-        train(clf, data, None, None, None, None, shared.part(fit_on))[0].save(tmp_path / f"shared{k}")
+        clf.fit(data).save(tmp_path / f"alone{k}")
+        clf.fit_counted(data, part=shared.part(fit_on)).save(tmp_path / f"shared{k}")
         assert (tmp_path / f"alone{k}").read_bytes() == (tmp_path / f"shared{k}").read_bytes()
 
 
@@ -105,6 +104,6 @@ def test_shared_counting_of_odd_texts():
 def test_every_model_is_the_same_with_shared_counts(name, tmp_path):
     shared, rows = Shared(TRAIN.text), np.arange(0, len(TRAIN), 3)
     clf = TextClassifier(name)
-    train(clf, TRAIN.take(rows), None, None, None, None)[0].save(tmp_path / "alone")
-    train(clf, TRAIN.take(rows), None, None, None, None, shared.part(rows))[0].save(tmp_path / "shared")
+    clf.fit(TRAIN.take(rows)).save(tmp_path / "alone")
+    clf.fit_counted(TRAIN.take(rows), part=shared.part(rows)).save(tmp_path / "shared")
     assert (tmp_path / "alone").read_bytes() == (tmp_path / "shared").read_bytes()

@@ -222,9 +222,9 @@ def test_one_class_only_and_settings():
     with pytest.raises(DataError, match="every row has the label 'a'"):
         TextClassifier("feed-forward").fit(["x", "y"], ["a", "a"])
     with pytest.raises(linnet.LinnetError, match="normalise must be True, False or 'mean'"):
-        TextClassifier("feed-forward", normalise="max").recipe()
+        TextClassifier("feed-forward", normalise="max").plan()
     with pytest.raises(linnet.LinnetError, match="unknown setting 'dims'"):
-        TextClassifier("feed-forward", params={"dims": 3}).recipe()
+        TextClassifier("feed-forward", params={"dims": 3}).plan()
 
 
 def test_weights_of_rows_and_classes():

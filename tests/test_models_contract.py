@@ -123,7 +123,7 @@ def test_in_scikit_learns_tools():
     for Model in CLASSES:
         pipe = make_pipeline(CountVectorizer(), Model())
         assert cross_val_score(pipe, texts, y, cv=3).mean() == 1.0
-        grid = dict(Model.recipe.grid[:1]) if hasattr(Model, "recipe") else {}
+        grid = dict(Model.plan.grid[:1]) if hasattr(Model, "recipe") else {}
         grid = GridSearchCV(Model(), grid, cv=2).fit(CountVectorizer().fit_transform(texts), y)
         assert grid.best_score_ == 1.0
     model = clone(LinearSVM(C=3.0, solver=SGD(rate=0.5, schedule=Inverse())))

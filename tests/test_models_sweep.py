@@ -274,7 +274,7 @@ def test_gain(name):
     M = Matrix.from_dense(X)
     gain = np.random.default_rng(0).uniform(0.5, 2.0, (3, X.shape[1])).astype(np.float32)
     with_gain = Matrix(M.indptr, M.indices, M.values, M.n_features, gain)
-    if not VARIANTS[name]().uses_gain or "sgd" in name or "l1" in name:
+    if not VARIANTS[name]().traits.gain_per_class or "sgd" in name or "l1" in name:
         with pytest.raises(ValueError, match="takes plain features"):
             VARIANTS[name]().fit_matrix(with_gain, y.astype(np.int32), 3)
         return

@@ -16,8 +16,8 @@ import linnet
 
 ORDER = [
     "errors", "units", "engines", "_kernels", "arithmetic", "data", "datasets", "text", "features", "solvers", "models", "model",
-    "evaluate", "explain", "choosing", "laying", "training", "classifier", "comparison", "checks", "report", "tuning",
-    "serve", "filter", "streaming", "studio", "cli",
+    "evaluate", "explain", "streaming", "pipeline", "classifier", "comparison", "checks", "report", "tuning",
+    "serve", "filter", "studio", "cli",
 ]  # fmt: skip
 ROOT = Path(linnet.__file__).parent
 # Imports inside functions may look up: the front door calls the rooms behind it when it is used.

@@ -23,11 +23,12 @@ from linnet import TextClassifier, load, read
 from linnet._kernels import twins_varint, varint
 from linnet.errors import DataError, LinnetError
 from linnet.features.counts import SparseCounts
-from linnet.streaming import find_shards, fit_stream
-from linnet.streaming.cache import Cache, check_room, temporary
-from linnet.streaming.memory import Budget
-from linnet.streaming.parts import DEV, TEST, TRAIN, Parts
-from linnet.streaming.vocabulary import Vocabulary
+from linnet.pipeline.budget import Budget
+from linnet.pipeline.cache import Cache, check_room, temporary
+from linnet.pipeline.parts import DEV, TEST, TRAIN, Parts
+from linnet.pipeline.stream import fit_stream
+from linnet.pipeline.vocabulary import Vocabulary
+from linnet.streaming.shards import find_shards
 from linnet.units import as_bytes
 
 DATA = os.environ.get("LINNET_DATA")
@@ -392,15 +393,15 @@ def test_empty_and_wrong_files_are_one_line(tmp_path):
 
 def test_input_that_changes_is_noticed_and_nothing_is_left(tmp_path, monkeypatch):
     folder = write(tmp_path, shards=3)
-    from linnet.streaming.training import Run
+    from linnet.pipeline.disk import DiskRows
 
-    def meddle(self):
+    def meddle(self, plan, log):
         (folder / "part-1.parquet").write_bytes((folder / "part-0.parquet").read_bytes())
         (folder / "part-2.parquet").unlink()
-        return count(self)
+        return count(self, plan, log)
 
-    count = Run.count
-    monkeypatch.setattr(Run, "count", meddle)
+    count = DiskRows.count
+    monkeypatch.setattr(DiskRows, "count", meddle)
     place = tmp_path / "cache"
     place.mkdir()
     with pytest.raises(DataError):

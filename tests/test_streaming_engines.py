@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,16 @@ import numpy as np
 import pytest
 
 from linnet import TextClassifier, read
-from linnet.choosing import weighted
 from linnet.engines import open_engine
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import as_blocks
 from linnet.features.buffers import text_buffers
-from linnet.features.recipe import Recipe
+from linnet.features.plan import FeaturePlan
 from linnet.features.sharing import Texts
+from linnet.pipeline.crossval import weighted
+from linnet.pipeline.stream import fit_stream
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
-from linnet.streaming import fit_stream
-from linnet.streaming.sums import SumProblem, part_product, part_sum
+from linnet.solvers.sums import SmoothObjective, SumProblem, part_product, part_sum
 from test_streaming import reviews, write
 
 
@@ -85,12 +86,13 @@ def test_gradient_and_curvature_against_differences(loss):
     y = np.minimum(y, 1).astype(np.int32) if n_outputs == 1 else y
     blocks = as_blocks("words:1")
     rows = Texts(text_buffers(texts)).count(blocks).rows
-    recipe = Recipe()
-    X = weighted(rows, recipe.weights(rows, y, 2 if n_outputs == 1 else 3, 0.0), recipe, blocks, multiply=True)
+    plan = FeaturePlan()
+    X = weighted(rows, plan.weights(rows, y, 2 if n_outputs == 1 else 3, 0.0), plan, blocks, multiply=True)
     c = np.linspace(0.5, 2.0, 60)
+    objective = SmoothObjective(loss, 1.0)
     problem = SumProblem(
-        lambda W, b: part_sum(X, y, c, loss, W, b), X.n_features, n_outputs, float(c.sum()),
-        ask_product=lambda at, d: part_product(X, y, c, loss, at, d),
+        partial(part_sum, X, y, c, objective), partial(part_product, X, y, c, objective), objective,
+        (X.n_features, n_outputs), float(c.sum()),
     )  # fmt: skip
     rng = np.random.default_rng(0)
     w, d = 0.3 * rng.normal(size=problem.size), rng.normal(size=problem.size)
@@ -130,25 +132,25 @@ def test_three_workers_one_killed_on_the_way(tmp_path, name, monkeypatch):
     """The worker dies between two rounds, with the rows it had made; another one makes them again."""
     if name == "dask":
         pytest.importorskip("distributed")
-    from linnet.streaming.distributed import DistributedRun
+    from linnet.pipeline.remote import RemoteRows
 
     folder = write(tmp_path, shards=6)
     given = {"params": {"C": 1.0}, "ratio": 0.5, "calibrate": False, "features": "words:1"}
     killed = []
 
-    def write_then_kill(self):
-        plain(self)
+    def count_then_kill(self, plan, log):
+        plain(self, plan, log)
         if name == "local":
             pid = self.engine.pids[0]
         else:
             pid = next(iter(self.engine._client.run(os.getpid).values()))
         killed.append(kill_one([pid], 0.2))
 
-    plain = DistributedRun.write
+    plain = RemoteRows.count
     with open_engine(name, workers=3) as engine:
         undisturbed = TextClassifier("svm", **given)
         fit_stream(undisturbed, folder, max_memory="1GB", engine=engine)
-        monkeypatch.setattr(DistributedRun, "write", write_then_kill)
+        monkeypatch.setattr(RemoteRows, "count", count_then_kill)
         disturbed = TextClassifier("svm", **given)
         fit_stream(disturbed, folder, max_memory="1GB", engine=engine)
     for thread in killed:

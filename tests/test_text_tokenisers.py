@@ -16,7 +16,7 @@ from linnet import TextClassifier, load
 from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError
 from linnet.features.blocks import describe, parse
 from linnet.features.buffers import text_buffers
-from linnet.features.recipe import default_blocks, unspaced
+from linnet.features.plan import default_blocks, unspaced
 from linnet.features.subwords import Bpe, WordPiece
 from linnet.text import TOKENISERS, TOKENS, Subword, tokeniser, tokenize
 from linnet.text.subword import UNKNOWN

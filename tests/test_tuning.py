@@ -431,7 +431,7 @@ def test_whatever_is_drawn_can_be_made():
     for k in range(400):
         model = space.models[k % len(space.models)]
         c = space.draw(model, space.features.draw(rng), rng) if k % 2 else space.near(space.own(model), rng)
-        c.make(0, 1).recipe()
+        c.make(0, 1).plan()
         assert Candidate.from_dict(json.loads(c.key)) == c
         seen |= {b.split(":")[0] for b in c.features.split("+")}
     assert seen == set(BLOCKS)
@@ -439,7 +439,7 @@ def test_whatever_is_drawn_can_be_made():
 
 def test_a_new_model_of_the_registry_is_searched_without_a_word_here(monkeypatch):
     class Another(MODELS["nb"]):
-        recipe = MODELS["nb"].recipe.with_settings(grid=(("alpha", (0.5, 2.0)),))
+        plan = MODELS["nb"].plan.with_settings(grid=(("alpha", (0.5, 2.0)),))
 
     monkeypatch.setitem(MODELS, "another", Another)
     rng = np.random.default_rng(0)

@@ -7,8 +7,7 @@ ends as one :class:`~linnet.model.model.Model` that predicts, explains and saves
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,27 +15,16 @@ import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.model.model import Model
+from linnet.pipeline.events import Event, Log, OnEvent
 from linnet.solvers.curves import History
 
 if TYPE_CHECKING:
     from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
-    from linnet.features.recipe import Recipe
+    from linnet.features.sharing import Part
+    from linnet.pipeline.plan import Plan
+    from linnet.pipeline.search import SearchResult
 
 __all__ = ["Event", "TextClassifier", "load"]
-
-
-@dataclass(frozen=True)
-class Event:
-    """News from training: a stage begins, a pass was made while settings are tried, a candidate was judged, a pass was made.
-
-    What ``on_event`` raises KeyboardInterrupt for at a trial, a candidate or a pass ends what goes on as Ctrl-C does.
-    """
-
-    kind: str  # "stage", "trial", "candidate", "chosen", "pass"
-    text: str
-    done: int = 0
-    total: int = 0
-    values: dict[str, Any] = field(default_factory=dict)
 
 
 class TextClassifier:
@@ -106,60 +94,45 @@ class TextClassifier:
         *,
         dev: Any = None,
         sample_weight: npt.ArrayLike | None = None,
-        on_event: Callable[[Event], None] | None = None,
+        groups: npt.ArrayLike | None = None,
+        on_event: OnEvent | None = None,
     ) -> TextClassifier:
         """Learn from a Dataset, or from texts and labels; rows (dicts, a table) and labels do where features read columns.
 
         dev, a Dataset or (texts, labels), is what settings are chosen on; without it, folds of the training rows
-        are. Ctrl-C while settings are tried keeps the best so far; in the last fit it keeps the weights so far.
-        With refit=False the dev rows are held out of the last fit too: history_ then has the dev accuracy after every
-        pass, and Ctrl-C keeps the weights that did best on them.
+        are. groups holds a value a row: rows of one group are never on both sides of a fold. Ctrl-C while settings are
+        tried keeps the best so far; in the last fit it keeps the weights so far. With refit=False the dev rows are held
+        out of the last fit too: history_ then has the dev accuracy after every epoch, and Ctrl-C keeps the weights that
+        did best on them.
         """
-        from linnet.training import train
+        return self.fit_counted(X, y, dev=dev, sample_weight=sample_weight, groups=groups, on_event=on_event)
 
-        self.model_, self.history_ = train(self, X, y, dev, sample_weight, on_event)
+    def fit_counted(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        dev: Any = None,
+        sample_weight: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
+        on_event: OnEvent | None = None,
+        part: Part | None = None,
+        found: SearchResult | None = None,
+    ) -> TextClassifier:
+        """Fit as ``fit`` does, with work that is done already: part holds the counts, found is the end of the search."""
+        from linnet.pipeline.fit import fit
+        from linnet.pipeline.memory import MemoryRows
+
+        plan, log = self.plan(), Log(on_event)
+        rows = MemoryRows(plan, X, y, dev=dev, sample_weight=sample_weight, groups=groups, part=part)
+        self.model_, self.history_ = fit(plan, rows, log, found), log.history
         return self
 
-    def recipe(self) -> tuple[Any, Recipe, dict[str, Any]]:
-        """Return the model's class, its recipe with the user's settings, and the model settings that are fixed."""
-        from linnet.features.blocks import as_blocks
-        from linnet.features.selection import Selection
-        from linnet.models import MODELS
+    def plan(self) -> Plan:
+        """Return everything that was asked for, resolved into one value; wrong settings are refused."""
+        from linnet.pipeline.plan import Plan
 
-        if isinstance(self.model, str):
-            if self.model not in MODELS:
-                raise LinnetError(nearest("model", self.model, MODELS))
-            cls: Any = MODELS[self.model]
-            fixed: dict[str, Any] = dict(cls.recipe.fixed)
-        else:
-            cls = type(self.model)
-            if not (hasattr(cls, "fit_matrix") or hasattr(cls, "build")) or not hasattr(cls, "recipe"):
-                raise LinnetError(
-                    f"model must be one of {', '.join(MODELS)} or a model of linnet.models, got {self.model!r}"
-                )
-            fixed = dict(self.model.get_params())
-        base: Recipe = cls.recipe
-        grid = dict(base.grid)
-        grid = {name: values for name, values in grid.items() if name not in fixed}
-        for name, value in (self.params or {}).items():
-            if name not in cls().get_params():
-                raise LinnetError(nearest("setting", name, cls().get_params()))
-            grid.pop(name, None)
-            if isinstance(value, list | tuple):
-                grid[name] = tuple(value)
-            else:
-                fixed[name] = value
-        ratio = self.ratio
-        powers = (
-            None if ratio is None else (float(ratio),) if isinstance(ratio, int | float) else tuple(map(float, ratio))
-        )
-        recipe = base.with_settings(
-            features=None if self.features is None else as_blocks(self.features),
-            tf=self.tf, idf=self.idf, normalise=self.normalise, ratio=powers, min_df=self.min_df, max_df=self.max_df,
-            max_features=self.max_features, hash_bits=self.hash_bits, grid=tuple(grid.items()),
-            select=None if self.select is None else Selection.of(self.select),
-        )  # fmt: skip
-        return cls, recipe, fixed
+        return Plan.of(self)
 
     # ---- using
 

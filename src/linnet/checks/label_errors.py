@@ -17,15 +17,15 @@ import numpy.typing as npt
 
 from linnet.checks.finding import Finding, counted, excerpt, percent
 from linnet.checks.material import Ints, Material
-from linnet.choosing import fit_weighted, scores_of
 from linnet.data.splitting import fold_indices
 from linnet.features.blocks import Blocks, Chars, Words
 from linnet.features.buffers import text_buffers
-from linnet.features.counting import Counted, thread_count
-from linnet.features.recipe import SHORT_DOCUMENT
+from linnet.features.counting import Counted, Seen, names_of, thread_count
+from linnet.features.plan import SHORT_DOCUMENT
 from linnet.features.sharing import Texts
 from linnet.models import MultinomialNB
 from linnet.models.svm import LinearSVM
+from linnet.pipeline.crossval import CrossValidation, Fold, Scored
 
 __all__ = ["label_errors"]
 
@@ -37,18 +37,6 @@ CHARS_UP_TO = 4_000_000  # bytes of text: beyond this characters are left out
 LEAST = 20  # rows
 MOST_CLASSES = 300
 WEAK = 0.3  # of the way from always giving the commonest label to being right: a weaker model cannot judge
-
-
-@dataclass(frozen=True)
-class Fold:
-    """One fitted fold: enough to explain its answers."""
-
-    held: Ints
-    kept: Ints
-    counted: Counted
-    weights: Any
-    W: npt.NDArray[np.float32]
-    b: Floats
 
 
 def label_errors(m: Material) -> Finding:
@@ -160,46 +148,45 @@ class _Plan:
         return LinearSVM(C=0.1) if self.name == "svm" else MultinomialNB()
 
     @property
-    def recipe(self) -> Any:
-        return (LinearSVM if self.name == "svm" else MultinomialNB).recipe
+    def plan(self) -> Any:
+        return (LinearSVM if self.name == "svm" else MultinomialNB).plan
 
-    def run(self, m: Material) -> tuple[Floats, list[Fold]]:
-        """Fit every fold; return the score of every row by the model that did not see it."""
+    def run(self, m: Material) -> tuple[Floats, list[tuple[Fold, Scored, Ints]]]:
+        """Fit every fold; return the score of every row by the model that did not see it, and the fits."""
         y, n_classes = m.codes, len(m.labels)
         scores = np.zeros((len(m), 1 if n_classes == 2 else n_classes))
+        validation = CrossValidation(self.counted.rows, self.blocks, y, n_classes, min_df=2)
         out = []
         # the same texts are held out together: a copy with the same wrong label would vouch for it
         for fit_on, held in fold_indices(y, m.seed, self.folds, groups=m.exact[: len(m)]):
-            rows = self.counted.rows.take(fit_on)
-            known = rows.document_frequency() >= 2
-            kept = np.flatnonzero(known)
-            numbers = np.where(known, np.cumsum(known, dtype=np.int32) - 1, -1).astype(np.int32)
-            rows, asked = rows.keep(numbers), self.counted.rows.take(held).keep(numbers)
-            rows, asked = (replace(r, n_columns=len(kept)) for r in (rows, asked))
-            weights = self.recipe.weights(rows, y[fit_on], n_classes, 0.5 if self.name == "svm" else 0.0)
-            W, b = fit_weighted(
-                self.make(), rows, weights, self.recipe, self.blocks, y[fit_on], n_classes, sample_weight=None,
-                threads=thread_count(m.threads),
-            )  # fmt: skip
-            found = scores_of(asked, weights, self.recipe, self.blocks, W, b)
-            scores[held] = np.where(np.isfinite(found), found, -50.0)  # a class the fold did not have
-            out.append(Fold(held, kept, replace(self.counted, rows=rows), weights, W, b))
+            fold = Fold(fit_on, held)
+            ratio = 0.5 if self.name == "svm" else 0.0
+            found = validation.fit(fold, self.make(), self.plan, ratio, threads=thread_count(m.threads))
+            scores[held] = np.where(np.isfinite(found.scores), found.scores, -50.0)  # a class the fold did not have
+            out.append((fold, found, validation.part(fold).columns))
+            validation.forget()
         return scores, out
 
-    def explain(self, m: Material, folds: list[Fold], shown: Ints, suggested: Ints) -> dict[int, list[str]]:
+    def explain(
+        self, m: Material, folds: list[tuple[Fold, Scored, Ints]], shown: Ints, suggested: Ints
+    ) -> dict[int, list[str]]:
         """Return the words that speak most for the suggested label, for each row shown."""
         from linnet.explain import explain
-        from linnet.laying import artefact_of
+        from linnet.pipeline.assemble import assemble
 
         words: dict[int, list[str]] = {}
-        pieces, classes = text_buffers(m.data.text), tuple(m.labels)
-        for fold in folds:
-            mine = np.intersect1d(shown, fold.held)
+        buffers, classes = text_buffers(m.data.text), tuple(m.labels)
+        for fold, found, columns in folds:
+            mine = np.intersect1d(shown, fold.held_out)
             if not len(mine):
                 continue
-            mapped = Counted(fold.counted.rows, fold.counted.fingerprints[fold.kept], fold.counted.seen.take(fold.kept))
-            model = artefact_of(
-                pieces, self.blocks, self.recipe, mapped, classes, fold.weights, fold.W, fold.b, False, {}, named=1
+            seen, fingerprints = self.counted.seen.take(columns), self.counted.fingerprints[columns]
+
+            def names(some: Ints, seen: Seen = seen, fingerprints: Any = fingerprints) -> Any:
+                return names_of(buffers, self.blocks, seen.take(some), fingerprints[some])
+
+            model = assemble(
+                fingerprints, names, self.blocks, self.plan, classes, found.weights, found.W, found.b, False, {}, named=1
             )  # fmt: skip
             for row in mine.tolist():
                 ranked = explain(model, m.text(row), classes[suggested[row]]).by_word()

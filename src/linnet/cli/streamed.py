@@ -14,7 +14,7 @@ from linnet.errors import LinnetError
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
-    from linnet.streaming import Streamed
+    from linnet.pipeline.stream import StreamResult
 
 __all__ = ["streaming", "train_streamed"]
 
@@ -46,7 +46,7 @@ def streaming(f: F) -> F:
 
 def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
     """Return the memory to stay within, or None where DATA is one file that fits."""
-    from linnet.streaming.memory import LEAST, available, memory_needed
+    from linnet.pipeline.budget import LEAST, available, memory_needed
     from linnet.streaming.shards import find_shards, size_of
     from linnet.units import as_bytes
 
@@ -76,7 +76,7 @@ def _unpacked(path: Path) -> int:
     return size_of(path) * (4 if packed else 2 if path.suffix.lower() in (".parquet", ".pq") else 1)
 
 
-def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str, Any]) -> Streamed | None:
+def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str, Any]) -> StreamResult | None:
     """Train on a stream where that is asked for or needed; None where ordinary training will do."""
     engine = options["engine"]
     if engine is None and (options["workers"] or options["scheduler"]):
@@ -94,8 +94,8 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
         )
     from linnet.cli.progress import Progress
     from linnet.engines import open_engine
-    from linnet.streaming import fit_stream
-    from linnet.streaming.memory import LEAST, available
+    from linnet.pipeline.budget import LEAST, available
+    from linnet.pipeline.stream import fit_stream
 
     limit = limit or max(LEAST, available() * 4 // 5)
     placed = {"scheduler": options["scheduler"]} if options["scheduler"] else {}

@@ -103,7 +103,9 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         hash_bits=options["hash_bits"], select=options["select"], class_weight=options["class_weight"], params=_params(options),
         refit=not options["watch"], seed=options["seed"], threads=options["threads"],
     )  # fmt: skip
-    options["also"] = needed(clf.recipe()[1].features or ())  # wrong settings are refused before reading a large file
+    options["also"] = needed(
+        clf.plan().features.features or ()
+    )  # wrong settings are refused before reading a large file
     streamed = train_streamed(clf, data, options)
     if streamed is not None:
         clf.save(out)
@@ -160,8 +162,8 @@ def _params(options: dict[str, Any]) -> dict[str, Any]:
 
 def divided(rows: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
     """Return what to fit on, what to choose on (None: folds) and what to test on."""
-    from linnet.choosing import FEW_ROWS
     from linnet.data import Dataset
+    from linnet.pipeline.crossval import FEW_ROWS
 
     def other(path: str | None, test: bool = False) -> Dataset | None:
         if not path:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.classifier import Event
+from linnet.comparison.answers import ComparedRows, FoldAnswers, answer
 from linnet.comparison.comparison import Comparison, Curve
-from linnet.comparison.folds import Answers, Labelled, ask
 from linnet.comparison.interrupts import Interrupts
 from linnet.comparison.scoring import pairs_of, score
 from linnet.comparison.specs import Spec, as_specs, needed_by
@@ -20,6 +19,7 @@ from linnet.data import Dataset, read
 from linnet.data.splitting import fold_indices, split_indices
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate.growth import forecast
+from linnet.pipeline.events import Event
 
 __all__ = ["compare"]
 
@@ -71,12 +71,11 @@ def compare(
     if curve not in (False, True, "best", "all"):
         raise LinnetError(f"curve must be True (the best model), 'all' or False, got {curve!r}")
     columns = (groups,) if isinstance(groups, str) and groups != "duplicates" else ()
-    rows = Labelled.of(_dataset(data, y, (*needed_by(specs), *columns)))
-    numbers = rows.data.group_numbers(groups)
+    rows = ComparedRows.of(_dataset(data, y, (*needed_by(specs), *columns)), groups)
     n_folds = (10 if len(rows.codes) < FEW_ROWS else 5) if folds is None else folds
     if folds is None:
         n_folds = min(n_folds, len(rows.codes))
-    pairs = fold_indices(rows.codes, seed, n_folds, repeats=repeats, groups=numbers)
+    pairs = fold_indices(rows.codes, seed, n_folds, repeats=repeats, groups=rows.groups)
     with Interrupts() as stop:
         run = _Run(specs, rows, pairs, share, on_event, stop)
         run.expect_curves(len(specs) if curve == "all" else 1 if curve else 0, n_folds)
@@ -94,7 +93,7 @@ def compare(
         rows.data.source, len(rows.codes), judged, rows.classes, n_folds, repeats, done, seed,
         (rows.classes[top], float(share_of[top])), tuple(scores),
         pairs_of(scores, answers, rows, n_folds, repeats if done > n_folds else 1, seed), run.skipped, curves,
-        tuple(_notes(rows, n_folds, numbers, run.stopped)), not run.stopped,
+        tuple(_notes(rows, n_folds, run.stopped)), not run.stopped,
     )  # fmt: skip
 
 
@@ -108,14 +107,15 @@ def _dataset(data: Any, y: Any, needs: tuple[str, ...]) -> Dataset:
     return Dataset.from_lists(data, y)
 
 
-def _notes(rows: Labelled, folds: int, groups: np.ndarray | None, stopped: bool) -> list[str]:
+def _notes(rows: ComparedRows, folds: int, stopped: bool) -> list[str]:
+    groups = rows.groups
     few = [(rows.classes[k], int(n)) for k, n in enumerate(np.bincount(rows.codes)) if n < folds]
     notes = []
     if groups is not None:
         notes.append(
             f"rows of one group are held out together: {len(np.unique(groups)):,} groups, the largest of "
-            f"{np.bincount(groups).max():,} rows; settings are chosen inside the training part without regard to groups, and "
-            "tests and intervals take rows for independent, so differences are a little less sure than they look"
+            f"{np.bincount(groups).max():,} rows, also where settings are chosen; tests and intervals take rows for "
+            "independent, so differences are a little less sure than they look"
         )
     if few:
         named = ", ".join(f"'{label}' {n}" for label, n in few[:5]) + (
@@ -142,7 +142,13 @@ class _Run:
     """The fits of a comparison: what is done, what is left, and how long that will take."""
 
     def __init__(
-        self, specs: list[Spec], rows: Labelled, pairs: Folds, share: bool, on_event: OnEvent | None, stop: Interrupts
+        self,
+        specs: list[Spec],
+        rows: ComparedRows,
+        pairs: Folds,
+        share: bool,
+        on_event: OnEvent | None,
+        stop: Interrupts,
     ) -> None:
         self.specs, self.rows, self.pairs, self.share = specs, rows, pairs, share
         self.on_event, self.stop = on_event, stop
@@ -156,12 +162,12 @@ class _Run:
         self.total += curves * folds * HALVINGS
         self.curve_work = curves * folds * sum(0.5**k for k in range(1, HALVINGS + 1))
 
-    def all_folds(self, folds: int) -> dict[str, list[Answers]]:
+    def all_folds(self, folds: int) -> dict[str, list[FoldAnswers]]:
         """Return the answers of each model on the folds that all of them have done.
 
         Folds go round the models, not models round the folds, so that Ctrl-C leaves whole folds to compare on.
         """
-        answers: dict[str, list[Answers]] = {spec.name: [] for spec in self.specs}
+        answers: dict[str, list[FoldAnswers]] = {spec.name: [] for spec in self.specs}
         try:
             for k, (fit_on, held) in enumerate(self.pairs):
                 for spec in self.specs:
@@ -178,7 +184,7 @@ class _Run:
             self.stopped = True
         return self._whole({name: mine for name, mine in answers.items() if name not in self.skipped}, folds)
 
-    def _whole(self, answers: dict[str, list[Answers]], folds: int) -> dict[str, list[Answers]]:
+    def _whole(self, answers: dict[str, list[FoldAnswers]], folds: int) -> dict[str, list[FoldAnswers]]:
         """Keep what can be compared: whole repeats, or else the folds that are done by all, or the first fold."""
         if not answers:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self.skipped.items())
@@ -194,15 +200,15 @@ class _Run:
         done = done // folds * folds or done
         return {name: mine[:done] for name, mine in answers.items()}
 
-    def _ask(self, spec: Spec, fit_on: Indices, held: Indices, *, measure: bool = False) -> Answers:
+    def _ask(self, spec: Spec, fit_on: Indices, held: Indices, *, measure: bool = False) -> FoldAnswers:
         began = time.perf_counter()
-        found = ask(spec, self.rows, fit_on, held, share=self.share, measure=measure, on_event=self.stop.check)
+        found = answer(spec, self.rows, fit_on, held, share=self.share, measure=measure, on_event=self.stop.check)
         self.stop.check()
         self.done += 1
         self.seconds[spec.name].append((time.perf_counter() - began) * len(self.rows.codes) / max(1, len(fit_on)))
         return found
 
-    def _say(self, kind: str, spec: Spec, fold: int, found: Answers) -> None:
+    def _say(self, kind: str, spec: Spec, fold: int, found: FoldAnswers) -> None:
         if self.on_event is not None:
             values = {
                 "model": spec.name, "fold": fold + 1, "folds": len(self.pairs), "accuracy": found.right / len(found.held),
@@ -220,7 +226,7 @@ class _Run:
         fits = sum(max(0, len(self.pairs) - len(self.seconds[name])) * each[name] for name in active)
         return fits + self.curve_work * float(np.mean(list(each.values())))
 
-    def curve(self, name: str, full: list[Answers], seed: int) -> Curve:
+    def curve(self, name: str, full: list[FoldAnswers], seed: int) -> Curve:
         """Return the learning curve of a model on the first repeat: its folds with a half, a quarter ... of the rows."""
         spec = next(spec for spec in self.specs if spec.name == name)
         folds = len(full)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.comparison.answers import ComparedRows, FoldAnswers
 from linnet.comparison.comparison import ModelScores, Pair
-from linnet.comparison.folds import Answers, Labelled
 from linnet.evaluate import PairedTest, corrected_t, evaluate, holm, mcnemar, paired_bootstrap
 
 __all__ = ["score", "pairs_of"]
 
 
-def score(name: str, answers: Sequence[Answers], rows: Labelled, folds: int) -> ModelScores:
+def score(name: str, answers: Sequence[FoldAnswers], rows: ComparedRows, folds: int) -> ModelScores:
     """Sum up one model: scores over all held-out rows of a repeat, then means over the repeats."""
     found, losses = [], []
     for one in _batched(answers, folds):
@@ -41,11 +41,11 @@ def score(name: str, answers: Sequence[Answers], rows: Labelled, folds: int) -> 
     )
 
 
-def _batched(values: Sequence[Answers], n: int) -> list[Sequence[Answers]]:
+def _batched(values: Sequence[FoldAnswers], n: int) -> list[Sequence[FoldAnswers]]:
     return [values[k : k + n] for k in range(0, len(values), n)]
 
 
-def _joined(answers: Sequence[Answers]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _joined(answers: Sequence[FoldAnswers]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return np.concatenate([a.held for a in answers]), np.concatenate([a.predicted for a in answers])
 
 
@@ -55,7 +55,7 @@ def _mean(intervals: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def pairs_of(
-    models: Sequence[ModelScores], answers: Mapping[str, Sequence[Answers]], rows: Labelled, folds: int, repeats: int,
+    models: Sequence[ModelScores], answers: Mapping[str, Sequence[FoldAnswers]], rows: ComparedRows, folds: int, repeats: int,
     seed: int,
 ) -> tuple[Pair, ...]:  # fmt: skip
     """Compare every two models; models come best first.
@@ -74,7 +74,7 @@ def pairs_of(
 
 
 def _pair(
-    a: ModelScores, b: ModelScores, answers_a: Sequence[Answers], answers_b: Sequence[Answers], rows: Labelled,
+    a: ModelScores, b: ModelScores, answers_a: Sequence[FoldAnswers], answers_b: Sequence[FoldAnswers], rows: ComparedRows,
     folds: int, repeats: int, seed: int, *, macro: bool,
 ) -> dict[str, Any]:  # fmt: skip
     held, first = _joined(answers_a[:folds])

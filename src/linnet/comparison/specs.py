@@ -135,7 +135,7 @@ def as_specs(models: Any, **shared: Any) -> list[Spec]:
         for spec in found
     ]
     for spec in specs:
-        spec.make().recipe()
+        spec.make().plan()
     return specs
 
 

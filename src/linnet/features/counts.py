@@ -6,6 +6,7 @@ One row a document, one segment a block of that document: segment s = document *
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from linnet._kernels import sparse, vocab
 
-__all__ = ["NORM", "TF", "Norm", "SparseCounts"]
+__all__ = ["NORM", "TF", "Norm", "SparseCounts", "concatenate"]
 
 Real = TypeVar("Real", np.float32, np.float64)
 
@@ -150,3 +151,18 @@ class SparseCounts:
         matrix.has_sorted_indices = True
         matrix.sum_duplicates()
         return matrix
+
+
+def concatenate(parts: Sequence[SparseCounts], n_blocks: int, n_columns: int) -> SparseCounts:
+    """Return the rows of all parts, one part after the other."""
+    at = np.concatenate([[0], np.cumsum([len(p.indices) for p in parts])])
+    none = np.zeros(0, np.int32)
+    computed = [p.computed for p in parts if p.computed is not None]
+    return SparseCounts(
+        np.concatenate([np.zeros(1, np.int64), *(p.indptr[1:] + a for p, a in zip(parts, at, strict=False))]),
+        np.concatenate([none, *(p.indices for p in parts)]),
+        np.concatenate([none, *(p.counts for p in parts)]),
+        n_blocks,
+        n_columns,
+        np.concatenate(computed) if computed else None,
+    )

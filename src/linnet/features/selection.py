@@ -22,7 +22,7 @@ from linnet import arithmetic
 from linnet.errors import LinnetError, nearest
 from linnet.features.counts import SparseCounts
 
-__all__ = ["METHODS", "Report", "Selection", "chi2", "l1_weight", "mutual_information"]
+__all__ = ["METHODS", "SelectionReport", "Selection", "chi2", "l1_weight", "mutual_information"]
 
 Labels = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.float64]  # (n_columns,)
@@ -128,7 +128,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Report:
+class SelectionReport:
     """What a selection dropped: how many, and the names and scores on either side of the line."""
 
     selection: Selection
@@ -145,7 +145,7 @@ class Report:
         scores: Scores,
         names: Callable[[npt.NDArray[np.int64]], list[str]],
         n: int = 10,
-    ) -> Report:
+    ) -> SelectionReport:
         """Name the features next to the line; names is asked for these only."""
         order = np.argsort(-scores, kind="stable")
         kept, dropped = order[numbers[order] >= 0], order[numbers[order] < 0]

@@ -44,7 +44,7 @@ MODELS: dict[str, type[Any]] = {
 """What ``--model NAME`` and ``TextClassifier(NAME)`` know."""
 
 ESTIMATORS: tuple[type[Any], ...] = (
-    *(m for m in MODELS.values() if hasattr(m, "fit_matrix")), CategoricalNB, GaussianNB, KernelPerceptron,
+    *(m for m in MODELS.values() if m.traits.learns), CategoricalNB, GaussianNB, KernelPerceptron,
 )  # fmt: skip
 """Every model for rows of numbers in the scikit-learn contract, also those that take no text. (A model with ``build`` in
 place of ``fit_matrix``, as Lexicon, is an estimator over texts.)"""

@@ -29,9 +29,10 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.features.blocks import Words
-from linnet.features.recipe import Recipe
+from linnet.features.plan import FeaturePlan
 from linnet.models.estimates import Form, log_shares, pseudo_counts
 from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
+from linnet.models.traits import Traits
 from linnet.solvers.matrix import Matrix
 
 __all__ = ["BernoulliNB"]
@@ -55,11 +56,10 @@ class BernoulliNB(NaiveBayes):
     [[0.6667, 0.3333]]
     """
 
-    recipe: ClassVar[Recipe] = Recipe(
+    plan: ClassVar[FeaturePlan] = FeaturePlan(
         features=(Words(1, 2),), idf=False, normalise=False, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),)
     )
-    presence: ClassVar[bool] = True
-    """Weights apply to ones: features may carry no other value."""
+    traits: ClassVar[Traits] = Traits(sums="statistics", presence=True, incremental=True, bytes_per_weight=110)
 
     feature_log_prob_: Floats  # (n_classes, n_features)
     feature_log_neg_prob_: Floats
@@ -93,7 +93,7 @@ class BernoulliNB(NaiveBayes):
         """Rows of each class that hold each feature, (n_classes, n_features)."""
         return np.asarray(self.counted_.features.T)
 
-    def count(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
+    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
         """Count rows, and rows that hold each feature, by class."""
         none = X.values[:0]
         return class_sums(replace(X, values=none) if (X.values > 0).all() else self._encode(X), y, n_classes, weight)

@@ -29,6 +29,7 @@ from linnet.errors import DataError
 from linnet.models.estimates import Form, log_shares, pseudo_counts
 from linnet.models.naive_bayes import NaiveBayes
 from linnet.models.settings import above_zero, whole
+from linnet.models.traits import Traits
 from linnet.solvers.matrix import Matrix
 
 __all__ = ["CategoricalNB"]
@@ -74,7 +75,7 @@ class CategoricalNB(NaiveBayes):
     [[0.122, 0.878]]
     """
 
-    non_negative: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Traits(non_negative=True, incremental=True)
 
     category_count_: list[Floats]
     feature_log_prob_: list[Floats]
@@ -122,7 +123,7 @@ class CategoricalNB(NaiveBayes):
         out[np.repeat(np.arange(len(X)), np.diff(X.indptr)), X.indices] = X.values
         return out
 
-    def count(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Categories:
+    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Categories:
         """Count rows with each value of each feature, by class."""
         values = self._values(X)
         ones = np.ones(len(X)) if weight is None else weight

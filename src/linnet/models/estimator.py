@@ -16,14 +16,16 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError, nearest
-from linnet.features.recipe import Recipe
+from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
 from linnet.models.settings import whole
+from linnet.models.traits import Traits
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid, log_softmax, sigmoid, softmax
+from linnet.solvers.row_blocks import RowBlocks
 
-__all__ = ["DecisionModel", "Estimator", "LinearClassifier", "ProbabilityModel"]
+__all__ = ["CountingModel", "DecisionModel", "Estimator", "LinearClassifier", "ProbabilityModel"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,12 +80,10 @@ class LinearClassifier(Estimator):
     X is a frame with named columns.
     """
 
-    recipe: ClassVar[Recipe]
+    plan: ClassVar[FeaturePlan]
     """What the model wants of text features, and the settings to try: read by TextClassifier."""
-    uses_gain: ClassVar[bool] = False
-    """Whether fit_matrix takes a Matrix with a gain."""
-    non_negative: ClassVar[bool] = False
-    """Whether features must not be negative."""
+    traits: ClassVar[Traits] = Traits()
+    """What the model can do."""
 
     class_weight: Any = None
     threads: int = 1
@@ -108,6 +108,10 @@ class LinearClassifier(Estimator):
         on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Fit to encoded rows; returns W, (n_features, n_outputs), and b. Rows of weight zero count for nothing."""
+        raise NotImplementedError
+
+    def fit_blocks(self, rows: RowBlocks) -> Weights:
+        """Fit to rows in blocks, where ``traits.sums`` says that this can be done; returns what fit_matrix returns."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -141,7 +145,7 @@ class LinearClassifier(Estimator):
             self._check_fitted()
             inputs.check_names(names, getattr(self, "feature_names_in_", None), name)
         M = inputs.as_matrix(X, name)
-        if self.non_negative and (M.values < 0).any():
+        if self.traits.non_negative and (M.values < 0).any():
             raise DataError(f"Negative values in data passed to {name} (input X): it counts, so give counts or tf-idf")
         if reset:
             self.n_features_in_ = M.n_features
@@ -178,7 +182,7 @@ class LinearClassifier(Estimator):
             estimator_type="classifier",
             target_tags=TargetTags(required=True),
             classifier_tags=ClassifierTags(),
-            input_tags=InputTags(sparse=True, positive_only=self.non_negative),
+            input_tags=InputTags(sparse=True, positive_only=self.traits.non_negative),
         )
 
 
@@ -189,6 +193,43 @@ class DecisionModel(LinearClassifier):
         """Return the scores: (n_rows,) for two classes, else (n_rows, n_classes)."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+class CountingModel(LinearClassifier):
+    """A linear model that is counted, not optimised: its statistics add up over rows, blocks and machines."""
+
+    traits: ClassVar[Traits] = Traits(sums="statistics", bytes_per_weight=90)
+
+    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Any:
+        """Return what is counted: a value with ``+``."""
+        raise NotImplementedError
+
+    def learn(self, statistics: Any, dtype: Any) -> Weights:
+        """Turn statistics into weights."""
+        raise NotImplementedError
+
+    def fit_matrix(
+        self,
+        X: Matrix,
+        y: npt.NDArray[np.int32],
+        n_classes: int,
+        *,
+        sample_weight: Floats | None = None,
+        threads: int = 1,
+        on_epoch: OnEpoch | None = None,
+    ) -> Weights:
+        """Count once; there is nothing to report."""
+        return self.learn(self._statistics(X, y, sample_weight, n_classes), X.values.dtype)
+
+    def fit_blocks(self, rows: RowBlocks) -> Weights:
+        """Count block by block and add up."""
+        return self.learn(rows.add_up(self._statistics, rows.n_classes), np.dtype(np.float32))
+
+    def _statistics(self, X: Matrix, y: npt.NDArray[np.int32], weight: Floats | None, n_classes: int) -> Any:
+        if X.gain is not None:
+            raise DataError(f"{type(self).__name__} takes plain features; a gain per class is for LinearSVM")
+        X = X if X.scale is None and X.n_blocks == 1 else X.explicit()  # counting ones needs no values
+        return self.statistics(X, y, n_classes, weight)
 
 
 class ProbabilityModel(LinearClassifier):

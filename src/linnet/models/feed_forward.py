@@ -32,7 +32,7 @@ from linnet import arithmetic
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError
 from linnet.features.blocks import Words
-from linnet.features.recipe import Recipe
+from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel, ProbabilityModel
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share_below_one, whole
@@ -76,7 +76,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
     ['same', 'other', 'other', 'same']
     """
 
-    recipe: ClassVar[Recipe] = Recipe(
+    plan: ClassVar[FeaturePlan] = FeaturePlan(
         features=(Words(1, 2),),
         normalise="mean",
         min_df=2,

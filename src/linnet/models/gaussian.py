@@ -124,7 +124,7 @@ class GaussianNB(NaiveBayes):
 
     # ---- fitting
 
-    def count(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Moments:
+    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Moments:
         """Return the moments of each feature, by class: the mean first, then the squares about it."""
         X = X.explicit()
         X = replace(X, values=X.values.astype(np.float64))

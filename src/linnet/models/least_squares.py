@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError
-from linnet.features.recipe import Recipe
+from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel
 from linnet.models.settings import above_zero, not_negative, one_of, truth, whole
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
@@ -58,7 +58,7 @@ class LeastSquares(DecisionModel):
     [0.0, 0.4]
     """
 
-    recipe: ClassVar[Recipe] = Recipe(
+    plan: ClassVar[FeaturePlan] = FeaturePlan(
         ratio=(0.5, 0.0), grid=(("alpha", (1.0, 0.3, 3.0, 10.0)),), fixed=(("solver", "lsqr"), ("tol", 1e-2))
     )
 

@@ -27,9 +27,10 @@ from linnet.features.blocks import Words, counted_only
 from linnet.features.buffers import text_buffers
 from linnet.features.counting import Slots
 from linnet.features.listed import Listed, listed
-from linnet.features.recipe import Recipe
+from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
 from linnet.models.estimator import Estimator
+from linnet.models.traits import Traits
 
 if TYPE_CHECKING:
     from linnet.model.model import Model
@@ -60,7 +61,8 @@ class Lexicon(Estimator):
     (4.0, 'pos')
     """
 
-    recipe: ClassVar[Recipe] = Recipe(tf="count", idf=False, normalise=False)
+    plan: ClassVar[FeaturePlan] = FeaturePlan(tf="count", idf=False, normalise=False)
+    traits: ClassVar[Traits] = Traits(learns=False)
 
     classes_: npt.NDArray[Any]
 
@@ -152,28 +154,28 @@ class Lexicon(Estimator):
 
     # ---- as the table every linear model ends as
 
-    def build(self, classes: Sequence[Any], recipe: Recipe | None = None) -> Model:
+    def build(self, classes: Sequence[Any], plan: FeaturePlan | None = None) -> Model:
         """Return the model for some labels, ready to predict; of the recipe, tf, normalise and how words are cut count.
 
         For two labels the weights of the first are taken from those of the second, as in every model.
         """
         from linnet.model.model import Model
 
-        recipe = recipe or self.recipe
-        known, _ = self._known(list(classes), _block(recipe))
+        plan = plan or self.plan
+        known, _ = self._known(list(classes), _block(plan))
         W, b = known.weights, self._ahead(classes, known.weights)
         if len(classes) == 2:
             W, b = W[:, 1:] - W[:, :1], b[1:] - b[:1]
         entries = {str(c): int(np.count_nonzero(known.weights[:, k])) for k, c in enumerate(classes)}
         lists = self.lists if isinstance(self.lists, str) else "built-in" if self.lists is None else "given"
         card = {"lexicon": {"lists": lists, "entries": entries}}
-        return Model(tuple(classes), (known.block,), recipe.tf, recipe.normalise, b=b, card=card, **_layout(known, W))
+        return Model(tuple(classes), (known.block,), plan.tf, plan.normalise, b=b, card=card, **_layout(known, W))
 
     def _counter(self, classes: Sequence[Any] | None) -> Model:
         """Return a table with a column of its own for every label, also where they are two."""
         from linnet.model.model import Model
 
-        known, labels = self._known(classes, _block(self.recipe))
+        known, labels = self._known(classes, _block(self.plan))
         b = np.zeros(len(labels))
         return Model(tuple(labels), (known.block,), "count", False, b=b, **_layout(known, known.weights))
 
@@ -272,15 +274,15 @@ def _number(label: Any, classes: Sequence[Any]) -> int:
     raise DataError(nearest("label", str(label), map(str, classes)))
 
 
-def _block(recipe: Recipe) -> Words:
+def _block(plan: FeaturePlan) -> Words:
     """Return how words are cut; settings that would learn from data are refused."""
-    plain = Lexicon.recipe
+    plain = Lexicon.plan
     for name in ("idf", "ratio", "min_df", "max_df", "max_features", "hash_bits", "select"):
-        if getattr(recipe, name) != getattr(plain, name):
-            raise DataError(f"a lexicon learns nothing from the data; leave out {name}={getattr(recipe, name)!r}")
-    if recipe.features is None:
+        if getattr(plan, name) != getattr(plain, name):
+            raise DataError(f"a lexicon learns nothing from the data; leave out {name}={getattr(plan, name)!r}")
+    if plan.features is None:
         return Words(1, 1)
-    blocks = counted_only(recipe.features, "a lexicon")
+    blocks = counted_only(plan.features, "a lexicon")
     if len(blocks) != 1 or not isinstance(blocks[0], Words) or blocks[0].weight != 1:
         raise DataError("a lexicon matches words; of features= it takes one block of words, as words:1:whitespace:keep")
     return blocks[0]

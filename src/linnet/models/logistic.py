@@ -33,13 +33,14 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError
-from linnet.features.recipe import Recipe
+from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel, ProbabilityModel
 from linnet.models.inputs import seed_of
 from linnet.models.optimised import fit_logistic, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
-from linnet.solvers import dual_logistic
+from linnet.models.traits import Traits
+from linnet.solvers import dual_logistic, logistic_blocks
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
 from linnet.solvers.columns import compact
 from linnet.solvers.distinct import distinct
@@ -49,6 +50,8 @@ from linnet.solvers.newton import minimise
 from linnet.solvers.objective import Objective
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
+from linnet.solvers.row_blocks import RowBlocks
+from linnet.solvers.sums import SmoothObjective, fit_sum, smooth_only
 
 __all__ = ["LogisticRegression"]
 
@@ -82,7 +85,11 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
     [[0.5, 0.5], [0.192, 0.808]]
     """
 
-    recipe: ClassVar[Recipe] = Recipe(ratio=(0.5, 0.0), grid=(("C", (10.0, 3.0, 30.0, 100.0)),), fixed=(("tol", 1e-3),))
+    plan: ClassVar[FeaturePlan] = FeaturePlan(
+        ratio=(0.5, 0.0), grid=(("C", (10.0, 3.0, 30.0, 100.0)),), fixed=(("tol", 1e-3),)
+    )
+
+    traits: ClassVar[Traits] = Traits(sums="problem", bytes_per_weight=40)
 
     n_iter_: int
 
@@ -143,6 +150,31 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         else:
             W, b = self._dual(task, passes) if solver == "dual" else self._fit_newton(task, passes)
         return W.astype(X.values.dtype, copy=False), b
+
+    def smooth(self, n_outputs: int) -> SmoothObjective:
+        """Return the objective, for rows whose losses are added up."""
+        smooth_only("logistic", self.penalty, self.solver, ("dual", "newton"), self.decay)
+        loss: Loss = Logistic() if n_outputs == 1 else Softmax()
+        return SmoothObjective(loss, above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept))
+
+    def fit_blocks(self, rows: RowBlocks) -> Weights:
+        """Fit to rows in blocks: two classes on this disk by the dual first, the rest by Newton's method on sums."""
+        objective = self.smooth(rows.n_outputs)
+        if not rows.local:
+            return fit_sum(self, objective, rows)
+        most = logistic_blocks.MOST_ROUNDS if self.max_iter is None else whole("max_iter", self.max_iter)
+        tol, start, made = above_zero("tol", self.tol), None, 0
+        if rows.n_outputs == 1 and self.solver != "newton":
+            rounds = logistic_blocks.Rounds(rows, objective, tol=tol, seed=seed_of(self.random_state))
+            try:
+                done = rounds.run(most)
+            except KeyboardInterrupt:
+                done = self.interrupted_ = True
+            self.n_iter_ = max(1, rounds.number)
+            if done or rounds.number >= most:
+                return rounds.weights()
+            start, made = rounds.vector(), rounds.number
+        return fit_sum(self, objective, rows, tol=tol, max_steps=most, start=start, made=made)
 
     def _take_steps(self, task: Task, sgd: SGD, passes: int) -> tuple[Floats, Floats]:
         run = fit_sgd(

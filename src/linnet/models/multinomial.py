@@ -17,7 +17,7 @@ A word that has no column at all (the text pipeline drops those) adds nothing to
 ``oov_log_prob_``; where that is the same for all classes, as with classes of equally many words, no answer changes. Else
 each such word would have spoken for the class with fewer words by the difference.
 
-Reference: the notes, 000 sections 6.1 and 6.2, 002; McCallum and Nigam, A Comparison of Event Models, 1998.
+Reference: McCallum and Nigam, A Comparison of Event Models, 1998.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError
-from linnet.features.recipe import Recipe
+from linnet.features.plan import FeaturePlan
 from linnet.models.estimates import Form, log_shares, per_item, pseudo_counts
 from linnet.models.inputs import seed_of
 from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
 from linnet.models.settings import truth, whole
+from linnet.models.traits import Traits
 from linnet.solvers.matrix import Matrix
 
 __all__ = ["MultinomialNB"]
@@ -58,8 +59,10 @@ class MultinomialNB(NaiveBayes):
     [[0.7778, 0.2222]]
     """
 
-    recipe: ClassVar[Recipe] = Recipe(idf=False, normalise=False, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),))
-    non_negative: ClassVar[bool] = True
+    plan: ClassVar[FeaturePlan] = FeaturePlan(
+        idf=False, normalise=False, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),)
+    )
+    traits: ClassVar[Traits] = Traits(sums="statistics", non_negative=True, incremental=True, bytes_per_weight=90)
 
     feature_log_prob_: Floats  # (n_classes, n_features)
     oov_: npt.NDArray[np.bool_]
@@ -94,7 +97,7 @@ class MultinomialNB(NaiveBayes):
         """Totals of each feature in each class, (n_classes, n_features)."""
         return np.asarray(self.counted_.features.T)
 
-    def count(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
+    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
         """Count rows and sum features, by class."""
         return class_sums(X, y, n_classes, weight)
 

@@ -4,7 +4,7 @@ If the features of a row are independent once its class is known, P(y | x) is pr
 member of the family says what P(x_j | y) is: words drawn from a bag (multinomial), words present or absent (bernoulli),
 one of several values (categorical), a bell curve (gaussian). What all members share is here:
 
-* What is counted adds up over rows, batches and machines (``count``); what is made of it depends on the sums alone.
+* What is counted adds up over rows, batches and machines (``statistics``); what is made of it depends on the sums alone.
 * Three estimates, for class shares and feature shares alike: "mle", "map" and "predictive" (:mod:`.estimates`).
 * log 0 = -inf: a class under which a row is impossible has the score -inf and the probability 0. A row that is
   impossible under every class says nothing, so its answer is the prior.
@@ -14,7 +14,7 @@ Scores are ``encode(X) W + b``, with W the logarithms. ``coef_`` and ``intercept
 difference; where log 0 occurs they hold log 5e-324 instead, the logarithm of the smallest number above zero, so that
 they are finite and can be stored; ``predict`` takes the exact way.
 
-Reference: Manning, Raghavan, Schuetze: Introduction to Information Retrieval, chapter 13; the notes, 000 section 6, 003.
+Reference: Manning, Raghavan, Schuetze: Introduction to Information Retrieval, chapter 13.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from linnet._kernels import sparse
 from linnet.errors import DataError
 from linnet.models import inputs
 from linnet.models.estimates import ESTIMATES, Form, log_shares, per_item, pseudo_counts
-from linnet.models.estimator import ProbabilityModel
+from linnet.models.estimator import CountingModel, ProbabilityModel
 from linnet.models.settings import one_of, truth, whole
-from linnet.solvers.callbacks import OnEpoch, Weights
+from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import Matrix
 
 __all__ = ["NaiveBayes", "Statistics", "class_sums"]
@@ -50,6 +50,11 @@ class Statistics:
     def __add__(self, other: Statistics) -> Statistics:
         return Statistics(self.rows + other.rows, self.features + other.features)
 
+    def __iadd__(self, other: Statistics) -> Statistics:
+        self.rows[:] += other.rows
+        self.features[:] += other.features
+        return self
+
 
 def class_sums(X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
     """Return the weighted rows of each class, and the sum of each feature over them."""
@@ -59,10 +64,10 @@ def class_sums(X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floa
     return Statistics(np.bincount(y, weights=ones, minlength=n_classes).astype(np.float64), features)
 
 
-class NaiveBayes(ProbabilityModel):
+class NaiveBayes(CountingModel, ProbabilityModel):
     """A family of models that are counted, not optimised.
 
-    A member says what is counted (``count``), what it comes to (``_estimate``), how rows enter the linear form
+    A member says what is counted (``statistics``), what it comes to (``_estimate``), how rows enter the linear form
     (``_encode``) and how new ones are drawn (``_draw``).
 
     Settings of all: ``estimate`` "mle", "map" or "predictive". ``class_alpha``, a number or one a class, is the Dirichlet
@@ -80,10 +85,6 @@ class NaiveBayes(ProbabilityModel):
     class_log_prior_: Floats
     form_: Form | None
     """The scores of all classes as a linear form, where they are one."""
-
-    def count(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Any:
-        """Return what is counted; it adds up over parts of the data."""
-        raise NotImplementedError
 
     def _estimate(self, counted: Any, estimate: str) -> Form | None:
         """Turn counts into parameters; returns the linear form, or None where scores are not linear."""
@@ -113,25 +114,20 @@ class NaiveBayes(ProbabilityModel):
         labels = inputs.as_labels(y, len(M), name)
         weight = inputs.as_weight(sample_weight, len(M))
         classes, index = inputs.index_of(labels, weight, name)
-        self._learn(self._counted(M, index, len(classes), weight), M.values.dtype)
+        self._learn(self._plain(M, index, len(classes), weight), M.values.dtype)
         self.classes_ = classes
         return self
 
-    def fit_matrix(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        *,
-        sample_weight: Floats | None = None,
-        threads: int = 1,
-        on_epoch: OnEpoch | None = None,
-    ) -> Weights:
-        """Count and take logarithms: one pass, nothing to report, and for two classes the difference."""
-        self._learn(self._counted(X, y, n_classes, sample_weight), X.values.dtype)
+    def learn(self, statistics: Any, dtype: Any) -> Weights:
+        """Take logarithms; for two classes the difference."""
+        self._learn(statistics, dtype)
         if self.form_ is None:
             raise DataError(f"{self!r} is not linear: it has no weights to give; fit and predict with rows of numbers")
         return self.coef_.T, self.intercept_
+
+    def _plain(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Any:
+        """Count rows of numbers, whatever their values."""
+        return self.statistics(X if X.scale is None and X.n_blocks == 1 else X.explicit(), y, n_classes, weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch; the first call must name all classes. The order of batches does not matter."""
@@ -153,16 +149,10 @@ class NaiveBayes(ProbabilityModel):
             unknown = np.unique(labels[known[index] != labels])
             raise DataError(f"y holds {unknown.tolist()}, which are not in classes: {known.tolist()}")
         weight = inputs.as_weight(sample_weight, len(M))
-        counted = self._counted(M, index.astype(np.int32), len(known), weight)
+        counted = self._plain(M, index.astype(np.int32), len(known), weight)
         self._learn(counted if first else self.counted_ + counted, np.dtype(np.float64))
         self.classes_ = known
         return self
-
-    def _counted(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Any:
-        if X.gain is not None:
-            raise DataError(f"{type(self).__name__} takes plain features; a gain per class is for LinearSVM")
-        X = X if X.scale is None and X.n_blocks == 1 else X.explicit()  # counting ones needs no values
-        return self.count(X, y, n_classes, weight)
 
     def _learn(self, counted: Any, dtype: Any) -> None:
         estimate = one_of("estimate", self.estimate, ESTIMATES)

@@ -36,7 +36,7 @@ from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.errors import DataError
 from linnet.features.blocks import Words
-from linnet.features.recipe import Recipe
+from linnet.features.plan import FeaturePlan
 from linnet.features.weighting import log_count_ratio
 from linnet.models.estimator import DecisionModel
 from linnet.models.settings import above_zero, not_negative, one_of, share, truth
@@ -69,7 +69,7 @@ class NBSVM(DecisionModel):
     ['good', 'poor']
     """
 
-    recipe: ClassVar[Recipe] = Recipe(
+    plan: ClassVar[FeaturePlan] = FeaturePlan(
         features=(Words(1, 2),),
         idf=False,
         normalise=False,

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError
-from linnet.features.recipe import Recipe
+from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share, truth, whole
@@ -65,7 +65,7 @@ class Perceptron(DecisionModel):
     ['hot']
     """
 
-    recipe: ClassVar[Recipe] = Recipe(ratio=(0.0, 0.5), grid=(("max_iter", (5, 3, 10)),))
+    plan: ClassVar[FeaturePlan] = FeaturePlan(ratio=(0.0, 0.5), grid=(("max_iter", (5, 3, 10)),))
 
     n_iter_: int
     settled_: bool

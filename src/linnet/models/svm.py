@@ -34,21 +34,25 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError
-from linnet.features.recipe import Recipe
+from linnet.errors import DataError, LinnetError
+from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
 from linnet.models.optimised import fit_svm, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
-from linnet.solvers import dual
+from linnet.models.traits import Traits
+from linnet.solvers import dual, dual_blocks
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
 from linnet.solvers.columns import Compact, compact
 from linnet.solvers.distinct import Distinct, distinct
+from linnet.solvers.dual import signs_of
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
+from linnet.solvers.row_blocks import RowBlocks
+from linnet.solvers.sums import SmoothObjective, fit_sum, smooth_only
 
 __all__ = ["LinearSVM"]
 
@@ -97,13 +101,13 @@ class LinearSVM(DecisionModel):
     2.122
     """
 
-    recipe: ClassVar[Recipe] = Recipe(
+    plan: ClassVar[FeaturePlan] = FeaturePlan(
         ratio=(0.5, 0.0, 0.25, 0.75, 1.0),
         grid=(("C", (0.3, 0.1, 1.5, 6.0)),),
         many=(("C", 1.5),),
         fixed=(("tol", 0.3),),
     )
-    uses_gain: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Traits(sums="problem", gain_per_class=True, bytes_per_weight=24)
 
     n_iter_: int
     margin_: Floats  # (n_outputs,)
@@ -171,6 +175,29 @@ class LinearSVM(DecisionModel):
         if self.cost is not None:
             raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
         return self._solve_dual(task, loss, passes) if solver == "dual" else self._solve_l1(task, passes)
+
+    def smooth(self, n_outputs: int) -> SmoothObjective:
+        """Return the objective of the squared hinge, for rows whose losses are added up."""
+        smooth_only("svm", self.penalty, self.solver, ("dual", "newton"))
+        if one_of("loss", self.loss or "squared_hinge", LOSSES) == "hinge" or self.cost is not None:
+            raise LinnetError("an engine needs a smooth loss: leave out cost, and use loss=squared_hinge")
+        return SmoothObjective(SquaredHinge(), above_zero("C", self.C), constant=self._bias_scale())
+
+    def fit_blocks(self, rows: RowBlocks) -> Weights:
+        """Fit to rows in blocks: dual coordinate descent where they are on this disk, else Newton's method on sums."""
+        if not rows.local:
+            return fit_sum(self, self.smooth(rows.n_outputs), rows)
+        if self.solver not in (None, "dual") or self.penalty != "l2" or self.cost is not None:
+            raise LinnetError("on streams the svm is solved by its dual: leave out --solver, penalty and cost")
+        found = dual_blocks.solve(
+            rows, squared=one_of("loss", self.loss or "squared_hinge", LOSSES) == "squared_hinge",
+            C=above_zero("C", self.C), tol=above_zero("tol", self.tol), bias_scale=self._bias_scale(),
+            max_epochs=None if self.max_iter is None else whole("max_iter", self.max_iter), seed=seed_of(self.random_state),
+        )  # fmt: skip
+        self.n_iter_, self.interrupted_ = found.epochs, found.interrupted
+        if not found.converged and not found.interrupted:
+            warn_unfinished(type(self).__name__, found.epochs, found.violation, self.tol)
+        return found.W, found.b
 
     def _bias_scale(self) -> float:
         scale = above_zero("intercept_scaling", self.intercept_scaling)
@@ -261,12 +288,6 @@ class LinearSVM(DecisionModel):
 def _widths(W: Floats) -> Floats:
     """Return 2 / |w| of each output."""
     return np.asarray(2.0 / np.maximum(arithmetic.norm(W, axis=0), np.finfo(np.float64).tiny))
-
-
-def signs_of(y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int8]:
-    """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs)."""
-    positive = (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
-    return np.where(positive, 1, -1).astype(np.int8)
 
 
 def _cost(cost: npt.ArrayLike | None, n_classes: int) -> Floats:

@@ -6,8 +6,6 @@ The empirical lexicon: a word list for each label, read off the data. The lists 
 
 For two labels there is one score, votes for the second less votes for the first. There is no prior and no intercept, and
 a word counts the same whether it was seen 1 time out of 1 or 999 times out of 1,000: what naive Bayes mends.
-
-Reference: the notes, 000 section 6.
 """
 
 from __future__ import annotations
@@ -17,12 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError
 from linnet.features.blocks import Words
-from linnet.features.recipe import Recipe
-from linnet.models.estimator import DecisionModel
-from linnet.models.naive_bayes import class_sums
-from linnet.solvers.callbacks import OnEpoch, Weights
+from linnet.features.plan import FeaturePlan
+from linnet.models.estimator import CountingModel, DecisionModel
+from linnet.models.naive_bayes import Statistics, class_sums
+from linnet.models.traits import Traits
+from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import Matrix
 
 __all__ = ["WordVotes"]
@@ -31,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 EQUAL = 1e-9  # sums of weights in another order are equal all the same
 
 
-class WordVotes(DecisionModel):
+class WordVotes(CountingModel, DecisionModel):
     """A word list for each label, learned by counting.
 
     There are no settings. Where one label is much more frequent than the others, it wins every common word: weigh the
@@ -50,8 +48,8 @@ class WordVotes(DecisionModel):
     [3.0]
     """
 
-    recipe: ClassVar[Recipe] = Recipe(features=(Words(1, 1),), idf=False, normalise=False)
-    non_negative: ClassVar[bool] = True
+    plan: ClassVar[FeaturePlan] = FeaturePlan(features=(Words(1, 1),), idf=False, normalise=False)
+    traits: ClassVar[Traits] = Traits(sums="statistics", non_negative=True, bytes_per_weight=90)
 
     feature_count_: Floats
     votes_: npt.NDArray[np.int64]
@@ -64,25 +62,18 @@ class WordVotes(DecisionModel):
         tags.classifier_tags.poor_score = True  # its checks hand out round clouds of points, which are no counts
         return tags
 
-    def fit_matrix(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        *,
-        sample_weight: Floats | None = None,
-        threads: int = 1,
-        on_epoch: OnEpoch | None = None,
-    ) -> Weights:
-        """Count and find the largest: one pass, nothing to report."""
-        if X.gain is not None:
-            raise DataError("WordVotes takes plain features; a gain per class is for LinearSVM")
-        X = X if X.scale is None and X.n_blocks == 1 else X.explicit()  # counting ones needs no values
-        counts = class_sums(X, y, n_classes, sample_weight).features  # (n_features, n_classes)
+    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
+        """Sum each feature by class."""
+        return class_sums(X, y, n_classes, weight)
+
+    def learn(self, statistics: Statistics, dtype: Any) -> Weights:
+        """Find the largest count of each feature."""
+        counts = statistics.features  # (n_features, n_classes)
+        n_classes = counts.shape[1]
         best = counts.max(axis=1)
         alone = (best > 0.0) & ((counts >= (1.0 - EQUAL) * best[:, None]).sum(axis=1) == 1)
         self.feature_count_ = counts.T
         self.votes_ = np.where(alone, counts.argmax(axis=1), -1)
-        W = (self.votes_[:, None] == np.arange(n_classes)).astype(X.values.dtype)
+        W = (self.votes_[:, None] == np.arange(n_classes)).astype(dtype)
         W = np.ascontiguousarray(W[:, 1:] - W[:, :1]) if n_classes == 2 else W
         return W, np.zeros(W.shape[1])

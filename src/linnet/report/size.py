@@ -54,7 +54,7 @@ def learning_curve(clf: Any, data: Any) -> Curve | None:
     from linnet.errors import LinnetError
 
     chosen = clf.card.get("settings", {})
-    fixed = {name: chosen[name] for name, _ in clf.recipe()[1].grid if name in chosen}
+    fixed = {name: chosen[name] for name, _ in clf.plan().features.grid if name in chosen}
     given = {**clf.get_params(), "ratio": chosen.get("ratio"), "params": {**(clf.params or {}), **fixed}}
     try:
         return compare(data, models={"model": TextClassifier(**given)}, folds=FOLDS, curve=True).curves[0]

@@ -18,7 +18,7 @@ from linnet import arithmetic
 from linnet._kernels import dual, sparse
 from linnet.solvers.callbacks import Epoch
 
-__all__ = ["Problem", "State", "solve"]
+__all__ = ["Problem", "State", "solve", "signs_of"]
 
 Floats = npt.NDArray[Any]
 
@@ -188,3 +188,9 @@ def solve(
             pool.shutdown()
     W, b = weights()
     return W, b, states
+
+
+def signs_of(y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int8]:
+    """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs)."""
+    positive = (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
+    return np.where(positive, 1, -1).astype(np.int8)

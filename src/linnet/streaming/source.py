@@ -25,7 +25,7 @@ from linnet.data.streaming import Batch
 from linnet.data.unusable import Unusable, UnusableRow
 from linnet.errors import DataError
 from linnet.features.buffers import text_buffers
-from linnet.features.recipe import scripts
+from linnet.features.plan import scripts
 from linnet.streaming.shards import find_shards, size_of, title
 
 __all__ = ["Labelled", "Scan", "Source", "join_scans"]

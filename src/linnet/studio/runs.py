@@ -180,7 +180,7 @@ class Runs:
         """Begin a run in the background; settings are those of TextClassifier."""
         if self.going is not None:
             raise LinnetError(f"{self.going.name} is still going; stop it first, or wait for it")
-        TextClassifier(**settings).recipe()  # a wrong name or setting is refused before anything begins
+        TextClassifier(**settings).plan()  # a wrong name or setting is refused before anything begins
         number = max((run.number for run in self.runs), default=0) + 1
         run = Run(number, dict(settings), train.source, data_key(train, dev))
         self.runs.append(run)

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.choosing import fit_weighted, fold_parts, scores_of
-from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer
 from linnet.features.computed import split
 from linnet.features.counting import Counted, thread_count
-from linnet.features.counts import SparseCounts
-from linnet.features.recipe import Recipe, Weights
+from linnet.features.plan import FeaturePlan
 from linnet.features.sharing import Shared
-from linnet.training import class_weighted, count_for, with_computed
+from linnet.pipeline.crossval import CrossValidation
+from linnet.pipeline.memory import count_features, with_computed
+from linnet.pipeline.rows import row_weights
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock
 from linnet.tuning.levels import Level
@@ -29,7 +28,6 @@ from linnet.tuning.limits import Limits
 __all__ = ["Judge", "Judged", "Material"]
 
 Indices = npt.NDArray[np.int64]
-Parts = tuple[SparseCounts, SparseCounts, Indices, Indices]
 KEPT = 3  # groups of candidates whose rows are kept
 
 
@@ -64,20 +62,18 @@ class Judged:
 
 @dataclass
 class _Group:
-    """Rows that several candidates share, and what was cut from them for the folds of one level."""
+    """Rows that several candidates share, and the folds of one family of levels."""
 
     counted: Counted
-    blocks: Blocks
-    min_df: int
+    validation: CrossValidation
     seconds: float
     family: int | None = None
-    parts: dict[tuple[int, int], Parts] = field(default_factory=dict)
-    weights: dict[tuple[int, int, float, bool], Weights] = field(default_factory=dict)
 
     def at(self, family: int) -> None:
         """Keep only what belongs to a family of levels."""
         if family != self.family:
-            self.family, self.parts, self.weights = family, {}, {}
+            self.family = family
+            self.validation.forget()
 
 
 class Judge:
@@ -96,29 +92,31 @@ class Judge:
 
     def __call__(self, candidate: Candidate, number: int) -> Judged:
         """Fit on every fold of a level and put the answers behind one another."""
-        cls, recipe, fixed = candidate.make(self.seed, self.threads).recipe()
-        self.limits.check_memory(candidate, recipe, self)
-        group = self.group(candidate, recipe)
+        plan = candidate.make(self.seed, self.threads).plan()
+        self.limits.check_memory(candidate, plan.features, self)
+        group = self.group(candidate, plan.features)
         self.clock.check()
         level = self.levels[number]
         group.at(level.family)
-        weight = class_weighted(None, self.material.y, self.material.classes, candidate.class_weight)
-        seeded = {"random_state": self.seed} if "random_state" in cls().get_params() else {}
+        weight = row_weights(None, self.material.y, self.material.classes, candidate.class_weight)
         fits = min(self.threads, len(level.folds))
 
         def one(k: int) -> tuple[npt.NDArray[np.float64], float, int]:
-            return self._fold(
-                group, recipe, (number, k), level.folds[k], lambda: cls(**{**seeded, **fixed}), candidate.ratio, weight,
-                max(1, self.threads // fits),
+            began = time.perf_counter()
+            self.clock.check()
+            scored = group.validation.fit(
+                level.folds[k], plan.make({}), plan.features, candidate.ratio, sample_weight=weight,
+                threads=max(1, self.threads // fits), on_epoch=self.clock.check,
             )  # fmt: skip
+            return scored.scores, time.perf_counter() - began, int(scored.W.shape[1])
 
         found = self._each(one, len(level.folds), fits)
         S = np.concatenate([scores for scores, _, _ in found])
         return Judged(
-            np.concatenate([held for _, held in level.folds]),
+            np.concatenate([fold.held_out for fold in level.folds]),
             (S[:, 0] > 0).astype(np.int64) if S.shape[1] == 1 else S.argmax(axis=1),
             sum(seconds for _, seconds, _ in found),
-            self._columns(group, recipe),
+            self._columns(group, plan.features),
             found[0][2],
             group.seconds,
             S,
@@ -134,30 +132,10 @@ class Judge:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _fold(
-        self, group: _Group, recipe: Recipe, k: tuple[int, int], fold: tuple[Indices, Indices], make: Callable[[], Any],
-        ratio: float, weight: npt.NDArray[np.float64] | None, threads: int,
-    ) -> tuple[npt.NDArray[np.float64], float, int]:  # fmt: skip
-        began = time.perf_counter()
-        self.clock.check()
-        y, n_classes = self.material.y, self.material.n_classes
-        if k not in group.parts:
-            group.parts[k] = fold_parts(group.counted.rows, recipe, *fold, y, n_classes, group.min_df)
-        train_rows, held, train, _ = group.parts[k]
-        weights = group.weights.get((*k, ratio, recipe.idf))
-        if weights is None:
-            weights = group.weights[*k, ratio, recipe.idf] = recipe.weights(train_rows, y[train], n_classes, ratio)
-        W, b = fit_weighted(
-            make(), train_rows, weights, recipe, group.blocks, y[train], n_classes,
-            sample_weight=None if weight is None else weight[train], threads=threads, on_epoch=self.clock.check,
-        )  # fmt: skip
-        S = scores_of(held, weights, recipe, group.blocks, W, b)
-        return S, time.perf_counter() - began, int(W.shape[1])
-
-    def group(self, candidate: Candidate, recipe: Recipe) -> _Group:
+    def group(self, candidate: Candidate, plan: FeaturePlan) -> _Group:
         """Return the counted rows of a candidate, made when first asked for; the last few are kept."""
-        counting = recipe.tf != "presence"
-        key = (candidate.features, counting, candidate.min_df, recipe.max_features, candidate.select)
+        counting = plan.tf != "presence"
+        key = (candidate.features, counting, candidate.min_df, plan.max_features, candidate.select)
         if key in self._groups:
             self._groups.move_to_end(key)
             return self._groups[key]
@@ -165,13 +143,15 @@ class Judge:
             self._groups.popitem(last=False)
         self.shared().forget()
         began = time.perf_counter()
-        assert recipe.features is not None  # noqa: S101 - a candidate names its features
-        blocks, computed = split(recipe.features)
+        assert plan.features is not None  # noqa: S101 - a candidate names its features
+        blocks, computed = split(plan.features)
         part = self.shared().part(self._rows)
-        counted, min_df = count_for(part, blocks, recipe, self.material.n_classes, self.threads)
+        m = self.material
+        counted, min_df = count_features(part, blocks, plan, m.n_classes, self.threads)
         if computed:
-            counted = with_computed(counted, computed, self.material.pieces)
-        self._groups[key] = _Group(counted, blocks, min_df, time.perf_counter() - began)
+            counted = with_computed(counted, computed, m.pieces)
+        validation = CrossValidation(counted.rows, blocks, m.y, m.n_classes, min_df=min_df, select=plan.select)
+        self._groups[key] = _Group(counted, validation, time.perf_counter() - began)
         return self._groups[key]
 
     def shared(self) -> Shared:
@@ -183,8 +163,8 @@ class Judge:
         self._groups.clear()
         self.shared().forget()
 
-    def _columns(self, group: _Group, recipe: Recipe) -> int:
-        if recipe.hash_bits:
-            return 1 << recipe.hash_bits
+    def _columns(self, group: _Group, plan: FeaturePlan) -> int:
+        if plan.hash_bits:
+            return 1 << plan.hash_bits
         n = group.counted.rows.n_columns
-        return n if recipe.select is None else min(n, recipe.select.k)
+        return n if plan.select is None else min(n, plan.select.k)

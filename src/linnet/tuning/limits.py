@@ -13,9 +13,9 @@ from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import split
 from linnet.features.counting import Slots, count
-from linnet.features.recipe import Recipe
-from linnet.laying import NAMED_FEATURES
+from linnet.features.plan import FeaturePlan
 from linnet.model.model import empty_table
+from linnet.pipeline.assemble import NAMED_FEATURES
 from linnet.units import size_text
 
 if TYPE_CHECKING:
@@ -101,11 +101,11 @@ class Limits:
                 f"its file would be {size_text(file_size(columns, lookups))}, above {size_text(self.max_size)}"
             )
 
-    def check_memory(self, candidate: Candidate, recipe: Recipe, judge: Judge) -> None:
+    def check_memory(self, candidate: Candidate, plan: FeaturePlan, judge: Judge) -> None:
         """Refuse a candidate that would take too much memory; drop what can be dropped before it begins."""
         if self.max_memory is None:
             return
-        need = self.memory(recipe, judge)
+        need = self.memory(plan, judge)
         if self.base + need > self.max_memory:
             raise RefusedError(
                 f"it would take about {size_text(self.base + need)} of memory, above {size_text(self.max_memory)}"
@@ -114,11 +114,11 @@ class Limits:
             judge.forget()
             gc.collect()
 
-    def memory(self, recipe: Recipe, judge: Judge) -> int:
+    def memory(self, plan: FeaturePlan, judge: Judge) -> int:
         """Return about how many bytes judging, or the last fit, takes at most on any level."""
-        assert recipe.features is not None  # noqa: S101 - a candidate names its features
-        blocks, computed = split(recipe.features)
-        entries, columns = self._features(blocks, counting=recipe.tf != "presence")
+        assert plan.features is not None  # noqa: S101 - a candidate names its features
+        blocks, computed = split(plan.features)
+        entries, columns = self._features(blocks, counting=plan.tf != "presence")
         rows = sum(map(len, self._pieces))
         entries += rows * sum(len(c.columns) for c in computed)
         fits = min(judge.threads, max(len(level.folds) for level in judge.levels))

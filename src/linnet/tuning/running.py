@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.choosing import FEW_ROWS, Choice
-from linnet.choosing import Candidate as Tried
-from linnet.classifier import Event, TextClassifier
+from linnet.classifier import TextClassifier
 from linnet.data import Dataset, read
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.blocks import describe, parse
-from linnet.features.recipe import default_blocks
+from linnet.features.plan import default_blocks
 from linnet.features.sharing import Shared
-from linnet.training import encode, train
+from linnet.pipeline.crossval import FEW_ROWS
+from linnet.pipeline.events import Event
+from linnet.pipeline.rows import encode
+from linnet.pipeline.search import SearchResult, Trial
 from linnet.tuning.blocks import FeatureSpace
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock
@@ -127,7 +128,7 @@ class _Run:
         laid = space(features, models=names, most_features=most, many=len(m.y) >= FEW_ROWS)
         judge = Judge(m, [], self.clock, self.limits, self.seed, self.threads)
         usual = replace(laid.own(laid.models[0]), features=features.default(), max_features=None, min_df=None)
-        first = judge.group(usual, TextClassifier(features=usual.features).recipe()[1])
+        first = judge.group(usual, TextClassifier(features=usual.features).plan().features)
         judge.levels = levels_for(m.y, m.n_classes, m.dev, first.counted.rows, self.seed)
         results = Results(judge.levels, metric, m.y, m.n_classes, self.seed)
         return Search(judge, laid, results, kept, self.clock, candidates=candidates, on_event=self.on_event)
@@ -169,7 +170,9 @@ class _Run:
             "for example --budget 60s, or fewer rows"
         )
 
-    def _fit(self, candidate: Candidate, card: dict[str, Any], choice: Choice | None) -> tuple[_Fitted, Candidate, int]:
+    def _fit(
+        self, candidate: Candidate, card: dict[str, Any], choice: SearchResult | None
+    ) -> tuple[_Fitted, Candidate, int]:
         """Fit on all rows; a model file that is too large after all is made smaller."""
         most = self.limits.max_size
         for _ in range(SMALLER):
@@ -182,7 +185,7 @@ class _Run:
             candidate = replace(candidate, max_features=max(1, int(features * 0.9 * most / size)))
         raise LinnetError(f"no model fits into {size_text(most or 0)}: the smallest is {size_text(size)}; give more")
 
-    def _fit_once(self, candidate: Candidate, card: dict[str, Any], choice: Choice | None) -> _Fitted:
+    def _fit_once(self, candidate: Candidate, card: dict[str, Any], choice: SearchResult | None) -> _Fitted:
         clf = candidate.make(self.seed, self.threads)
         stopped = False
 
@@ -198,8 +201,8 @@ class _Run:
                 raise
 
         part = self.material.shared.part(np.arange(len(self.material.y)))
-        model, clf.history_ = train(clf, self.rows, None, self.dev, None, told, part, choice)
-        clf.model_ = replace(model, card={**model.card, "tuning": card})
+        clf.fit_counted(self.rows, dev=self.dev, on_event=told, part=part, found=choice)
+        clf.model_ = replace(clf.model_, card={**clf.model_.card, "tuning": card})
         return _Fitted(clf, stopped)
 
 
@@ -209,15 +212,15 @@ class _Fitted:
     interrupted: bool
 
 
-def _choice(results: Results, winner: Result) -> Choice | None:
+def _choice(results: Results, winner: Result) -> SearchResult | None:
     """Return what ``linnet train`` would come to with the winner's settings; None where its scores were not kept."""
     base, scores = results.at[results.base].get(winner.candidate.key), results.kept_scores(winner)
     if base is None or scores is None:
         return None
     right = base.predicted == results.y[base.rows]
-    one = Tried({"ratio": winner.candidate.ratio}, float(right.mean()), right, scores, base.rows)
+    one = Trial({"ratio": winner.candidate.ratio}, float(right.mean()), right, scores, base.rows)
     chain = [k for k in range(results.base + 1) if results.levels[k].family == results.levels[results.base].family]
-    return Choice(one, (one,), sum(len(results.levels[k].folds) for k in chain))
+    return SearchResult(one, (one,), sum(len(results.levels[k].folds) for k in chain))
 
 
 def _models(models: Iterable[str] | str | None) -> list[str] | None:
@@ -225,7 +228,7 @@ def _models(models: Iterable[str] | str | None) -> list[str] | None:
 
     if models is None:
         return None
-    learn = [name for name, cls in MODELS.items() if hasattr(cls, "fit_matrix")]
+    learn = [name for name, cls in MODELS.items() if cls.traits.learns]
     names = [name.strip() for name in models.split(",")] if isinstance(models, str) else list(models)
     for name in names:
         if name not in learn:

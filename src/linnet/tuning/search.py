@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from linnet import arithmetic
-from linnet.choosing import Candidate as Tried
-from linnet.choosing import axes_of, walk
-from linnet.classifier import Event, TextClassifier
+from linnet.classifier import TextClassifier
 from linnet.errors import LinnetError
 from linnet.models import MODELS
+from linnet.pipeline.events import Event
+from linnet.pipeline.search import Trial, axes_of, walk
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock, OutOfTimeError
 from linnet.tuning.judging import Judge
@@ -78,23 +78,23 @@ class Search:
         """Do what ``linnet train`` does: walk over the settings of the default model, on the same folds."""
         name = TextClassifier().model
         first = self.space.own(name if name in self.space.models else self.space.models[0])
-        recipe = MODELS[first.model].recipe
+        plan = MODELS[first.model].plan
         base = self.results.base
 
         def named(settings: dict[str, Any]) -> Candidate:
             params = {k: v for k, v in settings.items() if k != "ratio"}
             return replace(first, ratio=float(settings["ratio"]), params=tuple(sorted(params.items())))
 
-        def judged(settings: dict[str, Any]) -> Tried:
+        def judged(settings: dict[str, Any]) -> Trial:
             result = self._ask(named(settings), base)
             if result is None:
                 raise _RefusedDefaultError
             self.results.default = self.results.default or result.candidate.key
             right = result.predicted == self.results.y[result.rows]
-            return Tried(settings, float(right.mean()), right, np.zeros((0, 1)), result.rows)
+            return Trial(settings, float(right.mean()), right, np.zeros((0, 1)), result.rows)
 
         try:
-            for best in walk(axes_of(recipe, many=self.space.many), judged):
+            for best in walk(axes_of(plan, many=self.space.many), judged):
                 self.results.default = named(best.settings).key
         except _RefusedDefaultError:
             pass
@@ -195,7 +195,7 @@ class Search:
             results.refused[candidate.key] = (candidate, str(entry["refused"]))
             self._say(candidate, number, None)
             return None
-        rows, predicted = np.concatenate([held for _, held in level.folds]), unpacked(entry["answers"])
+        rows, predicted = np.concatenate([fold.held_out for fold in level.folds]), unpacked(entry["answers"])
         seconds = float(entry["seconds"])
         if level.adds:
             before = results.at[number - 1][candidate.key]

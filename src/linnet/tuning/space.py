@@ -14,7 +14,7 @@ import numpy as np
 from linnet import arithmetic
 from linnet.features.blocks import Block, describe, parse
 from linnet.features.counts import TF
-from linnet.features.recipe import Recipe
+from linnet.features.plan import FeaturePlan
 from linnet.models import MODELS
 from linnet.tuning.blocks import FeatureSpace
 from linnet.tuning.candidate import Candidate
@@ -33,30 +33,28 @@ class Space:
         many: bool = False,
     ) -> None:  # fmt: skip
         self.features, self.most, self.many = features, most_features, many
-        learns = [name for name, cls in MODELS.items() if hasattr(cls, "fit_matrix")]
+        learns = [name for name, cls in MODELS.items() if cls.traits.learns]
         self.models = learns if models is None else models
 
     def own(self, model: str) -> Candidate:
         """Return a model as its recipe has it, with the first value of every setting."""
-        recipe = self._recipe(model)
-        blocks = (
-            self.features.default() if recipe.features is None else describe((*recipe.features, *self.features.lists))
-        )
+        plan = self._plan(model)
+        blocks = self.features.default() if plan.features is None else describe((*plan.features, *self.features.lists))
         if not self._weighted_blocks(model):
             blocks = self._plain(blocks)
-        settings = {name: values[0] for name, values in recipe.grid if values}
+        settings = {name: values[0] for name, values in plan.grid if values}
         if self.many:
-            settings |= dict(recipe.many)
-        return self._bounded(Candidate(model, blocks, recipe.ratio[0], params=_sorted(settings)))
+            settings |= dict(plan.many)
+        return self._bounded(Candidate(model, blocks, plan.ratio[0], params=_sorted(settings)))
 
     def draw(self, model: str, features: str, rng: np.random.Generator) -> Candidate:
         """Return a model with settings at random, on given features."""
-        recipe = self._recipe(model)
-        settings = {name: _between(values, rng) for name, values in recipe.grid if values}
+        plan = self._plan(model)
+        settings = {name: _between(values, rng) for name, values in plan.grid if values}
         found = Candidate(model, features, params=_sorted(settings))
         if self._presence(model):
             return self._bounded(replace(found, features=self._plain(features), ratio=0.0))
-        powers = tuple(dict.fromkeys((*recipe.ratio, *RATIOS)))
+        powers = tuple(dict.fromkeys((*plan.ratio, *RATIOS)))
         found = replace(found, ratio=float(powers[int(rng.integers(len(powers)))]), min_df=_pick(MIN_DF, rng, 0.7))
         if rng.random() < 0.4:
             found = self._weighting(found, rng)
@@ -80,7 +78,7 @@ class Space:
     # ---- moves
 
     def _setting(self, c: Candidate, rng: np.random.Generator) -> Candidate:
-        settings, grid = dict(c.params), dict(self._recipe(c.model).grid)
+        settings, grid = dict(c.params), dict(self._plan(c.model).grid)
         name = sorted(settings)[int(rng.integers(len(settings)))]
         value, values = settings[name], grid.get(name, ())
         if _numbers((*values, value)):
@@ -95,30 +93,30 @@ class Space:
         return replace(c, ratio=moved)
 
     def _weighting(self, c: Candidate, rng: np.random.Generator) -> Candidate:
-        recipe = self._recipe(c.model)
+        plan = self._plan(c.model)
         move = int(rng.integers(5))
         if move == 0:
-            tf = str(rng.choice([name for name in TF if name != (c.tf or recipe.tf)]))
-            return replace(c, tf=None if tf == recipe.tf else tf)
+            tf = str(rng.choice([name for name in TF if name != (c.tf or plan.tf)]))
+            return replace(c, tf=None if tf == plan.tf else tf)
         if move == 1:
-            idf = not (recipe.idf if c.idf is None else c.idf)
-            return replace(c, idf=None if idf == recipe.idf else idf)
-        if move == 2 and recipe.normalise in (True, False):
-            norm = not (recipe.normalise if c.normalise is None else c.normalise)
-            return replace(c, normalise=None if norm == recipe.normalise else norm)
+            idf = not (plan.idf if c.idf is None else c.idf)
+            return replace(c, idf=None if idf == plan.idf else idf)
+        if move == 2 and plan.normalise in (True, False):
+            norm = not (plan.normalise if c.normalise is None else c.normalise)
+            return replace(c, normalise=None if norm == plan.normalise else norm)
         if move == 3:
             return replace(c, class_weight=None if c.class_weight else "balanced")
         return replace(c, min_df=_pick(MIN_DF, rng, 0.25))
 
     # ---- what a model takes
 
-    def _recipe(self, model: str) -> Recipe:
-        found: Recipe = MODELS[model].recipe
+    def _plan(self, model: str) -> FeaturePlan:
+        found: FeaturePlan = MODELS[model].plan
         return found
 
     def _presence(self, model: str) -> bool:
         """Whether the model takes words present or absent, and no weights."""
-        return bool(getattr(MODELS[model], "presence", False))
+        return bool(MODELS[model].traits.presence)
 
     def _weighted_blocks(self, model: str) -> bool:
         return not self._presence(model)

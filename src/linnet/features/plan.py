@@ -23,7 +23,16 @@ from linnet.features.counts import TF, Norm, SparseCounts
 from linnet.features.selection import Selection
 from linnet.features.weighting import idf, log_count_ratio
 
-__all__ = ["Recipe", "Weights", "blocks_for", "default_blocks", "looked_at", "mostly_unspaced", "scripts", "unspaced"]
+__all__ = [
+    "FeaturePlan",
+    "FeatureWeights",
+    "blocks_for",
+    "default_blocks",
+    "looked_at",
+    "mostly_unspaced",
+    "scripts",
+    "unspaced",
+]
 
 SHORT_DOCUMENT = 500  # bytes: below this mean length, character n-grams help
 CHARS_WEIGHT = 0.8  # characters repeat what the words say: a little less than an equal share did best
@@ -35,7 +44,7 @@ LARGE_MODEL = 2_000_000  # weights: above this, features seen in one document on
 
 
 @dataclass(frozen=True)
-class Weights:
+class FeatureWeights:
     """norm is the weight of each feature in the row norm; gain, (n_outputs, n_features), its weight for each class.
 
     computed is what the values of computed columns are multiplied by while learning, for every class alike.
@@ -45,16 +54,16 @@ class Weights:
     gain: npt.NDArray[np.float32]
     computed: npt.NDArray[np.float32] | None = None
 
-    def with_computed(self) -> Weights:
+    def with_computed(self) -> FeatureWeights:
         """Return the weights of all columns, the computed ones last."""
         if self.computed is None:
             return self
         every = np.tile(self.computed, (len(self.gain), 1))
-        return Weights(np.concatenate([self.norm, self.computed]), np.concatenate([self.gain, every], axis=1))
+        return FeatureWeights(np.concatenate([self.norm, self.computed]), np.concatenate([self.gain, every], axis=1))
 
 
 @dataclass(frozen=True)
-class Recipe:
+class FeaturePlan:
     """What a model wants of the features; every field can be set by the user.
 
     tf: presence, count or sublinear. normalise: True (each block of a row has length 1), "mean" (its weighted mean is
@@ -88,16 +97,16 @@ class Recipe:
         if self.select is not None and self.hash_bits is not None:
             raise LinnetError(f"select={self.select} drops columns of a vocabulary; leave it out, or hash_bits")
 
-    def with_settings(self, **settings: Any) -> Recipe:
+    def with_settings(self, **settings: Any) -> FeaturePlan:
         """Return the recipe with the settings that are not None replaced."""
         return replace(self, **{k: v for k, v in settings.items() if v is not None})
 
-    def weights(self, rows: SparseCounts, y: npt.NDArray[np.int32], n_classes: int, p: float) -> Weights:
+    def weights(self, rows: SparseCounts, y: npt.NDArray[np.int32], n_classes: int, p: float) -> FeatureWeights:
         """Learn the weight of each feature from training rows."""
         computed = None if rows.computed is None else scales(rows.computed, split(self.features or ())[1])
         if p == 0:
             base = self._base(rows.document_frequency(), len(rows))
-            return Weights(base, base[None, :], computed)
+            return FeatureWeights(base, base[None, :], computed)
         counts = rows.class_counts(y, n_classes)
         totals = counts.sum(axis=0, dtype=np.int64)
         gain = np.empty((1 if n_classes == 2 else n_classes, rows.n_columns), dtype=np.float32)
@@ -107,7 +116,7 @@ class Recipe:
             ratio = arithmetic.power(ratio, p)
             ratio *= self._base(part.sum(axis=1), len(rows))[:, None]
             gain[:, k : k + CHUNK] = ratio.T
-        return Weights(gain[0] if len(gain) == 1 else gain.max(axis=0), gain, computed)
+        return FeatureWeights(gain[0] if len(gain) == 1 else gain.max(axis=0), gain, computed)
 
     def _base(self, df: npt.NDArray[Any], n_rows: int) -> npt.NDArray[np.float32]:
         return (idf(df, n_rows) if self.idf else np.ones(len(df))).astype(np.float32)

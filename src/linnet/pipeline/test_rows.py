@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet.model.model import Model
-from linnet.streaming.cache import writing
+from linnet.pipeline.cache import writing
 
 __all__ = ["TestRows"]
 

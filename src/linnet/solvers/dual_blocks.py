@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,26 +19,36 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import dual
-from linnet.errors import LinnetError
-from linnet.models.inputs import seed_of
-from linnet.models.settings import above_zero, one_of, whole
-from linnet.models.svm import signs_of
-from linnet.solvers.callbacks import Epoch, warn_unfinished
+from linnet.solvers.callbacks import Epoch, Weights
+from linnet.solvers.dual import signs_of
 from linnet.solvers.matrix import Matrix
-from linnet.streaming.blockwise import Found, Job
+from linnet.solvers.row_blocks import RowBlocks, costs
 
-__all__ = ["fit"]
+__all__ = ["Solved", "solve"]
 
 Floats = npt.NDArray[np.float64]
 INNER = 3  # passes over a block in one visit
 MOST_ROUNDS = 200
 
 
+@dataclass(frozen=True)
+class Solved:
+    """The weights, and how the rounds ended."""
+
+    W: npt.NDArray[Any]
+    b: Floats
+    epochs: int
+    violation: float
+    converged: bool
+    interrupted: bool
+
+
 class _Outputs:
     """The weights of every binary problem, and what the last round said of them."""
 
-    def __init__(self, job: Job) -> None:
-        n, gain = job.n_outputs, job.weights.gain
+    def __init__(self, rows: RowBlocks) -> None:
+        n, gain = rows.n_outputs, rows.gain
+        assert gain is not None  # noqa: S101 - the model's traits ask for it
         self.tables = [np.zeros((gain.shape[1], 2), dtype=np.float32) for _ in range(n)]
         for c, table in enumerate(self.tables):
             np.square(gain[c if len(gain) > 1 else 0], out=table[:, 1])
@@ -52,29 +63,27 @@ class _Outputs:
         return np.where(self.active > 0, np.maximum(self.top - self.low, 0.0), 0.0)
 
 
-def fit(model: Any, job: Job) -> Found:
-    """Fit a LinearSVM; Ctrl-C keeps the weights so far."""
-    if model.solver not in (None, "dual") or model.penalty != "l2" or model.cost is not None:
-        raise LinnetError("on streams the svm is solved by its dual: leave out --solver, penalty and cost")
-    squared = one_of("loss", model.loss or "squared_hinge", ("squared_hinge", "hinge")) == "squared_hinge"
-    C, tol, seed = above_zero("C", model.C), above_zero("tol", model.tol), seed_of(model.random_state)
-    most = MOST_ROUNDS if model.max_iter is None else whole("max_iter", model.max_iter)
-    scale, out = model._bias_scale(), _Outputs(job)
+def solve(
+    rows: RowBlocks, *, squared: bool, C: float, tol: float, bias_scale: float, max_epochs: int | None, seed: int
+) -> Solved:
+    """Fit the SVM of every output; Ctrl-C keeps the weights so far."""
+    most = MOST_ROUNDS if max_epochs is None else max_epochs
+    out = _Outputs(rows)
 
-    def weights() -> Found:
+    def weights() -> Weights:
         W = np.stack([table[:, 0] for table in out.tables], axis=1)
-        return W, np.array([float(b[0]) * scale for b in out.bias])
+        return W, np.array([float(b[0]) * bias_scale for b in out.bias])
 
     rng = np.random.Generator(np.random.PCG64([seed, 5]))
     done, number, spread = False, 0, np.inf
-    pool = ThreadPoolExecutor(job.threads) if job.threads > 1 and job.n_outputs > 1 else None
+    pool = ThreadPoolExecutor(rows.threads) if rows.threads > 1 and rows.n_outputs > 1 else None
     mapper: Any = pool.map if pool else map
     try:
         for number in range(1, most + 1):
             out.begin()
-            for group, X, y in job.passing(rng.permutation(len(job.numbers)), own_gain=True):
-                state = _state(job, group, len(y))
-                signs, cost = signs_of(y, job.n_classes).T, job.cost(y, C)
+            for group, X, y, weight in rows.visit(rng.permutation(len(rows.numbers))):
+                state = _state(rows, group, len(y))
+                signs, cost = signs_of(y, rows.n_classes).T, costs(y, weight, C)
                 visits = [
                     (
                         np.ascontiguousarray(signs[c]),
@@ -82,12 +91,12 @@ def fit(model: Any, job: Job) -> Found:
                         c,
                         np.random.Generator(np.random.PCG64([seed, c, group[0], number])),
                     )
-                    for c in range(job.n_outputs)
+                    for c in range(rows.n_outputs)
                 ]
-                list(mapper(_visitor(X, cost, out, squared, scale, tol), visits))
-                job.keep(group, state)
+                list(mapper(_visitor(X, cost, out, squared, bias_scale, tol), visits))
+                rows.keep_state(group, state)
             spread = float(out.spread.max())
-            job.on_epoch(Epoch(number, arithmetic.total(out.loss), spread, int(out.active.sum())), weights)
+            rows.on_epoch(Epoch(number, arithmetic.total(out.loss), spread, int(out.active.sum())), weights)
             if spread <= tol:
                 done = True
                 break
@@ -96,10 +105,7 @@ def fit(model: Any, job: Job) -> Found:
     finally:
         if pool:
             pool.shutdown()
-    model.n_iter_, model.interrupted_ = number, not done and number < most
-    if not done and number == most:
-        warn_unfinished(type(model).__name__, most, spread, tol)
-    return weights()
+    return Solved(*weights(), number, spread, done, not done and number < most)
 
 
 def _visitor(X: Matrix, cost: Floats, out: _Outputs, squared: bool, scale: float, tol: float) -> Callable[[Any], None]:
@@ -132,10 +138,10 @@ def _visitor(X: Matrix, cost: Floats, out: _Outputs, squared: bool, scale: float
     return visit
 
 
-def _state(job: Job, group: tuple[int, ...], n: int) -> Floats:
+def _state(rows: RowBlocks, group: tuple[int, ...], n: int) -> Floats:
     """Return alpha and |x|^2 of each problem and row, (n_outputs, 2, n_rows); 0 and -1 (not known) at first."""
-    state = job.kept(group, (job.n_outputs, 2))
+    state = rows.state(group, (rows.n_outputs, 2))
     if state is None:
-        state = np.zeros((job.n_outputs, 2, n))
+        state = np.zeros((rows.n_outputs, 2, n))
         state[:, 1] = -1.0
     return state

@@ -1,9 +1,8 @@
-"""One model on one fold: fit on the training part, ask about the held-out rows, note time and size."""
+"""One model on one fold: what it answers for the held-out rows, and what that costs."""
 
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +16,9 @@ from linnet.comparison.specs import Spec
 from linnet.data import Dataset
 from linnet.errors import DataError
 from linnet.features.sharing import Shared
-from linnet.training import train
+from linnet.pipeline.crossval import Fold, fit_and_predict
 
-__all__ = ["Answers", "Labelled", "ask"]
+__all__ = ["ComparedRows", "FoldAnswers", "answer"]
 
 Indices = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -27,16 +26,17 @@ TINY = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """The rows of a comparison: texts, the class of each as a number, and what was counted of them."""
+class ComparedRows:
+    """The rows of a comparison: texts, the class of each as a number, the group of each, and what was counted of them."""
 
     data: Dataset
     classes: tuple[str, ...]
     codes: npt.NDArray[np.int64]
     shared: Shared
+    groups: Indices | None = None
 
     @classmethod
-    def of(cls, data: Dataset) -> Labelled:
+    def of(cls, data: Dataset, groups: Any = None) -> ComparedRows:
         """Number the classes, and refuse what cannot be held out."""
         labels = data.label_list()
         classes = tuple(data.labels)
@@ -51,12 +51,12 @@ class Labelled:
             )
         number = {label: k for k, label in enumerate(classes)}
         codes = np.fromiter((number[label] for label in labels), np.int64, len(labels))
-        return cls(data, classes, codes, Shared(data.text))
+        return cls(data, classes, codes, Shared(data.text), data.group_numbers(groups))
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What a model said of the held-out rows of one fold, and what that cost."""
+class FoldAnswers:
+    """What a model answered for the held-out rows of one fold, and what that cost."""
 
     held: Indices
     predicted: npt.NDArray[np.int64]  # class numbers
@@ -69,37 +69,30 @@ class Answers:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def ask(
+def answer(
     spec: Spec,
-    rows: Labelled,
+    rows: ComparedRows,
     fit_on: Indices,
     held: Indices,
     *,
     share: bool,
     measure: bool,
     on_event: Callable[[Any], None] | None = None,
-) -> Answers:
-    """Fit on some rows, settings chosen among them alone, and ask about the held-out ones."""
+) -> FoldAnswers:
+    """Fit on some rows, settings chosen among them alone, and predict the held-out ones."""
     clf = spec.make()
-    fit_data, held_rows = rows.data.take(fit_on), rows.data.take(held)
     part = rows.shared.part(fit_on) if share else None
-    began = time.perf_counter()
-    clf.model_, clf.history_ = train(clf, fit_data, None, None, None, on_event, part)
-    trained = time.perf_counter()
-    scores = clf.artefact.scores(held_rows, clf.threads)
-    best, proba = clf.artefact.best(scores), clf.artefact.proba(scores)
-    asked = time.perf_counter()
+    found = fit_and_predict(clf, rows.data, Fold(fit_on, held), groups=rows.groups, part=part, on_event=on_event)
     number = {label: k for k, label in enumerate(rows.classes)}
-    known = np.array([number[str(c)] for c in clf.artefact.classes], dtype=np.int64)
+    known = np.array([number[str(c)] for c in clf.model_.classes], dtype=np.int64)
     column = np.full(len(rows.classes), -1, dtype=np.int64)
     column[known] = np.arange(len(known))
     mine = column[rows.codes[held]]  # the column of the true class; -1 where the training part had none of it
-    p = np.where(mine >= 0, proba[np.arange(len(held)), np.maximum(mine, 0)], 0.0)
-    predicted = known[best]
-    return Answers(
+    p = np.where(mine >= 0, found.proba[np.arange(len(held)), np.maximum(mine, 0)], 0.0)
+    predicted = known[found.predicted]
+    return FoldAnswers(
         held, predicted, np.log(np.clip(p, TINY, 1 - TINY)), int(np.sum(predicted == rows.codes[held])), len(fit_on),
-        trained - began + (part.saved if part is not None else 0.0), asked - trained,
-        _size(clf) if measure else None, _chosen(clf),
+        found.train_seconds, found.predict_seconds, _size(clf) if measure else None, _chosen(clf),
     )  # fmt: skip
 
 
@@ -112,7 +105,7 @@ def _size(clf: TextClassifier) -> int:
 
 def _chosen(clf: TextClassifier) -> dict[str, Any]:
     """Return the settings that the search decided on."""
-    recipe = clf.recipe()[1]
+    features = clf.plan().features
     settings = clf.card["settings"]
-    tried = [name for name, values in (*recipe.grid, ("ratio", recipe.ratio)) if len(values) > 1]
+    tried = [name for name, values in (*features.grid, ("ratio", features.ratio)) if len(values) > 1]
     return {name: settings[name] for name in tried if name in settings}

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer
 from linnet.features.counting import Counted, names_of
-from linnet.streaming.cache import writing
+from linnet.pipeline.cache import writing
 
 __all__ = ["NameFile"]
 
@@ -23,12 +23,12 @@ class NameFile:
         self.known = np.zeros(n_columns, dtype=bool)
         self.path.touch()
 
-    def add(self, pieces: list[TextBuffer], blocks: Blocks, counted: Counted, columns: npt.NDArray[np.int32]) -> None:
+    def add(self, buffers: list[TextBuffer], blocks: Blocks, counted: Counted, columns: npt.NDArray[np.int32]) -> None:
         """Write the names of the features of a batch that are new; columns are theirs in the model, -1 for none."""
         fresh = np.flatnonzero((columns >= 0) & ~self.known[columns])
         if not len(fresh):
             return
-        data, offsets = names_of(pieces, blocks, counted.seen.take(fresh), counted.fingerprints[fresh])
+        data, offsets = names_of(buffers, blocks, counted.seen.take(fresh), counted.fingerprints[fresh])
         self.known[columns[fresh]] = True
         head = np.array([len(fresh), len(data)], dtype=np.int64)
         with writing(self.folder), self.path.open("ab") as file:

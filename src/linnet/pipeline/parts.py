@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linnet.choosing import FEW_ROWS
 from linnet.data.splitting import split_indices
 from linnet.errors import LinnetError
+from linnet.pipeline.crossval import FEW_ROWS
 
 __all__ = ["DEV", "TEST", "TRAIN", "Parts", "held_out"]
 

@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from linnet._kernels import varint
 from linnet.errors import LinnetError
-from linnet.features.counts import SparseCounts
+from linnet.features.counts import SparseCounts, concatenate
 
-__all__ = ["Block", "Cache", "behind", "check_room", "temporary", "writing"]
+__all__ = ["Cache", "CacheBlock", "check_room", "temporary", "writing"]
 
 Classes = npt.NDArray[np.int32]
 HEADER = 7  # numbers at the head of a chunk
@@ -70,7 +70,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 @dataclass
-class Block:
+class CacheBlock:
     """One file of rows: how many, and how many entries; part says whether they are for training or dev."""
 
     path: Path
@@ -83,14 +83,19 @@ class Cache:
     """Blocks of rows: those for training, then those of dev."""
 
     def __init__(
-        self, folder: Path, blocks: dict[int, int], n_blocks: int, n_columns: int, *, counting: bool, seed: int, numbered: bool = True
+        self, folder: Path, blocks: dict[int, int], n_blocks: int, n_columns: int, *, counting: bool, seed: int,
+        numbered: bool = True, n_computed: int = 0,
     ) -> None:  # fmt: skip
         """Make room for so many blocks of each part; n_blocks is how many feature blocks a row has.
 
         numbered keeps where each row went, two bytes a row, so that rows can be taken by number.
         """
         self.folder, self.n_blocks, self.n_columns, self.counting = folder, n_blocks, n_columns, counting
-        self.blocks = [Block(folder / f"rows-{part}-{k:04d}", part) for part, n in blocks.items() for k in range(n)]
+        self.n_computed = n_computed
+        self.numbers: npt.NDArray[np.int32] | None = None  # of columns, where some of those written are dropped
+        self.blocks = [
+            CacheBlock(folder / f"rows-{part}-{k:04d}", part) for part, n in blocks.items() for k in range(n)
+        ]
         self._first = {part: next(k for k, b in enumerate(self.blocks) if b.part == part) for part in blocks}
         self._many = blocks
         self._seed = seed
@@ -155,6 +160,8 @@ class Cache:
             self._files[k].write(head.data)
             for piece in packed:
                 self._files[k].write(piece.data)
+            if rows.computed is not None:
+                self._files[k].write(np.ascontiguousarray(rows.computed).data)
         self.written += head.nbytes + sum(map(len, packed))
         self.blocks[k].rows += len(rows)
         self.blocks[k].entries += len(rows.indices)
@@ -181,6 +188,7 @@ class Cache:
         indices = np.empty(entries, dtype=np.int32)
         counts = np.empty(entries if self.counting else 0, dtype=np.int32)
         y = np.empty(n, dtype=np.int32)
+        computed = np.empty((n, self.n_computed), dtype=np.float32) if self.n_computed else None
         row = at = 0
         for block in found:
             with block.path.open("rb") as file:
@@ -200,12 +208,16 @@ class Cache:
                             raise LinnetError(
                                 f"the cache in {self.folder} was changed while it was in use; run it again"
                             )
+                    if computed is not None:
+                        data = np.frombuffer(file.read(4 * rows * self.n_computed), dtype=np.float32)
+                        computed[row : row + rows] = data.reshape(rows, self.n_computed)
                     first = row * self.n_blocks
                     indptr[first + 1 : first + 1 + segments] = indptr[first] + np.cumsum(sizes, dtype=np.int64)
                     row, at = row + rows, at + size
-        return SparseCounts(indptr, indices, counts, self.n_blocks, self.n_columns), y
+        found_rows = SparseCounts(indptr, indices, counts, self.n_blocks, self.n_columns, computed)
+        return found_rows if self.numbers is None else found_rows.keep(self.numbers), y
 
-    def passing(self, groups: Iterable[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], SparseCounts, Classes]]:
+    def visit(self, groups: Iterable[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], SparseCounts, Classes]]:
         """Yield (numbers, rows, classes) of groups of blocks; the next group is read while one is worked on."""
         wanted = list(groups)
         with ThreadPoolExecutor(1) as ahead:
@@ -235,30 +247,11 @@ class Cache:
                     found.append(self.read(k)[0].take(np.searchsorted(members, wanted[inside])))
                     places.append(order[a + inside])
             first += n
-        taken = behind(found, self)
+        taken = concatenate(found, self.n_blocks, self.n_columns)
         back = np.argsort(np.concatenate(places), kind="stable") if places else np.zeros(0, np.int64)
         return taken.take(back)
-
-    computed = None
-
-    @property
-    def indices(self) -> range:
-        """Something as long as all entries are: what a choice of settings asks of rows."""
-        return range(self.entries)
 
 
 def _packed(values: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
     out = np.empty(5 * len(values), dtype=np.uint8)
     return out[: varint.pack(np.ascontiguousarray(values), out)]
-
-
-def behind(parts: list[SparseCounts], cache: Cache) -> SparseCounts:
-    at = np.concatenate([[0], np.cumsum([len(p.indices) for p in parts])])
-    none = np.zeros(0, np.int32)
-    return SparseCounts(
-        np.concatenate([np.zeros(1, np.int64), *(p.indptr[1:] + a for p, a in zip(parts, at, strict=False))]),
-        np.concatenate([none, *(p.indices for p in parts)]),
-        np.concatenate([none, *(p.counts for p in parts)]),
-        cache.n_blocks,
-        cache.n_columns,
-    )

@@ -1,35 +1,33 @@
-"""From fitted weights to a model: calibrate, lay out for lookup, name the weightiest, say what it is."""
+"""From fitted weights to a model: calibrate, put weights where the lookup finds them, keep names, write the card."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import vocab
-from linnet.choosing import Candidate, Choice
-from linnet.features.blocks import AnyBlocks, Blocks, describe
-from linnet.features.buffers import TextBuffer
-from linnet.features.counting import Counted, Slots, names_of
-from linnet.features.recipe import Recipe, Weights
+from linnet.features.blocks import Blocks, describe
+from linnet.features.counting import Slots
+from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.model.calibration import Calibration
 from linnet.model.model import Model, Table, empty_table
+from linnet.pipeline.plan import Plan
+from linnet.pipeline.rows import RowStore
+from linnet.pipeline.search import SearchResult, Trial
 from linnet.solvers.dense import DenseLayers, finish, scaled
 
-if TYPE_CHECKING:
-    from linnet.classifier import TextClassifier
-
-__all__ = ["NAMED_FEATURES", "artefact_of", "calibrate", "card_of", "largest", "lay_out", "strength_of"]
+__all__ = ["NAMED_FEATURES", "assemble", "calibrate", "card_of", "largest", "strength_of"]
 
 NAMED_FEATURES = 50_000
 NamesOf = Callable[[npt.NDArray[np.int64]], tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]
 
 
 def calibrate(
-    best: Candidate, y: npt.NDArray[np.int32], n_classes: int, W: Any, b: Any
+    best: Trial, y: npt.NDArray[np.int32], n_classes: int, W: Any, b: Any
 ) -> tuple[npt.NDArray[np.float32], Any, Calibration]:
     """Fold a scale learned on held-out scores into the weights: scores become log-odds, decisions stay as they are.
 
@@ -61,24 +59,24 @@ def _finite(
     return np.where(known, scores, low[:, None] - 30.0), y
 
 
-def lay_out(
-    fingerprints: npt.NDArray[np.uint64], names: NamesOf, blocks: Blocks, recipe: Recipe, classes: tuple[Any, ...],
-    weights: Weights, W: npt.NDArray[np.float32], b: Any, calibrated: bool, card: dict[str, Any],
+def assemble(
+    fingerprints: npt.NDArray[np.uint64], names: NamesOf, blocks: Blocks, plan: FeaturePlan, classes: tuple[Any, ...],
+    weights: FeatureWeights, W: npt.NDArray[np.float32], b: Any, calibrated: bool, card: dict[str, Any],
     named: int = NAMED_FEATURES,
 ) -> Model:  # fmt: skip
-    """Put the weights of columns where the lookup finds them, and keep the names of the weightiest.
+    """Put the weights of columns where the lookup finds them, and keep the names of those with the largest weights.
 
     names gives the names of some columns as bytes and where each begins. In hash mode the columns are their own places.
     """
     head = b if isinstance(b, DenseLayers) else None
-    strength = strength_of(W, weights.norm, recipe, head)
+    strength = strength_of(W, weights.norm, plan, head)
     if head is not None:
         b = np.zeros(W.shape[1])
-    if recipe.hash_bits and blocks:
+    if plan.hash_bits and blocks:
         table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
-        shift = 64 - recipe.hash_bits
+        shift = 64 - plan.hash_bits
         return Model(
-            classes, blocks, recipe.tf, recipe.normalise, table, shift, b, calibrated=calibrated, card=card, head=head
+            classes, blocks, plan.tf, plan.normalise, table, shift, b, calibrated=calibrated, card=card, head=head
         )
     table = empty_table(Slots.size_for(len(fingerprints))[1], W.shape[1])
     slots = Slots.of(fingerprints, table.slots)
@@ -86,32 +84,19 @@ def lay_out(
     top = largest(strength, named)
     name_bytes, name_offsets = names(top)
     return Model(
-        classes, blocks, recipe.tf, recipe.normalise, table, slots.shift, b, name_bytes, name_offsets,
+        classes, blocks, plan.tf, plan.normalise, table, slots.shift, b, name_bytes, name_offsets,
         slots.find(fingerprints[top]), calibrated, card, head=head,
     )  # fmt: skip
 
 
-def artefact_of(
-    pieces: list[TextBuffer], blocks: Blocks, recipe: Recipe, counted: Counted, classes: tuple[Any, ...], weights: Weights,
-    W: npt.NDArray[np.float32], b: Any, calibrated: bool, card: dict[str, Any],
-    named: int = NAMED_FEATURES,
-) -> Model:  # fmt: skip
-    """Lay out what was counted in memory."""
-
-    def names(columns: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-        return names_of(pieces, blocks, counted.seen.take(columns), counted.fingerprints[columns])
-
-    return lay_out(counted.fingerprints, names, blocks, recipe, classes, weights, W, b, calibrated, card, named)
-
-
 def strength_of(
-    W: npt.NDArray[np.float32], norm: npt.NDArray[np.float32], recipe: Recipe, head: DenseLayers | None
+    W: npt.NDArray[np.float32], norm: npt.NDArray[np.float32], plan: FeaturePlan, head: DenseLayers | None
 ) -> npt.NDArray[np.float32]:
     """Return how much each feature can do to a score: its largest weight; with a head, what it does alone."""
     if head is None:
         return np.asarray(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1))
     sums = W.astype(np.float64)
-    if recipe.normalise:
+    if plan.normalise:
         sums /= np.where(norm > 0, norm, 1)[:, None]
     alone = finish(sums, head) - finish(np.zeros((1, W.shape[1])), head)
     return np.asarray(np.abs(alone).max(axis=1), dtype=np.float32)
@@ -127,50 +112,49 @@ def largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:
     return some[np.argsort(-values[some], kind="stable")[:n]]
 
 
-def card_of(
-    clf: TextClassifier, X: Any, recipe: Recipe, blocks: AnyBlocks, min_df: int, classes: tuple[Any, ...],
-    y: npt.NDArray[np.int32], choice: Choice, calibration: Calibration | None, n_fit: int,
-    dev_rows: npt.NDArray[np.int64] | None,
-) -> dict[str, Any]:  # fmt: skip
-    """Say what the model is. Nothing here may differ between two runs on the same input and seed."""
+def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Calibration | None) -> dict[str, Any]:
+    """Describe the model. Nothing here may differ between two runs on the same input and seed."""
     from linnet import __version__
 
-    counts = np.bincount(y, minlength=len(classes))
+    features, class_weight = plan.features, plan.class_weight
+    data = store.about()
+    data["source"] = _name(data["source"])
+    stream = data.pop("stream", None)
     return {
         "linnet": __version__,
         "data": {
-            "source": _name(getattr(X, "source", "Python objects")),
-            **({"text_column": X.text_column} if hasattr(X, "text_column") else {}),
-            "rows": len(y),
-            "rows_fitted": n_fit,
-            "rows_dev": 0 if dev_rows is None else len(dev_rows),
-            "classes": {str(c): int(k) for c, k in zip(classes, counts, strict=True)},
+            **data,
+            "rows": int(store.class_rows.sum()),
+            "rows_fitted": store.n_fitted,
+            "rows_dev": store.n_dev,
+            "classes": {str(c): int(k) for c, k in zip(store.classes, store.class_rows, strict=True)},
         },
         "settings": {
-            "model": clf.model if isinstance(clf.model, str) else type(clf.model).__name__,
-            "features": describe(blocks),
-            "tf": recipe.tf,
-            "idf": recipe.idf,
-            "normalise": recipe.normalise,
-            "min_df": min_df,
-            "max_df": recipe.max_df,
-            "max_features": recipe.max_features,
-            **({} if recipe.select is None else {"select": str(recipe.select)}),
-            "hash_bits": recipe.hash_bits,
-            "class_weight": clf.class_weight
-            if not isinstance(clf.class_weight, dict)
-            else {str(k): v for k, v in clf.class_weight.items()},
-            "seed": clf.seed,
-            **_plain(clf.params or {}),
-            **_plain(choice.best.settings),
+            "model": plan.name,
+            "features": describe(store.features),
+            "tf": features.tf,
+            "idf": features.idf,
+            "normalise": features.normalise,
+            "min_df": store.min_df,
+            "max_df": features.max_df,
+            "max_features": features.max_features,
+            **({} if features.select is None else {"select": str(features.select)}),
+            "hash_bits": features.hash_bits,
+            "class_weight": {str(k): v for k, v in class_weight.items()}
+            if isinstance(class_weight, dict)
+            else class_weight,
+            "seed": plan.seed,
+            **_plain(plan.given),
+            **_plain(found.best.settings),
         },
         "choice": {
-            "folds": choice.folds,
-            "rows": len(choice.best.rows),
-            "accuracy": choice.best.accuracy,
-            "tried": [{**_plain(c.settings), "accuracy": c.accuracy} for c in choice.tried],
+            "folds": found.folds,
+            "rows": len(found.best.rows),
+            "accuracy": found.best.accuracy,
+            "tried": [{**_plain(t.settings), "accuracy": t.accuracy} for t in found.tried],
         },
         "calibration": calibration.to_dict() if calibration else None,
+        **({"stream": stream} if stream else {}),
     }
 
 
@@ -183,7 +167,7 @@ def _name(source: str) -> str:
     return source if source.startswith("hub:") else PurePath(source).name
 
 
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as JSON can hold them: objects and long lists as the beginning of their text."""
     plain = str | int | float | bool | None
     return {k: v if isinstance(v, plain) else f"{v!s:.80}" for k, v in settings.items()}

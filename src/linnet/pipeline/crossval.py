@@ -1,0 +1,316 @@
+"""Fit on one part of the rows, score another: the only place that does.
+
+Search, tune, compare, check and the learning curve all come here, so folds, groups and weights mean the same everywhere.
+Features are counted once for all; what depends on labels or on which rows are known (the vocabulary, idf, ratios,
+selection) is learned from the training part of each fold alone, so a held-out score is honest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.data.splitting import split_indices
+from linnet.errors import DataError, LinnetError
+from linnet.features.blocks import Blocks
+from linnet.features.counts import SparseCounts
+from linnet.features.plan import FeaturePlan, FeatureWeights
+from linnet.features.selection import Selection
+from linnet.solvers.callbacks import Callback, OnEpoch
+from linnet.solvers.dense import finish
+from linnet.solvers.matrix import Matrix
+
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier
+    from linnet.data import Dataset
+    from linnet.features.sharing import Part
+
+__all__ = [
+    "CrossValidation", "Fold", "FoldRows", "HeldOut", "Scored", "choose_folds", "correct", "fit_and_predict", "fit_rows",
+    "score_rows", "weighted",
+]  # fmt: skip
+
+FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds
+LITTLE_WORK = 20_000_000
+MOST_ENTRIES = 1_000_000  # entries of the training part that settings are tried on, where rows are many
+LEAST_ROWS = 3_000
+MOST_DEV = 3_000
+
+Indices = npt.NDArray[np.int64]
+Labels = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+
+# ---- one fit, one score
+
+
+def weighted(
+    rows: SparseCounts, weights: FeatureWeights, plan: FeaturePlan, blocks: Blocks, *, multiply: bool
+) -> Matrix:
+    """Return rows over their norms, times the weight of their block: scales alone for present features, else values."""
+    none = np.zeros(0, np.float32)
+    share = np.array([b.weight for b in blocks], dtype=np.float32)
+    if plan.tf == "presence" and not multiply and rows.computed is None:
+        scale = (
+            rows.segment_scale(weights.norm, plan.normalise)
+            if plan.normalise
+            else np.ones(len(rows.indptr) - 1, np.float32)
+        )
+        scale.reshape(-1, len(share))[:] *= share
+        return Matrix(rows.indptr, rows.indices, none, rows.n_columns, scale=scale, n_blocks=rows.n_blocks)
+    values = rows.values(plan.tf, weights.norm, normalise=plan.normalise, multiply=multiply)
+    if np.any(share != 1):
+        values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
+    if rows.computed is not None:
+        n_computed = rows.computed.shape[1]
+        factors = weights.norm[rows.n_columns :] if multiply else None
+        return Matrix(*rows.with_computed(values, factors), rows.n_columns + n_computed)
+    return Matrix(rows.row_ptr, rows.indices, values, rows.n_columns)
+
+
+def folded(model: Any, W: Any, weights: FeatureWeights) -> npt.NDArray[np.float32]:
+    """Return weights that apply to tf / norm: what the rows were multiplied by goes into them."""
+    W32: npt.NDArray[np.float32] = np.ascontiguousarray(W, dtype=np.float32)
+    return W32 if model.traits.gain_per_class else W32 * weights.with_computed().norm[:, None]
+
+
+def check_presence(model: Any, weights: FeatureWeights, plan: FeaturePlan, blocks: Blocks) -> None:
+    """Refuse weighted features for a model that takes 0 and 1 only."""
+    if model.traits.presence and (
+        plan.tf != "presence" or plan.normalise or weights.computed is not None or (weights.norm != 1).any()
+        or any(block.weight != 1 for block in blocks)
+    ):  # fmt: skip
+        raise LinnetError(
+            f"{type(model).__name__} takes words present or absent: leave out tf, idf, ratio and the weights of blocks"
+        )
+
+
+def fit_rows(
+    model: Any,
+    rows: SparseCounts,
+    weights: FeatureWeights,
+    plan: FeaturePlan,
+    blocks: Blocks,
+    y: Labels,
+    n_classes: int,
+    *,
+    sample_weight: Floats | None,
+    threads: int,
+    on_epoch: OnEpoch | None = None,
+    held_out: tuple[SparseCounts, Labels] | None = None,
+) -> tuple[npt.NDArray[np.float32], Any]:
+    """Fit a model to counted rows; returns weights that apply to tf / norm, and b or the dense layers of a net.
+
+    With held_out rows every epoch is reported with the accuracy on them, and a fit that Ctrl-C ends keeps the weights
+    that did best there.
+    """
+    if rows.computed is not None and model.traits.non_negative and (rows.computed < 0).any():
+        raise DataError(
+            f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more, leave out "
+            "word lists and columns of numbers or dates, or choose another model"
+        )
+    check_presence(model, weights, plan, blocks)
+    callback = None
+    if held_out is not None:
+        asked, truth = held_out
+
+        def judge(found: tuple[Any, Any]) -> float:
+            S = score_rows(asked, weights, plan, blocks, folded(model, found[0], weights), found[1])
+            return float(correct(S, truth).mean())
+
+        callback = on_epoch = Callback(on_epoch, judge=judge)
+    every, own = weights.with_computed(), model.traits.gain_per_class
+    X = weighted(rows, every, plan, blocks, multiply=not own)
+    if own:
+        X = replace(X, gain=every.gain)
+    W, b = model.fit_matrix(X, y, n_classes, sample_weight=sample_weight, threads=threads, on_epoch=on_epoch)
+    if callback is not None and model.interrupted_ and callback.best is not None:
+        W, b = callback.best
+    return folded(model, W, weights), b
+
+
+def score_rows(
+    rows: SparseCounts, weights: FeatureWeights, plan: FeaturePlan, blocks: Blocks, W: Any, b: Any
+) -> Floats:
+    """Return the scores of counted rows, (n_rows, n_outputs), under the weights that ``fit_rows`` returned."""
+    return finish(weighted(rows, weights, plan, blocks, multiply=False).dot(W), b)
+
+
+def correct(S: Floats, y: Labels) -> npt.NDArray[np.bool_]:
+    """Say of each row whether its best score is that of its class."""
+    return np.asarray((S[:, 0] > 0) == (y == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y)
+
+
+# ---- folds
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """The numbers of the rows to fit on and of those to score."""
+
+    train: Indices
+    held_out: Indices
+
+
+def choose_folds(
+    y: Labels,
+    n_classes: int,
+    dev: Indices | None,
+    n_entries: int,
+    seed: int,
+    groups: Indices | None = None,
+) -> list[Fold]:
+    """Return the folds that settings are judged on.
+
+    The dev rows where there are some; five folds where rows are few, because a tenth of 5,000 rows is too few to tell
+    80 from 81 %; else one held-out part, on a bounded number of entries. Rows of one group are never on both sides.
+    """
+    everything = np.arange(len(y))
+    work = n_entries * (1 if n_classes == 2 else n_classes)
+    if dev is not None:
+        held = [(np.setdiff1d(everything, dev), dev)]
+    elif len(y) < FEW_ROWS and work < LITTLE_WORK:
+        parts = split_indices(y, seed, (0.2,) * 5, groups=groups)
+        held = [(np.setdiff1d(everything, part), part) for part in parts if len(part)]
+        held = [fold for fold in held if len(fold[0])]
+    else:
+        share = min(0.25, max(0.1, MOST_DEV / len(y)))
+        rest, part = split_indices(y, seed, (1 - share, share), groups=groups)
+        held = [(np.sort(rest), np.sort(part))]
+    rng = np.random.default_rng(seed)
+    mean = max(1.0, n_entries / max(1, len(y)))
+    most = max(LEAST_ROWS if len(held) == 1 else FEW_ROWS, int(MOST_ENTRIES / mean))
+    out = []
+    for train, part in held:
+        small = np.sort(rng.choice(train, most, replace=False)) if len(train) > most else train
+        judged = np.sort(rng.choice(part, MOST_DEV, replace=False)) if len(part) > MOST_DEV else part
+        out.append(Fold(_with_every_class(small, train, y), judged))
+    return out
+
+
+def _with_every_class(small: Indices, train: Indices, y: Labels) -> Indices:
+    """Add the first row of every class that the sample missed."""
+    missing = np.setdiff1d(y[train], y[small])
+    extra = [int(train[np.flatnonzero(y[train] == c)[0]]) for c in missing]
+    return np.sort(np.concatenate([small, np.array(extra, dtype=np.int64)]))
+
+
+@dataclass(frozen=True)
+class FoldRows:
+    """The rows of a fold with the columns that its training part alone would have; ``columns`` are their numbers."""
+
+    train: SparseCounts
+    held_out: SparseCounts
+    columns: Indices
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One fold: the scores of the held-out rows, and the weights that gave them."""
+
+    scores: Floats
+    W: npt.NDArray[np.float32]
+    b: Any
+    weights: FeatureWeights
+    interrupted: bool
+
+
+class CrossValidation:
+    """Counted rows that settings are judged on, fold by fold. What a fold needs is made once, and kept.
+
+    rows may be anything with ``take``: rows in memory, on disk or on workers.
+    """
+
+    def __init__(
+        self, rows: Any, blocks: Blocks, y: Labels, n_classes: int, *, min_df: int, select: Selection | None = None
+    ) -> None:
+        self.rows, self.blocks, self.y, self.n_classes = rows, blocks, y, n_classes
+        self.min_df, self.select = min_df, select
+        self._parts: dict[Fold, FoldRows] = {}
+        self._weights: dict[tuple[Fold, float, bool], FeatureWeights] = {}
+
+    def part(self, fold: Fold) -> FoldRows:
+        """Return the rows of a fold."""
+        if fold not in self._parts:
+            train, held = self.rows.take(fold.train), self.rows.take(fold.held_out)
+            known = train.document_frequency() >= self.min_df
+            columns = np.flatnonzero(known)
+            numbers = np.where(known, np.cumsum(known, dtype=np.int32) - 1, -1).astype(np.int32)
+            train, held = train.keep(numbers), held.keep(numbers)
+            if self.select is not None and train.n_columns:
+                numbers, _ = self.select.choose(train, self.y[fold.train], self.n_classes)
+                train, held, columns = train.keep(numbers), held.keep(numbers), columns[numbers >= 0]
+            self._parts[fold] = FoldRows(train, held, columns)
+        return self._parts[fold]
+
+    def fit(
+        self,
+        fold: Fold,
+        model: Any,
+        plan: FeaturePlan,
+        ratio: float,
+        *,
+        sample_weight: Floats | None = None,
+        threads: int = 1,
+        on_epoch: OnEpoch | None = None,
+    ) -> Scored:
+        """Fit a model on the training part of a fold and score its held-out rows."""
+        part, y = self.part(fold), self.y[fold.train]
+        key = (fold, ratio, plan.idf)
+        weights = self._weights.get(key)
+        if weights is None:
+            weights = self._weights[key] = plan.weights(part.train, y, self.n_classes, ratio)
+        W, b = fit_rows(
+            model, part.train, weights, plan, self.blocks, y, self.n_classes,
+            sample_weight=None if sample_weight is None else sample_weight[fold.train], threads=threads, on_epoch=on_epoch,
+        )  # fmt: skip
+        return Scored(
+            score_rows(part.held_out, weights, plan, self.blocks, W, b), W, b, weights, bool(model.interrupted_)
+        )
+
+    def forget(self) -> None:
+        """Drop what was kept of the folds."""
+        self._parts.clear()
+        self._weights.clear()
+
+
+# ---- a whole pipeline on one fold
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What a fitted classifier says of held-out rows, and what that took."""
+
+    predicted: npt.NDArray[np.int64]  # columns of the classifier
+    proba: Floats
+    train_seconds: float
+    predict_seconds: float
+
+
+def fit_and_predict(
+    clf: TextClassifier,
+    data: Dataset,
+    fold: Fold,
+    *,
+    groups: Indices | None = None,
+    part: Part | None = None,
+    on_event: Callable[[Any], None] | None = None,
+) -> HeldOut:
+    """Fit a classifier on some rows, its settings searched among them alone, and predict the held-out ones.
+
+    part is where the training rows are counted already; the result is the same without.
+    """
+    train, held = data.take(fold.train), data.take(fold.held_out)
+    began = time.perf_counter()
+    clf.fit_counted(train, groups=None if groups is None else groups[fold.train], on_event=on_event, part=part)
+    trained = time.perf_counter()
+    scores = clf.model_.scores(held, clf.threads)
+    best, proba = clf.model_.best(scores), clf.model_.proba(scores)
+    return HeldOut(
+        best, proba, trained - began + (part.saved if part is not None else 0.0), time.perf_counter() - trained
+    )

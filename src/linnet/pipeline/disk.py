@@ -1,0 +1,302 @@
+"""Rows on disk: features are counted in one pass, rows written as numbers in a second, then read block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet import arithmetic
+from linnet._kernels import vocab
+from linnet.errors import LinnetError
+from linnet.features.computed import column_names
+from linnet.features.counting import Slots
+from linnet.features.counts import SparseCounts, concatenate
+from linnet.features.plan import FeatureWeights
+from linnet.pipeline.budget import give_back
+from linnet.pipeline.cache import Cache, check_room, writing
+from linnet.pipeline.crossval import LEAST_ROWS, MOST_DEV, MOST_ENTRIES, correct, folded, score_rows, weighted
+from linnet.pipeline.events import Log
+from linnet.pipeline.names import NameFile
+from linnet.pipeline.parts import DEV, TEST, TRAIN
+from linnet.pipeline.plan import Plan
+from linnet.pipeline.rows import ClassCounts, FittedRows
+from linnet.pipeline.search import SearchRows
+from linnet.pipeline.streamed import StreamedRows
+from linnet.pipeline.test_rows import TestRows
+from linnet.pipeline.vocabulary import Vocabulary
+from linnet.solvers.callbacks import Callback, OnEpoch
+from linnet.solvers.matrix import Matrix
+from linnet.solvers.row_blocks import RowBlocks
+from linnet.streaming.source import codes_of
+
+__all__ = ["DiskRows", "columns_of"]
+
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int32]
+Indices = npt.NDArray[np.int64]
+TOGETHER = 4  # blocks in memory at a time
+
+
+def columns_of(fingerprints: npt.NDArray[np.uint64]) -> Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.int32]]:
+    """Return what gives the columns of fingerprints, -1 where they are not in the vocabulary."""
+    slots = Slots.of(fingerprints)
+    table = np.full(len(slots.slots) + 1, -1, dtype=np.int32)  # -1 finds the last
+    table[slots.find(fingerprints)] = np.arange(len(fingerprints), dtype=np.int32)
+    return lambda fps: table[slots.find(fps)]
+
+
+class DiskRows(StreamedRows):
+    """Rows in a temporary cache, within a budget of memory; where they all fit they are read as one block."""
+
+    cache: Cache
+    class_counts: npt.NDArray[np.int32]
+
+    # ---- counting
+
+    def count(self, plan: Plan, log: Log) -> None:
+        """Count features, decide which of them the model has, and write the rows."""
+        self._count_vocabulary(plan.features)
+        give_back()
+        self._write()
+        give_back()
+        self.whole = self.cache.read(*self.cache.of((TRAIN, DEV))) if self.one else None
+
+    def _vocabulary(self) -> Vocabulary:
+        vocabulary = Vocabulary(self.budget.vocabulary())
+        for part, batch in self.batches("counting", (TRAIN, DEV)):
+            _, counted = self.count_batch(batch)
+            vocabulary.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
+            del counted
+        return vocabulary
+
+    def _expected_entries(self) -> int:
+        """Guess from the first texts how many entries there will be."""
+        first = next(batch for part, batch in self.batches("hashing", (TRAIN,)))
+        share = len(self.count_batch(first)[1].rows.indices) / max(1, first.nbytes)
+        return int(1.1 * share * (self.scan.nbytes + sum(s.nbytes for s in self.scans.values())))
+
+    # ---- the cache
+
+    def _write(self) -> None:
+        """Write rows as columns, names as they are met, and the texts of the test."""
+        traits = self.plan.traits
+        plain = not self.counting and traits.gain_per_class
+        whole, block = (8, 6) if plain else (24, 14)
+        self.one = self.entries <= self.budget.whole_entries(whole)
+        if not self.one and traits.sums == "no":
+            raise LinnetError(
+                f"{self.plan.name} needs all rows in memory at once; raise --max-memory, or choose a model that is fitted "
+                "block by block, such as svm, logistic or nb"
+            )
+        share = self.sizes[DEV] / max(1, self.sizes[TRAIN] + self.sizes[DEV])
+        size = self.budget.block_entries(block) // TOGETHER
+        many = {TRAIN: 1 if self.one else -(-int(self.entries * (1 - share)) // size)}
+        if self.sizes[DEV]:
+            many[DEV] = 1 if self.one else max(1, -(-int(self.entries * share) // size))
+        rows = sum(self.sizes.values())
+        room = 3 * self.entries + rows * (8 + (0 if self.one else 24 * self.n_outputs)) + 20 * self.n_columns
+        check_room(self.folder, room + int(self.scan.nbytes * self.sizes[TEST] / max(1, rows)))
+        self.log.stage(
+            f"writing a cache of about {3 * self.entries / 1e6:,.0f} MB"
+            + ("" if self.one else f", {sum(many.values())} blocks")
+        )
+        hashed = bool(self.plan.features.hash_bits)
+        self.cache = Cache(
+            self.folder, many, max(1, len(self.blocks)), self.n_columns, counting=self.counting, seed=self.plan.seed,
+            numbered=self.exact, n_computed=len(column_names(self.computed)),
+        )  # fmt: skip
+        self.name_file = NameFile(self.folder, 0 if hashed else self.n_columns)
+        self.test_rows = TestRows(self.folder / "test.arrow")
+        self.class_counts = np.zeros((self.n_columns, self.n_classes), dtype=np.int32)
+        rows_of = {part: np.zeros(self.n_classes, dtype=np.int64) for part in (TRAIN, DEV)}
+        fitted = (TRAIN, DEV) if self.plan.refit else (TRAIN,)
+        column_of = None if hashed else columns_of(self.fingerprints)
+        with self.cache, self.test_rows:
+            for part, batch in self.batches("writing the cache", (TRAIN, DEV, TEST)):
+                if part == TEST:
+                    self.test_rows.add(batch.text, batch.label)
+                    continue
+                buffers, counted = self.count_batch(batch)
+                if column_of is not None:
+                    columns = column_of(counted.fingerprints)
+                    self.name_file.add(buffers, self.blocks, counted, columns)
+                    counted = replace(counted, rows=counted.rows.keep(columns))
+                y = codes_of(batch.label, self.known)
+                rows_of[part] += np.bincount(y, minlength=self.n_classes)
+                if part in fitted:
+                    vocab.class_frequency(counted.rows.row_ptr, counted.rows.indices, y, self.class_counts)
+                self.cache.add(part, counted.rows, y)
+                del counted, buffers
+        self.set_rows_of(rows_of)
+        self.cache_bytes, self.n_blocks_on_disk = self.cache.written, 1 if self.one else len(self.cache.blocks)
+
+    # ---- the store
+
+    def search_rows(self) -> SearchRows:
+        """Return all rows by number, or a sample where they are too many to be numbered."""
+        if self.exact and self.y is not None:
+            rows: Any = self.cache if self.whole is None else self.whole[0]
+            y, entries = self.y, self.cache.entries
+            dev = np.arange(len(y) - self.n_dev, len(y)) if self.n_dev else None
+        else:
+            rows, y, dev = self._sample()
+            entries = len(rows.indices)
+        return SearchRows(rows, y, entries, dev, None if self.per_class is None else self.per_class[y])
+
+    def _sample(self) -> tuple[SparseCounts, Labels, Indices | None]:
+        """Return rows, their classes, and which of them are dev rows: as many as an ordinary search would look at.
+
+        Blocks are random parts of the rows, so those of one block will do; a class that it lacks is looked for in others.
+        """
+        cache, rng = self.cache, np.random.default_rng(self.plan.seed)
+        mean = max(1.0, cache.entries / max(1, len(cache)))
+        most = max(LEAST_ROWS, int(MOST_ENTRIES / mean))
+        train, dev = cache.of((TRAIN,)), cache.of((DEV,))
+        rows, y = cache.read(train[0])
+        mine = np.sort(rng.choice(len(y), min(most, len(y)), replace=False))
+        parts, labels = [rows.take(mine)], [y[mine]]
+        lacking = set(range(self.n_classes)) - set(y[mine].tolist())
+        for k in train if lacking else ():
+            rows, y = cache.read(k)
+            found = [int(np.flatnonzero(y == c)[0]) for c in sorted(lacking) if (y == c).any()]
+            if found:
+                parts.append(rows.take(np.array(found)))
+                labels.append(y[found])
+                lacking -= set(y[found].tolist())
+            if not lacking:
+                break
+        n_train = sum(map(len, parts))
+        if dev:
+            rows, y = cache.read(dev[0])
+            mine = np.sort(rng.choice(len(y), min(MOST_DEV, len(y)), replace=False))
+            parts.append(rows.take(mine))
+            labels.append(y[mine])
+        classes = np.concatenate(labels)
+        taken = concatenate(parts, cache.n_blocks, cache.n_columns)
+        return taken, classes, np.arange(n_train, len(classes)) if dev else None
+
+    def counts(self) -> tuple[ClassCounts, Labels]:
+        """Return the documents of each class that hold each feature."""
+        return ClassCounts(self.class_counts, self.n_fitted, self._computed_values()), self.fitted_classes()
+
+    def _computed_values(self) -> npt.NDArray[np.float32] | None:
+        """Return the values of computed columns of the fitted rows: few columns, so they fit in memory."""
+        if not self.computed:
+            return None
+        groups = [(k,) for k in self.cache.of(self.fitted_parts)]
+        values = [rows.computed for _, rows, _ in self.cache.visit(groups) if rows.computed is not None]
+        return np.concatenate(values)
+
+    def keep(self, numbers: npt.NDArray[np.int32]) -> None:
+        """Drop columns from now on, whenever rows are read."""
+        kept = np.flatnonzero(numbers >= 0)
+        self.cache.numbers, self.n_columns = numbers, len(kept)
+        self.class_counts, self.fingerprints = self.class_counts[kept], self.fingerprints[kept]
+        self._columns = kept
+        if self.whole is not None:
+            self.whole = self.whole[0].keep(numbers), self.whole[1]
+
+    _columns: npt.NDArray[np.int64] | None = None
+
+    def names(self, columns: Indices) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Return the names of some columns, from the file of names."""
+        return self.name_file.find(columns if self._columns is None else self._columns[columns])
+
+    def fitted(self) -> FittedRows | None:
+        """Return the rows of the last fit where all rows are in memory; they are let go of here."""
+        if self.whole is None:
+            return None
+        rows, y = self.whole
+        self.whole = None
+        n_train = int(self.rows_of[TRAIN].sum())
+        held_out = None
+        if self.watched:
+            held_out = rows.take(np.arange(n_train, len(y))), y[n_train:]
+            rows, y = rows.take(np.arange(n_train)), y[:n_train]
+        return FittedRows(rows, y, None if self.per_class is None else self.per_class[y], held_out)
+
+    def in_blocks(self, weights: FeatureWeights, model: Any, on_epoch: OnEpoch) -> RowBlocks:
+        """Return the rows of the last fit, a few blocks at a time; watched dev rows are those of one block."""
+        del self.class_counts
+        if self.watched:
+            rows, y = self.cache.read(self.cache.of((DEV,))[0])
+
+            def judge(found: Any) -> float:
+                W = folded(model, found[0], weights)
+                S = score_rows(rows, weights, self.plan.features, self.blocks, W, found[1])
+                return float(correct(S, y).mean())
+
+            on_epoch = Callback(on_epoch, judge=judge)
+        return DiskBlocks(self, weights, model.traits.gain_per_class, on_epoch)
+
+
+@dataclass
+class DiskBlocks(RowBlocks):
+    """Weighted rows of the cache, a few blocks at a time. What a solver keeps of each row lies in a file a block."""
+
+    store: DiskRows
+    weights: FeatureWeights
+    own_gain: bool
+    on_epoch: OnEpoch
+    own: npt.NDArray[np.float32] | None = None
+    local: bool = True
+
+    def __post_init__(self) -> None:
+        store = self.store
+        self.numbers = tuple(store.cache.of(store.fitted_parts))
+        self.n_rows, self.threads = store.n_fitted, store.threads
+        self.n_classes, self.n_outputs = store.n_classes, store.n_outputs
+        self.n_features = store.n_columns + (0 if self.weights.computed is None else len(self.weights.computed))
+        self.gain = self.own if self.own is not None else self.weights.with_computed().gain if self.own_gain else None
+        rows = sum(store.rows_of[part] for part in store.fitted_parts)
+        self.total_weight = arithmetic.total(rows if store.per_class is None else rows * store.per_class)
+
+    def with_gain(self, gain: npt.NDArray[np.float32]) -> DiskBlocks:
+        """Return the same rows with a weight for each feature and class that is not in the values."""
+        return replace(self, own=gain)
+
+    def visit(
+        self, order: npt.NDArray[Any] | None = None
+    ) -> Iterator[tuple[tuple[int, ...], Matrix, Labels, Floats | None]]:
+        """Yield a few blocks at a time.
+
+        Which blocks come together changes with the order: rows that are never in the same group converge slowly.
+        """
+        wanted = list(self.numbers) if order is None else [self.numbers[k] for k in order.tolist()]
+        groups = [tuple(wanted[k : k + TOGETHER]) for k in range(0, len(wanted), TOGETHER)]
+        weights, per_class = self.weights.with_computed(), self.store.per_class
+        for group, rows, y in self.store.cache.visit(groups):
+            X = weighted(rows, weights, self.store.plan.features, self.store.blocks, multiply=not self.own_gain)
+            yield group, X, y, None if per_class is None else per_class[y]
+
+    def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return the sum of function(X, y, weight, *args) over all blocks."""
+        total: Any = None
+        for _, X, y, weight in self.visit():
+            found = function(X, y, weight, *args)
+            if total is None:
+                total = found
+            else:
+                total += found  # in place where it can be: tables are as large as the model
+        return total
+
+    def _path(self, number: int) -> Path:
+        return self.store.folder / f"state-{number:04d}"
+
+    def state(self, group: tuple[int, ...], shape: tuple[int, ...]) -> Floats | None:
+        """Return what was kept of the rows of some blocks."""
+        if not self._path(group[0]).exists():
+            return None
+        return np.concatenate([np.fromfile(self._path(k)).reshape(*shape, -1) for k in group], axis=-1)
+
+    def keep_state(self, group: tuple[int, ...], state: Floats) -> None:
+        """Keep numbers for each row."""
+        ends = np.cumsum([self.store.cache.blocks[k].rows for k in group])[:-1]
+        with writing(self.store.folder):
+            for k, part in zip(group, np.split(state, ends, axis=-1), strict=True):
+                part.tofile(self._path(k))

@@ -1,0 +1,123 @@
+"""Fit a plan to a row store: count, search, select, fit, calibrate, assemble."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import LinnetError
+from linnet.explain.reverse import name_columns
+from linnet.features.names import Names
+from linnet.features.plan import FeatureWeights
+from linnet.features.selection import SelectionReport
+from linnet.model.model import Model
+from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of
+from linnet.pipeline.crossval import check_presence, fit_rows, folded
+from linnet.pipeline.events import Log
+from linnet.pipeline.memory import MemoryRows
+from linnet.pipeline.plan import Plan
+from linnet.pipeline.rows import RowStore
+from linnet.pipeline.search import SearchResult, Trial, search
+from linnet.solvers.callbacks import Callback
+
+__all__ = ["fit"]
+
+Fitted = tuple[npt.NDArray[np.float32], Any]
+
+
+def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None) -> Model:
+    """Return the fitted model. found is what the search would come to, where that is known already."""
+    if not plan.traits.learns:
+        return _build(plan, store, log)
+    store.count(plan, log)
+    plan = plan.with_features(store.features)
+    n_classes = len(store.classes)
+    rows = store.search_rows()
+    if found is None:
+        log.stage(f"choosing settings on {'dev' if store.n_dev else 'held-out rows'}")
+        found = search(plan, rows, store.blocks, n_classes, store.min_df, log)
+    log.chosen(found)
+    selected = _select(plan, store, log)
+    weights = plan.features.weights(*store.counts(), n_classes, float(found.best.settings["ratio"]))
+    W, b = _fit(plan, store, found, weights, log)
+    calibration = None
+    if plan.calibrate:
+        W, b, calibration = calibrate(found.best, rows.y, n_classes, W, b)
+    card = card_of(plan, store, found, calibration)
+    if selected is not None:
+        card["selection"] = selected.to_dict()
+    n = store.n_columns
+    model = assemble(
+        store.fingerprints, store.names, store.blocks, plan.features, store.classes, weights, W[:n], b, plan.calibrate, card
+    )  # fmt: skip
+    if plan.features.hash_bits and store.blocks and isinstance(store, MemoryRows):
+        model = name_columns(model, store.buffers, np.flatnonzero(store.rows.document_frequency()), NAMED_FEATURES)
+    return replace(model, computed=store.computed, computed_weights=W[n:].copy()) if store.computed else model
+
+
+def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:
+    """Keep the columns that tell most of the labels of the rows that are fitted."""
+    selection = plan.features.select
+    if selection is None or not store.blocks:
+        return None
+
+    def names(columns: npt.NDArray[np.int64]) -> list[str]:
+        data, offsets = store.names(columns)
+        return list(Names(data, offsets[:-1], np.diff(offsets), np.zeros(len(columns), np.uint8)))
+
+    numbers, scores = selection.choose(*store.counts(), len(store.classes))
+    report = SelectionReport.of(selection, numbers, scores, names)
+    store.keep(numbers)
+    log.stage(str(report))
+    return report
+
+
+def _fit(plan: Plan, store: RowStore, found: SearchResult, weights: FeatureWeights, log: Log) -> Fitted:
+    """Fit the chosen settings on all rows."""
+    model, rows = plan.make(found.best.settings), store.fitted()
+    log.stage(f"fitting on {store.n_fitted:,} rows" + ("" if rows is not None else " in blocks"))
+    if rows is None:
+        check_presence(model, weights, plan.features, store.blocks)
+        blocks = store.in_blocks(weights, model, log.epoch)
+        W, b = model.fit_blocks(blocks)
+        if isinstance(blocks.on_epoch, Callback) and model.interrupted_ and blocks.on_epoch.best is not None:
+            W, b = blocks.on_epoch.best
+        return folded(model, W, weights), b
+    return fit_rows(
+        model, rows.rows, weights, plan.features, store.blocks, rows.y, len(store.classes),
+        sample_weight=rows.weight, threads=plan.threads, on_epoch=log.epoch, held_out=rows.held_out,
+    )  # fmt: skip
+
+
+def _build(plan: Plan, store: RowStore, log: Log) -> Model:
+    """Build a model that learns nothing from rows; rows judge its settings and calibrate its scores."""
+    if not isinstance(store, MemoryRows):
+        raise LinnetError(f"{plan.name} learns nothing from rows: a sample of the data will do; leave out --max-memory")
+    log.stage("building the model")
+    grid = plan.features.grid
+    tries = [
+        dict(zip([name for name, _ in grid], values, strict=True))
+        for values in product(*(values for _, values in grid))
+    ]
+    rows = np.arange(len(store.y)) if store.dev is None else store.dev
+    models: list[Model] = []
+    trials: list[Trial] = []
+    for settings in tries:
+        models.append(plan.make(settings).build(store.classes, plan.features))
+        scores = np.concatenate([models[-1].scores(buffer, plan.threads) for buffer in store.buffers])[rows]
+        right = models[-1].best(scores) == store.y[rows]
+        trials.append(Trial(settings, float(right.mean()), right, scores, rows))
+        log.candidate(trials[-1], len(trials), len(tries))
+    best = max(range(len(tries)), key=lambda k: trials[k].accuracy)  # the first of equals
+    found, model, b, calibration = SearchResult(trials[best], tuple(trials), 0), models[best], models[best].b, None
+    log.chosen(found)
+    if plan.calibrate:
+        _, b, calibration = calibrate(found.best, store.y, len(store.classes), model.rows[:, 1:], b)
+    store.features, store.min_df = model.blocks, 1
+    store.n_fitted = len(store.y)
+    card = card_of(plan, store, found, calibration)
+    return replace(model, b=b, calibrated=plan.calibrate, card={**model.card, **card})

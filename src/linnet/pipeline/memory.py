@@ -1,0 +1,210 @@
+"""Rows in memory: texts as buffers, counted once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import DataError
+from linnet.features.blocks import AnyBlocks, Blocks, describe
+from linnet.features.buffers import TextBuffer, text_buffers
+from linnet.features.computed import ComputedBlocks, compute, needed, split
+from linnet.features.counting import Counted, Seen, names_of
+from linnet.features.counts import SparseCounts
+from linnet.features.derived import Derived
+from linnet.features.names import Names
+from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, unspaced
+from linnet.features.pruning import kept_columns
+from linnet.features.sharing import Part, Texts
+from linnet.pipeline.events import Log
+from linnet.pipeline.plan import Plan
+from linnet.pipeline.rows import FittedRows, encode, row_weights
+from linnet.pipeline.search import SearchRows
+from linnet.solvers.callbacks import OnEpoch
+from linnet.solvers.row_blocks import RowBlocks
+
+__all__ = ["MemoryRows", "count_features", "with_computed"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+
+class MemoryRows:
+    """Training rows, then dev rows. part is where the texts are counted already; the result is the same without."""
+
+    def __init__(
+        self, plan: Plan, X: Any, y: Any = None, *, dev: Any = None, sample_weight: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None, part: Part | None = None,
+    ) -> None:  # fmt: skip
+        needs = needed(plan.features.features or ())
+        self.buffers, labels = _texts_and_labels(X, y, "training", needs)
+        n_train = len(labels)
+        self.dev: Indices | None = None
+        if dev is not None:
+            dev_texts, dev_y = dev if isinstance(dev, tuple) else (dev, None)
+            more, dev_labels = _texts_and_labels(dev_texts, dev_y, "dev", needs)
+            self.dev = np.arange(n_train, n_train + len(dev_labels))
+            self.buffers, labels = self.buffers + more, labels + dev_labels
+        self.classes, self.y = encode(labels)
+        self.weight = row_weights(_padded(sample_weight, n_train, len(labels)), self.y, self.classes, plan.class_weight)
+        self.groups = _group_numbers(groups, n_train)
+        self.class_rows = np.bincount(self.y, minlength=len(self.classes))
+        self.n_dev = 0 if self.dev is None else len(self.dev)
+        watched = self.dev is not None and not plan.refit
+        self.final = np.arange(n_train) if watched else np.arange(len(labels))
+        self.n_fitted = len(self.final)
+        self.part, self.source = part, X
+
+    def count(self, plan: Plan, log: Log) -> None:
+        """Count the features of all rows; drop the columns that no setting would use."""
+        features = plan.features
+        why = "" if features.features or not unspaced(self.buffers) else ": most texts have no blanks between words"
+        self.features = self._learned(features.features or default_blocks(self.buffers), log)
+        self.blocks, self.computed = split(self.features)
+        log.stage(f"counting features {describe(self.features)}{why}")
+        texts = Texts(self.buffers) if self.part is None else self.part
+        self.texts = Derived.of(texts, self.blocks, self.buffers)
+        counted, self.min_df = count_features(self.texts, self.blocks, features, len(self.classes), plan.threads)
+        self._set(with_computed(counted, self.computed, self.buffers) if self.computed else counted)
+
+    def _learned(self, features: AnyBlocks, log: Log) -> AnyBlocks:
+        """Let blocks learn what they need of texts and columns, from training rows alone and without their labels."""
+        waiting = list(dict.fromkeys(block.waits for block in features if block.waits))
+        if waiting:
+            log.stage(f"learning {' and '.join(waiting)}")
+        known: dict[Any, Any] = {}
+        rows = None if self.dev is None else np.arange(self.dev[0])
+        return tuple(block.learn(self.buffers, rows, known) for block in features)
+
+    def _set(self, counted: Counted) -> None:
+        self.counted, self.rows = counted, counted.rows
+        self.n_columns, self.fingerprints = counted.rows.n_columns, counted.fingerprints
+
+    def search_rows(self) -> SearchRows:
+        """Return all rows."""
+        return SearchRows(self.rows, self.y, len(self.rows.indices), self.dev, self.weight, self.groups)
+
+    def _final_rows(self) -> SparseCounts:
+        return self.rows if len(self.final) == len(self.y) else self.rows.take(self.final)
+
+    def counts(self) -> tuple[SparseCounts, npt.NDArray[np.int32]]:
+        """Return the rows of the last fit."""
+        return self._final_rows(), self.y[self.final]
+
+    def keep(self, numbers: npt.NDArray[np.int32]) -> None:
+        """Renumber the columns."""
+        kept = np.flatnonzero(numbers >= 0)
+        counted = self.counted
+        self._set(Counted(counted.rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)))
+
+    def fitted(self) -> FittedRows:
+        """Return the rows of the last fit."""
+        held_out = None
+        if self.dev is not None and len(self.final) < len(self.y):
+            held_out = self.rows.take(self.dev), self.y[self.dev]
+        weight = None if self.weight is None else self.weight[self.final]
+        return FittedRows(self._final_rows(), self.y[self.final], weight, held_out)
+
+    def in_blocks(self, weights: FeatureWeights, model: Any, on_epoch: OnEpoch) -> RowBlocks:
+        """Rows in memory are not in blocks."""
+        raise TypeError("these rows are in memory")
+
+    def names(self, columns: Indices) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Return the names of some columns, from the texts."""
+        seen = self.counted.seen.take(columns)
+        return names_of(self.texts.pieces, self.blocks, seen, self.counted.fingerprints[columns])
+
+    def about(self) -> dict[str, Any]:
+        """Return what the card says of the data."""
+        column = getattr(self.source, "text_column", None)
+        return {
+            "source": getattr(self.source, "source", "Python objects"),
+            **({"text_column": column} if column is not None else {}),
+        }
+
+
+def _padded(sample_weight: npt.ArrayLike | None, n_train: int, n: int) -> Floats | None:
+    """Return a weight for every row; dev rows weigh 1."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_train,):
+        raise DataError(f"sample_weight must hold one number a training row: {n_train:,}, got shape {weight.shape}")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise DataError("sample_weight must be finite and not negative")
+    return np.concatenate([weight, np.ones(n - n_train)])
+
+
+def _group_numbers(groups: npt.ArrayLike | None, n_train: int) -> Indices | None:
+    if groups is None:
+        return None
+    found = np.asarray(groups)
+    if found.shape != (n_train,):
+        raise DataError(f"groups must hold one value a training row: {n_train:,}, got shape {found.shape}")
+    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+
+
+def _texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple[list[TextBuffer], list[Any]]:
+    from linnet.data import Dataset
+
+    if isinstance(X, Dataset):
+        if X.label is None:
+            raise DataError(f"{X.source}: the {what} data has no labels; name the label column")
+        if X.label_column in needs:
+            raise DataError(
+                f"{X.source}: column '{X.label_column}' holds the labels; leave out column:{X.label_column}"
+            )
+        return text_buffers(X, needs), X.label.to_pylist()
+    if y is None:
+        raise DataError(f"the {what} data needs labels: fit(texts, labels), or a Dataset from linnet.read")
+    buffers = text_buffers(X, needs)
+    labels = [
+        v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))
+    ]
+    n = sum(map(len, buffers))
+    if n != len(labels):
+        raise DataError(f"the {what} data has {n:,} texts but {len(labels):,} labels")
+    return buffers, labels
+
+
+def count_features(
+    texts: Texts | Part | Derived, blocks: Blocks, plan: FeaturePlan, n_classes: int, threads: int
+) -> tuple[Counted, int]:
+    """Count, then drop the columns that no setting would use; returns the cut-off for the training parts of folds too."""
+    if not blocks:
+        return _nothing_counted(len(texts)), 1
+    n_outputs = 1 if n_classes == 2 else n_classes
+    counted = texts.count(blocks, hash_bits=plan.hash_bits, counting=plan.tf != "presence", threads=threads)
+    if plan.hash_bits:
+        return counted, 1
+    rows = counted.rows
+    min_df = plan.min_df or (2 if rows.n_columns * n_outputs > LARGE_MODEL else 1)
+
+    def names(columns: Indices) -> Names:
+        seen = counted.seen.take(columns)
+        data, offsets = names_of(texts.pieces, blocks, seen, counted.fingerprints[columns])
+        return Names(data, offsets[:-1], np.diff(offsets), seen.block)
+
+    kept = kept_columns(rows, min_df=min_df, max_df=plan.max_df, max_features=plan.max_features, names=names)
+    if len(kept) == rows.n_columns:
+        return counted, min_df
+    numbers = np.full(rows.n_columns, -1, dtype=np.int32)
+    numbers[kept] = np.arange(len(kept), dtype=np.int32)
+    return Counted(rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)), min_df
+
+
+def _nothing_counted(n: int) -> Counted:
+    """Return rows without columns, for features that are all computed."""
+    none = np.zeros(0, np.int32)
+    rows = SparseCounts(np.zeros(n + 1, np.int64), none, none, 1, 0)
+    return Counted(rows, np.zeros(0, np.uint64), Seen(none, none, none, none.astype(np.uint8)))
+
+
+def with_computed(counted: Counted, computed: ComputedBlocks, buffers: list[TextBuffer]) -> Counted:
+    """Add the values of computed columns."""
+    for block in computed:
+        block.check()
+    return replace(counted, rows=replace(counted.rows, computed=compute(computed, buffers)))

@@ -1,0 +1,93 @@
+"""Everything a user asked for, resolved once into one value: from here on nobody asks the estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from linnet.errors import LinnetError, nearest
+from linnet.features.blocks import AnyBlocks, as_blocks
+from linnet.features.counting import thread_count
+from linnet.features.plan import FeaturePlan
+from linnet.features.selection import Selection
+from linnet.models import MODELS
+from linnet.models.traits import Traits
+
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier
+
+__all__ = ["Plan"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The model and its fixed settings, the features with the settings to try, and how the model is fitted."""
+
+    name: str
+    model: type[Any]
+    features: FeaturePlan
+    params: Mapping[str, Any] = field(default_factory=dict)  # fixed settings of the model
+    given: Mapping[str, Any] = field(default_factory=dict)  # settings of the model as the user gave them
+    class_weight: Any = None
+    refit: bool = True
+    calibrate: bool = True
+    seed: int = 0
+    threads: int = 1
+
+    @classmethod
+    def of(cls, clf: TextClassifier) -> Plan:
+        """Resolve the settings of a classifier; wrong ones are refused here."""
+        if isinstance(clf.model, str):
+            if clf.model not in MODELS:
+                raise LinnetError(nearest("model", clf.model, MODELS))
+            model: Any = MODELS[clf.model]
+            fixed: dict[str, Any] = dict(model.plan.fixed)
+        else:
+            model = type(clf.model)
+            if not isinstance(getattr(model, "plan", None), FeaturePlan):
+                raise LinnetError(
+                    f"model must be one of {', '.join(MODELS)} or a model of linnet.models, got {clf.model!r}"
+                )
+            fixed = dict(clf.model.get_params())
+        base: FeaturePlan = model.plan
+        known = model().get_params()
+        grid = {name: values for name, values in base.grid if name not in fixed}
+        for name, value in (clf.params or {}).items():
+            if name not in known:
+                raise LinnetError(nearest("setting", name, known))
+            grid.pop(name, None)
+            if isinstance(value, list | tuple):
+                grid[name] = tuple(value)
+            else:
+                fixed[name] = value
+        ratio = clf.ratio
+        powers = (
+            None if ratio is None else (float(ratio),) if isinstance(ratio, int | float) else tuple(map(float, ratio))
+        )
+        features = base.with_settings(
+            features=None if clf.features is None else as_blocks(clf.features),
+            tf=clf.tf, idf=clf.idf, normalise=clf.normalise, ratio=powers, min_df=clf.min_df, max_df=clf.max_df,
+            max_features=clf.max_features, hash_bits=clf.hash_bits, grid=tuple(grid.items()),
+            select=None if clf.select is None else Selection.of(clf.select),
+        )  # fmt: skip
+        name = clf.model if isinstance(clf.model, str) else model.__name__
+        seeded = {"random_state": clf.seed} if "random_state" in known else {}
+        return cls(
+            name, model, features, {**seeded, **fixed}, dict(clf.params or {}), clf.class_weight, clf.refit, clf.calibrate,
+            clf.seed, thread_count(clf.threads),
+        )  # fmt: skip
+
+    @property
+    def traits(self) -> Traits:
+        """What the model can do."""
+        found: Traits = self.model.traits
+        return found
+
+    def with_features(self, blocks: AnyBlocks) -> Plan:
+        """Return the plan with the blocks that it came to."""
+        return replace(self, features=replace(self.features, features=blocks))
+
+    def make(self, settings: Mapping[str, Any]) -> Any:
+        """Return the model with the fixed settings and some more; "ratio" is not one of the model's."""
+        return self.model(**{**self.params, **{k: v for k, v in settings.items() if k != "ratio"}})

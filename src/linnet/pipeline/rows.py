@@ -1,0 +1,161 @@
+"""Row stores: labelled rows, wherever they are. ``memory``, ``disk`` and ``remote`` hold one implementation each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet import arithmetic
+from linnet.errors import DataError
+from linnet.features.blocks import AnyBlocks, Blocks
+from linnet.features.computed import ComputedBlocks
+from linnet.features.counts import SparseCounts
+from linnet.features.plan import FeatureWeights
+from linnet.pipeline.events import Log
+from linnet.pipeline.plan import Plan
+from linnet.pipeline.search import SearchRows
+from linnet.solvers.callbacks import OnEpoch
+from linnet.solvers.row_blocks import RowBlocks
+
+__all__ = ["ClassCounts", "FittedRows", "RowStore", "class_weights", "encode", "row_weights"]
+
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """The rows of the last fit, all in memory; held_out are dev rows that are watched and not fitted."""
+
+    rows: SparseCounts
+    y: Labels
+    weight: Floats | None
+    held_out: tuple[SparseCounts, Labels] | None
+
+
+class RowStore(Protocol):
+    """Labelled rows of training and dev. ``count`` comes first; what it finds is in the attributes."""
+
+    classes: tuple[Any, ...]
+    class_rows: npt.NDArray[np.int64]
+    """Rows of each class, dev rows included."""
+    n_dev: int
+    n_fitted: int
+    """Rows of the last fit: all, or without the dev rows where the plan watches these."""
+    features: AnyBlocks
+    """All blocks, with what they learned; ``blocks`` and ``computed`` are the two kinds of them."""
+    blocks: Blocks
+    computed: ComputedBlocks
+    min_df: int
+    n_columns: int
+    fingerprints: npt.NDArray[np.uint64]
+
+    def count(self, plan: Plan, log: Log) -> None:
+        """Count the features and decide which of them the model has."""
+
+    def search_rows(self) -> SearchRows:
+        """Return rows to judge settings on."""
+
+    def counts(self) -> tuple[Any, Labels]:
+        """Return what feature weights are learned from: the fitted rows and their classes, or counts that stand for them."""
+
+    def keep(self, numbers: npt.NDArray[np.int32]) -> None:
+        """Keep the columns with a number that is not negative, under that number."""
+
+    def fitted(self) -> FittedRows | None:
+        """Return the rows of the last fit where they are in memory; None where they are in blocks."""
+
+    def in_blocks(self, weights: FeatureWeights, model: Any, on_epoch: OnEpoch) -> RowBlocks:
+        """Return the rows of the last fit in blocks."""
+
+    def names(self, columns: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Return the names of some columns as UTF-8 bytes, and where each begins."""
+
+    def about(self) -> dict[str, Any]:
+        """Return what the card says of the data."""
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """In place of rows: the documents of each class that hold each feature. It adds up over blocks and shards."""
+
+    table: npt.NDArray[np.int32]  # (n_columns, n_classes)
+    n_rows: int
+    computed: npt.NDArray[np.float32] | None = None
+    counts: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """How many features there are."""
+        return len(self.table)
+
+    def document_frequency(self) -> npt.NDArray[np.int32]:
+        """In how many documents each feature is."""
+        return np.asarray(self.table.sum(axis=1, dtype=np.int32))
+
+    def class_counts(self, y: Labels, n_classes: int) -> npt.NDArray[np.int32]:
+        """In how many documents of each class."""
+        return self.table
+
+
+def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Labels]:
+    """Return the classes, sorted, and the number of the class of each row.
+
+    >>> encode(["b", "a", "b"])
+    (('a', 'b'), array([1, 0, 1], dtype=int32))
+    """
+    for row, label in enumerate(labels):
+        if label is None or label != label:
+            raise DataError(f"row {row + 1} has no label; leave it out or label it")
+    try:
+        classes = tuple(sorted(set(labels)))
+    except TypeError:
+        kinds = sorted({type(v).__name__ for v in labels})
+        raise DataError(f"labels must be of one kind, got {' and '.join(kinds)}") from None
+    if len(classes) < 2:
+        raise (
+            DataError(f"every row has the label {classes[0]!r}; a classifier needs at least two")
+            if classes
+            else DataError("there are no training rows")
+        )
+    number = {c: k for k, c in enumerate(classes)}
+    return classes, np.fromiter((number[v] for v in labels), dtype=np.int32, count=len(labels))
+
+
+def class_weights(class_weight: Any, rows: npt.NDArray[Any], classes: tuple[Any, ...]) -> Floats | None:
+    """Return the weight of a row of each class; rows are the (weighted) rows of each class. None: all weigh 1.
+
+    "balanced" is n / (n_classes * rows of the class).
+
+    >>> class_weights("balanced", np.array([1, 3]), ("a", "b")).round(4).tolist()
+    [2.0, 0.6667]
+    """
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, dict):
+        unknown = sorted(map(str, set(class_weight) - set(classes)))
+        if unknown:
+            raise DataError(f"class_weight names labels that are not in the data: {', '.join(unknown)}")
+        return np.array([float(class_weight.get(c, 1.0)) for c in classes])
+    if class_weight != "balanced":
+        raise DataError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
+    totals = np.asarray(rows, dtype=np.float64)
+    return np.asarray(arithmetic.total(totals) / (len(classes) * np.maximum(totals, 1e-300)))
+
+
+def row_weights(weight: Floats | None, y: Labels, classes: tuple[Any, ...], class_weight: Any) -> Floats | None:
+    """Return the weight of each row, times that of its class; None where all weigh 1."""
+    if class_weight is None:
+        return weight
+    base = np.ones(len(y)) if weight is None else weight
+    totals = np.bincount(y, weights=base, minlength=len(classes))
+    per_class = class_weights(class_weight, totals, classes)
+    assert per_class is not None  # noqa: S101 - there is a class_weight
+    return np.asarray(base * per_class[y])

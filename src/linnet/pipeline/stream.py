@@ -1,0 +1,105 @@
+"""Train on files of any size within a limit of memory, or on the workers of an engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from linnet.pipeline.budget import Budget, return_freed
+from linnet.pipeline.cache import temporary
+from linnet.pipeline.disk import DiskRows
+from linnet.pipeline.events import Event, Log
+from linnet.pipeline.fit import fit
+from linnet.pipeline.parts import DEV, TEST
+from linnet.pipeline.plan import Plan
+from linnet.pipeline.streamed import Inputs
+from linnet.streaming.shards import spool
+from linnet.streaming.source import Source
+from linnet.units import as_bytes
+
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier
+    from linnet.pipeline.remote import RemoteRows
+
+__all__ = ["StreamResult", "fit_stream"]
+
+Places = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True)
+class StreamResult:
+    """The test scores of a run, the rows left out, and how the data were held."""
+
+    evaluation: Any
+    unusable: Any
+    rows: int
+    blocks: int
+    cache_bytes: int
+    features_met: int
+    lost: int
+    damaged: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what --json shows of the stream."""
+        return {
+            "rows": self.rows, "unusable": dict(self.unusable.counts), "blocks": self.blocks, "cache_bytes": self.cache_bytes,
+            "features_met": self.features_met, "lost": self.lost, "damaged": self.damaged,
+        }  # fmt: skip
+
+
+def fit_stream(
+    clf: TextClassifier,
+    places: Places,
+    *,
+    max_memory: str | int,
+    text: str | None = None,
+    label: str | None = None,
+    format: str | None = None,
+    dev: str | None = None,
+    test: str | None = None,
+    cache: str | None = None,
+    skip_damaged: bool = False,
+    engine: Any = None,
+    on_event: Callable[[Event], None] | None = None,
+    say: Callable[[str], None] | None = None,
+) -> StreamResult:
+    """Fit a TextClassifier to files of any size within so much memory, and test it.
+
+    places are paths, patterns or folders of shards; "-" is standard input. A tenth of the rows is kept for the test,
+    as ``linnet train`` does, unless test names a file; dev likewise. cache is where a temporary folder is made. Ctrl-C
+    while settings are tried keeps the best so far, in the last fit the weights so far. With an engine of
+    :mod:`linnet.engines` the files are read, counted and fitted by its workers.
+    """
+    from linnet.evaluate import evaluate
+
+    plan, log = Plan.of(clf), Log(on_event)
+    budget = Budget(as_bytes(max_memory, "--max-memory"))
+    return_freed()
+    with temporary(cache) as folder:
+        given = [places] if isinstance(places, str | os.PathLike) else list(places)
+        columns = {"text": text, "label": label, "format": format}
+        if given == ["-"]:
+            main = Source([spool(folder)], **columns)
+            main.name = "standard input"
+        else:
+            main = Source(given, **columns)
+        others = {part: Source([path], **columns) for part, path in ((DEV, dev), (TEST, test)) if path}
+        inputs = Inputs(main, others, folder, budget, say or (lambda _: None), skip_damaged)
+        store = _store(plan, inputs, log, engine)
+        clf.model_, clf.history_ = fit(plan, store, log), log.history
+        log.stage(f"testing on {store.test_rows.rows:,} rows")
+        labels, proba = store.test_rows.scored(clf.model_, plan.threads)
+        return StreamResult(
+            evaluate(labels, proba, clf.classes_.tolist()), store.scan.unusable, store.scan.rows, store.n_blocks_on_disk,
+            store.cache_bytes, store.met, store.lost, main.damaged,
+        )  # fmt: skip
+
+
+def _store(plan: Plan, inputs: Inputs, log: Log, engine: Any) -> DiskRows | RemoteRows:
+    if engine is None:
+        return DiskRows(plan, inputs, log)
+    from linnet.pipeline.remote import RemoteRows
+
+    return RemoteRows(plan, inputs, log, engine)

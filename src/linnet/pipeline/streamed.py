@@ -1,0 +1,320 @@
+"""Rows that are read again and again: one look at all of them decides classes, parts and features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.data.arrays import booleans
+from linnet.errors import DataError, LinnetError
+from linnet.features.blocks import AnyBlocks, describe
+from linnet.features.buffers import TextBuffer, text_buffers
+from linnet.features.computed import needed, split
+from linnet.features.counting import Counted
+from linnet.features.derived import Derived
+from linnet.features.plan import LARGE_MODEL, FeaturePlan, blocks_for, looked_at, mostly_unspaced
+from linnet.features.sharing import Texts
+from linnet.pipeline.budget import Budget
+from linnet.pipeline.events import Log, Meter
+from linnet.pipeline.memory import with_computed
+from linnet.pipeline.parts import DEV, TEST, TRAIN, Parts, held_out
+from linnet.pipeline.plan import Plan
+from linnet.pipeline.rows import class_weights
+from linnet.pipeline.test_rows import TestRows
+from linnet.pipeline.vocabulary import Kept, Vocabulary
+from linnet.streaming import source as sources
+from linnet.streaming.source import Labelled, Scan, Source, codes_of
+
+__all__ = ["Inputs", "StreamedRows", "count_batch"]
+
+LEARNED_FROM = 32_000_000  # bytes of training text that blocks learn from
+
+
+class Inputs:
+    """The files of a run: the data, dev and test files by part, where to put temporary ones, and what to print."""
+
+    def __init__(
+        self, main: Source, others: dict[int, Source], folder: Path, budget: Budget, say: Callable[[str], None],
+        skip_damaged: bool = False,
+    ) -> None:  # fmt: skip
+        self.main, self.others, self.folder, self.budget, self.say = main, others, folder, budget, say
+        self.skip_damaged = skip_damaged
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all files."""
+        return self.main.nbytes + sum(s.nbytes for s in self.others.values())
+
+
+def count_batch(
+    texts: Any, features: AnyBlocks, *, hash_bits: int | None, counting: bool, threads: int
+) -> tuple[list[TextBuffer], Counted]:
+    """Count the features of some texts; returns the buffers that the places in ``seen`` refer to."""
+    blocks, computed = split(features)
+    buffers = text_buffers(texts)
+    source = Derived.of(Texts(buffers), blocks, buffers)
+    counted = source.count(blocks, hash_bits=hash_bits, counting=counting, threads=threads)
+    return source.pieces, with_computed(counted, computed, buffers) if computed else counted
+
+
+class StreamedRows:
+    """What disk and engine share: the look at all rows, and passes over them that are the same every time."""
+
+    def __init__(self, plan: Plan, inputs: Inputs, log: Log) -> None:
+        self.plan, self.inputs, self.log = plan, inputs, log
+        self.main, self.others, self.folder, self.budget = inputs.main, inputs.others, inputs.folder, inputs.budget
+        self.threads = plan.threads
+        self.look()
+
+    # ---- one look at all rows
+
+    def look(self) -> None:
+        """Look at all rows once; decide classes, parts and features."""
+        self.log.stage(f"looking at {self.main.name}")
+        meter = Meter(self.log.on_event, "looking", self.inputs.nbytes)
+        scan, scans = self._scans(meter)
+        meter.end()
+        for line in sources.describe(self.main, scan):
+            self.inputs.say(line)
+        labels = {**scan.labels}
+        if DEV in scans:
+            labels |= {name: labels.get(name, 0) + n for name, n in scans[DEV].labels.items()}
+        self.classes = tuple(sorted(labels))
+        if len(self.classes) < 2:
+            raise DataError(f"every row has the label {self.classes[0]!r}; a classifier needs at least two")
+        self.n_classes = len(self.classes)
+        self.n_outputs = 1 if self.n_classes == 2 else self.n_classes
+        self.known = {name: k for k, name in enumerate(self.classes)}
+        self.scan, self.scans = scan, scans
+        self._divide(scan)
+        self._features(scan, scans)
+
+    def _scans(self, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
+        most = self.budget.exact_rows()
+        scan = self.main.scan(most, skip_damaged=self.inputs.skip_damaged, on_bytes=meter)
+        return scan, {part: source.scan(most, on_bytes=meter) for part, source in self.others.items()}
+
+    def _divide(self, scan: Scan) -> None:
+        shares = held_out(
+            scan.rows, dev=DEV in self.others, test=TEST in self.others, watch=not self.plan.refit, name=self.main.name
+        )
+        dev_scan = self.scans.get(DEV)
+        self.exact = scan.codes is not None and (dev_scan is None or dev_scan.codes is not None)
+        self.y: npt.NDArray[np.int32] | None = None
+        if self.exact and scan.codes is not None:
+            y = self._numbered(scan)
+            self.parts = Parts.exact(y, shares, self.plan.seed)
+            whole = self.parts.whole
+            assert whole is not None  # noqa: S101 - exact
+            self.sizes = {part: int((whole == part).sum()) for part in (TRAIN, DEV, TEST)}
+            behind = [y[whole == TRAIN], y[whole == DEV]]
+            if dev_scan is not None:
+                behind.append(self._numbered(dev_scan))
+            self.y = np.concatenate(behind)
+        else:
+            self.parts = Parts.drawn(scan.rows, shares, self.plan.seed)
+            low, high = self.parts.edges
+            self.sizes = {
+                TRAIN: int(low * scan.rows),
+                DEV: int((high - low) * scan.rows),
+                TEST: int((1 - high) * scan.rows),
+            }
+        for part, other in self.scans.items():
+            self.sizes[part] = other.rows
+        shown = [f"{self.sizes[part]:,} {name}" for part, name in ((TRAIN, "train"), (DEV, "dev"), (TEST, "test"))]
+        self.inputs.say(
+            "split: " + ", ".join(s for s in shown if not s.startswith("0 ")) + ("" if self.exact else ", about")
+        )
+        self.watched = not self.plan.refit and self.sizes[DEV] > 0
+
+    def _numbered(self, scan: Scan) -> npt.NDArray[np.int32]:
+        """Return the class of each row of a scan, in the order of the names of classes; the scan lets go of it."""
+        table = np.array([self.known[name] for name in scan.labels], dtype=np.int32)
+        codes = table[np.concatenate(scan.codes or [np.zeros(0, np.int32)])]
+        scan.codes = []
+        return codes
+
+    def _features(self, scan: Scan, scans: dict[int, Scan]) -> None:
+        n, size, by_script = scan.rows, scan.nbytes, scan.by_script
+        whole = self.parts.whole
+        kinds = []
+        if self.exact and scan.sizes is not None and whole is not None:
+            fitted, bytes_of, of_each = whole != TEST, np.concatenate(scan.sizes), np.concatenate(scan.scripts)
+            n, size = int(fitted.sum()), int(bytes_of[fitted].sum(dtype=np.int64))
+            kinds = [of_each[whole == TRAIN], of_each[whole == DEV]]
+            scan.sizes, scan.scripts = [], []
+        if DEV in scans:
+            n, size, by_script = n + scans[DEV].rows, size + scans[DEV].nbytes, by_script + scans[DEV].by_script
+            kinds += scans[DEV].scripts
+        if self.exact:  # what training in memory would look at
+            by_script = np.bincount(np.concatenate(kinds)[:: looked_at(n)], minlength=3)
+        unspaced = mostly_unspaced(by_script)
+        wanted = self.plan.features.features
+        self.features = wanted or blocks_for(n, size, unspaced=unspaced)
+        self.why = ": most texts have no blanks between words" if unspaced and not wanted else ""
+        self._check_features()
+        self.blocks, self.computed = split(self.features)
+        spread = sum((b.high - b.low + 1) * (1 if b.name == "words" else 6) for b in self.blocks)
+        self.batch_bytes = self.budget.batch_bytes(spread)
+        self.counting = self.plan.features.tf != "presence"
+        self._learn()
+        self.blocks, self.computed = split(self.features)
+
+    def _check_features(self) -> None:
+        columns = needed(self.features)
+        if columns:
+            raise LinnetError(
+                f"column:{columns[0]} needs a column of the data, and a stream keeps text and label only; leave it out, or "
+                "train in memory without --max-memory"
+            )
+        select = self.plan.features.select
+        if select is not None and select.method == "l1":
+            raise LinnetError("select=l1 fits a model to all rows at once; use chi2 or mi on a stream")
+
+    def _learn(self) -> None:
+        """Let blocks learn what they need from the first training texts."""
+        waiting = list(dict.fromkeys(block.waits for block in self.features if block.waits))
+        if not waiting:
+            return
+        self.log.stage(f"learning {' and '.join(waiting)}")
+        buffers: list[TextBuffer] = []
+        size = 0
+        for _, batch in self.batches("learning", (TRAIN,)):
+            buffers += text_buffers(batch.text)
+            size += batch.nbytes
+            if size >= LEARNED_FROM:
+                break
+        known: dict[Any, Any] = {}
+        self.features = tuple(block.learn(buffers, None, known) for block in self.features)
+
+    # ---- passes over the texts
+
+    def batches(self, text: str, parts: tuple[int, ...]) -> Iterator[tuple[int, Labelled]]:
+        """Yield (part, rows) of every batch, dev and test files last; the same in every pass."""
+        meter = Meter(self.log.on_event, text, self.scan.nbytes + sum(s.nbytes for s in self.scans.values()))
+        self.parts.rewind()
+        seen = 0
+        for batch in self.main.batches(self.batch_bytes, meter):
+            seen += len(batch)
+            if seen > self.scan.rows:
+                break
+            where = self.parts.next(codes_of(batch.label, self.known))
+            if len(self.known) > self.n_classes:
+                break
+            for part in parts:
+                mask = where == part
+                if mask.all():
+                    yield part, batch
+                elif mask.any():
+                    keep = booleans(mask)
+                    yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable, 0)
+        if seen != self.scan.rows or len(self.known) > self.n_classes:
+            raise DataError(
+                f"{self.main.name} changed while it was read; leave it alone during training, and run it again"
+            )
+        for part, source in self.others.items():
+            for batch in source.batches(self.batch_bytes, meter):
+                if part in parts:
+                    yield part, batch
+        meter.end()
+
+    def count_batch(self, batch: Labelled) -> tuple[list[TextBuffer], Counted]:
+        """Count the features of a batch."""
+        return count_batch(
+            batch.text, self.features, hash_bits=self.plan.features.hash_bits, counting=self.counting, threads=self.threads
+        )  # fmt: skip
+
+    # ---- what both stores know once features are counted
+
+    min_df: int
+    n_columns: int
+    fingerprints: npt.NDArray[np.uint64]
+    rows_of: dict[int, npt.NDArray[np.int64]]
+    """Rows of each class in TRAIN and DEV."""
+    test_rows: TestRows
+    met: int = 0
+    lost: int = 0
+    cache_bytes: int = 0
+    entries: int
+    per_class: npt.NDArray[np.float64] | None
+    """The weight of a row of each class."""
+    n_blocks_on_disk: int = 1
+
+    class_rows: npt.NDArray[np.int64]
+    n_dev: int
+    n_fitted: int
+
+    def set_rows_of(self, rows_of: dict[int, npt.NDArray[np.int64]]) -> None:
+        """Note how many rows of each class the parts have."""
+        self.rows_of, self.class_rows, self.n_dev = rows_of, rows_of[TRAIN] + rows_of[DEV], int(rows_of[DEV].sum())
+        self.n_fitted = int(rows_of[TRAIN].sum()) + (0 if self.watched else self.n_dev)
+        self.per_class = class_weights(self.plan.class_weight, self.class_rows, self.classes)
+
+    @property
+    def fitted_parts(self) -> tuple[int, ...]:
+        """The parts of the last fit."""
+        return (TRAIN,) if self.watched else (TRAIN, DEV)
+
+    def fitted_classes(self) -> npt.NDArray[np.int32]:
+        """Return the classes of the fitted rows, in any order: enough to count them."""
+        rows = sum((self.rows_of[part] for part in self.fitted_parts), np.zeros(self.n_classes, np.int64))
+        return np.repeat(np.arange(self.n_classes, dtype=np.int32), rows)
+
+    # ---- counting
+
+    def _count_vocabulary(self, features: FeaturePlan) -> None:
+        traits = self.plan.traits
+        newton = traits.sums == "problem" and not traits.gain_per_class and self.n_outputs > 1
+        per_weight = traits.bytes_per_weight * (3 if newton else 1)  # Newton's method keeps vectors as long as W
+        most = self.budget.columns(per_weight, self.n_outputs)
+        if features.hash_bits:
+            self._check_hashed(features.hash_bits, most)
+            self._settle(Kept(np.zeros(0, np.uint64), 1, 0, 0), 1 << features.hash_bits)
+            self.entries = self._expected_entries()
+            return
+        self.log.stage(f"counting features {describe(self.features)}{self.why}")
+        vocabulary = self._vocabulary()
+        rare = vocabulary.lost or vocabulary.met * self.n_outputs > LARGE_MODEL
+        min_df = features.min_df or (2 if rare else 1)
+        n = self.sizes[TRAIN] + self.sizes[DEV]
+        kept = vocabulary.kept(n, min_df=min_df, max_df=features.max_df, max_features=features.max_features, most=most)
+        self._settle(kept, len(kept.fingerprints))
+        self.entries = vocabulary.pairs
+        if kept.lost or kept.min_df > min_df:
+            self.inputs.say(
+                f"vocabulary: the {self.n_columns:,} most frequent features, in {kept.min_df:,} documents or more; "
+                f"of those in {kept.lost + kept.min_df:,} or more none is missing"
+            )
+
+    def _settle(self, kept: Kept, n_columns: int) -> None:
+        self.fingerprints, self.min_df, self.met, self.lost = kept.fingerprints, kept.min_df, kept.met, kept.lost
+        self.n_columns = n_columns
+
+    def _check_hashed(self, bits: int, most: int) -> None:
+        if 1 << bits > most:
+            fits = max(8, most.bit_length() - 1)
+            raise LinnetError(
+                f"2^{bits} columns do not fit in the memory allowed; give --hash-bits {fits}, or more memory"
+            )
+
+    def _vocabulary(self) -> Vocabulary:
+        """Count all features."""
+        raise NotImplementedError
+
+    def _expected_entries(self) -> int:
+        """Return about how many entries hashed rows will have."""
+        raise NotImplementedError
+
+    def about(self) -> dict[str, Any]:
+        """Return what the card says of the data, and how it was held where that decided the model."""
+        found: dict[str, Any] = {"source": self.main.name, "text_column": self.main.text or "text"}
+        if self.n_blocks_on_disk > 1 or self.lost or self.main.damaged:
+            found["stream"] = {
+                "files": len(self.main.shards), "damaged": sorted(Path(name).name for name in self.main.damaged), "blocks": self.n_blocks_on_disk,
+                "features_met": self.met, "lost": self.lost, "max_memory": self.budget.total,
+            }  # fmt: skip
+        return found

@@ -1,0 +1,237 @@
+"""What a worker of an engine does with one shard: look, count, make rows, give some of them, apply a function.
+
+Every job may be called twice, on any worker. The rows of a shard are made from its texts when they are first asked for
+and kept by the worker that made them; a worker that takes over from a lost one makes them again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet import arithmetic
+from linnet._kernels import vocab
+from linnet.data.arrays import booleans
+from linnet.features.blocks import AnyBlocks
+from linnet.features.buffers import TextBuffer
+from linnet.features.computed import split
+from linnet.features.counting import Counted, names_of
+from linnet.features.counts import SparseCounts, concatenate
+from linnet.features.plan import FeaturePlan, FeatureWeights
+from linnet.pipeline.crossval import weighted
+from linnet.pipeline.disk import columns_of
+from linnet.pipeline.parts import DEV, TEST, TRAIN
+from linnet.pipeline.streamed import count_batch
+from linnet.pipeline.vocabulary import Vocabulary
+from linnet.streaming.source import Labelled, Scan, Source, codes_of
+
+__all__ = [
+    "ShardTotals",
+    "ShardPlan",
+    "Task",
+    "Weighting",
+    "apply",
+    "count_shard",
+    "names",
+    "scan_shard",
+    "take",
+    "totals",
+]
+
+KEPT = 64  # shards whose rows a worker keeps
+_ROWS: OrderedDict[tuple[str, str], tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class Task:
+    """One shard: its path, the columns, and the part of each of its rows (or one part for all)."""
+
+    path: str
+    text: str | None
+    label: str | None
+    format: str | None
+    parts: npt.NDArray[np.uint8] | int = TRAIN
+
+    def source(self) -> Source:
+        """Open it."""
+        return Source([Path(self.path)], text=self.text, label=self.label, format=self.format)
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """What all shards share: a name of the run, classes, features, and the vocabulary once it is decided."""
+
+    run: str
+    classes: tuple[str, ...]
+    features: AnyBlocks
+    counting: bool
+    batch_bytes: int
+    fingerprints: npt.NDArray[np.uint64] | None = None
+    hash_bits: int | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """How many features there are, once that is decided."""
+        if self.hash_bits:
+            return 1 << self.hash_bits
+        return 0 if self.fingerprints is None else len(self.fingerprints)
+
+    def rows(self, batch: Labelled) -> SparseCounts:
+        """Return the texts of a batch as rows over those features."""
+        _, counted = self.count(batch, hash_bits=self.hash_bits, counting=self.counting)
+        return counted.rows if self.hash_bits else counted.rows.keep(self.column_of(counted.fingerprints))
+
+    def count(
+        self, batch: Labelled, *, hash_bits: int | None = None, counting: bool = False
+    ) -> tuple[list[TextBuffer], Counted]:
+        """Count the texts of a batch."""
+        return count_batch(batch.text, self.features, hash_bits=hash_bits, counting=counting, threads=1)
+
+    @cached_property
+    def column_of(self) -> Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.int32]]:
+        """What gives the columns of fingerprints; -1 for those that are not features."""
+        assert self.fingerprints is not None  # noqa: S101 - decided
+        return columns_of(self.fingerprints)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}  # not the lookup
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """How rows are weighted for a fit, and which of them are fitted."""
+
+    weights: FeatureWeights
+    plan: FeaturePlan
+    own_gain: bool
+    per_class: npt.NDArray[np.float64] | None
+    fitted: tuple[int, ...]
+
+
+def scan_shard(task: Task, most_rows: int) -> Scan:
+    """Look at one shard."""
+    return task.source().scan(most_rows)
+
+
+def _batches(task: Task, shared: ShardPlan) -> Iterator[tuple[int, Labelled, npt.NDArray[np.int32]]]:
+    """Yield (part, rows, classes) of each batch of a shard."""
+    known = {name: k for k, name in enumerate(shared.classes)}
+    at = 0
+    for batch in task.source().batches(shared.batch_bytes):
+        codes = codes_of(batch.label, dict(known))
+        n = len(batch)
+        where = np.full(n, task.parts, np.uint8) if isinstance(task.parts, int) else task.parts[at : at + n]
+        at += n
+        for part in (TRAIN, DEV, TEST):
+            mask = where == part
+            if mask.any():
+                keep = booleans(mask)
+                yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable, 0), codes[mask]
+
+
+def count_shard(task: Task, shared: ShardPlan) -> Vocabulary:
+    """Count the features of the rows that are not for the test."""
+    found = Vocabulary()
+    for part, batch, _ in _batches(task, shared):
+        if part != TEST:
+            _, counted = shared.count(batch, counting=shared.counting)
+            found.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
+    return found
+
+
+def rows_of(task: Task, shared: ShardPlan) -> tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """Return the rows of a shard, training rows first, then those of dev, with classes and parts."""
+    key = (shared.run, task.path)
+    if key in _ROWS:
+        _ROWS.move_to_end(key)
+        return _ROWS[key]
+    found: dict[int, list[tuple[SparseCounts, npt.NDArray[np.int32]]]] = {TRAIN: [], DEV: []}
+    for part, batch, y in _batches(task, shared):
+        if part != TEST:
+            found[part].append((shared.rows(batch), y))
+    every = [(part, *one) for part in (TRAIN, DEV) for one in found[part]]
+    whole = concatenate([rows for _, rows, _ in every], max(1, len(split(shared.features)[0])), shared.n_columns)
+    y = np.concatenate([np.zeros(0, np.int32), *(y for _, _, y in every)])
+    parts = np.concatenate([np.zeros(0, np.uint8), *(np.full(len(y), part, np.uint8) for part, _, y in every)])
+    _ROWS[key] = (whole, y, parts)
+    while len(_ROWS) > KEPT:
+        _ROWS.popitem(last=False)
+    return _ROWS[key]
+
+
+@dataclass(frozen=True)
+class ShardTotals:
+    """What adds up over shards: documents by class that hold each feature, rows by part and class, entries."""
+
+    counts: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int64]  # (2, n_classes)
+    entries: int
+    squares: npt.NDArray[np.float64]  # of computed columns
+
+    def __add__(self, other: ShardTotals) -> ShardTotals:
+        return ShardTotals(
+            self.counts + other.counts, self.rows + other.rows, self.entries + other.entries,
+            self.squares + other.squares,
+        )  # fmt: skip
+
+
+def totals(task: Task, shared: ShardPlan, fitted: tuple[int, ...]) -> ShardTotals:
+    """Count features by class in the rows to fit on."""
+    rows, y, parts = rows_of(task, shared)
+    counts = np.zeros((rows.n_columns, len(shared.classes)), dtype=np.int32)
+    mine = np.flatnonzero(np.isin(parts, fitted))
+    some = rows if len(mine) == len(y) else rows.take(mine)
+    vocab.class_frequency(some.row_ptr, some.indices, y[mine], counts)
+    by_part = [np.bincount(y[parts == part], minlength=len(shared.classes)) for part in (TRAIN, DEV)]
+    squares = (
+        np.zeros(0) if some.computed is None else arithmetic.total(np.square(some.computed, dtype=np.float64), axis=0)
+    )
+    return ShardTotals(counts, np.stack(by_part), len(rows.indices), squares)
+
+
+def take(asked: tuple[Task, npt.NDArray[np.int64]], shared: ShardPlan) -> SparseCounts:
+    """Return some rows of a shard by number, training rows first."""
+    return rows_of(asked[0], shared)[0].take(asked[1])
+
+
+def test_texts(task: Task, shared: ShardPlan) -> list[tuple[Any, Any]]:
+    """Return the texts and labels of the test rows."""
+    return [(batch.text, batch.label) for part, batch, _ in _batches(task, shared) if part == TEST]
+
+
+def names(task: Task, shared: ShardPlan, named: npt.NDArray[np.int64]) -> dict[int, bytes]:
+    """Return the names of some columns, as far as this shard has them."""
+    wanted = np.zeros(shared.n_columns, dtype=bool)
+    wanted[named] = True
+    blocks = split(shared.features)[0]
+    out: dict[int, bytes] = {}
+    for part, batch, _ in _batches(task, shared):
+        if part == TEST:
+            continue
+        buffers, counted = shared.count(batch)
+        columns = shared.column_of(counted.fingerprints)
+        fresh = np.flatnonzero((columns >= 0) & wanted[columns])
+        if len(fresh):
+            data, ends = names_of(buffers, blocks, counted.seen.take(fresh), counted.fingerprints[fresh])
+            raw, at = data.tobytes(), ends.tolist()
+            out |= {int(columns[j]): raw[at[i] : at[i + 1]] for i, j in enumerate(fresh.tolist())}
+            wanted[columns[fresh]] = False
+    return out
+
+
+def apply(task: Task, shared: ShardPlan, weighting: Weighting, function: Callable[..., Any], *args: Any) -> Any:
+    """Return function(X, y, weight, *args) of the fitted rows of a shard."""
+    rows, y, parts = rows_of(task, shared)
+    mine = np.flatnonzero(np.isin(parts, weighting.fitted))
+    if len(mine) < len(y):
+        rows, y = rows.take(mine), y[mine]
+    weights = weighting.weights.with_computed()
+    X = weighted(rows, weights, weighting.plan, split(shared.features)[0], multiply=not weighting.own_gain)
+    return function(X, y, None if weighting.per_class is None else weighting.per_class[y], *args)
