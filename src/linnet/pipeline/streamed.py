@@ -314,7 +314,8 @@ class StreamedRows:
         found: dict[str, Any] = {"source": self.main.name, "text_column": self.main.text or "text"}
         if self.n_blocks_on_disk > 1 or self.lost or self.main.damaged:
             found["stream"] = {
-                "files": len(self.main.shards), "damaged": sorted(Path(name).name for name in self.main.damaged), "blocks": self.n_blocks_on_disk,
-                "features_met": self.met, "lost": self.lost, "max_memory": self.budget.total,
+                "files": len(self.main.shards), "damaged": sorted(Path(name).name for name in self.main.damaged),
+                "blocks": self.n_blocks_on_disk, "features_met": self.met, "lost": self.lost,
+                "max_memory": self.budget.total,
             }  # fmt: skip
         return found
