@@ -1,7 +1,7 @@
 """Models in the scikit-learn contract, one file a model; each ends as (W, b) where it is linear; a net has a head for b.
 
 >>> sorted(MODELS)
-['bernoulli', 'feed-forward', 'least-squares', 'lexicon', 'logistic', 'nb', 'nbsvm', 'perceptron', 'svm', 'votes']
+['bernoulli', 'feed-forward', 'least-squares', 'lexicon', 'logistic', 'nb', 'nbsvm', 'passive-aggressive', 'perceptron', 'svm', 'votes']
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from linnet.models.lexicon import Lexicon
 from linnet.models.logistic import LogisticRegression
 from linnet.models.multinomial import MultinomialNB
 from linnet.models.nbsvm import NBSVM
+from linnet.models.passive_aggressive import PassiveAggressive
 from linnet.models.perceptron import Perceptron
 from linnet.models.svm import LinearSVM
 from linnet.models.word_votes import WordVotes
@@ -26,7 +27,7 @@ from linnet.models.word_votes import WordVotes
 __all__ = [
     "ESTIMATORS", "MODELS", "NBSVM", "RBF", "BernoulliNB", "CategoricalNB", "FeedForward", "GaussianNB",
     "KernelPerceptron", "LeastSquares", "Lexicon", "Linear", "LinearSVM", "LogisticRegression", "MultinomialNB",
-    "Perceptron", "Polynomial", "WordVotes",
+    "PassiveAggressive", "Perceptron", "Polynomial", "WordVotes",
 ]  # fmt: skip
 
 MODELS: dict[str, type[Any]] = {
@@ -36,6 +37,7 @@ MODELS: dict[str, type[Any]] = {
     "bernoulli": BernoulliNB,
     "nbsvm": NBSVM,
     "perceptron": Perceptron,
+    "passive-aggressive": PassiveAggressive,
     "least-squares": LeastSquares,
     "votes": WordVotes,
     "feed-forward": FeedForward,

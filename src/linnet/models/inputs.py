@@ -20,6 +20,7 @@ from linnet.errors import DataError
 from linnet.solvers.matrix import Matrix
 
 __all__ = [
+    "batch_labels",
     "as_labels",
     "as_matrix",
     "as_weight",
@@ -270,3 +271,27 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     raise DataError(f"random_state must be None, a whole number from 0, or a NumPy generator, got {random_state!r}")
+
+
+def batch_labels(model: Any, y: Any, n: int, classes: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+    """Return the classes of a model that learns batch by batch, and the number of the class of each of n rows.
+
+    The first call must name all classes; later ones may name them again.
+    """
+    name, known = type(model).__name__, getattr(model, "classes_", None)
+    if known is None and classes is None:
+        raise DataError("classes must be passed on the first call to partial_fit.")
+    if classes is not None:
+        named = np.unique(np.asarray(classes))
+        if known is not None and not np.array_equal(named, known):
+            raise DataError(f"classes={named.tolist()} are not those of the first call: {known.tolist()}")
+        if len(named) < 2:
+            raise DataError(f"{name} needs two classes or more; got 1 class: {classes!r}")
+        known = named
+    assert known is not None  # noqa: S101 - named, or known from before
+    labels = as_labels(y, n, name)
+    index = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+    if (known[index] != labels).any():
+        unknown = np.unique(labels[known[index] != labels])
+        raise DataError(f"y holds {unknown.tolist()}, which are not in classes: {known.tolist()}")
+    return known, index.astype(np.int32)

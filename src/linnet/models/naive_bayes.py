@@ -131,25 +131,11 @@ class NaiveBayes(CountingModel, ProbabilityModel):
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch; the first call must name all classes. The order of batches does not matter."""
-        name = type(self).__name__
         first = not hasattr(self, "classes_")
         M = self._rows(X, reset=first)
-        if first and classes is None:
-            raise DataError("classes must be passed on the first call to partial_fit.")
-        if classes is not None:
-            named = np.unique(np.asarray(classes))
-            if not first and not np.array_equal(named, self.classes_):
-                raise DataError(f"classes={named.tolist()} are not those of the first call: {self.classes_.tolist()}")
-            if len(named) < 2:
-                raise DataError(f"{name} needs two classes or more; got 1 class: {classes!r}")
-        known = named if first else self.classes_
-        labels = inputs.as_labels(y, len(M), name)
-        index = np.minimum(np.searchsorted(known, labels), len(known) - 1)
-        if (known[index] != labels).any():
-            unknown = np.unique(labels[known[index] != labels])
-            raise DataError(f"y holds {unknown.tolist()}, which are not in classes: {known.tolist()}")
+        known, index = inputs.batch_labels(self, y, len(M), classes)
         weight = inputs.as_weight(sample_weight, len(M))
-        counted = self._plain(M, index.astype(np.int32), len(known), weight)
+        counted = self._plain(M, index, len(known), weight)
         self._learn(counted if first else self.counted_ + counted, np.dtype(np.float64))
         self.classes_ = known
         return self

@@ -21,11 +21,12 @@ linnet's default model, the SVM on rows weighted by |log-count ratio|^p, is NBSV
 
 Several classes are taken one against the rest, each with its own ratio.
 
-Reference: Wang and Manning, Baselines and Bigrams: Simple, Good Sentiment and Topic Classification, 2012; the notes, 002.
+Reference: Wang and Manning, Baselines and Bigrams: Simple, Good Sentiment and Topic Classification, 2012.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -33,16 +34,18 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet._kernels import sparse
 from linnet.errors import DataError
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan
 from linnet.features.weighting import log_count_ratio
 from linnet.models.estimator import DecisionModel
+from linnet.models.naive_bayes import Statistics, class_sums
 from linnet.models.settings import above_zero, not_negative, one_of, share, truth
 from linnet.models.svm import LinearSVM
+from linnet.models.traits import Traits
 from linnet.solvers.callbacks import OnEpoch, Weights
 from linnet.solvers.matrix import Matrix
+from linnet.solvers.row_blocks import RowBlocks
 
 __all__ = ["NBSVM"]
 
@@ -76,6 +79,8 @@ class NBSVM(DecisionModel):
         grid=(("beta", (0.25, 0.5, 1.0)), ("C", (1.0, 0.1, 0.01))),
         fixed=(("tol", 0.1),),
     )
+
+    traits: ClassVar[Traits] = Traits(sums="problem")
 
     n_iter_: int
     ratio_: npt.NDArray[np.float32]
@@ -127,15 +132,45 @@ class NBSVM(DecisionModel):
         """Fit to encoded rows; the weights are folded: they apply to the values as they are."""
         if X.gain is not None:
             raise DataError("NBSVM takes plain features: it makes its own gain per class")
-        beta = share("beta", self.beta, one=True)
-        ratio = self._ratio(X, y, n_classes, sample_weight)  # (n_outputs, n_features)
-        gain = np.abs(ratio)
-        svm = LinearSVM(
+        ratio, interpolated = self._interpolation(self._statistics(X, y, sample_weight, n_classes))
+        svm = self._svm()
+        W, b = svm.fit_matrix(
+            replace(X, gain=np.abs(ratio)), y, n_classes, sample_weight=sample_weight, threads=threads,
+            on_epoch=None if on_epoch is None else _shown(on_epoch, interpolated),
+        )  # fmt: skip
+        self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
+        return interpolated(W, b)
+
+    def fit_blocks(self, rows: RowBlocks) -> Weights:
+        """Fit to rows in blocks: count, then the SVM."""
+        ratio, interpolated = self._interpolation(rows.add_up(self._statistics, rows.n_classes))
+        svm = self._svm()
+        W, b = svm.fit_blocks(rows.with_gain(np.abs(ratio), _shown(rows.on_epoch, interpolated)))
+        self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
+        return interpolated(W, b)
+
+    def _svm(self) -> LinearSVM:
+        return LinearSVM(
             self.C, tol=self.tol, max_iter=self.max_iter, fit_intercept=self.fit_intercept,
             intercept_scaling=self.intercept_scaling, random_state=self.random_state,
         )  # fmt: skip
 
-        odds = _log_odds(y, n_classes, sample_weight) if truth("fit_intercept", self.fit_intercept) else 0.0
+    def _statistics(self, X: Matrix, y: npt.NDArray[np.int32], weight: Floats | None, n_classes: int) -> Statistics:
+        """Sum the size of each feature, or count the rows that hold it, by class."""
+        X = X.explicit()
+        values = np.abs(X.values)
+        if one_of("counts", self.counts, COUNTS) == "presence":
+            values = (values != 0.0).astype(values.dtype)
+        return class_sums(replace(X, values=values), y, n_classes, weight)
+
+    def _interpolation(self, counted: Statistics) -> tuple[Any, Callable[[Any, Floats], Weights]]:
+        """Return sign(r) |r|^p, one row an output, and what draws the weights of an SVM towards naive Bayes."""
+        alpha, power = above_zero("alpha", self.alpha), not_negative("power", self.power)
+        beta = share("beta", self.beta, one=True)
+        r = np.ascontiguousarray(log_count_ratio(counted.features, alpha, signed=True).T)
+        ratio = r if power == 1.0 else np.sign(r) * arithmetic.power(np.abs(r), power)
+        gain = np.abs(ratio)
+        odds = _log_odds(counted.rows) if truth("fit_intercept", self.fit_intercept) else 0.0
 
         def interpolated(W: npt.NDArray[Any], b: Floats) -> Weights:
             if beta < 1.0:
@@ -145,32 +180,18 @@ class NBSVM(DecisionModel):
                 b = beta * b + (1.0 - beta) * mean * odds
             return W, b
 
-        W, b = svm.fit_matrix(
-            replace(X, gain=gain), y, n_classes, sample_weight=sample_weight, threads=threads,
-            on_epoch=None if on_epoch is None else lambda report, got: on_epoch(report, lambda: interpolated(*got())),
-        )  # fmt: skip
-        self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
-        return interpolated(W, b)
-
-    def _ratio(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Any:
-        """Return sign(r) |r|^p, one row an output."""
-        alpha, power = above_zero("alpha", self.alpha), not_negative("power", self.power)
-        X = X.explicit()
-        values = np.abs(X.values)
-        if one_of("counts", self.counts, COUNTS) == "presence":
-            values = (values != 0.0).astype(values.dtype)
-        counted = np.zeros((X.n_features, n_classes))
-        ones = np.ones(len(X)) if weight is None else weight
-        sparse.class_sums(X.indptr, X.indices, values, y, ones, counted)
-        r = np.ascontiguousarray(log_count_ratio(counted, alpha, signed=True).T)
-        return r if power == 1.0 else np.sign(r) * arithmetic.power(np.abs(r), power)
+        return ratio, interpolated
 
 
-def _log_odds(y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Floats:
-    """Return log(rows of the class / other rows) for each output, rows counted by their weight.
+def _shown(on_epoch: OnEpoch, interpolated: Callable[[Any, Floats], Weights]) -> OnEpoch:
+    return lambda report, got: on_epoch(report, lambda: interpolated(*got()))
+
+
+def _log_odds(rows: Floats) -> Floats:
+    """Return log(rows of the class / other rows) for each output, from the weighted rows of each class.
 
     A class without rows, as a fold may have, counts as half a row.
     """
-    rows = np.maximum(np.bincount(y, weights=weight, minlength=n_classes), 0.5)
+    n_classes, rows = len(rows), np.maximum(rows, 0.5)
     odds = arithmetic.log(rows) - arithmetic.log(arithmetic.total(rows) - rows)
     return np.asarray(odds[1:] if n_classes == 2 else odds)

@@ -11,7 +11,7 @@ A pass without a wrong guess proves that the line was found, and training stops.
 ever; their mean over all steps is what one keeps (Freund and Schapire), and it is the better answer on new rows anyway.
 
 References: Rosenblatt, The Perceptron, 1958; Novikoff, On convergence proofs on perceptrons, 1962; Freund and Schapire,
-Large Margin Classification Using the Perceptron Algorithm, 1999; the notes, 000 section 9 and 002.
+Large Margin Classification Using the Perceptron Algorithm, 1999.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.data.splitting import split_indices
-from linnet.errors import DataError
+from linnet.errors import DataError, LinnetError
 from linnet.features.plan import FeaturePlan
-from linnet.models.estimator import DecisionModel
+from linnet.models.epochs import EpochModel, EpochState
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share, truth, whole
 from linnet.models.solving import outputs
@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 STARTS = ("zero", "random")
 
 
-class Perceptron(DecisionModel):
+class Perceptron(EpochModel):
     """Learn from mistakes only, one row at a time, all classes together.
 
     Parameters: ``rate`` is the length of a step; from a zero start it changes the length of the weights and no answer.
@@ -129,6 +129,37 @@ class Perceptron(DecisionModel):
         self.mistakes_ = sum(report.active for report in watch.history)
         W, b = outputs(run.W, run.b) if watch.best is None else watch.best
         return np.ascontiguousarray(W, dtype=X.values.dtype), b
+
+    def epoch(
+        self,
+        X: Matrix,
+        y: npt.NDArray[np.int32],
+        weight: Floats | None,
+        n_classes: int,
+        start: EpochState,
+        seed: tuple[int, ...],
+    ) -> EpochState:
+        """Visit the rows once, all classes together."""
+        if self.validation is not None or not isinstance(self.start, str) or self.start != "zero":
+            raise LinnetError(
+                "rows in blocks or batches start at zero and hold nothing out: leave out start and validation"
+            )
+        if X.gain is not None:
+            raise DataError("Perceptron takes plain features; a gain per class is for LinearSVM")
+        X, shuffle = X.explicit(), truth("shuffle", self.shuffle)
+        W, b = start.W, start.b
+        if n_classes == 2:  # one score for two classes: half of it for one, half against the other
+            W, b = np.concatenate([-W, W], axis=1) / 2.0, np.concatenate([-b, b]) / 2.0
+        of = distinct(X, y, weight) if shuffle else as_given(len(X), weight)
+        reports: list[Epoch] = []
+        sgd = SGD(rate=above_zero("rate", self.rate), schedule=Constant(), average=truth("average", self.average))
+        run = descend(
+            X, y, n_classes, of, loss="perceptron", sgd=sgd, max_epochs=1, seed=seed, start=(W, b),
+            bias_scale=float(truth("fit_intercept", self.fit_intercept)), batch=whole("batch", self.batch), shuffle=shuffle,
+            on_epoch=lambda report, _: reports.append(report),
+        )  # fmt: skip
+        assert run.last is not None  # noqa: S101 - descend gives it
+        return EpochState(*outputs(*run.last), *outputs(run.W, run.b), len(of.rows), reports[0].loss, reports[0].active)
 
     def _watch(
         self, X: Matrix, y: npt.NDArray[np.int32], of: Distinct, seed: int, on_epoch: OnEpoch | None

@@ -256,9 +256,9 @@ class DiskBlocks(RowBlocks):
         rows = sum(store.rows_of[part] for part in store.fitted_parts)
         self.total_weight = arithmetic.total(rows if store.per_class is None else rows * store.per_class)
 
-    def with_gain(self, gain: npt.NDArray[np.float32]) -> DiskBlocks:
+    def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> DiskBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
-        return replace(self, own=gain)
+        return replace(self, own=gain, on_epoch=on_epoch)
 
     def visit(
         self, order: npt.NDArray[Any] | None = None

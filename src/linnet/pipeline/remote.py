@@ -232,9 +232,9 @@ class RemoteBlocks(RowBlocks):
         rows = sum(store.rows_of[part] for part in store.fitted_parts)
         self.total_weight = arithmetic.total(rows if store.per_class is None else rows * store.per_class)
 
-    def with_gain(self, gain: npt.NDArray[np.float32]) -> RemoteBlocks:
+    def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> RemoteBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
-        return replace(self, gain=gain, _sent={})
+        return replace(self, gain=gain, on_epoch=on_epoch, _sent={})
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum of function(X, y, weight, *args) over all shards, added in a fixed order.

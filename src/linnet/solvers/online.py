@@ -13,7 +13,7 @@ Reference: Bottou, Stochastic Gradient Descent Tricks, 2012; Daume, A Course in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol
@@ -130,12 +130,16 @@ class _Walk:
         self.steps += steps
         self.state[:3] = 1.0, 0.0, 0.0
 
+    def last(self) -> tuple[Floats, Floats]:
+        """Return the weights as they are."""
+        return self.state[0] * self.V.astype(np.float64), self.b.copy()
+
     def weights(self) -> tuple[Floats, Floats]:
         """Return the mean over all steps, or the weights as they are."""
-        scale, total, steps, _ = self.state
+        _, total, steps, _ = self.state
         taken = self.steps + steps
         if not self.averaging or taken == 0:
-            return scale * self.V.astype(np.float64), self.b.copy()
+            return self.last()
         W = (self.sum_w + (total * self.V.astype(np.float64) - self.A)) / taken
         return W, np.asarray((self.sum_b + (steps * self.b - self.A_b)) / taken)
 
@@ -152,6 +156,8 @@ class Run:
     passes: int
     settled: bool
     interrupted: bool = False
+    last: tuple[Floats, Floats] | None = None
+    """W and b as they were after the last step, where W and b above are means."""
 
 
 def descend(
@@ -166,7 +172,7 @@ def descend(
     cost: Floats | None = None,
     bias_scale: float = 1.0,
     max_epochs: int = 20,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     start: tuple[Floats, Floats] | None = None,
     batch: int = 1,
     shuffle: bool = True,
@@ -216,7 +222,7 @@ def descend(
                 break
     except KeyboardInterrupt:
         interrupted = True
-    return Run(*walk.weights(), passes, settled, interrupted)
+    return Run(*walk.weights(), passes, settled, interrupted, walk.last())
 
 
 def _first_rate(X: Matrix, of: Distinct, bias_scale: float, decay: float) -> float:

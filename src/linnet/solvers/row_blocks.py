@@ -38,7 +38,7 @@ class RowBlocks:
         """Return the sum of function(X, y, weight, *args) over all blocks."""
         raise NotImplementedError
 
-    def with_gain(self, gain: npt.NDArray[np.float32]) -> RowBlocks:
+    def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> RowBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
         raise NotImplementedError
 

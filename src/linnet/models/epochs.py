@@ -1,0 +1,170 @@
+"""Models that learn by steps, row after row, epoch after epoch: they can go on with more rows, and from block to block.
+
+A model says what one epoch over some rows does (``epoch``). Rows in blocks on this disk are visited one block after the
+other, the weights going on from each to the next. Rows on the workers of an engine are visited side by side and the
+weights are mixed: every shard starts from the same point, and the mean of where they end, by rows, is where the next
+epoch begins (McDonald, Hall, Mann: Distributed Training Strategies for the Structured Perceptron, 2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.models import inputs
+from linnet.models.estimator import DecisionModel
+from linnet.models.inputs import seed_of
+from linnet.models.settings import truth, whole
+from linnet.models.traits import Traits
+from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
+from linnet.solvers.matrix import Matrix
+from linnet.solvers.row_blocks import RowBlocks
+
+__all__ = ["EpochModel", "EpochState"]
+
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class EpochState:
+    """Weights after some rows: the last ones, from which steps go on, and their mean over the steps, to predict with.
+
+    States add up to the mean by rows.
+    """
+
+    W: Floats  # (n_features, n_outputs)
+    b: Floats
+    mean_weights: Floats
+    mean_intercept: Floats
+    n_rows: int
+    loss: float = 0.0
+    changed: int = 0
+
+    @classmethod
+    def zero(cls, n_features: int, n_outputs: int) -> EpochState:
+        """Return the state before the first row."""
+        W, b = np.zeros((n_features, n_outputs)), np.zeros(n_outputs)
+        return cls(W, b, W, b, 0)
+
+    def __add__(self, other: EpochState) -> EpochState:
+        n = self.n_rows + other.n_rows
+        share, rest = (self.n_rows / n, other.n_rows / n) if n else (0.5, 0.5)
+        return EpochState(
+            share * self.W + rest * other.W, share * self.b + rest * other.b, share * self.mean_weights + rest * other.mean_weights,
+            share * self.mean_intercept + rest * other.mean_intercept, n, self.loss + other.loss, self.changed + other.changed,
+        )  # fmt: skip
+
+    def then(self, new: EpochState) -> EpochState:
+        """Return the state after more rows, which went on from here."""
+        n = self.n_rows + new.n_rows
+        share, rest = (self.n_rows / n, new.n_rows / n) if n else (0.0, 1.0)
+        return EpochState(
+            new.W, new.b, share * self.mean_weights + rest * new.mean_weights, share * self.mean_intercept + rest * new.mean_intercept, n,
+            self.loss + new.loss, self.changed + new.changed,
+        )  # fmt: skip
+
+
+class EpochModel(DecisionModel):
+    """A linear model that is trained epoch by epoch."""
+
+    traits: ClassVar[Traits] = Traits(sums="epochs", incremental=True, bytes_per_weight=100)
+
+    max_iter: int
+    average: bool
+    random_state: Any
+    n_iter_: int
+
+    def epoch(
+        self, X: Matrix, y: Labels, weight: Floats | None, n_classes: int, start: EpochState, seed: tuple[int, ...]
+    ) -> EpochState:
+        """Visit the rows once, in an order drawn from the seed; returns the state of these steps alone."""
+        raise NotImplementedError
+
+    def fit_matrix(
+        self,
+        X: Matrix,
+        y: Labels,
+        n_classes: int,
+        *,
+        sample_weight: Floats | None = None,
+        threads: int = 1,
+        on_epoch: OnEpoch | None = None,
+    ) -> Weights:
+        """Fit to encoded rows. Steps follow one another, so there is nothing for threads to do."""
+        start = EpochState.zero(X.n_features, 1 if n_classes == 2 else n_classes)
+        W, b = self._epochs(
+            start,
+            lambda state, seed: self.epoch(X, y, sample_weight, n_classes, state, seed),
+            self._recorded(on_epoch),
+        )
+        return W.astype(X.values.dtype), b
+
+    def fit_blocks(self, rows: RowBlocks) -> Weights:
+        """Fit to rows in blocks."""
+
+        def run(state: EpochState, seed: tuple[int, ...]) -> EpochState:
+            if rows.local:
+                return self._chained(rows, state, seed)
+            made: EpochState = rows.add_up(_epoch_of_shard, self, rows.n_classes, state, seed)
+            return made
+
+        return self._epochs(EpochState.zero(rows.n_features, rows.n_outputs), run, rows.on_epoch)
+
+    def _epochs(
+        self, state: EpochState, run: Callable[[EpochState, tuple[int, ...]], EpochState], on_epoch: OnEpoch
+    ) -> Weights:
+        """Make epochs until one changes nothing; Ctrl-C keeps the weights so far."""
+        seed, most = seed_of(self.random_state), whole("max_iter", self.max_iter)
+        number, settled = 0, False
+        try:
+            for number in range(1, most + 1):
+                made = run(state, (seed, number))
+                state, settled = state.then(made), made.changed == 0
+                report = Epoch(number, made.loss, made.changed / max(1, made.n_rows), made.changed)
+                on_epoch(report, partial(self._weights, state))
+                if settled:
+                    break
+        except KeyboardInterrupt:
+            pass
+        self.n_iter_, self.interrupted_ = number, not settled and number < most
+        return self._weights(state)
+
+    def _weights(self, state: EpochState) -> Weights:
+        return (state.mean_weights, state.mean_intercept) if truth("average", self.average) else (state.W, state.b)
+
+    def _chained(self, rows: RowBlocks, state: EpochState, seed: tuple[int, ...]) -> EpochState:
+        made = EpochState(state.W, state.b, state.W, state.b, 0)
+        order = np.random.Generator(np.random.PCG64([*seed, 5])).permutation(len(rows.numbers))
+        for group, X, y, weight in rows.visit(order):
+            made = made.then(self.epoch(X, y, weight, rows.n_classes, made, (*seed, group[0])))
+        return made
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Make one epoch over one more batch; the first call must name all classes."""
+        first = not hasattr(self, "classes_")
+        M = self._rows(X, reset=first)
+        known, index = inputs.batch_labels(self, y, len(M), classes)
+        n_outputs = 1 if len(known) == 2 else len(known)
+        state = EpochState.zero(M.n_features, n_outputs) if first else self._state
+        weight = inputs.as_weight(sample_weight, len(M))
+        seed = (seed_of(self.random_state), state.n_rows)
+        self._state = state.then(self.epoch(M, index, weight, len(known), state, seed))
+        self.classes_ = known
+        self._keep(*self._weights(self._state))
+        return self
+
+    _state: EpochState
+
+
+def _epoch_of_shard(
+    X: Matrix, y: Labels, weight: Floats | None, model: EpochModel, n_classes: int, start: EpochState, seed: tuple[int, ...]
+) -> EpochState:  # fmt: skip
+    if not len(y):
+        return EpochState(start.W, start.b, start.W, start.b, 0)
+    return model.epoch(X, y, weight, n_classes, start, seed)

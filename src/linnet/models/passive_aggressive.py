@@ -1,0 +1,106 @@
+"""The passive-aggressive algorithm: move as little as possible, and as far as needed to be right about this row.
+
+One binary problem a class, that class (t = 1) against the rest (t = -1). A row on its side of the margin changes nothing;
+else the weights move to the nearest point that has it right, held back by C:
+
+    w <- w + tau t x,    tau = min(C, loss / |x|^2)  (PA-I)    or    loss / (|x|^2 + 1 / (2 C))  (PA-II),
+    loss = max(0, 1 - t w.x)
+
+PA-I is a coordinate step on the dual of the SVM with the hinge, PA-II on that with the squared hinge, each from alpha = 0:
+it is the SVM that forgets its rows, so it can go on with new ones for ever.
+
+Reference: Crammer, Dekel, Keshet, Shalev-Shwartz, Singer: Online Passive-Aggressive Algorithms, 2006.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet._kernels import dual
+from linnet.errors import DataError
+from linnet.features.plan import FeaturePlan
+from linnet.models.epochs import EpochModel, EpochState
+from linnet.models.settings import above_zero, one_of, truth
+from linnet.solvers.distinct import distinct
+from linnet.solvers.dual import signs_of
+from linnet.solvers.matrix import Matrix
+
+__all__ = ["PassiveAggressive"]
+
+Floats = npt.NDArray[np.float64]
+LOSSES = ("hinge", "squared_hinge")
+
+
+class PassiveAggressive(EpochModel):
+    """Learn from rows one at a time; each is right after its step, as far as C allows.
+
+    Parameters: ``C`` bounds how far one row moves the weights. ``loss`` is "hinge" (PA-I) or "squared_hinge" (PA-II).
+    ``max_iter`` is how many epochs are made. ``average`` predicts with the mean of the weights after each epoch.
+    ``fit_intercept``, ``class_weight``, ``random_state`` (the order of the rows).
+
+    >>> X, y = [[0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [2.0, 0.0]], ["cold", "cold", "hot", "hot"]
+    >>> PassiveAggressive().fit(X, y).predict([[3.0, 0.5]]).tolist()
+    ['hot']
+    """
+
+    plan: ClassVar[FeaturePlan] = FeaturePlan(
+        ratio=(0.5, 0.0), grid=(("C", (0.1, 0.03, 0.3, 1.0)),), fixed=(("max_iter", 5),)
+    )
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "hinge",
+        max_iter: int = 20,
+        average: bool = True,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.max_iter = max_iter
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def epoch(
+        self,
+        X: Matrix,
+        y: npt.NDArray[np.int32],
+        weight: Floats | None,
+        n_classes: int,
+        start: EpochState,
+        seed: tuple[int, ...],
+    ) -> EpochState:
+        """Visit the distinct rows once; C is multiplied by their weight."""
+        if X.gain is not None:
+            raise DataError("PassiveAggressive takes plain features; a gain per class is for LinearSVM")
+        X, C = X.explicit(), above_zero("C", self.C)
+        squared = one_of("loss", self.loss, LOSSES) == "squared_hinge"
+        of = distinct(X, y, weight)
+        cost = np.zeros(len(y))
+        cost[of.rows] = C * of.weight
+        diag = np.divide(0.5, cost, out=np.zeros(len(y)), where=cost > 0.0) if squared else np.zeros(len(y))
+        upper = np.full(len(y), np.inf) if squared else cost
+        order = np.random.Generator(np.random.PCG64(seed)).permutation(of.rows).astype(np.int32)
+        scale, signs = float(truth("fit_intercept", self.fit_intercept)), signs_of(y, n_classes)
+        norms, W, b = np.full(len(y), -1.0), start.W.copy(), start.b.copy()
+        moved, loss = np.zeros(len(y), dtype=bool), 0.0
+        for c in range(W.shape[1]):
+            pair = np.stack([W[:, c].astype(X.values.dtype), np.ones(len(W), X.values.dtype)], axis=1)
+            bias, alpha, stats = b[c : c + 1].copy(), np.zeros(len(y)), np.zeros(3)
+            dual.svm_pass(
+                X.indptr, X.n_blocks, X.indices, X.values, np.zeros(0, X.values.dtype), np.ascontiguousarray(signs[:, c]),
+                order, pair, bias, scale, alpha, diag, upper, norms, cost, squared, np.array([np.inf, -np.inf]), stats,
+                np.empty(len(y), np.int32),
+            )  # fmt: skip
+            W[:, c], b[c] = pair[:, 0], bias[0]
+            moved |= alpha > 0.0
+            loss += float(stats[2])
+        return EpochState(W, b, W, b, len(order), loss, int(moved.sum()))
