@@ -1,5 +1,5 @@
-# make demo   the whole story on built-in data (sets everything up first)
-# make test   the fast tests                   (sets everything up first)
+# make demo   the whole story on built-in data (sets up what it needs first: a compiler is enough)
+# make test   the fast tests                   (sets up the developers' tools and all extras first)
 # make dev    an editable install for working on linnet
 # make lint   ruff, mypy --strict, cython-lint
 # make test-all  the slow tests too: data sets, long property tests
@@ -8,6 +8,7 @@
 # make explore  the property tests on examples never drawn before
 # make fuzz   a million random inputs for the tokenisers and blocks, against their twins and alone
 # make docs   check the documentation's examples
+# make sdist  the source distribution, tried in a fresh environment: build, install, demo, predict
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -16,21 +17,21 @@ SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -n
 
 export LINNET_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test test-all explore fuzz dev lint bench bench-scale docs clean
+.PHONY: demo test test-all explore fuzz dev lint bench bench-scale docs sdist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/linnet demo
 
-test: $(VENV)/.installed
+test: $(VENV)/.installed $(VENV)/.tools
 	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow" tests
 
-test-all: $(VENV)/.installed
+test-all: $(VENV)/.installed $(VENV)/.tools
 	$(BIN)/python -m pytest -q -n auto --dist loadfile tests
 
-explore: $(VENV)/.installed
+explore: $(VENV)/.installed $(VENV)/.tools
 	LINNET_EXPLORE=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow" tests
 
-fuzz: $(VENV)/.installed
+fuzz: $(VENV)/.installed $(VENV)/.tools
 	$(BIN)/python tools/fuzz_tokens.py --inputs 1000000
 	$(BIN)/python tools/fuzz_blocks.py --inputs 1000000 --kernels
 	$(BIN)/python tools/fuzz_blocks.py --inputs 200000
@@ -41,7 +42,7 @@ lint: $(VENV)/.tools
 	$(BIN)/mypy
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint src/linnet/_kernels
 
-bench: $(VENV)/.installed
+bench: $(VENV)/.installed $(VENV)/.tools
 	$(PIP) install -c constraints.txt -r benchmarks/requirements.txt
 	$(BIN)/python benchmarks/peers.py --data $(LINNET_DATA) --json benchmarks/results/peers.json
 	$(BIN)/python benchmarks/accuracy.py --data $(LINNET_DATA) --json benchmarks/results/accuracy.json
@@ -53,21 +54,35 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/serving.py --data $(LINNET_DATA) --json benchmarks/results/serving.json
 	$(BIN)/python benchmarks/render.py
 
-bench-scale: $(VENV)/.installed
+bench-scale: $(VENV)/.installed $(VENV)/.tools
 	$(PIP) install -c constraints.txt fasttext-wheel
 	$(BIN)/python benchmarks/scale.py --data $(LINNET_DATA) --json benchmarks/results/scale.json
 
-docs: $(VENV)/.installed
+docs: $(VENV)/.installed $(VENV)/.tools
 	$(BIN)/python -m pytest -q tests/test_docs.py
 
-# What the tests need, and linnet itself as a user would get it: built and installed, not linked.
-$(VENV)/.tools: pyproject.toml constraints.txt
+sdist: $(VENV)/.runtime
+	rm -rf dist
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -c "import mesonpy; mesonpy.build_sdist('dist')"
+	$(PYTHON) -m venv dist/fresh
+	PIP_CONSTRAINT=constraints.txt dist/fresh/bin/python -m pip --disable-pip-version-check -q install dist/linnet-*.tar.gz
+	cd dist && fresh/bin/linnet demo && echo "A wonderful book." | fresh/bin/linnet predict reviews.linnet - --proba
+
+# What building and running linnet takes, and linnet itself as a user would get it: built and installed, not linked.
+$(VENV)/.runtime: pyproject.toml constraints.txt tools/requirements.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install -c constraints.txt $$($(BIN)/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; print(*('\"%s\"' % d for d in p['dependencies'] + p['optional-dependencies']['dev']))" | tr -d '"')
+	$(BIN)/python tools/requirements.py > $(VENV)/requirements.txt
+	$(PIP) install --no-compile -c constraints.txt -r $(VENV)/requirements.txt
 	touch $@
 
-$(VENV)/.installed: $(VENV)/.tools $(SOURCES)
+$(VENV)/.installed: $(VENV)/.runtime $(SOURCES)
 	PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --no-build-isolation --no-deps --force-reinstall .
+	touch $@
+
+# The developers' tools and what every extra needs.
+$(VENV)/.tools: $(VENV)/.runtime
+	$(BIN)/python tools/requirements.py dev > $(VENV)/requirements.txt
+	$(PIP) install --no-compile -c constraints.txt -r $(VENV)/requirements.txt
 	touch $@
 
 dev: $(VENV)/.tools

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import importlib
+import sys
 from collections.abc import Iterable
+from typing import Any
 
-__all__ = ["DataError", "LinnetError", "MissingExtraError", "ModelFileError", "nearest"]
+__all__ = [
+    "DataError", "LinnetError", "MissingExtraError", "ModelFileError", "NotFittedError", "nearest", "not_fitted", "require",
+]  # fmt: skip
 
 
 class LinnetError(Exception):
@@ -20,11 +25,39 @@ class ModelFileError(LinnetError, ValueError):
     """A model file is truncated, altered, foreign or newer than this version."""
 
 
+class NotFittedError(LinnetError, ValueError, AttributeError):
+    """A model or vectoriser is used before ``fit``."""
+
+
 class MissingExtraError(LinnetError, ImportError):
     """A capability needs an optional package that is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional package; install it with: pip install 'linnet[{extra}]'")
+
+
+def require(module: str, what: str, extra: str) -> Any:
+    """Import a module of an optional package; where it is missing, say what needs it and how to install it.
+
+    >>> require("json", "an example", "all").dumps([1])
+    '[1]'
+    >>> require("no_such_module", "an example", "sklearn")
+    Traceback (most recent call last):
+    linnet.errors.MissingExtraError: an example needs an optional package; install it with: pip install 'linnet[sklearn]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(what, extra) from error
+
+
+def not_fitted(message: str) -> Exception:
+    """Return a NotFittedError; one that is also scikit-learn's, where scikit-learn is in use."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    if theirs is None:
+        return NotFittedError(message)
+    error: Exception = type("NotFittedError", (NotFittedError, theirs.NotFittedError), {})(message)
+    return error
 
 
 def nearest(kind: str, name: str, choices: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from linnet.data.seal import digest
 from linnet.datasets.mirror import PARTS
-from linnet.errors import DataError, MissingExtraError
+from linnet.errors import DataError, require
 
 __all__ = ["fetch"]
 
@@ -30,13 +30,10 @@ def fetch(
 
     text and label name columns that become ``text`` and ``label``; without, all columns are kept as they are.
     """
-    try:
-        from huggingface_hub import HfApi
-    except ImportError:
-        raise MissingExtraError(f"the data set {repo} from the hub", "hub") from None
+    hub = require("huggingface_hub", f"the data set {repo} from the hub", "hub")
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
-    api = HfApi(token=False)
+    api = hub.HfApi(token=False)
     quiet = are_progress_bars_disabled()
     disable_progress_bars()  # a library does not print
     try:

@@ -29,7 +29,7 @@ from linnet.engines.engine import (
     check,
 )
 from linnet.engines.worker import portable
-from linnet.errors import LinnetError, MissingExtraError
+from linnet.errors import LinnetError, require
 
 __all__ = ["DaskEngine"]
 
@@ -56,10 +56,7 @@ class DaskEngine(Engine):
         connect_seconds: float = 30.0,
     ) -> None:
         super().__init__(retries=retries, timeout=timeout)
-        try:
-            import distributed
-        except ImportError:
-            raise MissingExtraError("the engine 'dask'", "dask") from None
+        distributed = require("distributed", "the engine 'dask'", "dask")
         self._distributed, self.threads = distributed, threads
         self._cluster: Any = None
         try:

@@ -20,7 +20,7 @@ from typing import Any
 
 from linnet.engines.engine import Callback, Engine, Function, Handing, Happening, Outcome, ShardError, Shared
 from linnet.engines.worker import portable
-from linnet.errors import LinnetError, MissingExtraError
+from linnet.errors import LinnetError, require
 
 __all__ = ["SparkEngine"]
 
@@ -47,10 +47,7 @@ class SparkEngine(Engine):
         connect_seconds: float = 60.0,
     ) -> None:
         super().__init__(retries=retries, timeout=timeout)
-        try:
-            import pyspark
-        except ImportError:
-            raise MissingExtraError("the engine 'spark'", "spark") from None
+        pyspark = require("pyspark", "the engine 'spark'", "spark")
         self.threads = threads
         self._owned = pyspark.SparkContext._active_spark_context is None
         settings = pyspark.SparkConf().setAppName("linnet").set("spark.ui.showConsoleProgress", "false")

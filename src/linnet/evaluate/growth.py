@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.evaluate.intervals import Interval
+from linnet.evaluate.student import two_sided_quantile
 
 __all__ = ["Forecast", "PowerLaw", "fit_power_law", "forecast"]
 
@@ -91,8 +92,6 @@ def forecast(
     folds = right.shape[1]
     if len(n) < LEAST_POINTS or folds < LEAST_FOLDS:
         return None
-    from scipy.special import stdtrit
-
     target = factor * n[-1]
 
     def gain(kept: npt.NDArray[np.bool_], trust: float = 1.0) -> tuple[float, PowerLaw]:
@@ -106,5 +105,5 @@ def forecast(
     misfit = max(abs(gain(every, trust)[0] - whole) for trust in (0.0, 2.0))
     most = 1.0 - float(right[-1].sum() / held.sum())
     luck = math.sqrt(most * (1.0 - most) / float(held.sum()) * (1 - 1 / factor))
-    half = math.hypot(float(stdtrit(folds - 1, 0.975)) * noise, misfit, 1.96 * luck)
+    half = math.hypot(two_sided_quantile(0.95, folds - 1) * noise, misfit, 1.96 * luck)
     return Forecast(round(target), whole, (max(0.0, whole - half), min(most, whole + half)), law)

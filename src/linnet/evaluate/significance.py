@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from linnet.errors import DataError, nearest
 from linnet.evaluate.intervals import Interval, bootstrap
+from linnet.evaluate.student import two_sided, two_sided_quantile
 
 __all__ = ["METRICS", "PairedTest", "corrected_t", "holm", "mcnemar", "paired_bootstrap"]
 
@@ -92,9 +93,13 @@ def _coin_tail(k: int, n: int) -> float:
     """
     if n <= 1000:  # exact
         return float(sum(math.comb(n, heads) for heads in range(k + 1)) / 2**n)
-    from scipy.special import bdtr
-
-    return float(bdtr(k, n, 0.5))
+    heads, total = k, 0.0
+    term = math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
+    while term > 1e-17 * total:
+        total += term
+        term *= heads / (n - heads + 1)
+        heads -= 1
+    return total
 
 
 def paired_bootstrap(
@@ -184,8 +189,6 @@ def corrected_t(
         raise DataError(f"the t-test needs the differences of two folds or more, all finite; got {differences!r}")
     if not (n_train > 0 and n_held > 0):
         raise DataError(f"n_train and n_held must be above 0, got {n_train!r} and {n_held!r}")
-    from scipy.special import stdtr, stdtrit
-
     mean, free = float(d.mean()), len(d) - 1
     error = math.sqrt((1 / len(d) + n_held / n_train) * float(d.var(ddof=1)))
     name = f"corrected {'repeated ' if repeats > 1 else ''}k-fold t-test"
@@ -195,8 +198,8 @@ def corrected_t(
             name, 1.0 if same else 0.0, mean, 0.0 if same else math.copysign(math.inf, mean), (mean, mean)
         )
     t = mean / error
-    half = float(stdtrit(free, 0.5 + level / 2)) * error
-    return PairedTest(name, 2 * float(stdtr(free, -abs(t))), mean, t, (mean - half, mean + half))
+    half = two_sided_quantile(level, free) * error
+    return PairedTest(name, two_sided(t, free), mean, t, (mean - half, mean + half))
 
 
 def holm(p_values: Sequence[float] | npt.ArrayLike) -> Floats:

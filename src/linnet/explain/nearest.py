@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError, LinnetError
+from linnet.errors import DataError, LinnetError, require
 from linnet.explain.parts import runs
 from linnet.explain.walk import walk
 from linnet.features.buffers import TextBuffer
@@ -61,8 +61,7 @@ class Index:
     """
 
     def __init__(self, model: Model, examples: Any) -> None:
-        from scipy.sparse import csr_matrix
-
+        csr_matrix = require("scipy.sparse", "the search for the nearest examples", "sklearn").csr_matrix
         self.model = model
         self.pieces, self.labels = _examples(model, examples)
         self.sizes = _sizes(model)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import sparse, vocab
+from linnet.errors import require
 
 __all__ = ["NORM", "TF", "Norm", "SparseCounts", "concatenate"]
 
@@ -137,8 +138,7 @@ class SparseCounts:
 
         The rows themselves stay as they are. Where two blocks hash to one column, the values are added up.
         """
-        from scipy.sparse import csr_matrix
-
+        csr_matrix = require("scipy.sparse", "a sparse matrix", "sklearn").csr_matrix
         if values is None:
             values = self.counts if len(self.counts) else np.ones(len(self.indices), dtype=np.int64)
         row_ptr = self.row_ptr

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError, nearest, not_fitted, require
 
 __all__ = ["Quadratic"]
 
@@ -71,8 +71,7 @@ class Quadratic:
         M, d = inputs.as_matrix(X, "Quadratic"), self.n_features_in_
         if M.n_features != d:
             raise DataError(f"X has {M.n_features} features, but Quadratic is expecting {d} features as input")
-        from scipy.sparse import csr_matrix
-
+        csr_matrix = require("scipy.sparse", "Quadratic", "sklearn").csr_matrix
         rows = csr_matrix((M.values, M.indices, M.indptr), shape=(len(M), d))
         rows.sort_indices()
         found = csr_matrix(self._entries(rows), shape=(len(M), self._n_columns()))
@@ -168,8 +167,4 @@ class Quadratic:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_features_in_"):
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(
-                "This Quadratic instance is not fitted yet. Call 'fit' with appropriate arguments first."
-            )
+            raise not_fitted("This Quadratic instance is not fitted yet. Call 'fit' with appropriate arguments first.")

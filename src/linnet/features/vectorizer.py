@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, LinnetError, nearest
+from linnet.errors import DataError, LinnetError, nearest, not_fitted
 from linnet.features.blocks import Blocks, Chars, Words, counted_only
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
 from linnet.features.counting import Slots, count, count_known, names_of
@@ -315,7 +315,7 @@ class Vectorizer:
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            raise _not_fitted("this Vectorizer is not fitted yet; call fit(texts) first")
+            raise not_fitted("this Vectorizer is not fitted yet; call fit(texts) first")
 
 
 _SETTINGS = {
@@ -339,14 +339,3 @@ def _class_numbers(y: Any, n: int) -> tuple[npt.NDArray[np.int32], int]:
     if len(classes) < 2:
         raise DataError(f"ratio needs texts of two classes or more, got {classes.tolist()}")
     return numbers.astype(np.int32), len(classes)
-
-
-def _not_fitted(message: str) -> Exception:
-    """Return an error that ``except sklearn.exceptions.NotFittedError`` also catches, where scikit-learn is in use."""
-    import sys
-
-    exceptions = sys.modules.get("sklearn.exceptions")
-    if exceptions is None:
-        return LinnetError(message)
-    error: Exception = type("NotFittedError", (LinnetError, exceptions.NotFittedError), {})(message)
-    return error

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError, nearest, not_fitted
 from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
 from linnet.models.settings import whole
@@ -63,10 +63,8 @@ class Estimator:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_features_in_"):
-            from sklearn.exceptions import NotFittedError
-
             name = type(self).__name__
-            raise NotFittedError(
+            raise not_fitted(
                 f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this "
                 "estimator."
             )

@@ -1,12 +1,13 @@
 """What users hand to a model, checked and brought into the forms that solvers take.
 
 Rows come as NumPy arrays, lists, pandas or polars frames, scipy sparse matrices or arrays, or our Matrix; nothing here
-imports pandas, polars, scipy or scikit-learn (one warning class apart, when it is needed). Where scikit-learn has a
+imports pandas, polars, scipy or scikit-learn. Where scikit-learn has a
 wording for an error, that is the wording, so that its users and its checks find what they expect.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -161,12 +162,11 @@ def as_labels(y: Any, n_rows: int, model: str) -> npt.NDArray[Any]:
         raise DataError(f"This {model} estimator requires y to be passed, but the target y is None.")
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
-        from sklearn.exceptions import DataConversionWarning
-
+        theirs = sys.modules.get("sklearn.exceptions")  # its class of warning, where scikit-learn is in use
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), "
             "for example using ravel().",
-            DataConversionWarning,
+            theirs.DataConversionWarning if theirs else UserWarning,
             stacklevel=4,
         )
         labels = labels.ravel()

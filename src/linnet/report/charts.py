@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from linnet.data.unusable import replacing
-from linnet.errors import DataError, MissingExtraError
+from linnet.errors import DataError, require
 from linnet.report.markup import plain_json, safe
 
 __all__ = ["BLUE", "GREEN", "ORANGE", "altair", "bundle", "figure", "rows"]
@@ -23,12 +23,8 @@ AXIS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "
 
 def altair() -> Any:
     """Return Altair, or say how to get it."""
-    try:
-        import altair
-        import vl_convert  # noqa: F401 - carries the code that draws
-    except ImportError as error:
-        raise MissingExtraError("a report", "report") from error
-    return altair
+    require("vl_convert", "a report", "report")  # carries the code that draws
+    return require("altair", "a report", "report")
 
 
 @cache

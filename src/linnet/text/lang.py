@@ -22,7 +22,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
-from linnet.errors import DataError, LinnetError, MissingExtraError, nearest
+from linnet.errors import DataError, LinnetError, nearest, require
 from linnet.text.tokens import Token, tokenize
 
 __all__ = ["TRANSFORMS", "Transform", "adjectives", "lemmas", "parts_of_speech", "stems"]
@@ -34,16 +34,9 @@ KNOWN = 1 << 16  # words and sentences whose tags are kept: every fold of a comp
 _ADJECTIVE = re.compile(r"AJ|JJ|ADJ")  # as the tag sets of the BNC, Penn and German and universal tags begin
 
 
-def _module(name: str, what: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise MissingExtraError(what, "lang") from None
-
-
 def lemmas(text: str, language: str = "en") -> list[Token]:
     """Return words in the form that a dictionary lists (simplemma): "ran" is "run"."""
-    lemmatize = _module("simplemma", "lemmas").lemmatize
+    lemmatize = require("simplemma", "lemmas", "lang").lemmatize
     try:
         return [Token(lemmatize(t.text, lang=language).casefold(), t.start, t.end) for t in tokenize(text)]
     except ValueError as error:
@@ -58,7 +51,7 @@ def stems(text: str, language: str = "en") -> list[Token]:
 
 @cache
 def _stemmer(language: str) -> Any:
-    stemmer = _module("Stemmer", "stems")
+    stemmer = require("Stemmer", "stems", "lang")
     name = _LANGUAGES.get(language, language)
     if name not in stemmer.algorithms():
         raise DataError(nearest("language of stems", language, stemmer.algorithms()))
@@ -103,7 +96,7 @@ def _tags(language: str, sentence: tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def _tagger(language: str) -> Any:
-    tagger = _module("HanTa.HanoverTagger", "parts of speech")
+    tagger = require("HanTa.HanoverTagger", "parts of speech", "lang")
     known = {"en": "morphmodel_en.pgz", "de": "morphmodel_ger.pgz", "nl": "morphmodel_dutch.pgz"}
     if language not in known:
         raise DataError(nearest("language of parts of speech", language, known))

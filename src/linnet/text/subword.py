@@ -26,7 +26,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from linnet.errors import DataError, LinnetError, MissingExtraError, nearest
+from linnet.errors import DataError, LinnetError, nearest, require
 from linnet.text.tokens import Token
 
 __all__ = ["SUBWORD", "Subword"]
@@ -136,11 +136,7 @@ class Subword:
 
 
 def _library() -> Any:
-    try:
-        import tokenizers
-    except ImportError:
-        raise MissingExtraError("a BPE or WordPiece tokeniser", "subword") from None
-    return tokenizers
+    return require("tokenizers", "a BPE or WordPiece tokeniser", "subword")
 
 
 def _check(kind: str, size: int) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError, MissingExtraError
+from linnet.errors import DataError, require
 
 __all__ = ["Zipf"]
 
@@ -114,11 +114,7 @@ class Zipf:
 
 
 def _png(svg: str) -> bytes:
-    try:
-        import vl_convert
-    except ImportError:
-        raise MissingExtraError("a PNG plot", "report") from None
-    return bytes(vl_convert.svg_to_png(svg, scale=2))
+    return bytes(require("vl_convert", "a PNG plot", "report").svg_to_png(svg, scale=2))
 
 
 def _write_whole(target: Path, data: bytes) -> None:

@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from linnet.errors import DataError, MissingExtraError, nearest
+from linnet.errors import DataError, nearest, require
 from linnet.text.clean.rule import Rule
 from linnet.text.offsets import Edit
 
@@ -54,7 +54,7 @@ class Mojibake(Rule):
         """Return the repairs of a text."""
         if text.isascii():
             return []
-        fixer = _ftfy()
+        fixer = require("ftfy", "the rule 'mojibake'", "clean")
         found: list[Edit] = []
         at = 0
         for line in text.split("\n"):
@@ -65,14 +65,6 @@ class Mojibake(Rule):
                     found += [(start + at, end + at, new) for start, end, new in _changes(line, fixed.text, codes)]
             at += len(line) + 1
         return found
-
-
-def _ftfy() -> Any:
-    try:
-        import ftfy
-    except ImportError:
-        raise MissingExtraError("the rule 'mojibake'", "clean") from None
-    return ftfy
 
 
 _KEPT = re.compile(r"[!-~]+")  # in every code that ftfy tries, these characters are themselves
