@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ ORDER = [
     "serve", "filter", "studio", "cli",
 ]  # fmt: skip
 ROOT = Path(linnet.__file__).parent
+POSIX_PACKAGES = ["fastapi", "uvicorn.server", "httptools", "nicegui", "distributed", "numpy", "pyarrow.dataset"]
 # Imports inside functions may look up: the front door calls the rooms behind it when it is used.
 
 
@@ -61,6 +63,58 @@ def test_import_is_light():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "scipy" not in done.stdout
     assert "sklearn" not in done.stdout
+
+
+def test_training_predicting_and_comparing_need_numpy_and_pyarrow_only():
+    code = """
+import sys
+for name in ("scipy", "sklearn", "threadpoolctl", "safetensors", "pandas", "polars"):
+    sys.modules[name] = None
+import linnet
+from linnet.datasets import whole
+from linnet.errors import NotFittedError
+data = whole("reviews")
+clf = linnet.TextClassifier("svm", features="words:1").fit(data)
+clf.save("m.linnet")
+print(linnet.load("m.linnet").predict(["A wonderful book."])[0], clf.explain("A wonderful book.").label)
+print(linnet.compare(data, models="nb,svm", folds=2).recommended in ("nb", "svm"))
+for wrong, kind in (
+    (lambda: linnet.features.Vectorizer().fit_transform(["a"]), linnet.MissingExtraError),
+    (lambda: linnet.models.LinearSVM().predict([[1.0]]), NotFittedError),
+):
+    try:
+        wrong()
+    except kind as error:
+        print(error)
+"""
+    code = code.replace("import linnet\n", "import linnet, linnet.features, linnet.models\n")
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder)
+    assert done.stdout.splitlines() == [
+        "positive positive",
+        "True",
+        "a sparse matrix needs an optional package; install it with: pip install 'linnet[sklearn]'",
+        "This LinearSVM instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator.",
+    ]
+
+
+def test_importing_needs_nothing_that_only_posix_has():
+    """Every module is imported where the modules and names that Windows lacks are missing."""
+    code = f"""
+import asyncio, importlib, multiprocessing.connection, os, signal, socket, subprocess, sys
+for name in {POSIX_PACKAGES}:
+    importlib.import_module(name)  # they look at the system for themselves
+for name in ("fcntl", "grp", "pwd", "resource", "termios"):
+    sys.modules[name] = None
+for name in ("fork", "getuid", "sched_getaffinity", "kill", "getppid", "sysconf"):
+    delattr(os, name)
+for name in ("SIGHUP", "SIGKILL", "SIGCHLD", "SIGUSR1", "pthread_sigmask"):
+    delattr(signal, name)
+for name in {names()}:
+    importlib.import_module(name)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def names() -> list[str]:

@@ -125,9 +125,10 @@ def _cleaning(options: dict[str, Any]) -> tuple[list[str] | None, list[str] | No
 
 def _share_out(options: dict[str, Any], shards: int, model: str) -> tuple[int, int]:
     """How many workers, and how many threads each: as many workers as there are shards for, the rest as threads."""
+    from linnet.features.counting import thread_count
     from linnet.units import as_bytes
 
-    cores = options["threads"] or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else [0])
+    cores = thread_count(options["threads"])
     workers = max(1, min(cores, shards))
     if options["max_memory"]:
         from pathlib import Path

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-from importlib.util import find_spec
 from typing import Any
 
 import click
 
 from linnet.cli.options import say
-from linnet.errors import LinnetError, MissingExtraError
+from linnet.errors import LinnetError, require
 
 __all__ = ["serve"]
 
@@ -73,9 +72,8 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
     """  # noqa: D301 - click reads the character
     if os.name != "posix":
         raise LinnetError("linnet serve needs Linux or macOS; on Windows run it in WSL or a container")
-    for module in ("fastapi", "uvicorn", "orjson"):
-        if find_spec(module) is None:
-            raise MissingExtraError("linnet serve", "serve")
+    for module in ("httptools", "orjson", "prometheus_client", "pydantic", "uvicorn"):
+        require(module, "linnet serve", "serve")
     from linnet.serve.catalogue import Catalogue
     from linnet.serve.settings import Settings, named, tokens
 
@@ -87,13 +85,9 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
     click.echo(_address(listening))
     if settings.host not in ("127.0.0.1", "localhost", "::1") and not secured:
         say("anybody who can reach this port can use the models; --token-file asks for a token")
-    if workers == 1:
-        from linnet.serve.worker import run
+    from linnet.serve.server import run
 
-        return run(settings, listening)
-    from linnet.serve.supervisor import supervise
-
-    return supervise(settings, listening)
+    return run(settings, listening)
 
 
 def _listen(host: str, port: int) -> socket.socket:

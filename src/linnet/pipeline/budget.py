@@ -54,7 +54,7 @@ def memory_needed(input_bytes: int) -> int:
 
 def return_freed() -> None:
     """Ask the C library to hand large arrays back to the system when they are freed, instead of keeping them."""
-    with contextlib.suppress(OSError, AttributeError):  # glibc only; elsewhere the limit is less exact
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # glibc only; elsewhere the limit is less exact
         libc = ctypes.CDLL(None)
         libc.mallopt(-3, 1 << 23)  # M_MMAP_THRESHOLD: larger blocks are mapped, and unmapped when freed
         libc.mallopt(-1, 1 << 20)  # M_TRIM_THRESHOLD
@@ -65,7 +65,7 @@ def give_back() -> None:
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
-    with contextlib.suppress(OSError, AttributeError):
+    with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 

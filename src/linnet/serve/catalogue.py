@@ -21,16 +21,16 @@ import numpy.typing as npt
 
 from linnet.classifier import TextClassifier, load
 from linnet.errors import LinnetError, ModelFileError, nearest
-from linnet.serve.problems import RequestError
+from linnet.serve.errors import RequestError
 
-__all__ = ["Catalogue", "Served"]
+__all__ = ["Catalogue", "ServedModel"]
 
 Signature = tuple[int, int, int, int]
 _CHECKSUM = re.compile(rb'"checksum":"sha256:([0-9a-f]{64})"')
 
 
 @dataclass(frozen=True, eq=False)
-class Served:
+class ServedModel:
     """One model, as it was when it was read."""
 
     name: str
@@ -87,7 +87,7 @@ class Catalogue:
         self.default = models[0][0]
         self.models = {name: read(name, path, threads) for name, path in self._paths.items()}
 
-    def get(self, name: str | None) -> Served:
+    def get(self, name: str | None) -> ServedModel:
         """Return a model by name."""
         try:
             return self.models[name if name is not None else self.default]
@@ -105,7 +105,7 @@ class Catalogue:
         return changed
 
 
-def read(name: str, path: Path, threads: int = 1) -> Served:
+def read(name: str, path: Path, threads: int = 1) -> ServedModel:
     """Read one model; of a file that is being replaced, the new one."""
     for _ in range(5):
         before = _signature(path)
@@ -113,7 +113,7 @@ def read(name: str, path: Path, threads: int = 1) -> Served:
         with path.open("rb") as file:
             found = _CHECKSUM.search(file.read(256))
         if _signature(path) == before:
-            return Served(name, path, clf, found.group(1)[:12].decode() if found else "unknown", before)
+            return ServedModel(name, path, clf, found.group(1)[:12].decode() if found else "unknown", before)
     raise ModelFileError(f"{path}: the file changes all the time; write it under another name and rename it")
 
 

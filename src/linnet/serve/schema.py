@@ -10,18 +10,18 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
-from linnet.serve.problems import CODES, RequestError
+from linnet.serve.errors import CODES, RequestError
 from linnet.serve.settings import Settings
 
 __all__ = [
-    "Answer",
-    "Answers",
     "ErrorReply",
     "Explained",
-    "Loaded",
+    "LoadedModel",
     "ModelList",
+    "PredictedMany",
+    "PredictedOne",
     "Reloaded",
-    "State",
+    "Status",
     "checked",
     "requests",
 ]
@@ -31,8 +31,6 @@ Body = TypeVar("Body", bound=BaseModel)
 Whole = Annotated[int, BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)]  # 2.0 is 2
 NO_NUL = "^[^\\u0000]*$"
 MANY = 100_000
-
-
 STRICT = ConfigDict(extra="forbid", strict=True)
 EXAMPLES: list[Any] = [
     {"text": "a warm and funny book"},
@@ -43,31 +41,28 @@ MODEL = "The name of the model; the first one if not given."
 
 def requests(settings: Settings) -> tuple[type[BaseModel], type[BaseModel]]:
     """Return the classes of the two kinds of request, with the limits of this server in them."""
-    text = Annotated[str, Field(max_length=settings.max_text, json_schema_extra={"pattern": NO_NUL})]
+    text = Annotated[str, Field(max_length=settings.max_text, pattern=NO_NUL)]
     predict = create_model(
         "PredictRequest",
         __doc__="One text or several, and what to say about them.",
         __config__=ConfigDict(
             **STRICT, json_schema_extra={"oneOf": [{"required": ["text"]}, {"required": ["texts"]}], "examples": EXAMPLES}
         ),
-        text=(str, _optional("One text; the answer is one result.", NO_NUL, max_length=settings.max_text)),
+        text=(text, _optional("One text; the answer is one result.")),
         texts=(list[text], _optional("Several texts; the answer is a list of results.", max_length=settings.max_batch)),
         model=(str, _optional(MODEL)),
         labels=(list[Label], _optional("Choose among these labels only; their probabilities add up to 1.", min_length=1)),
         top=(Whole, _optional("Also give so many labels, the most probable first.", ge=1, le=MANY)),
         probabilities=(bool, Field(default=False, description="Also give the probability of every label.")),
-        abstain=(
-            float,
-            Field(
-                default=0.0, ge=0.0, le=1.0, description="Give no label (null) where the best one is less probable than this."
-            ),
-        ),
+        abstain=(float, Field(
+            default=0.0, ge=0.0, le=1.0, description="Give no label (null) where the best one is less probable than this."
+        )),
     )  # fmt: skip
     explain = create_model(
         "ExplainRequest",
         __doc__="One text, and the label whose score is to be explained.",
         __config__=STRICT,
-        text=(str, Field(max_length=settings.max_explain, json_schema_extra={"pattern": NO_NUL})),
+        text=(str, Field(max_length=settings.max_explain, pattern=NO_NUL)),
         model=(str, _optional(MODEL)),
         label=(Label, _optional("The label to explain; the predicted one if not given.")),
         top=(Whole, _optional("Give so many words and features, the weightiest; all if not given.", ge=1, le=MANY)),
@@ -75,30 +70,25 @@ def requests(settings: Settings) -> tuple[type[BaseModel], type[BaseModel]]:
     return predict, explain
 
 
-def _optional(description: str, pattern: str | None = None, **limits: Any) -> Any:
-    """A field that may be left out; which is not a field that may be null."""
+def _optional(description: str, **limits: Any) -> Any:
+    """A field that may be left out, but may not be null."""
+    return Field(default=None, description=description, json_schema_extra=_without_default, **limits)
 
-    def mend(schema: dict[str, Any]) -> None:
-        schema.pop("default", None)
-        if pattern is not None:
-            schema["pattern"] = pattern
 
-    return Field(default=None, description=description, json_schema_extra=mend, **limits)
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
 
 
 def checked(kind: type[Body], body: bytes) -> Body:
-    """Read a body; what is wrong with it is a RequestError with the place, never with the text itself."""
+    """Read a body. A RequestError names the field that is wrong, and never quotes a text."""
     try:
-        found = kind.model_validate_json(body)
+        return kind.model_validate_json(body)
     except ValidationError as error:
         raise _problem(error) from None
-    if b"\\u0000" in body:
-        _refuse_nul(found)
-    return found
 
 
 def _problem(error: ValidationError) -> RequestError:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    first = error.errors(include_url=False, include_context=False)[0]
     if first["type"] == "json_invalid":
         problem = first["msg"].removeprefix("Invalid JSON: ")
         unicode = any(word in problem for word in ("hex escape", "unicode", "surrogate"))
@@ -106,52 +96,44 @@ def _problem(error: ValidationError) -> RequestError:
         return RequestError("bad_json", f"the body is not JSON: {problem}{hint}")
     where = ".".join(map(str, first["loc"]))
     message = first["msg"][:1].lower() + first["msg"][1:]
+    if first["type"] == "string_pattern_mismatch":
+        message = f"a NUL character (U+0000) at position {first['input'].index(chr(0))}; remove it"
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     return RequestError("invalid", f"{where}: {message}{more}" if where else f"{message}{more}")
-
-
-def _refuse_nul(found: Any) -> None:
-    texts = getattr(found, "texts", None)
-    for number, text in enumerate(texts if texts is not None else [found.text]):
-        if text is not None and "\0" in text:
-            where = f"texts.{number}" if texts is not None else "text"
-            raise RequestError(
-                "invalid", f"{where}: a NUL character (U+0000) at position {text.index(chr(0))}; remove it"
-            )
 
 
 # ---- answers
 
 
-class Choice(BaseModel):
+class RankedLabel(BaseModel):
     """A label and how probable it is."""
 
     label: Label
     probability: float = Field(ge=0.0, le=1.0)
 
 
-class Result(BaseModel):
+class Prediction(BaseModel):
     """What is said about one text."""
 
     label: Label | None = Field(description="The best label; null where the answer was to abstain.")
     probability: float = Field(ge=0.0, le=1.0, description="The probability of the best label, to six digits.")
-    top: list[Choice] | None = None
+    top: list[RankedLabel] | None = None
     probabilities: dict[str, float] | None = None
 
 
-class Answer(Result):
+class PredictedOne(Prediction):
     """The answer to one text."""
 
     model: str
     version: str = Field(description="The first digits of the checksum of the model file.")
 
 
-class Answers(BaseModel):
+class PredictedMany(BaseModel):
     """The answer to several texts, in their order."""
 
     model: str
     version: str
-    results: list[Result]
+    results: list[Prediction]
 
 
 class Explained(BaseModel):
@@ -169,7 +151,7 @@ class Explained(BaseModel):
     other_contributions: float = Field(description="What those that were left out by 'top' add.")
 
 
-class Loaded(BaseModel):
+class LoadedModel(BaseModel):
     """One model of the server."""
 
     name: str
@@ -188,7 +170,7 @@ class ModelList(BaseModel):
     """The models of the server."""
 
     default: str
-    models: list[Loaded]
+    models: list[LoadedModel]
 
 
 class Reloaded(BaseModel):
@@ -198,8 +180,8 @@ class Reloaded(BaseModel):
     versions: dict[str, str]
 
 
-class State(BaseModel):
-    """How the server is."""
+class Status(BaseModel):
+    """Whether the server is alive or ready."""
 
     status: Literal["ok", "ready"]
 

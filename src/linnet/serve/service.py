@@ -1,4 +1,4 @@
-"""All that a worker holds: settings, models, tokens, counters, the log; and what its endpoints do, HTTP left out."""
+"""All that a worker holds: settings, models, tokens, counters, the log; and what its endpoints do, without HTTP."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import hmac
 import os
 import signal
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import orjson
 
 from linnet.errors import LinnetError
-from linnet.serve.answering import explanation, question
 from linnet.serve.batching import Batcher
 from linnet.serve.catalogue import Catalogue
-from linnet.serve.logs import Log
+from linnet.serve.errors import RequestError
+from linnet.serve.logs import JsonLog
 from linnet.serve.metrics import Metrics
-from linnet.serve.problems import RequestError
+from linnet.serve.predictions import explanation, query
 from linnet.serve.schema import checked, requests
 from linnet.serve.settings import Settings, tokens
 
@@ -29,25 +29,24 @@ __all__ = ["Service"]
 class Service:
     """The server without HTTP."""
 
-    def __init__(
-        self, settings: Settings, *, log: Log | None = None, metrics: Metrics | None = None, supervised: bool = False
-    ) -> None:
+    def __init__(self, settings: Settings, *, log: JsonLog | None = None) -> None:
         self.settings = settings
-        self.supervised = supervised  # another process passes a reload on to all workers
-        self.log = log or Log(dump=orjson.dumps)
-        self.metrics = metrics or Metrics([name for name, _ in settings.models])
+        self.log = log or JsonLog()
+        self.metrics = Metrics(settings.workers)
         self.catalogue = Catalogue(settings.models, settings.threads)
         self.tokens = tokens(settings.token_file)
         self.PredictRequest, self.ExplainRequest = requests(settings)
         self.pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="linnet")
-        self.batcher = Batcher(self.pool, self.metrics, gather=settings.gather, on_error=self.crashed)
+        self.batcher = Batcher(self.pool, self.metrics, settings.gather)
         self.in_flight = 0
         self.held = 0  # bytes of bodies
         self.ready = True
         self._reloading = asyncio.Lock()
+        for name in self.catalogue.models:
+            self.metrics.texts.labels(name)  # counts from 0
 
     def authorized(self, header: bytes | None) -> bool:
-        """Say whether a header names a token; takes the same time for every wrong one of a length."""
+        """Whether a header names a token; takes the same time for every wrong token of the same length."""
         scheme, _, given = (header or b"").partition(b" ")
         given = given.strip()
         right = False
@@ -55,25 +54,26 @@ class Service:
             right |= hmac.compare_digest(given, token)
         return right and scheme.lower() == b"bearer"
 
-    def predict(self, body: bytes) -> tuple[asyncio.Future[bytes], dict[str, Any]]:
-        """Return the answer to come, and what the log may know about the request."""
+    async def predict(self, body: bytes, details: dict[str, Any]) -> bytes:
+        """Label texts; details are for the log."""
         asked: Any = checked(self.PredictRequest, body)
-        served = self.catalogue.get(asked.model)
-        what = question(served, asked)
-        about: dict[str, Any] = {"model": served.name, "texts": len(what.texts)}
-        if self.settings.log_texts:
-            about["text"] = list(what.texts)
-        return self.batcher.ask(what), about
+        asked_for = query(self.catalogue.get(asked.model), asked)
+        self._note(details, asked_for.served.name, asked_for.texts)
+        return await self.batcher.answer(asked_for)
 
-    async def explain(self, body: bytes) -> tuple[bytes, dict[str, Any]]:
+    async def explain(self, body: bytes, details: dict[str, Any]) -> bytes:
         """Explain one text, in a thread."""
         asked: Any = checked(self.ExplainRequest, body)
         served = self.catalogue.get(asked.model)
-        self.metrics.texts(served.name, 1)
-        about: dict[str, Any] = {"model": served.name, "texts": 1}
+        self._note(details, served.name, [asked.text])
+        self.metrics.texts.labels(served.name).inc()
+        found: bytes = await self._threaded(explanation, served, asked)
+        return found
+
+    def _note(self, details: dict[str, Any], model: str, texts: Sequence[str]) -> None:
+        details.update(model=model, texts=len(texts))
         if self.settings.log_texts:
-            about["text"] = [asked.text]
-        return await self._threaded(explanation, served, asked), about
+            details["text"] = list(texts)
 
     async def models(self) -> bytes:
         """List the models; counting their features the first time may take a while."""
@@ -93,11 +93,11 @@ class Service:
                 fresh = tokens(self.settings.token_file)
                 changed = await self._threaded(self.catalogue.reload)
             except LinnetError as error:
-                self.metrics.add("linnet_failed_reloads_total")
+                self.metrics.failed_reloads.inc()
                 self.log.event("reload failed", problem=str(error))
                 raise RequestError("reload_failed", f"{error}; the models in use stay") from None
             self.tokens = fresh
-        self.metrics.add("linnet_reloads_total", len(changed))
+        self.metrics.reloads.inc(len(changed))
         versions = {name: served.version for name, served in self.catalogue.models.items()}
         self.log.event("reloaded", changed=changed, versions=versions)
         return orjson.dumps({"reloaded": changed, "versions": versions})
@@ -105,9 +105,14 @@ class Service:
     async def reload_everywhere(self) -> bytes:
         """Reload here and, if that went well, in the other workers."""
         done = await self.reload()
-        if self.supervised:
-            os.kill(os.getppid(), signal.SIGHUP)
+        if self.settings.workers > 1:
+            os.kill(os.getppid(), signal.SIGHUP)  # the process manager tells all workers
         return done
+
+    def reload_soon(self) -> None:
+        """Reload in a task; a failure is logged, and the old models stay."""
+        self._reload_task = asyncio.get_running_loop().create_task(self.reload())
+        self._reload_task.add_done_callback(lambda task: task.exception())
 
     def crashed(self, error: BaseException) -> None:
         """Log a bug: where it is, but not the words of the error, which may quote a text."""
@@ -120,9 +125,9 @@ class Service:
         self.log.event("crash", **fields)
 
     def close(self) -> None:
-        """Let go of threads and write what is left of the log."""
-        self.pool.shutdown(wait=False, cancel_futures=True)
+        """End the threads and the log."""
         self.log.flush()
+        self.pool.shutdown(wait=False, cancel_futures=True)
 
     async def _threaded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self.pool, function, *arguments)

@@ -1,11 +1,10 @@
-"""What a server is told: models, address, limits. One value that travels to every worker as JSON."""
+"""The settings of a server: models, address, limits. One value that every worker gets."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from linnet.errors import LinnetError
@@ -37,21 +36,6 @@ class Settings:
     token_file: str | None = None
     log: str = "requests"  # "requests", "problems" or "none"
     log_texts: bool = False
-
-    def to_json(self) -> str:
-        """Return the settings as JSON.
-
-        >>> Settings.from_json(Settings((("a", "a.linnet"),), port=0).to_json()).port
-        0
-        """
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Settings:
-        """Take back what ``to_json`` gave."""
-        values = json.loads(text)
-        values["models"] = tuple((name, path) for name, path in values["models"])
-        return cls(**values)
 
 
 def named(models: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,4 @@
-"""What can be wrong with a request, as one small exception: a status, a code for programs and a sentence for people."""
+"""What can be wrong with a request, as one exception: a status, a code for programs and a sentence for people."""
 
 from __future__ import annotations
 
@@ -24,28 +24,35 @@ CODES = {  # code: status
     "timeout": 503,
     "stopping": 503,
 }
+CLOSING = ("too_large", "too_slow", "bad_request", "unauthorized", "overloaded")  # more of the body may be on its way
 
 
 class RequestError(Exception):
-    """A request that is not answered.
+    """A request that is refused.
 
     >>> RequestError("too_large", "a request may have 10 bytes").status
     413
     """
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.status = CODES[code]
+        self._headers = headers
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the client is sent."""
         return {"error": {"code": self.code, "message": self.message}}
 
     @property
-    def headers(self) -> list[tuple[bytes, bytes]]:
-        """Headers that belong to the status."""
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The headers of the reply."""
+        found = self._headers
         if self.status == 401:
-            return [(b"www-authenticate", b'Bearer realm="linnet"')]
-        return [(b"retry-after", b"1")] if self.status == 503 else []
+            found += ((b"www-authenticate", b'Bearer realm="linnet"'),)
+        if self.status == 503:
+            found += ((b"retry-after", b"1"),)
+        if self.code in CLOSING:
+            found += ((b"connection", b"close"),)
+        return found

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
 import re
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,13 +18,12 @@ from hypothesis import strategies as st
 
 import linnet
 
-pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
 
 from linnet.errors import LinnetError  # noqa: E402
 from linnet.serve import batching  # noqa: E402
-from linnet.serve.metrics import Metrics  # noqa: E402
 from linnet.serve.settings import Settings, named, tokens  # noqa: E402
-from serving_clients import Local  # noqa: E402
+from serve_clients import Local  # noqa: E402
 
 TEXTS = ["loved it", "great fun", "loved the cast", "dull", "a dull bore", "awful", "a goal", "they won", "the match"]
 LABELS = ["pos"] * 3 + ["neg"] * 3 + ["sport"] * 3
@@ -56,6 +58,13 @@ def three(folder):
     return linnet.load(folder / "three.linnet")
 
 
+def count(local: Local, name: str) -> float:
+    """Return one of the counters without labels."""
+    found = re.search(rf"^{name} (.+)$", local.service.metrics.exposition().decode(), re.MULTILINE)
+    assert found is not None
+    return float(found[1])
+
+
 # ---- answers
 
 
@@ -87,10 +96,9 @@ def test_requests_in_flight_share_a_call_and_get_their_own_answers(models):
     local = Local(models)
     bodies = [{"text": t} for t in TEXTS] + [{"texts": TEXTS[:4], "top": 2}, {"text": "dull", "model": "other"}]
     alone = [local.post("/v1/predict", body) for body in bodies]
-    calls = local.service.metrics.exposition()
-    assert f"linnet_calls_total {len(bodies)}\n" in calls
+    assert count(local, "linnet_calls_total") == len(bodies)
     assert local.together(bodies) == alone
-    assert f"linnet_calls_total {len(bodies) + 2}\n" in local.service.metrics.exposition()  # one a model
+    assert count(local, "linnet_calls_total") == len(bodies) + 2  # one a model
     local.close()
 
 
@@ -98,7 +106,7 @@ def test_gathering_can_be_switched_off_and_is_bounded(models):
     for gather, calls in ((1, 9), (4, 3), (64, 1)):
         local = Local(models, gather=gather)
         assert [s for s, _ in local.together([{"text": t} for t in TEXTS])] == [200] * 9
-        assert f"linnet_calls_total {calls}\n" in local.service.metrics.exposition()
+        assert count(local, "linnet_calls_total") == calls
         local.close()
 
 
@@ -349,9 +357,8 @@ def test_reload_takes_the_new_file_and_keeps_the_old_where_it_is_broken(folder, 
     status, answer = local.post("/v1/models/reload", b"")
     assert (status, answer["reloaded"]) == (200, ["one", "two"])
     assert local.post("/v1/predict", {"text": "the match"})[1]["label"] in ("pos", "neg")
-    text = local.service.metrics.exposition()
-    assert "linnet_reloads_total 2\n" in text
-    assert "linnet_failed_reloads_total 1\n" in text
+    assert count(local, "linnet_reloads_total") == 2
+    assert count(local, "linnet_failed_reloads_total") == 1
     two.unlink()
     assert local.post("/v1/models/reload", b"")[0] == 409
     local.close()
@@ -429,9 +436,9 @@ def test_too_slow_and_too_many(models, monkeypatch):
 
 
 def test_what_is_held_in_memory_is_bounded(models, monkeypatch):
-    from linnet.serve import front
+    from linnet.serve import asgi
 
-    monkeypatch.setattr(front, "HELD", 3)
+    monkeypatch.setattr(asgi, "MAX_HELD", 3)
     monkeypatch.setattr(batching, "INLINE", 3)
     local = Local(models, max_body=1000)
     found = local.together([{"text": "a" * 900} for _ in range(5)])
@@ -456,7 +463,7 @@ def test_a_body_that_never_comes_is_told_so(models):
         async def send(message):
             sent.append(message)
 
-        await local.front(scope, receive, send)
+        await local.app(scope, receive, send)
         return sent[0]["status"]
 
     assert asyncio.run(never()) == 408
@@ -536,24 +543,39 @@ def test_metrics_are_what_prometheus_reads(models):
     local.close()
 
 
+WORKER = """
+import sys
+from linnet.serve.metrics import Metrics
+metrics = Metrics(workers=2)
+metrics.in_flight.inc()
+for seconds in (0.01, 0.3):
+    metrics.requests.labels("predict", 200).inc()
+    metrics.seconds.labels("predict").observe(seconds)
+metrics.texts.labels('b"\\\\').inc(3)
+if sys.argv[1] == "last":
+    print(metrics.exposition().decode())
+"""
+
+
 def test_counters_are_summed_over_workers_and_outlive_one(tmp_path):
-    names = ["a", 'b"\\']
-    with (tmp_path / "counters").open("w+b") as file:
-        file.truncate(Metrics.size(names, 2))
-        first, second = (Metrics(names, file.fileno(), k, 2) for k in range(2))
-        first.request("predict", 200, 0.01)
-        first.add("linnet_in_flight")
-        second.request("predict", 200, 0.3)
-        second.request("predict", 418, 0.3)  # never sent by us: counted as a bug
-        again = Metrics(names, file.fileno(), 0, 2)  # the first has died; another takes its place
-        again.request("predict", 200, 0.01)
-        for metrics in (again, second):
-            text = metrics.exposition()
-            assert 'linnet_requests_total{endpoint="predict",status="200"} 3\n' in text
-            assert 'linnet_requests_total{endpoint="predict",status="500"} 1\n' in text
-            assert "linnet_in_flight 0\n" in text
-            assert "linnet_workers 2\n" in text
-            assert 'model="b\\"\\\\"' in text
+    """Three processes, the first two of which have ended: their counts stay, their requests in flight do not."""
+    from prometheus_client.multiprocess import mark_process_dead
+
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    for name in ("first", "second", "last"):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WORKER, name], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        text = process.communicate(timeout=60)[0]
+        assert process.returncode == 0
+        if name != "last":
+            mark_process_dead(process.pid, str(tmp_path))
+    assert 'linnet_requests_total{endpoint="predict",status="200"} 6.0\n' in text
+    assert 'linnet_request_seconds_count{endpoint="predict"} 6.0\n' in text
+    assert 'linnet_request_seconds_bucket{endpoint="predict",le="0.01"} 3.0\n' in text
+    assert "linnet_in_flight 1.0\n" in text
+    assert "linnet_workers 2.0\n" in text
+    assert 'linnet_texts_total{model="b\\"\\\\"} 9.0\n' in text
 
 
 # ---- the published schema and its page
@@ -584,9 +606,6 @@ def test_the_page_needs_nothing_from_elsewhere(local):
 
 
 def run(*arguments: str, **environment: str):
-    import subprocess
-    import sys
-
     return subprocess.run(
         [sys.executable, "-m", "linnet", "serve", *arguments], capture_output=True, text=True, timeout=60,
         env={**os.environ, **environment},
@@ -615,15 +634,15 @@ def test_what_cannot_be_served_is_one_line(folder, tmp_path):
 def test_a_missing_extra_is_one_line(folder, monkeypatch):
     from click.testing import CliRunner
 
-    from linnet.cli import serve as verb
+    from linnet.cli.serve import serve
     from linnet.errors import MissingExtraError
 
-    monkeypatch.setattr(verb, "find_spec", lambda name: None)
-    done = CliRunner().invoke(verb.serve, [str(folder / "two.linnet")])
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    done = CliRunner().invoke(serve, [str(folder / "two.linnet")])
     assert isinstance(done.exception, MissingExtraError)
     assert "pip install 'linnet[serve]'" in str(done.exception)
 
 
-def test_settings_travel_as_json(models):
-    told = Settings(models, port=0, token_file="f", timeout=2.5)
-    assert Settings.from_json(told.to_json()) == told
+def test_settings_travel_to_other_processes(models):
+    given = Settings(models, port=0, token_file="f", timeout=2.5)
+    assert pickle.loads(pickle.dumps(given)) == given

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from linnet.serve.app import application
-from linnet.serve.front import Front
-from linnet.serve.logs import Log
+from linnet.serve.asgi import App
+from linnet.serve.logs import JsonLog
 from linnet.serve.service import Service
 from linnet.serve.settings import Settings
 
@@ -29,9 +28,9 @@ class Local:
 
     def __init__(self, models: Any, log: Path | None = None, **settings: Any) -> None:
         self.file = log.open("ab") if log else None
-        sink = Log(self.file.fileno() if self.file else os.open(os.devnull, os.O_WRONLY))
+        sink = JsonLog(self.file.fileno() if self.file else os.open(os.devnull, os.O_WRONLY))
         self.service = Service(Settings(models, **settings), log=sink)
-        self.front = Front(self.service, application(self.service))
+        self.app = App(self.service)
 
     async def ask(
         self, method: str, path: str, body: Any = b"", headers: Any = None
@@ -58,7 +57,7 @@ class Local:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await self.front(scope, receive, send)
+        await self.app(scope, receive, send)
         answer = b"".join(m.get("body", b"") for m in sent[1:])
         got = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
         return (

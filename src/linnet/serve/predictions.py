@@ -1,4 +1,4 @@
-"""From texts to the bytes of an answer. Several requests are scored in one call and told apart afterwards."""
+"""From texts to the bytes of an answer. Several requests are scored in one call of the model."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from linnet.serve.catalogue import Served
-from linnet.serve.problems import RequestError
+from linnet.serve.catalogue import ServedModel
+from linnet.serve.errors import RequestError
 from linnet.solvers.numerics import softmax
 
-__all__ = ["Question", "answer_all", "explanation", "question"]
+__all__ = ["Query", "answer_all", "explanation", "query"]
 
 DIGITS = 6
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class Query:
     """What one request asks of one model."""
 
-    served: Served
+    served: ServedModel
     texts: Sequence[str]
     one: bool  # a text, not a list of one
     columns: npt.NDArray[np.int64] | None = None  # of the labels to choose among
@@ -38,28 +38,28 @@ class Question:
         return len(self.texts[0]) if self.one else sum(map(len, self.texts))
 
 
-def question(served: Served, asked: Any) -> Question:
-    """Turn a checked request into a question."""
+def query(served: ServedModel, asked: Any) -> Query:
+    """Turn a checked request into a query."""
     one = asked.text is not None
     if one == (asked.texts is not None):
         raise RequestError("invalid", "give either text (one) or texts (a list)")
     columns = None if asked.labels is None else served.columns(asked.labels)
     texts = [asked.text] if one else asked.texts
-    return Question(served, texts, one, columns, asked.top or 0, asked.probabilities, asked.abstain)
+    return Query(served, texts, one, columns, asked.top or 0, asked.probabilities, asked.abstain)
 
 
-def answer_all(questions: Sequence[Question]) -> list[bytes]:
-    """Answer questions to one model with one call of it."""
-    served = questions[0].served
+def answer_all(queries: Sequence[Query]) -> list[bytes]:
+    """Answer queries of one model with one call of it."""
+    served = queries[0].served
     artefact = served.clf.artefact
-    texts = [text for q in questions for text in q.texts] if len(questions) > 1 else questions[0].texts
+    texts = [text for q in queries for text in q.texts] if len(queries) > 1 else queries[0].texts
     scores = artefact.scores(texts, served.clf.threads)
     best = artefact.best(scores)
     proba = artefact.proba(scores)
     numbers = best.tolist()
     highest = proba[np.arange(len(best)), best].round(DIGITS).tolist()
     answers, at = [], 0
-    for q in questions:
+    for q in queries:
         rows = slice(at, at + len(q.texts))
         at = rows.stop
         if q.columns is None and not q.top and not q.probabilities and not q.abstain:
@@ -83,7 +83,7 @@ def _restricted(scores: Floats, proba: Floats, columns: npt.NDArray[np.int64] | 
     return np.asarray(softmax(scores[:, columns]), dtype=np.float64)
 
 
-def _results(q: Question, proba: Floats) -> list[dict[str, Any]]:
+def _results(q: Query, proba: Floats) -> list[dict[str, Any]]:
     labels = q.served.labels if q.columns is None else [q.served.labels[k] for k in q.columns.tolist()]
     names = list(map(str, labels))
     best = proba.argmax(axis=1)
@@ -102,7 +102,7 @@ def _results(q: Question, proba: Floats) -> list[dict[str, Any]]:
     return results
 
 
-def explanation(served: Served, asked: Any) -> bytes:
+def explanation(served: ServedModel, asked: Any) -> bytes:
     """Answer a request for an explanation."""
     label = None if asked.label is None else served.labels[int(served.columns([asked.label])[0])]
     found = served.clf.explain(asked.text, label).to_dict()

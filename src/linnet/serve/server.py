@@ -1,0 +1,141 @@
+"""Processes: one that serves by itself, or several workers under uvicorn's process manager.
+
+SIGTERM and Ctrl-C stop when the requests in flight are answered; SIGHUP reloads. uvicorn starts a worker again when it
+dies or hangs; connections that it had not accepted are taken by the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import tempfile
+import time
+from functools import partial
+from typing import Any
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from linnet.errors import LinnetError
+from linnet.serve.asgi import App
+from linnet.serve.connection import Connection
+from linnet.serve.logs import JsonLog
+from linnet.serve.metrics import FOLDER_VARIABLE
+from linnet.serve.service import Service
+from linnet.serve.settings import Settings
+
+__all__ = ["run"]
+
+RETRY_SECONDS = 5.0  # after which a worker that cannot read its models is started again
+HEALTH_SECONDS = 60  # a worker that answers the manager no longer than this hangs, and is replaced
+
+
+def run(settings: Settings, listening: socket.socket) -> int:
+    """Serve until a signal says stop; returns 0, 130 after Ctrl-C, or 2 where no worker can start."""
+    config = uvicorn.Config(
+        partial(create, settings), factory=True, http=Connection, loop="auto", lifespan="on", ws="none",
+        interface="asgi3", workers=settings.workers, access_log=False, log_config=None, log_level="critical",
+        server_header=False, timeout_keep_alive=int(settings.keep_alive), timeout_graceful_shutdown=int(settings.grace),
+        timeout_worker_healthcheck=HEALTH_SECONDS, backlog=2048,
+    )  # fmt: skip
+    if settings.workers > 1:
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ[FOLDER_VARIABLE] = folder  # before prometheus-client is imported in the workers
+            manager = Workers(config, [listening])
+            manager.run()
+            return manager.exit_code
+    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again once it has stopped
+    try:
+        uvicorn.Server(config).run([listening])
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+class Workers(Multiprocess):
+    """uvicorn's process manager, with our log; SIGHUP goes to the workers, which keep their connections."""
+
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
+        super().__init__(config, sockets)
+        self.exit_code = 2
+        self.log = JsonLog()
+
+    def handle_hup(self) -> None:
+        """Let every worker reload. One that is just starting dies of the signal, and its successor reads the new files."""
+        for process in self.processes:
+            if process.pid is not None and process.exitcode is None:
+                os.kill(process.pid, signal.SIGHUP)
+
+    def handle_int(self) -> None:
+        """Stop after Ctrl-C."""
+        self.exit_code = 130
+        super().handle_int()
+
+    def handle_term(self) -> None:
+        """Stop after SIGTERM."""
+        self.exit_code = 0
+        super().handle_term()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace workers that died, and say so."""
+        from prometheus_client.multiprocess import mark_process_dead
+
+        before = list(self.processes)
+        super().keep_subprocess_alive()
+        for process in before:
+            if process not in self.processes:
+                code = process.exitcode or 0
+                killed_by = signal.Signals(-code).name if code < 0 else None
+                self.log.event("worker died", pid=process.pid, code=code, signal=killed_by)
+                mark_process_dead(process.pid)  # type: ignore[no-untyped-call]
+
+    def join_all(self) -> None:
+        """Wait for the workers; kill those that do not stop in time."""
+        end = time.monotonic() + (self.config.timeout_graceful_shutdown or 0) + 2.0
+        for process in self.processes:
+            process.process.join(max(0.0, end - time.monotonic()))
+            if process.process.is_alive():
+                self.log.event("worker killed", pid=process.pid, reason="it did not stop in time")
+                process.process.kill()
+        super().join_all()
+
+
+def create(settings: Settings) -> App:
+    """Return the application of this process; uvicorn calls it once the process runs."""
+    try:
+        service = Service(settings)
+    except LinnetError as error:
+        if settings.workers == 1:
+            raise
+        JsonLog().event("worker not started", problem=str(error), retry_in=RETRY_SECONDS)
+        time.sleep(RETRY_SECONDS)
+        sys.exit(1)
+    return App(service, partial(_started, service))
+
+
+def _started(service: Service) -> None:
+    """Connect the service to signals and to the process manager."""
+    loop = asyncio.get_running_loop()
+    service.log.call_later = loop.call_later
+    service.metrics.starts.inc()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, partial(_stopping, service, signal.getsignal(number)))
+    loop.add_signal_handler(signal.SIGHUP, service.reload_soon)
+    manager = multiprocessing.parent_process()
+    if manager is not None:  # when it is gone, so are we
+        loop.add_reader(manager.sentinel, partial(_orphaned, loop, manager.sentinel))
+    service.log.event("started", pid=os.getpid(), models={n: s.version for n, s in service.catalogue.models.items()})
+
+
+def _stopping(service: Service, uvicorn_handler: Any, number: int, frame: Any) -> None:
+    service.ready = False
+    uvicorn_handler(number, frame)
+
+
+def _orphaned(loop: asyncio.AbstractEventLoop, sentinel: int) -> None:
+    loop.remove_reader(sentinel)
+    os.kill(os.getpid(), signal.SIGTERM)
