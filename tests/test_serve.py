@@ -549,9 +549,9 @@ from linnet.serve.metrics import Metrics
 metrics = Metrics(workers=2)
 metrics.in_flight.inc()
 for seconds in (0.01, 0.3):
-    metrics.requests.labels("predict", 200).inc()
-    metrics.seconds.labels("predict").observe(seconds)
-metrics.texts.labels('b"\\\\').inc(3)
+    metrics.requests("predict", 200).inc()
+    metrics.seconds("predict").observe(seconds)
+metrics.texts('b"\\\\').inc(3)
 if sys.argv[1] == "last":
     print(metrics.exposition().decode())
 """

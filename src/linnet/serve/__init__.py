@@ -1,10 +1,10 @@
 """An HTTP server for models: ``linnet serve MODEL...``.
 
-One request goes through these files, in this order: ``accepting`` (a connection), ``connection`` (bytes to a request; slow
-and endless heads are cut off), ``front`` (token, size, time, log, counters), ``schema`` (is it what the published schema
-says?), ``batching`` (requests that are in flight together share one call), ``answering`` (scores to an answer), ``front``
-again. ``catalogue`` holds the models, ``service`` all that a worker has, ``app`` is the FastAPI application that publishes the
-schema and answers everything that need not be quick, ``worker`` is one process and ``supervisor`` keeps several alive.
+One request goes through these files, in this order: ``connection`` (bytes to a request, with limits on its head), ``asgi``
+(token, size, time, log, counters), ``endpoints`` (which function answers), ``schema`` (is it what the published schema says?),
+``batching`` (requests that are in flight together share one call), ``predictions`` (scores to an answer), ``asgi`` again.
+``catalogue`` holds the models, ``service`` all that a worker has, ``openapi`` writes the published schema, and ``server`` runs
+one process or several.
 
-Needs the extra ``serve``; ``settings``, ``metrics``, ``logs`` and ``supervisor`` alone do not.
+Needs the extra ``serve``; ``settings`` and ``catalogue`` alone do not.
 """

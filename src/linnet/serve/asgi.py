@@ -175,8 +175,8 @@ class App:
     def _log(self, scope: MutableMapping[str, Any], record: RequestRecord, seconds: float) -> None:
         service, path, status = self.service, scope["path"], record.status
         name = next((endpoint.name for endpoint in self._endpoints.get(path, {}).values()), "other")
-        service.metrics.requests.labels(name, status).inc()
-        service.metrics.seconds.labels(name).observe(seconds)
+        service.metrics.requests(name, status).inc()
+        service.metrics.seconds(name).observe(seconds)
         if service.settings.log == "none" or (service.settings.log == "problems" and status < 400):
             return
         client = scope.get("client")

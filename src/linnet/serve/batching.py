@@ -52,8 +52,8 @@ class Batcher:
             queries = [query for query, _ in group]
             self._metrics.calls.inc()
             self._metrics.gathered.inc(len(queries))
-            self._metrics.texts.labels(queries[0].served.name).inc(sum(len(query.texts) for query in queries))
-            if sum(query.size for query in queries) <= INLINE:
+            self._metrics.texts(queries[0].served.name).inc(sum(len(query.texts) for query in queries))
+            if sum(len(text) for query in queries for text in query.texts) <= INLINE:
                 _deliver(group, answered(queries))
             else:
                 work = loop.run_in_executor(self._pool, answered, queries)

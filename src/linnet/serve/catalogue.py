@@ -94,6 +94,10 @@ class Catalogue:
         except KeyError:
             raise RequestError("unknown_model", nearest("model", str(name), self.models)) from None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what /v1/models says."""
+        return {"default": self.default, "models": [served.about for served in self.models.values()]}
+
     def reload(self) -> list[str]:
         """Read every file that has changed; returns their names. If one cannot be read, all stay as they were."""
         fresh = {

@@ -9,6 +9,7 @@ import orjson
 from pydantic.json_schema import models_json_schema
 
 from linnet import __version__
+from linnet.serve.errors import CODES
 from linnet.serve.schema import ErrorReply
 
 if TYPE_CHECKING:
@@ -16,17 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["published"]
 
-REFUSALS = {
-    400: "The body is not JSON, or the request not HTTP.",
-    401: "The bearer token is missing or wrong.",
-    404: "There is no such model or label.",
-    408: "The body came too slowly.",
-    409: "A model file could not be read; the models in use stay.",
-    413: "The body is too large.",
-    415: "The body is not JSON by its content type.",
-    422: "The JSON is not what the schema says.",
-    503: "Too many requests at once, or no answer in time.",
-}
 DESCRIPTION = "Labels for texts, and why. Made by `linnet serve`. Every problem is `{error: {code, message}}`."
 
 
@@ -56,7 +46,8 @@ def _operation(endpoint: Endpoint, needs_token: bool) -> dict[str, Any]:
     answer = _json(*endpoint.replies) if endpoint.replies else {"text/plain": {"schema": {"type": "string"}}}
     responses = {"200": {"description": "The answer.", "content": answer}}
     for status in sorted({*endpoint.refusals, *([401] if needs_token else [])}):
-        responses[str(status)] = {"description": REFUSALS[status], "content": _json(ErrorReply)}
+        codes = ", ".join(code for code, its_status in CODES.items() if its_status == status)
+        responses[str(status)] = {"description": f"Refused: {codes}.", "content": _json(ErrorReply)}
     operation: dict[str, Any] = {
         "summary": endpoint.summary,
         "description": endpoint.description,

@@ -14,7 +14,7 @@ from linnet.serve.catalogue import ServedModel
 from linnet.serve.errors import RequestError
 from linnet.solvers.numerics import softmax
 
-__all__ = ["Query", "answer_all", "explanation", "query"]
+__all__ = ["Query", "answer_all", "explanation"]
 
 DIGITS = 6
 Floats = npt.NDArray[np.float64]
@@ -22,30 +22,20 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """What one request asks of one model."""
+    """A checked request and the model it is for."""
 
     served: ServedModel
+    asked: Any  # a PredictRequest
     texts: Sequence[str]
-    one: bool  # a text, not a list of one
-    columns: npt.NDArray[np.int64] | None = None  # of the labels to choose among
-    top: int = 0
-    probabilities: bool = False
-    abstain: float = 0.0
+    columns: npt.NDArray[np.int64] | None  # of the labels to choose among
 
-    @property
-    def size(self) -> int:
-        """How much text there is, in characters."""
-        return len(self.texts[0]) if self.one else sum(map(len, self.texts))
-
-
-def query(served: ServedModel, asked: Any) -> Query:
-    """Turn a checked request into a query."""
-    one = asked.text is not None
-    if one == (asked.texts is not None):
-        raise RequestError("invalid", "give either text (one) or texts (a list)")
-    columns = None if asked.labels is None else served.columns(asked.labels)
-    texts = [asked.text] if one else asked.texts
-    return Query(served, texts, one, columns, asked.top or 0, asked.probabilities, asked.abstain)
+    @classmethod
+    def of(cls, served: ServedModel, asked: Any) -> Query:
+        """Find the texts and the labels of a request."""
+        if (asked.text is None) == (asked.texts is None):
+            raise RequestError("invalid", "give either text (one) or texts (a list)")
+        columns = None if asked.labels is None else served.columns(asked.labels)
+        return cls(served, asked, [asked.text] if asked.texts is None else asked.texts, columns)
 
 
 def answer_all(queries: Sequence[Query]) -> list[bytes]:
@@ -62,7 +52,7 @@ def answer_all(queries: Sequence[Query]) -> list[bytes]:
     for q in queries:
         rows = slice(at, at + len(q.texts))
         at = rows.stop
-        if q.columns is None and not q.top and not q.probabilities and not q.abstain:
+        if q.columns is None and not (q.asked.top or q.asked.probabilities or q.asked.abstain):
             labels = served.labels
             results: list[dict[str, Any]] = [
                 {"label": labels[k], "probability": p} for k, p in zip(numbers[rows], highest[rows], strict=True)
@@ -70,7 +60,7 @@ def answer_all(queries: Sequence[Query]) -> list[bytes]:
         else:
             results = _results(q, _restricted(scores[rows], proba[rows], q.columns))
         head = {"model": served.name, "version": served.version}
-        answers.append(orjson.dumps({**head, **results[0]} if q.one else {**head, "results": results}))
+        answers.append(orjson.dumps({**head, **results[0]} if q.asked.texts is None else {**head, "results": results}))
     return answers
 
 
@@ -87,8 +77,8 @@ def _results(q: Query, proba: Floats) -> list[dict[str, Any]]:
     labels = q.served.labels if q.columns is None else [q.served.labels[k] for k in q.columns.tolist()]
     names = list(map(str, labels))
     best = proba.argmax(axis=1)
-    sure = (proba[np.arange(len(best)), best] >= q.abstain).tolist()
-    order = np.argsort(-proba, axis=1, kind="stable")[:, : q.top].tolist() if q.top else None
+    sure = (proba[np.arange(len(best)), best] >= q.asked.abstain).tolist()
+    order = np.argsort(-proba, axis=1, kind="stable")[:, : q.asked.top].tolist() if q.asked.top else None
     rounded = proba.round(DIGITS).tolist()
     results = []
     for i, k in enumerate(best.tolist()):
@@ -96,7 +86,7 @@ def _results(q: Query, proba: Floats) -> list[dict[str, Any]]:
         result: dict[str, Any] = {"label": labels[k] if sure[i] else None, "probability": row[k]}
         if order is not None:
             result["top"] = [{"label": labels[j], "probability": row[j]} for j in order[i]]
-        if q.probabilities:
+        if q.asked.probabilities:
             result["probabilities"] = dict(zip(names, row, strict=True))
         results.append(result)
     return results

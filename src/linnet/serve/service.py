@@ -9,7 +9,7 @@ import signal
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -19,11 +19,13 @@ from linnet.serve.catalogue import Catalogue
 from linnet.serve.errors import RequestError
 from linnet.serve.logs import JsonLog
 from linnet.serve.metrics import Metrics
-from linnet.serve.predictions import explanation, query
+from linnet.serve.predictions import Query, explanation
 from linnet.serve.schema import checked, requests
 from linnet.serve.settings import Settings, tokens
 
 __all__ = ["Service"]
+
+Found = TypeVar("Found")
 
 
 class Service:
@@ -43,7 +45,7 @@ class Service:
         self.ready = True
         self._reloading = asyncio.Lock()
         for name in self.catalogue.models:
-            self.metrics.texts.labels(name)  # counts from 0
+            self.metrics.texts(name)  # counts from 0
 
     def authorized(self, header: bytes | None) -> bool:
         """Whether a header names a token; takes the same time for every wrong token of the same length."""
@@ -57,18 +59,17 @@ class Service:
     async def predict(self, body: bytes, details: dict[str, Any]) -> bytes:
         """Label texts; details are for the log."""
         asked: Any = checked(self.PredictRequest, body)
-        asked_for = query(self.catalogue.get(asked.model), asked)
-        self._note(details, asked_for.served.name, asked_for.texts)
-        return await self.batcher.answer(asked_for)
+        query = Query.of(self.catalogue.get(asked.model), asked)
+        self._note(details, query.served.name, query.texts)
+        return await self.batcher.answer(query)
 
     async def explain(self, body: bytes, details: dict[str, Any]) -> bytes:
         """Explain one text, in a thread."""
         asked: Any = checked(self.ExplainRequest, body)
         served = self.catalogue.get(asked.model)
         self._note(details, served.name, [asked.text])
-        self.metrics.texts.labels(served.name).inc()
-        found: bytes = await self._threaded(explanation, served, asked)
-        return found
+        self.metrics.texts(served.name).inc()
+        return await self._threaded(explanation, served, asked)
 
     def _note(self, details: dict[str, Any], model: str, texts: Sequence[str]) -> None:
         details.update(model=model, texts=len(texts))
@@ -77,14 +78,7 @@ class Service:
 
     async def models(self) -> bytes:
         """List the models; counting their features the first time may take a while."""
-        catalogue = self.catalogue
-
-        def listed() -> bytes:
-            found = [served.about for served in catalogue.models.values()]
-            return orjson.dumps({"default": catalogue.default, "models": found})
-
-        found: bytes = await self._threaded(listed)
-        return found
+        return await self._threaded(lambda: orjson.dumps(self.catalogue.to_dict()))
 
     async def reload(self) -> bytes:
         """Read changed model files, and the tokens; where one cannot be read, everything stays as it was."""
@@ -129,5 +123,5 @@ class Service:
         self.log.flush()
         self.pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _threaded(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    async def _threaded(self, function: Callable[..., Found], *arguments: Any) -> Found:
         return await asyncio.get_running_loop().run_in_executor(self.pool, function, *arguments)
