@@ -264,7 +264,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         def watch(number: int, value: float, violation: float, w: Floats) -> None:
             if task.on_epoch is not None:
                 W, _ = f.unpack(w)
-                data = value - 0.5 * float(np.vdot(W, W))
+                data = value - 0.5 * arithmetic.total(np.square(W))
                 task.on_epoch(Epoch(made + number, data, violation, len(task.X)), lambda: weights(w))
 
         found = minimise(f, start, tol=tol, max_steps=passes - made, scale=first, on_step=watch)
