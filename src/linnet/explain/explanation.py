@@ -163,6 +163,11 @@ class Explanation:
             totals[c.shown] = totals.get(c.shown, 0.0) + c.value
         return sorted(totals.items(), key=lambda item: (-abs(item[1]), item[0]))
 
+    def summed(self, parts: list[tuple[str, float]], n: int, what: str) -> list[tuple[str, float]]:
+        """Return the first n of some (name, value), the sum of the rest, the intercept and the score they add up to."""
+        rest = [(f"({len(parts) - n:,} more {what}s)", sum(value for _, value in parts[n:]))] if len(parts) > n else []
+        return [*parts[:n], *rest, ("(intercept)", self.bias), ("= score", self.score)]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; keys are only ever added."""
         return {
@@ -183,15 +188,16 @@ class Explanation:
 
     def to_text(self, n: int = 12, color: bool = False) -> str:
         """Return the text with its words marked and a table of contributions, for a terminal."""
-        from linnet.explain.terminal import render
+        from linnet.explain.terminal import explanation_text
 
-        return render(self, n, color)
+        return explanation_text(self, n, color)
 
     def to_html(self, n: int = 12) -> str:
-        """Return a page of its own: one file, nothing from outside, for light and dark screens."""
-        from linnet.explain.page import page
+        """Return an HTML file that loads nothing, for light and dark screens."""
+        from linnet.draw.page import page
+        from linnet.explain.html import explanation_html
 
-        return page(self, n)
+        return page(f"linnet: why {self.label}?", explanation_html(self, n))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -201,9 +207,9 @@ class Explanation:
         return f"<Explanation: {self.label}{against}, score {self.score:+.4f}, {self.text[:40]!r}>"
 
     def _repr_html_(self) -> str:
-        from linnet.explain.page import fragment
+        from linnet.explain.html import explanation_html
 
-        return fragment(self)
+        return explanation_html(self)
 
     def _all(self) -> tuple[Any, ...]:
         return (
