@@ -166,7 +166,7 @@ def test_train_and_compare(browser, built_in):
         page.wait_for_selector("#run-title .badge.done")
     assert "run 1: svm" in page.inner_text("#runs")
     assert page.locator("#runs .plot b").count() == 2
-    assert "McNemar" in page.inner_text("main") or "luck" in page.inner_text("main")
+    assert "McNemar" in page.inner_text("main") or "significant" in page.inner_text("main")
     assert page.locator("#accuracy circle").count() >= 1
     opened.shot("train")
     page.get_by_label("Preset").click()

@@ -112,16 +112,16 @@ def test_curves_of_every_history():
     page = clf._repr_html_()
     assert page.count("<svg") == 2
     assert f"dev accuracy {curves.scores[0]:.4g} to {curves.scores[-1]:.4g}" in page
-    with pytest.raises(LinnetError, match="there are no epochs in this history"):
+    with pytest.raises(LinnetError, match="there are no passes in this history"):
         Curves.of(TextClassifier("nb", features="words:1").fit(TRAIN).history_)
 
 
 def test_a_picture_by_hand():
-    drawn = curve([(1, 4.0), (2, 2.0), (3, 3.0)], "epoch", "loss", "a < b", mark=2)
+    drawn = curve([(1, 4.0), (2, 2.0), (3, 3.0)], "pass", "loss", "a < b", mark=2)
     assert 'points="54.0,27.0 248.0,189.0 442.0,108.0"' in drawn  # a margin of 8 % above 4 and below 2
     assert 'x1="248.0"' in drawn
     assert "a &lt; b" in drawn
-    assert "nan" not in curve([(1, 4.0)], "epoch", "loss", "one epoch", mark=1)
+    assert "nan" not in curve([(1, 4.0)], "pass", "loss", "one pass", mark=1)
 
 
 # ---- the command line
@@ -146,8 +146,8 @@ def test_lines_of_passes(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[1] == "  pass    2   loss 5            dev accuracy 0.7500"
     assert lines[3] == "  3 passes, loss 4, dev accuracy 0.7000"
-    assert lines[4] == "  loss          █▂▁ 10 to 4, best 4 at epoch 3"
-    assert lines[5] == "  dev accuracy  ▁█▇ 0.5 to 0.7, best 0.75 at epoch 2"
+    assert lines[4] == "  loss          █▂▁ 10 to 4, best 4 at pass 3"
+    assert lines[5] == "  dev accuracy  ▁█▇ 0.5 to 0.7, best 0.75 at pass 2"
 
 
 def run(*arguments, cwd):

@@ -3,7 +3,7 @@
 Every part has a class, so a page's style can colour it, and plain attributes that hold where there is no style: in a
 notebook or in a file of its own. Points carry their values as titles, which a browser shows under the pointer.
 
->>> svg = chart([Line([(1, 4.0), (2, 2.0)])], Axis("epoch"), Axis("loss"), "Loss by epoch")
+>>> svg = chart([Line([(1, 4.0), (2, 2.0)])], Axis("pass"), Axis("loss"), "Loss by pass")
 >>> svg.count("<polyline"), svg.count("<circle")
 (1, 2)
 """

@@ -13,7 +13,7 @@ __all__ = ["bar", "bars", "count_bars", "mark", "marked", "matrix", "note", "par
 # control characters and halves of surrogate pairs: UTF-8 or HTML cannot hold them
 _UNSHOWN = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)], "\ufffd")
 MARKS = {"for": ("--blue,0,114,178", "solid"), "against": ("--orange,213,94,0", "dotted")}
-LEAST_SHADE = 0.1  # words below this share of the largest weight are not marked
+LEAST_SHADE = 0.15  # words below this share of the largest weight are not marked
 FEW_COLUMNS = 6  # column heads of a wider matrix are written vertically
 
 

@@ -1,4 +1,4 @@
-"""Training: loss and held-out accuracy epoch by epoch, and the settings that were tried."""
+"""Training: loss and held-out accuracy pass by pass, and the settings that were tried."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def _curves(passes: list[dict[str, Any]]) -> str:
         points = [(entry["pass"], float(entry[key])) for entry in passes if entry.get(key) is not None]
         if len(points) == len(passes):
             first, last = points[0][1], points[-1][1]
-            caption = f"{name.capitalize()}: {first:.4g} after the first epoch, {last:.4g} after {len(points):,}"
-            drawn.append(figure([Line(points, colour)], Axis("epoch", whole=True), Axis(name), caption))
+            caption = f"{name.capitalize()}: {first:.4g} after the first pass, {last:.4g} after {len(points):,}"
+            drawn.append(figure([Line(points, colour)], Axis("pass", whole=True), Axis(name), caption))
     return f'<div class="pair">{"".join(drawn)}</div>'
 
 

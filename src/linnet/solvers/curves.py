@@ -1,4 +1,4 @@
-"""Curves of training, in a line of text or as a chart: loss and held-out score, epoch by epoch."""
+"""Curves of training, in a line of text or as a chart: loss and held-out score, pass by pass."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Curves:
 
     >>> from linnet.solvers.callbacks import Epoch
     >>> print(Curves.of([Epoch(1, 10.0, 1.0, 5, 0.5), Epoch(2, 5.0, 0.4, 5, 0.75), Epoch(3, 4.0, 0.1, 5, 0.7)]))
-    loss          █▂▁ 10 to 4, best 4 at epoch 3
-    dev accuracy  ▁█▇ 0.5 to 0.7, best 0.75 at epoch 2
+    loss          █▂▁ 10 to 4, best 4 at pass 3
+    dev accuracy  ▁█▇ 0.5 to 0.7, best 0.75 at pass 2
     """
 
     losses: tuple[float, ...]
@@ -45,7 +45,7 @@ class Curves:
                 scores.append(float(score))
         if not losses:
             raise LinnetError(
-                "there are no epochs in this history: the model was fitted in one step, or read from a file"
+                "there are no passes in this history: the model was fitted in one step, or read from a file"
             )
         return cls(tuple(losses), tuple(scores))
 
@@ -56,18 +56,18 @@ class Curves:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        out = curve(_numbered(self.losses), "epoch", "loss", f"loss {_ends(self.losses, min(self.losses))}")
+        out = curve(_numbered(self.losses), "pass", "loss", f"loss {_ends(self.losses, min(self.losses))}")
         if self.scores:
             best = max(self.scores)
             caption = f"dev accuracy {_ends(self.scores, best)}"
-            out += curve(_numbered(self.scores), "epoch", "dev accuracy", caption, mark=self.scores.index(best) + 1)
+            out += curve(_numbered(self.scores), "pass", "dev accuracy", caption, mark=self.scores.index(best) + 1)
         return f"<div>{out}</div>"
 
 
 class History(list[Any]):
     """What happened in a training, entry by entry: a list that notebooks draw.
 
-    >>> History([{"kind": "epoch", "loss": 2.0}, {"kind": "epoch", "loss": 1.0}])._repr_html_().count("<svg")
+    >>> History([{"kind": "pass", "loss": 2.0}, {"kind": "pass", "loss": 1.0}])._repr_html_().count("<svg")
     1
     """
 
@@ -91,7 +91,7 @@ def _numbered(values: Sequence[float]) -> list[tuple[float, float]]:
 
 
 def _ends(values: Sequence[float], best: float) -> str:
-    return f"{values[0]:.4g} to {values[-1]:.4g}, best {best:.4g} at epoch {values.index(best) + 1}"
+    return f"{values[0]:.4g} to {values[-1]:.4g}, best {best:.4g} at pass {values.index(best) + 1}"
 
 
 def curve(
@@ -99,7 +99,7 @@ def curve(
 ) -> str:
     """Draw points as a line with a caption, and a vertical line at one x.
 
-    >>> curve([(1, 4.0), (2, 2.0), (3, 3.0)], "epoch", "loss", "loss by epoch", mark=2).count("<circle")
+    >>> curve([(1, 4.0), (2, 2.0), (3, 3.0)], "pass", "loss", "loss by pass", mark=2).count("<circle")
     3
     """
     layers = [Line(points), *([] if mark is None else [Vertical([mark], "orange")])]

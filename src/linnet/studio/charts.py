@@ -14,12 +14,12 @@ Point = tuple[float, float]
 def training_charts(
     loss: Sequence[Point], accuracy: Sequence[Point], tried: Sequence[Point] = (), over: bool = False
 ) -> tuple[str, str]:
-    """Draw the training loss and the dev accuracy by epoch; without epochs, the dev accuracy of the settings tried."""
+    """Draw the training loss and the dev accuracy by pass; without passes, the dev accuracy of the settings tried."""
     empty = "fitted in one step" if over and tried else ""
     left = chart(
-        [Line(loss, "orange")], Axis("epoch", whole=True), Axis("training loss"), "Training loss by epoch", empty=empty
+        [Line(loss, "orange")], Axis("pass", whole=True), Axis("training loss"), "Training loss by pass", empty=empty
     )
-    x = "epoch" if accuracy else "settings tried"
+    x = "pass" if accuracy else "settings tried"
     axes = Axis(x, whole=True), Axis("dev accuracy", percent=True)
     return left, chart([Line(accuracy or tried)], *axes, f"Dev accuracy by {x}")
 

@@ -12,7 +12,7 @@ import numpy as np
 from linnet.checks.checkup import Checkup
 from linnet.checks.finding import Finding
 from linnet.checks.material import Material
-from linnet.checks.registry import CHECKS
+from linnet.checks.registry import CHECKS, applicable
 from linnet.data import Dataset
 from linnet.errors import DataError, LinnetError
 from linnet.text.zipf import Zipf
@@ -60,9 +60,9 @@ class DataHealth:
 
     def __post_init__(self) -> None:
         self.material = Material(self.data, (), 0, self.threads)
-        labelled = self.data.label is not None
-        ready = [name for name, one in CHECKS.items() if not one.others and (labelled or not one.labels)]
-        self.pending = sorted(ready, key=lambda name: SLOW.index(name) if name in SLOW else -1)
+        self.pending = sorted(
+            applicable(CHECKS, self.material), key=lambda name: SLOW.index(name) if name in SLOW else -1
+        )
         self._stop = threading.Event()
 
     @property

@@ -119,17 +119,6 @@ class LabelStore:
         """Return the texts that were skipped."""
         return {a.text for a in self.of(task) if a.label is None}
 
-    def count(self, task: str | None = None) -> int:
-        """Return how many texts have a label."""
-        tasks = self.tasks() if task is None else [task]
-        return sum(len(self.labels(one)) for one in tasks)
-
-    def tasks(self) -> list[str]:
-        """Return the files that have labels."""
-        with self._lock:
-            found = self._base.execute("select distinct task from answers where gone = 0 order by task").fetchall()
-        return [row[0] for row in found]
-
     def names(self, task: str) -> list[str]:
         """Return the labels to choose from, in the order of their keys."""
         with self._lock:

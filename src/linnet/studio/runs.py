@@ -36,11 +36,11 @@ class Preset:
 
 PRESETS = (
     Preset("Recommended", "linear SVM, words and characters, settings chosen on dev", {"model": "svm"}),
-    Preset("Fast", "naive Bayes on words and pairs: done in a blink", {"model": "nb", "features": "words:1-2"}),
-    Preset("Probabilities", "logistic regression: says how sure it is", {"model": "logistic", "features": "words:1-2"}),
-    Preset("Short texts", "NBSVM on words and pairs", {"model": "nbsvm", "features": "words:1-2"}),
+    Preset("Fast", "naive Bayes on words and word pairs: very fast", {"model": "nb", "features": "words:1-2"}),
+    Preset("Probabilities", "logistic regression: good probabilities", {"model": "logistic", "features": "words:1-2"}),
+    Preset("Short texts", "NBSVM on words and word pairs", {"model": "nbsvm", "features": "words:1-2"}),
     Preset(
-        "Small", "single words only, a file of a few kB", {"model": "svm", "features": "words:1", "max_features": 5000}
+        "Small", "single words only: a file of a few kB", {"model": "svm", "features": "words:1", "max_features": 5000}
     ),
 )
 
@@ -252,20 +252,20 @@ class Runs:
         return sorted(done, key=lambda run: (-run.scores["accuracy"], run.number))
 
     def words(self, key: str) -> str:
-        """Say which of the runs on some data is best, and whether that may be luck."""
+        """Say which of the runs on some data is best, and whether the difference is significant."""
         from linnet.evaluate import mcnemar
 
         done = [run for run in self.finished() if run.key == key]
         if len(done) < 2:
-            return "Train another and the two are compared on the same rows." if done else ""
+            return "Train a second model to compare the two on the same rows." if done else ""
         best, next_ = done[0], done[1]
         found = mcnemar(np.array(best.right, bool), np.array(next_.right, bool))
         points = 100 * found.difference
         if found.p < 0.05:
             return f"Run {best.number} is better than run {next_.number}: {points:.1f} points, p = {found.p:.2g} (McNemar)."
         return (
-            f"Run {best.number} leads run {next_.number} by {points:.1f} points on {len(best.right):,} dev rows, which may "
-            f"be luck (p = {found.p:.2g}): take the smaller or faster one."
+            f"Run {best.number} is {points:.1f} points better than run {next_.number} on {len(best.right):,} dev rows, which "
+            f"is not significant (p = {found.p:.2g}): prefer the smaller or faster one."
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
-from linnet.checks.checkup import finding_html
+from linnet.checks.checkup import MARKS, finding_html
 from linnet.draw.charts import histogram
 from linnet.draw.formatting import count
 from linnet.draw.markup import count_bars, safe
@@ -19,7 +19,6 @@ from linnet.studio.state import Studio
 __all__ = ["build"]
 
 LEAD = "Check the data before you train: what makes scores too high, or a model worse than it could be."
-LEVELS = {"ok": "ready", "note": "ready", "warning": "worth a look", "problem": "problems to fix"}
 SUSPECTS = 6
 
 
@@ -157,7 +156,7 @@ def _verdict(health: DataHealth) -> str:
     if len(health.findings) < 3:
         return '<span class="wait">checking …</span>'
     rest = f' <span class="wait small">{count(len(health.pending), "check")} left</span>' if health.pending else ""
-    badge = f'<span class="badge {checkup.level}">{LEVELS[checkup.level]}</span>'
+    badge = f'<span class="badge {checkup.level}">{MARKS[checkup.level]}</span>'
     return f"{badge} <span>{safe(checkup.words)}</span>{rest}"
 
 

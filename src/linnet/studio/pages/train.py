@@ -150,7 +150,7 @@ class TrainPage:
 
 
 def _charts(run: Run | None) -> tuple[str, str]:
-    """Draw the epochs of the last fit; before it, the settings tried."""
+    """Draw the passes of the last fit; before it, the settings tried."""
     if run is None:
         return training_charts([], [])
     loss = [(float(n), value) for n, value, _ in run.passes]
@@ -181,8 +181,8 @@ def _progress(run: Run) -> str:
             "estimating the time" if left is None else "nearly done" if left < 0.5 else f"about {duration(left)} left"
         )
     best = f", best {100 * max(a for _, a in run.candidates):.1f} % on dev" if run.candidates else ""
-    epochs = f", {count(len(run.passes), 'epoch')} of the last fit" if run.passes else ""
-    tried = f"{count(len(run.candidates), 'setting')} tried{best}{epochs}"
+    passes = f", {count(len(run.passes), 'pass', 'passes')} of the last fit" if run.passes else ""
+    tried = f"{count(len(run.candidates), 'setting')} tried{best}{passes}"
     return f'{bar(share, "thin")}<div class="row between soft small"><span>{safe(tried)}</span><span>{safe(words)}</span></div>'
 
 
