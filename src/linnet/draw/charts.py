@@ -50,7 +50,7 @@ DOTS = 40  # points of a line that are drawn; of more, only their titles are the
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: its name, its ends (None: from the data) and how its numbers are spaced and written."""
+    """An axis: its name, its ends (None: from the data), its spacing and format. A y axis without a name has no numbers."""
 
     name: str = ""
     low: float | None = None
@@ -210,7 +210,7 @@ class Columns(Layer):
     def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
         """Draw a rectangle a column."""
         for left, right, height, title in self.points:
-            (a, top), (b, bottom) = at(left, height), at(right, 0.0)
+            (a, top), (b, bottom) = at(left, max(height, y.low)), at(right, y.low)
             yield (
                 f'<rect class="fill {self.colour}" x="{a + 0.5:.1f}" y="{top:.1f}" width="{max(0.5, b - a - 1):.1f}" '
                 f'height="{bottom - top:.1f}" fill="{COLOURS[self.colour]}"><title>{safe(title)}</title></rect>'
@@ -312,7 +312,7 @@ def _text(x: float, y: float, anchor: str, text: str) -> str:
 
 def _axes(x: Scale, y: Scale, at: Place, top: float, bottom: float) -> Iterator[str]:
     """Yield the grid and the numbers of both axes."""
-    for value in y.ticks(4):
+    for value in y.ticks(4) if y.axis.name else ():
         _, place = at(x.low, value)
         yield _line((LEFT, place), (RIGHT, place), "grid")
         yield _text(LEFT - 6, place + 4, "end", y.axis.text(value))
