@@ -11,8 +11,8 @@ from linnet.checks.checkup import MARKS, finding_html
 from linnet.draw.charts import histogram
 from linnet.draw.formatting import count
 from linnet.draw.markup import count_bars, safe
+from linnet.studio import layout
 from linnet.studio.data_health import DataHealth
-from linnet.studio.layout import attempt, button, card, columns, empty, frame, heading, html, link, row, soft
 from linnet.studio.pages.open_data import open_data
 from linnet.studio.state import Studio
 
@@ -24,9 +24,9 @@ SUSPECTS = 6
 
 def build(studio: Studio) -> None:
     """Draw the page."""
-    with frame(studio, "/data", "Data", LEAD):
+    with layout.frame(studio, "/data", "Data", LEAD):
         if studio.data is None or studio.health is None:
-            with empty("No data open", "Open labelled texts to check them and to train on them, or texts without labels to label "
+            with layout.empty("No data open", "Open labelled texts to check them and to train on them, or texts without labels to label "
                        "them. Nothing leaves this machine."):  # fmt: skip
                 open_data(studio, "/data")
         else:
@@ -40,37 +40,37 @@ class DataPage:
         self.studio, self.health = studio, health
         self.version, self.listed = -1, False
         data, labelled = health.data, health.data.label is not None
-        with card():
-            with row("between").style("margin-bottom:.7rem"):
-                html(f"<h2 style='margin:0'>{safe(Path(data.source).name)}</h2>")
-                with row():
-                    button("Check again", self._again, quiet=True)
-                    link("Train a model", "/train") if labelled else link("Label these texts", "/label")
-            self.figures = html()
-            self.verdict = html("", "verdict").props("id=verdict aria-live=polite")
+        with layout.card():
+            with layout.row("between").style("margin-bottom:.7rem"):
+                layout.html(f"<h2 style='margin:0'>{safe(Path(data.source).name)}</h2>")
+                with layout.row():
+                    layout.button("Check again", self._again, quiet=True)
+                    layout.link("Train a model", "/train") if labelled else layout.link("Label these texts", "/label")
+            self.figures = layout.html()
+            self.verdict = layout.html("", "verdict").props("id=verdict aria-live=polite")
             self.verdict.style("min-height:2rem;margin-top:.8rem")
-        with columns():
-            with card():
-                heading("Class balance" if labelled else "No labels")
-                none = soft("These texts have no labels. The Label page asks for the most useful ones first.")
-                html(count_bars(data.counts) if labelled else none)
+        with layout.columns():
+            with layout.card():
+                layout.heading("Class balance" if labelled else "No labels")
+                none = layout.soft("These texts have no labels. The Label page asks for the most useful ones first.")
+                layout.html(count_bars(data.counts) if labelled else none)
                 lengths = histogram(health.lengths, "characters", "Lengths of texts in characters", height=150)
-                html(f"<h3>Length of texts</h3>{lengths}").props("id=lengths")
-            with card():
-                heading("Words by rank: Zipf's law")
-                self.law = html("", "reserve").props("id=zipf")
-        with card():
-            heading("Findings")
-            self.findings = html("", "findings", "ul").props("id=findings").style("min-height:20rem")
-        with columns():
-            with card():
-                heading("Repeated texts")
-                self.repeats = html().props("id=repeats")
-            with card():
-                heading("Labels that may be wrong")
+                layout.html(f"<h3>Length of texts</h3>{lengths}").props("id=lengths")
+            with layout.card():
+                layout.heading("Words by rank: Zipf's law")
+                self.law = layout.html("", "reserve").props("id=zipf")
+        with layout.card():
+            layout.heading("Findings")
+            self.findings = layout.html("", "findings", "ul").props("id=findings").style("min-height:20rem")
+        with layout.columns():
+            with layout.card():
+                layout.heading("Repeated texts")
+                self.repeats = layout.html().props("id=repeats")
+            with layout.card():
+                layout.heading("Labels that may be wrong")
                 self.suspects = ui.element("div").classes("reserve").props("id=suspects")
-        with card():
-            heading("Other data")
+        with layout.card():
+            layout.heading("Other data")
             open_data(studio, "/data")
         self.timer = ui.timer(0.25, self.refresh)
         self.refresh()
@@ -103,19 +103,21 @@ class DataPage:
         self.suspects.clear()
         with self.suspects:
             if self.health.data.label is None:
-                html(soft("There are no labels to check yet."))
+                layout.html(layout.soft("There are no labels to check yet."))
             elif not self.listed:
-                html('<p class="wait">cross-validating a model …</p>')
+                layout.html('<p class="wait">cross-validating a model …</p>')
             else:
                 found = [s for s in self.health.suspects(2 * SUSPECTS) if self.studio.label(s["at"]) != s["suggested"]]
                 if not found:
                     says = next(
                         (f.says for f in self.health.findings if f.check == "label-errors"), "no suspected errors"
                     )
-                    html(soft(f"{says}."))
+                    layout.html(layout.soft(f"{says}."))
                     return
-                html(
-                    soft("A model that was not trained on these rows predicts another label. Your file is not changed.")
+                layout.html(
+                    layout.soft(
+                        "A model that was not trained on these rows predicts another label. Your file is not changed."
+                    )
                 )
                 for one in found[:SUSPECTS]:
                     self._suspect(one)
@@ -124,17 +126,19 @@ class DataPage:
         with ui.element("div").classes("textrow"):
             because = [word for word in one["words"] if any(c.isalnum() for c in word)][:4]
             words = f' <span class="soft small">because of {safe(", ".join(because))}</span>' if because else ""
-            html(f"{safe(one['text'])}{words}")
-            with row().style("margin-top:.35rem"):
-                state = html(f'<span class="small">labelled <b>{safe(one["label"])}</b>, row {one["row"]:,}</span>')
+            layout.html(f"{safe(one['text'])}{words}")
+            with layout.row().style("margin-top:.35rem"):
+                state = layout.html(
+                    f'<span class="small">labelled <b>{safe(one["label"])}</b>, row {one["row"]:,}</span>'
+                )
 
                 async def fix() -> None:
-                    if await attempt(self.studio.fix, one["at"], one["suggested"]):
+                    if await layout.attempt(self.studio.fix, one["at"], one["suggested"]):
                         state.set_content(f'<span class="badge ok">fixed</span> now <b>{safe(one["suggested"])}</b>')
                         do.set_visibility(False)
 
                 name = f"Make it {one['suggested']} ({100 * one['confidence']:.0f} %)"
-                do = button(name, fix, quiet=True).props("dense")
+                do = layout.button(name, fix, quiet=True).props("dense")
 
 
 def _figures(health: DataHealth) -> str:
@@ -162,7 +166,7 @@ def _verdict(health: DataHealth) -> str:
 
 def _law(health: DataHealth) -> str:
     if health.law is None:
-        return soft("Too few words to fit the law.") if health.words else '<p class="wait">counting words …</p>'
+        return layout.soft("Too few words to fit the law.") if health.words else '<p class="wait">counting words …</p>'
     note = f"Fitted exponent: {health.law.exponent:.2f}. It is near 1 for most texts; far from 1, look for boilerplate or noise."
     return f'{health.law.to_svg(file=False)}<p class="soft small">{note}</p>'
 
@@ -172,7 +176,7 @@ def _repeats(health: DataHealth) -> str:
         return '<p class="wait">checking …</p>'
     found = health.repeated()
     if not found:
-        return soft("No text occurs twice.")
+        return layout.soft("No text occurs twice.")
     items = "".join(
         f'<li><span class="badge">{one["times"]:,} times</span> {safe(one["text"])}'
         f'<div class="soft small">rows {safe(", ".join(f"{r:,}" for r in one["rows"][:6]))}</div></li>'

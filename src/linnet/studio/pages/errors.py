@@ -10,21 +10,7 @@ from linnet.draw.formatting import count
 from linnet.draw.markup import matrix, safe
 from linnet.errors import LinnetError
 from linnet.report.predictions import Predictions
-from linnet.studio.layout import (
-    attempt,
-    button,
-    card,
-    columns,
-    empty,
-    field,
-    frame,
-    heading,
-    html,
-    link,
-    row,
-    select,
-    soft,
-)
+from linnet.studio import layout
 from linnet.studio.state import PARTS, Studio
 
 __all__ = ["build"]
@@ -42,16 +28,16 @@ PRESS = (
 
 def build(studio: Studio) -> None:
     """Draw the page."""
-    with frame(studio, "/errors", "Errors", LEAD):
+    with layout.frame(studio, "/errors", "Errors", LEAD):
         if studio.data is None or studio.data.label is None:
-            with empty(
+            with layout.empty(
                 "No labelled data open",
                 "Errors are rows whose label a model does not predict. Open labelled data first.",
             ):
-                link("Open data", "/data")
+                layout.link("Open data", "/data")
         elif not studio.models():
-            with empty("No model yet", "Train one on this data; its errors on the dev rows are shown here."):
-                link("Train a model", "/train")
+            with layout.empty("No model yet", "Train one on this data; its errors on the dev rows are shown here."):
+                layout.link("Train a model", "/train")
         else:
             ErrorsPage(studio)
 
@@ -66,22 +52,24 @@ class ErrorsPage:
         self.cell: tuple[int, int] | None = None
         self.word, self.least, self.most, self.first = "", 0.0, 1.0, 0
         self.found: Predictions | None = None
-        with card(), row():
-            select("Model", names, self.model, self._model)
-            select("Rows", {p: KINDS[p] for p in PARTS}, "dev", self._part)
-        with columns("side table"):
-            with card():
-                heading("Confusion matrix")
-                self.table = html().props("id=matrix").style("min-height:9rem").on("click", self._open, js_handler=CELL)
-                self.note = html("", "soft small").style("margin-top:.6rem")
-            with card():
-                with row("between"):
-                    self.title = html("", "", "h2").props("id=cell-title aria-live=polite")
-                    button("All errors", self._all, quiet=True).props("dense")
-                with row():
-                    field("Texts that contain the word", on_change=self._word).props("clearable debounce=150")
+        with layout.card(), layout.row():
+            layout.select("Model", names, self.model, self._model)
+            layout.select("Rows", {p: KINDS[p] for p in PARTS}, "dev", self._part)
+        with layout.columns("side table"):
+            with layout.card():
+                layout.heading("Confusion matrix")
+                self.table = (
+                    layout.html().props("id=matrix").style("min-height:9rem").on("click", self._open, js_handler=CELL)
+                )
+                self.note = layout.html("", "soft small").style("margin-top:.6rem")
+            with layout.card():
+                with layout.row("between"):
+                    self.title = layout.html("", "", "h2").props("id=cell-title aria-live=polite")
+                    layout.button("All errors", self._all, quiet=True).props("dense")
+                with layout.row():
+                    layout.field("Texts that contain the word", on_change=self._word).props("clearable debounce=150")
                     with ui.element("div").classes("grow"):
-                        self.sure = html("confidence 0 to 100 %", "soft small")
+                        self.sure = layout.html("confidence 0 to 100 %", "soft small")
                         both = {"min": 0.0, "max": 100.0}
                         ui.range(**both, value=both, on_change=self._sure).props('dense aria-label="confidence"')
                 self.list = ui.element("div").props("id=texts").style("min-height:24rem;margin-top:.6rem")
@@ -154,16 +142,18 @@ class ErrorsPage:
         self.list.clear()
         with self.list:
             if not len(rows):
-                html(soft("No text matches. Change the filter, or select another cell."))
+                layout.html(layout.soft("No text matches. Change the filter, or select another cell."))
                 return
             for one in rows[self.first : self.first + SHOWN].tolist():
                 self._text(found, one)
             if len(rows) > SHOWN:
-                with row("between").style("margin-top:.6rem"):
-                    html(f"{self.first + 1:,} to {min(len(rows), self.first + SHOWN):,} of {len(rows):,}", "soft small")
-                    with row():
-                        button("Back", lambda: self._turn(-SHOWN), quiet=True).set_enabled(self.first > 0)
-                        button("More", lambda: self._turn(SHOWN), quiet=True).set_enabled(
+                with layout.row("between").style("margin-top:.6rem"):
+                    layout.html(
+                        f"{self.first + 1:,} to {min(len(rows), self.first + SHOWN):,} of {len(rows):,}", "soft small"
+                    )
+                    with layout.row():
+                        layout.button("Back", lambda: self._turn(-SHOWN), quiet=True).set_enabled(self.first > 0)
+                        layout.button("More", lambda: self._turn(SHOWN), quiet=True).set_enabled(
                             self.first + SHOWN < len(rows)
                         )
 
@@ -172,16 +162,16 @@ class ErrorsPage:
         at = int(self.studio.rows(self.part)[one])
         labels = [] if self.studio.data is None else self.studio.data.labels
         with ui.element("div").classes("textrow"):
-            with row("between"):
-                said = html(
+            with layout.row("between"):
+                said = layout.html(
                     f'<span class="small">labelled <b>{safe(truth)}</b>, predicted <b>{safe(predicted)}</b> '
                     f'<span class="soft">confidence {100 * found.confidence[one]:.0f} %</span></span>'
                 )
 
                 async def fix(event: Any) -> None:
-                    if event.value and event.value != truth and await attempt(self.studio.fix, at, event.value):
+                    if event.value and event.value != truth and await layout.attempt(self.studio.fix, at, event.value):
                         said.set_content(f'<span class="badge ok">fixed</span> now labelled <b>{safe(event.value)}</b>')
 
-                choose = select("Label", labels, truth, fix).props("options-dense").classes(remove="grow")
+                choose = layout.select("Label", labels, truth, fix).props("options-dense").classes(remove="grow")
                 choose.style("width:11rem")
-            html(found.marked_text(one, CHARACTERS), "marked").style("margin-top:.3rem")
+            layout.html(found.marked_text(one, CHARACTERS), "marked").style("margin-top:.3rem")

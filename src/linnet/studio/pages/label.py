@@ -9,9 +9,9 @@ from nicegui import ui
 from linnet.draw.formatting import count
 from linnet.draw.markup import bar, safe
 from linnet.errors import LinnetError
+from linnet.studio import layout
 from linnet.studio.charts import estimate_chart
 from linnet.studio.labelling import LEAST_DRAWN, Labelling
-from linnet.studio.layout import attempt, button, card, columns, empty, field, frame, heading, html, link, row
 from linnet.studio.pages.open_data import open_data
 from linnet.studio.state import Studio
 
@@ -41,9 +41,9 @@ document.addEventListener("keydown", (event) => {
 
 def build(studio: Studio) -> None:
     """Draw the page."""
-    with frame(studio, "/label", "Label", LEAD):
+    with layout.frame(studio, "/label", "Label", LEAD):
         if studio.data is None:
-            with empty("No texts open", "Open a file of texts without labels (labels in it are not shown)."):
+            with layout.empty("No texts open", "Open a file of texts without labels (labels in it are not shown)."):
                 open_data(studio, "/label", name="Path of a file of texts")
         elif studio.labelling is None or studio.labelling.task != studio.task:
             _begin(studio)
@@ -58,21 +58,23 @@ def _begin(studio: Studio) -> None:
     kept = len([a for a in studio.answers.of(studio.task) if a.why != "fix" and a.label is not None])
     again = f" Labelling continues with {count(kept, 'label')} from before." if kept else ""
     shown = " The labels of the file are not shown while you label." if data.label is not None else ""
-    with empty(
+    with layout.empty(
         f"Label {len(data):,} texts",
         f"Enter the labels to choose from, at least two, separated by commas.{shown}{again}",
     ):
 
         async def begin() -> None:
             do.props("loading")
-            if await attempt(studio.label_texts, (labels.value or "").split(",")):
+            if await layout.attempt(studio.label_texts, (labels.value or "").split(",")):
                 ui.navigate.to("/label")
             else:
                 do.props(remove="loading")
 
-        labels = field("Labels", begin, value=", ".join(names), placeholder="positive, negative").props("autofocus")
-        do = button("Begin", begin)
-        link("Open other texts", "/data", quiet=True)
+        labels = layout.field("Labels", begin, value=", ".join(names), placeholder="positive, negative").props(
+            "autofocus"
+        )
+        do = layout.button("Begin", begin)
+        layout.link("Open other texts", "/data", quiet=True)
 
 
 class LabelPage:
@@ -84,31 +86,35 @@ class LabelPage:
         self.seen = -1
         ui.add_body_html(SCRIPT)
         ui.on("label_key", self._key)
-        with columns("side"):
-            with card("ask"):
-                self.why = html("", "row between small soft").style("min-height:1.6rem")
-                self.say = html("", "say").props("id=say aria-live=polite tabindex=-1")
+        with layout.columns("side"):
+            with layout.card("ask"):
+                self.why = layout.html("", "row between small soft").style("min-height:1.6rem")
+                self.say = layout.html("", "say").props("id=say aria-live=polite tabindex=-1")
                 with ui.element("div").classes("choices"):
                     for k, label in enumerate(session.labels):  # more labels than keys: the rest by Tab and Enter
                         key = f"<kbd>{KEYS[k].upper()}</kbd>" if k < len(KEYS) else ""
-                        made = html(f"{key}{safe(label)}", "choice", "button").props("type=button")
+                        made = layout.html(f"{key}{safe(label)}", "choice", "button").props("type=button")
                         made.on("click", lambda label=label: self._answer(self._row(), label))
                     for key, word, act in (("S", "skip", self._skip), ("U", "undo", self._undo)):
-                        html(f"<kbd>{key}</kbd>{word}", "choice quiet", "button").props("type=button").on("click", act)
-            with columns("stack"):
-                with card():
-                    self.figures = html().props("id=figures")
-                    self.advice = html("", "small").props("id=advice").style("min-height:4.6rem;margin-top:.6rem")
-                with card("narrow"):
-                    heading("Estimated accuracy")
-                    self.growth = html("", "").style("min-height:9rem")
-                    self.note = html("", "soft small").style("min-height:4.2rem")
-                with card():
-                    heading("Use the labels")
-                    with row():
-                        button("CSV", lambda: self._export("csv"), quiet=True)
-                        button("JSON lines", lambda: self._export("jsonl"), quiet=True)
-                        button("Train on them", self._train, quiet=True)
+                        layout.html(f"<kbd>{key}</kbd>{word}", "choice quiet", "button").props("type=button").on(
+                            "click", act
+                        )
+            with layout.columns("stack"):
+                with layout.card():
+                    self.figures = layout.html().props("id=figures")
+                    self.advice = (
+                        layout.html("", "small").props("id=advice").style("min-height:4.6rem;margin-top:.6rem")
+                    )
+                with layout.card("narrow"):
+                    layout.heading("Estimated accuracy")
+                    self.growth = layout.html("", "").style("min-height:9rem")
+                    self.note = layout.html("", "soft small").style("min-height:4.2rem")
+                with layout.card():
+                    layout.heading("Use the labels")
+                    with layout.row():
+                        layout.button("CSV", lambda: self._export("csv"), quiet=True)
+                        layout.button("JSON lines", lambda: self._export("jsonl"), quiet=True)
+                        layout.button("Train on them", self._train, quiet=True)
         ui.timer(0.25, self.refresh)
         self.refresh()
 
@@ -147,7 +153,7 @@ class LabelPage:
         ui.notify(f"wrote {count(n, 'label')} to {path}")
 
     async def _train(self) -> None:
-        if await attempt(self.studio.take_answers):
+        if await layout.attempt(self.studio.take_answers):
             ui.navigate.to("/train")
 
     def refresh(self) -> None:

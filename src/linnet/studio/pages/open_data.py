@@ -6,7 +6,7 @@ from typing import Any
 
 from nicegui import ui
 
-from linnet.studio.layout import attempt, button, field, html, row
+from linnet.studio import layout
 from linnet.studio.state import BUILT_IN, Studio
 
 __all__ = ["open_data"]
@@ -14,12 +14,12 @@ __all__ = ["open_data"]
 
 def open_data(studio: Studio, after: str, *, name: str = "Path of a CSV, TSV, JSON lines or Parquet file") -> None:
     """Draw the place; `after` is the page to show when the data is there."""
-    busy = html("reading …", "wait")
+    busy = layout.html("reading …", "wait")
     busy.set_visibility(False)
 
     async def load(path: str) -> None:
         busy.set_visibility(True)
-        if await attempt(studio.open, path):
+        if await layout.attempt(studio.open, path):
             ui.navigate.to(after)
         else:
             busy.set_visibility(False)
@@ -31,10 +31,10 @@ def open_data(studio: Studio, after: str, *, name: str = "Path of a CSV, TSV, JS
         await event.file.save(target)
         await load(str(target))
 
-    with row().style("width:100%"):
-        path = field(name, lambda: load(path.value))
-        button("Open", lambda: load(path.value))
-        button("Use the built-in reviews", lambda: load(BUILT_IN), quiet=True)
+    with layout.row().style("width:100%"):
+        path = layout.field(name, lambda: load(path.value))
+        layout.button("Open", lambda: load(path.value))
+        layout.button("Use the built-in reviews", lambda: load(BUILT_IN), quiet=True)
     ui.upload(label="or drop a file here", auto_upload=True, on_upload=dropped, max_files=1).props("flat")
 
 

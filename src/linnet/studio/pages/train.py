@@ -8,22 +8,8 @@ from nicegui import ui
 
 from linnet.draw.formatting import count
 from linnet.draw.markup import bar, safe, table
+from linnet.studio import layout
 from linnet.studio.charts import training_charts
-from linnet.studio.layout import (
-    attempt,
-    button,
-    card,
-    columns,
-    empty,
-    field,
-    frame,
-    heading,
-    html,
-    link,
-    row,
-    select,
-    soft,
-)
 from linnet.studio.pages.open_data import open_data
 from linnet.studio.runs import PRESETS, Run
 from linnet.studio.state import Studio
@@ -37,14 +23,16 @@ OWN = "own settings"
 
 def build(studio: Studio) -> None:
     """Draw the page."""
-    with frame(studio, "/train", "Train", LEAD):
+    with layout.frame(studio, "/train", "Train", LEAD):
         if studio.data is None:
-            with empty("No data open", "Open labelled texts: a column of texts and a column of labels."):
+            with layout.empty("No data open", "Open labelled texts: a column of texts and a column of labels."):
                 open_data(studio, "/train")
         elif studio.data.label is None:
-            with empty("These texts have no labels", "Label some of them first, or open other data on the Data page."):
-                link("Label these texts", "/label")
-                link("Open other data", "/data", quiet=True)
+            with layout.empty(
+                "These texts have no labels", "Label some of them first, or open other data on the Data page."
+            ):
+                layout.link("Label these texts", "/label")
+                layout.link("Open other data", "/data", quiet=True)
         else:
             TrainPage(studio)
 
@@ -55,20 +43,20 @@ class TrainPage:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self.shown: tuple[int, int, str] = (0, -1, "")
-        with columns("side form"):
-            with card():
+        with layout.columns("side form"):
+            with layout.card():
                 self._form()
-            with card():
-                with row("between").style("min-height:2.6rem"):
-                    self.title = html().props("id=run-title aria-live=polite")
-                    self.stop = button("Stop and keep the best", self._stop, quiet=True)
-                self.bar = html().style("margin:.3rem 0 .6rem")
-                with columns("pair"):
-                    self.loss, self.accuracy = html().props("id=loss"), html().props("id=accuracy")
-        with card():
-            heading("Runs")
-            self.words = html("", "soft").style("min-height:1.6rem")
-            self.table = html().props("id=runs")
+            with layout.card():
+                with layout.row("between").style("min-height:2.6rem"):
+                    self.title = layout.html().props("id=run-title aria-live=polite")
+                    self.stop = layout.button("Stop and keep the best", self._stop, quiet=True)
+                self.bar = layout.html().style("margin:.3rem 0 .6rem")
+                with layout.columns("pair"):
+                    self.loss, self.accuracy = layout.html().props("id=loss"), layout.html().props("id=accuracy")
+        with layout.card():
+            layout.heading("Runs")
+            self.words = layout.html("", "soft").style("min-height:1.6rem")
+            self.table = layout.html().props("id=runs")
         self.timer = ui.timer(0.2, self.refresh)
         self.refresh()
 
@@ -77,22 +65,22 @@ class TrainPage:
     def _form(self) -> None:
         from linnet.models import MODELS
 
-        heading("New run")
+        layout.heading("New run")
         names = {**{p.name: p.name for p in PRESETS}, OWN: "Own settings …"}
-        self.preset = select("Preset", names, PRESETS[0].name, self._preset).style("width:100%")
-        self.says = html(safe(PRESETS[0].says), "soft small").style("min-height:2.6rem;padding:.3rem 0")
-        with columns("stack") as self.own:
-            self.model = select("Model", list(MODELS), "svm")
-            self.features = field("Features", placeholder="words:1-2+chars:2-5")
-            self.extra = field("Settings of the model", placeholder="C=0.5")
+        self.preset = layout.select("Preset", names, PRESETS[0].name, self._preset).style("width:100%")
+        self.says = layout.html(safe(PRESETS[0].says), "soft small").style("min-height:2.6rem;padding:.3rem 0")
+        with layout.columns("stack") as self.own:
+            self.model = layout.select("Model", list(MODELS), "svm")
+            self.features = layout.field("Features", placeholder="words:1-2+chars:2-5")
+            self.extra = layout.field("Settings of the model", placeholder="C=0.5")
             self.balanced = ui.checkbox("Balance class weights")
         self.own.set_visibility(False)
-        with row().style("margin-top:.6rem"):
-            self.start = button("Train", self._start).props("id=start")
+        with layout.row().style("margin-top:.6rem"):
+            self.start = layout.button("Train", self._start).props("id=start")
         train, dev, test = (len(self.studio.rows(part)) for part in ("train", "dev", "test"))
-        html(f"{train:,} training rows, {dev:,} dev rows, {test:,} test rows (not used here)", "soft small").style(
-            "margin-top:.6rem"
-        )
+        layout.html(
+            f"{train:,} training rows, {dev:,} dev rows, {test:,} test rows (not used here)", "soft small"
+        ).style("margin-top:.6rem")
 
     def _preset(self, event: Any) -> None:
         own = event.value == OWN
@@ -114,7 +102,7 @@ class TrainPage:
         return found
 
     async def _start(self) -> None:
-        await attempt(lambda: self.studio.train(self._settings()))
+        await layout.attempt(lambda: self.studio.train(self._settings()))
         self.timer.activate()
         self.refresh()
 
@@ -135,7 +123,7 @@ class TrainPage:
         self.stop.style(f"visibility:{'visible' if going else 'hidden'}")
         self.start.set_enabled(not going)
         if run is None:
-            self.title.set_content(soft("No run yet. Press Train; curves appear here during training."))
+            self.title.set_content(layout.soft("No run yet. Press Train; curves appear here during training."))
         else:
             self.title.set_content(_title(run))
             self.bar.set_content(_progress(run))
@@ -189,7 +177,7 @@ def _progress(run: Run) -> str:
 def _table(studio: Studio) -> str:
     done = studio.runs.finished()
     if not done:
-        return soft("Finished runs are compared here.")
+        return layout.soft("Finished runs are compared here.")
     key = studio.key
     mine, others = ([run for run in done if (run.key == key) == same] for same in (True, False))
     low = max(0.0, min(run.scores["accuracy_interval"][0] for run in mine or done) - 0.02)

@@ -10,7 +10,7 @@ from nicegui import run, ui
 from linnet.classifier import TextClassifier
 from linnet.draw.formatting import percent
 from linnet.draw.markup import bars, mark, safe, table
-from linnet.studio.layout import attempt, button, card, columns, empty, field, frame, html, link, row, select, soft
+from linnet.studio import layout
 from linnet.studio.prediction import ExplainedPrediction, explained_prediction
 from linnet.studio.state import BUILT_IN, Studio
 
@@ -23,7 +23,7 @@ NONE = "none"
 
 def build(studio: Studio) -> None:
     """Draw the page."""
-    with frame(studio, "/try", "Try", LEAD):
+    with layout.frame(studio, "/try", "Try", LEAD):
         if studio.models():
             TryPage(studio)
         else:
@@ -31,22 +31,24 @@ def build(studio: Studio) -> None:
 
 
 def _no_model(studio: Studio) -> None:
-    with empty("No model yet", "Train one on your data, open a model file, or make the quick model: the built-in book reviews, "
+    with layout.empty("No model yet", "Train one on your data, open a model file, or make the quick model: the built-in book reviews, "
                "trained in a second."):  # fmt: skip
 
         async def opened() -> None:
-            if await attempt(studio.open, path.value if path.value.endswith(".linnet") else f"{path.value}.linnet"):
+            if await layout.attempt(
+                studio.open, path.value if path.value.endswith(".linnet") else f"{path.value}.linnet"
+            ):
                 ui.navigate.to("/try")
 
         async def quick() -> None:
             do.props("loading")
-            if await attempt(_quick, studio):
+            if await layout.attempt(_quick, studio):
                 ui.navigate.to("/try")
 
-        path = field("Path of a .linnet file", opened)
-        button("Open", opened, quiet=True)
-        link("Train on my data", "/train", quiet=True)
-        do = button("Make the quick model", quick)
+        path = layout.field("Path of a .linnet file", opened)
+        layout.button("Open", opened, quiet=True)
+        layout.link("Train on my data", "/train", quiet=True)
+        do = layout.button("Make the quick model", quick)
 
 
 def _quick(studio: Studio) -> None:
@@ -64,23 +66,25 @@ class TryPage:
         self.models = [studio.best() or next(iter(names)), NONE]
         self.text = EXAMPLE
         self.asked = 0
-        with card():
-            with row():
-                select("Model", names, self.models[0], lambda event: self._choose(0, event.value))
-                select("Compare with", {NONE: "no other", **names}, NONE, lambda event: self._choose(1, event.value))
+        with layout.card():
+            with layout.row():
+                layout.select("Model", names, self.models[0], lambda event: self._choose(0, event.value))
+                layout.select(
+                    "Compare with", {NONE: "no other", **names}, NONE, lambda event: self._choose(1, event.value)
+                )
             box = ui.textarea(label="Text", value=self.text, on_change=self._typed).props(
                 "outlined autogrow autofocus spellcheck=false input-style=min-height:7.5rem"
             )
             box.style("width:100%;margin-top:.8rem")
-        with columns().props("id=verdicts"):
+        with layout.columns().props("id=verdicts"):
             self.places = [self._place(), self._place()]
         self.places[1][0].set_visibility(False)
         ui.timer(0, self.show, once=True)
 
     def _place(self) -> tuple[Any, Any]:
-        with card() as made:
+        with layout.card() as made:
             made.style("min-height:22rem")
-            return made, html("", "verdict-body").props("aria-live=polite")
+            return made, layout.html("", "verdict-body").props("aria-live=polite")
 
     async def _choose(self, which: int, name: str) -> None:
         self.models[which] = name
@@ -99,7 +103,7 @@ class TryPage:
             if name == NONE:
                 continue
             if not self.text.strip():
-                shown.set_content(soft("Type something above."))
+                shown.set_content(layout.soft("Type something above."))
                 continue
             began = time.perf_counter()
             clf = self.studio.model(name)
@@ -111,7 +115,7 @@ class TryPage:
 
 def _shown(found: ExplainedPrediction, clf: TextClassifier, name: str, seconds: float) -> str:
     rest = len(clf.classes_) - len(found.probabilities)
-    more = soft(f"{rest:,} more labels are less likely.") if rest > 0 else ""
+    more = layout.soft(f"{rest:,} more labels are less likely.") if rest > 0 else ""
     notes = []
     if found.unknown:
         notes.append(f"{found.unknown:,} features of the text are not in the model.")
