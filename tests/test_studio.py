@@ -296,14 +296,14 @@ def test_stop_keeps_the_best(tmp_path, parts, when):
             run.stop()
         return original(run, event)
 
-    from linnet.studio.runs import Run
+    from linnet.studio.runs import TrainingRun
 
-    original = Run.hear
-    Run.hear = lambda self, event: spy(event, self)
+    original = TrainingRun.hear
+    TrainingRun.hear = lambda self, event: spy(event, self)
     try:
         run = runs.start({"model": "svm", "features": "words:1", "params": {"tol": 1e-8}}, train, dev, wait=True)
     finally:
-        Run.hear = original
+        TrainingRun.hear = original
     assert run.status == "stopped", run.error
     assert run.scores["accuracy"] >= 0.5
     if when == "trial":  # the first settings were half fitted, and are the best there is

@@ -19,7 +19,7 @@ from linnet.report.predictions import Predictions
 from linnet.studio.data_health import DataHealth
 from linnet.studio.label_store import open_store
 from linnet.studio.labelling import Labelling
-from linnet.studio.runs import Run, Runs, data_key
+from linnet.studio.runs import Runs, TrainingRun, data_key
 
 __all__ = ["PARTS", "Studio"]
 
@@ -133,7 +133,7 @@ class Studio:
 
     # ---- models
 
-    def train(self, settings: dict[str, Any], *, wait: bool = False) -> Run:
+    def train(self, settings: dict[str, Any], *, wait: bool = False) -> TrainingRun:
         """Begin a run on the data."""
         return self.runs.start(settings, self.part("train"), self.part("dev"), wait=wait)
 

@@ -11,7 +11,7 @@ from linnet.draw.markup import bar, safe, table
 from linnet.studio import layout
 from linnet.studio.charts import training_charts
 from linnet.studio.pages.open_data import open_data
-from linnet.studio.runs import PRESETS, Run
+from linnet.studio.runs import PRESETS, TrainingRun
 from linnet.studio.state import Studio
 from linnet.units import duration
 
@@ -137,7 +137,7 @@ class TrainPage:
             self.timer.deactivate()
 
 
-def _charts(run: Run | None) -> tuple[str, str]:
+def _charts(run: TrainingRun | None) -> tuple[str, str]:
     """Draw the passes of the last fit; before it, the settings tried."""
     if run is None:
         return training_charts([], [])
@@ -147,7 +147,7 @@ def _charts(run: Run | None) -> tuple[str, str]:
     return training_charts(loss, accuracy, tried, over=run.over)
 
 
-def _title(run: Run) -> str:
+def _title(run: TrainingRun) -> str:
     name = f"<b>{safe(run.name)}</b>"
     if run.over:
         score = f"dev accuracy {100 * run.scores['accuracy']:.1f} %" if run.scores else safe(run.error)
@@ -159,7 +159,7 @@ def _title(run: Run) -> str:
     return f'{badge} {name} <span class="soft">{safe(what)}</span>'
 
 
-def _progress(run: Run) -> str:
+def _progress(run: TrainingRun) -> str:
     left = run.left()
     share = 1.0 if run.over else 0.05 if not run.candidates else min(0.95, len(run.candidates) / (max(run.of, 1) + 1))
     if run.over:
@@ -189,7 +189,7 @@ def _table(studio: Studio) -> str:
     return table(head, rows)
 
 
-def _row(run: Run, low: float, note: str = "") -> list[str]:
+def _row(run: TrainingRun, low: float, note: str = "") -> list[str]:
     scores = run.scores
     a, (b, c) = scores["accuracy"], scores["accuracy_interval"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from linnet.draw.markup import safe, text_table
 from linnet.draw.page import page
 
-__all__ = ["Report", "Tally"]
+__all__ = ["CleaningReport", "Tally"]
 
 _SAMPLES = 5
 _LONGEST = 160
@@ -34,7 +34,7 @@ class Tally:
             self.samples.append(shown[:_LONGEST])
 
 
-class Report:
+class CleaningReport:
     """The account of a cleaning.
 
     Every input document is kept, or removed by exactly one rule. Every line (documents are cut at newlines) is kept,
