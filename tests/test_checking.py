@@ -69,7 +69,7 @@ def test_duplicates_conflicts_and_near_duplicates():
     found = check(rows, only=["duplicates", "near-duplicates", "conflicts"])
     assert (found["duplicates"].count, found["near-duplicates"].count) == (1, 1)
     assert found["duplicates"].arrays["repeats"].tolist() == [False, True, False, False, False]
-    assert found["conflicts"].says == "1 text stands under different labels (2 rows)"
+    assert found["conflicts"].says == "1 text has different labels (2 rows)"
     assert found["conflicts"].examples[0]["labels"] == {"pos": 1, "neg": 1}
     assert found["conflicts"].examples[0]["rows"] == [1, 2]
 

@@ -30,7 +30,7 @@ def test_the_built_in_data_needs_no_argument_and_lists_every_family(folder):
     out, err = done.stdout.decode(), done.stderr.decode()
     assert "built-in reviews: 690 usable rows" in err
     assert out.startswith("model")
-    for word in ("accuracy", "95 % interval", "train s", "size MB", "Test: McNemar", "Take "):
+    for word in ("accuracy", "95 % interval", "train s", "size MB", "Test: McNemar", "Use "):
         assert word in out
     for name in MODELS:
         assert name in out  # in the table, or left out with its reason

@@ -47,8 +47,8 @@ def test_tune_says_what_it_found_and_its_command_makes_the_same_model(folder):
         "accuracy",
         "95 %",
         "(default)",
-        "too good by about",
-        "Test accuracy, looked at once",
+        "too high by about",
+        "Test accuracy, measured once",
         "again: linnet train",
     ):
         assert word in out

@@ -369,7 +369,7 @@ def test_interrupt_in_the_curve_keeps_the_comparison():
     assert found.folds_done == 3
     assert not found.finished
     assert len(found.curves[0].rows) == 2  # the smallest, and all rows
-    assert "cannot be told" in found.words[-2]
+    assert "too few to predict" in found.words[-2]
 
 
 # ---- progress
@@ -463,11 +463,11 @@ def made(models, p_values, repeats=1, **more):
 def test_plain_words():
     found = made([scores("svm", 0.8), scores("logistic", 0.797), scores("nb", 0.781)], [0.4, 0.0001])
     words = found.words
-    assert words[0] == "svm and logistic do not differ (p = 0.4; 0.3 points apart)."
+    assert words[0] == "svm and logistic do not differ significantly (p = 0.4; 0.3 points apart)."
     assert words[1] == "nb is worse than svm by 1.9 points (p < 0.001)."
-    assert words[2] == "Test: McNemar on the same 2,000 held-out rows; p-values raised for 2 pairs (Holm)."
-    assert "2,000 rows tell such models apart from about" in words[3]
-    assert words[-1].startswith("Take svm: it is the most accurate")
+    assert words[2] == "Test: McNemar on the same 2,000 held-out rows; p-values corrected for 2 pairs (Holm)."
+    assert "With 2,000 rows, differences below about" in words[3]
+    assert words[-1].startswith("Use svm: most accurate")
     assert found.recommended == "svm"
 
 
@@ -475,9 +475,9 @@ def test_plain_words():
     ("others", "p", "taken", "reason"),
     [
         ([scores("small", 0.795, size=300)], [0.3], "small", "3.3 times smaller"),
-        ([scores("fast", 0.795, seconds=0.1)], [0.3], "fast", "trains 10.0 times faster"),
+        ([scores("fast", 0.795, seconds=0.1)], [0.3], "fast", "10.0 times faster to train"),
         ([scores("fast", 0.795, seconds=0.1, size=2000)], [0.3], "best", "most accurate"),
-        ([scores("small", 0.795, size=300)], [0.01], "best", "by more than luck"),
+        ([scores("small", 0.795, size=300)], [0.01], "best", "significantly better"),
         ([scores("small", 0.78, size=300)], [0.06], "best", "most accurate"),  # not shown to differ, but 2 points
         ([scores("fast", 0.799, seconds=0.1), scores("small", 0.795, size=300)], [1, 1], "small", "smaller"),
         ([], [], "best", "only model"),

@@ -15,7 +15,7 @@ import linnet
 from linnet import TextClassifier
 from linnet.datasets import load
 from linnet.explain import Explanation
-from linnet.explain.explanation import Listed
+from linnet.explain.explanation import ListedParts
 from linnet.features.blocks import as_blocks
 from linnet.features.buffers import text_buffers
 from linnet.features.counts import NORM
@@ -266,7 +266,7 @@ def test_pickled_and_listed_are_the_same(models):
     for e in models["svm"].explain_many(["good fun, not dull", " \n", "ß"]):
         again = pickle.loads(pickle.dumps(e))
         assert isinstance(again, Explanation)
-        assert isinstance(again._parts, Listed)
+        assert isinstance(again.parts, ListedParts)
         assert again == e
         assert hash(again) == hash(e)
         assert again.characters() == pytest.approx(e.characters())

@@ -423,7 +423,6 @@ def test_what_is_shown():
 
 
 def test_reports():
-    pytest.importorskip("altair")
     clf = TextClassifier("logistic", features=FEATURES).fit(ways(ROWS)["dataset"])
     labels = ["yes"] * 30 + ["no"] * 30
     data = read(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn import metrics as sk
 
+from linnet.draw.terminal import width_of
 from linnet.errors import DataError
 from linnet.evaluate import bootstrap, evaluate, f1_wilson, wilson
-from linnet.evaluate.tables import _width
 
 EXACT = {"rel": 1e-12, "abs": 1e-12}
 
@@ -253,7 +253,7 @@ def test_any_labels(data):
     width = data.draw(st.integers(45, 100))
     report = result.to_text(width)
     table = report.split("\n\n")[1]
-    assert max(map(_width, table.splitlines())) <= width
+    assert max(map(width_of, table.splitlines())) <= width
     assert result._repr_html_().startswith("<div>")
 
 
@@ -298,7 +298,7 @@ def test_large_and_wide_reports():
     for width in (60, 80, 120, 200):
         report = evaluate(y, P, names).to_text(width)
         blocks = report.split("\n\n")[1:3]
-        assert max(_width(line) for part in blocks for line in part.splitlines()) <= width
+        assert max(width_of(line) for part in blocks for line in part.splitlines()) <= width
 
 
 def test_strange_labels_in_reports():
@@ -309,7 +309,7 @@ def test_strange_labels_in_reports():
     assert "新闻 体育" in text
     assert "&lt;b&gt;&amp;" in page
     assert "<b>" not in page
-    assert len({_width(line) for line in text.split("\n\n")[1].splitlines()}) == 1
+    assert len({width_of(line) for line in text.split("\n\n")[1].splitlines()}) == 1
     assert result.to_dict()["classes"][3] == ["a", 1]
     json.dumps(result.to_dict())
 

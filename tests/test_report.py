@@ -13,19 +13,17 @@ import pytest
 
 import linnet
 from linnet.datasets import load
-from linnet.errors import DataError, LinnetError, MissingExtraError
-from linnet.report import SECTIONS, Material, register
+from linnet.draw.markup import window
+from linnet.errors import DataError, LinnetError
+from linnet.report import SECTIONS, ReportInputs, register
 from linnet.report.confusion import confusion
-from linnet.report.mistakes import _window
 from linnet.report.thresholds import coverage
 from linnet.report.verdict import sentences
-
-pytest.importorskip("altair", reason="the extra 'report' is not installed")
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)> <!-- & \" ' \u2028 \x07 \x1b[31m ${x} {{y}}"
 
 
-GIVEN = ("check", "size", "comparison")  # sections that show what the report was given
+GIVEN = ("check", "learning-curve", "comparison")  # sections that show what the report was given
 
 
 class Page(HTMLParser):
@@ -100,7 +98,7 @@ def test_nothing_points_outside(report):
             if name == "href":
                 assert value.startswith("#")
     assert "default-src 'none'" in next(a["content"] for t, a in page.elements if a.get("http-equiv"))
-    assert len(report.html) < 1_500_000
+    assert len(report.html) < 300_000
 
 
 def test_numbers_are_those_of_the_evaluation(report):
@@ -112,7 +110,7 @@ def test_numbers_are_those_of_the_evaluation(report):
         assert f"{getattr(result, name):.4f}" in text
         assert f"{low:.4f} to {high:.4f}" in text
     cells = cells_of(report.html)
-    table = report.material.table
+    table = report.inputs.table
     assert {key: cell["size"] for key, cell in cells.items()} == {
         f"{t},{p}": int(table[t, p]) for t, p in zip(*np.nonzero(table), strict=True)
     }
@@ -136,7 +134,7 @@ def test_whatever_the_texts_hold_is_harmless(three):
     page = Page(html)
     plain = Page(linnet.Report(clf, ["apple"], ["a&b"]).html)
     kinds = {tag for tag, _ in plain.elements} | {"mark", "ol", "details", "summary", "button", "strong"}
-    assert {tag for tag, _ in page.elements} <= kinds | {"blockquote", "li", "figure"}
+    assert {tag for tag, _ in page.elements} <= kinds | {"blockquote", "li", "figure", "polygon", "rect"}
     assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
     code = [s for s in page.scripts if "alert" in s]
     assert len(code) == 1  # the texts of the cells, as data
@@ -160,15 +158,15 @@ def test_text_that_utf8_cannot_hold(three):
 
 def test_many_rows_are_sampled_and_it_says_so(three):
     clf, texts, labels = three
-    material = Material.of(clf, linnet.Dataset.from_lists(texts * 100, labels * 100), "command")
-    page = confusion(material)
+    inputs = ReportInputs.of(clf, linnet.Dataset.from_lists(texts * 100, labels * 100), command="command")
+    page = confusion(inputs)
     cells = cells_of(page)
     assert max(len(cell["texts"]) for cell in cells.values()) == 40
-    assert "The page holds" in page
+    assert "This page contains" in page
     assert f"of {12_000:,} texts" in page
     assert "drawn at random (seed 0)" in page
-    assert page == confusion(Material.of(clf, material.data, "command"))
-    assert page != confusion(Material.of(clf, material.data, "command", seed=1))
+    assert page == confusion(ReportInputs.of(clf, inputs.data, command="command"))
+    assert page != confusion(ReportInputs.of(clf, inputs.data, command="command", seed=1))
 
 
 def test_many_classes():
@@ -184,17 +182,17 @@ def test_many_classes():
 
 def test_verdict_says_what_is_wrong(three, report):
     clf, texts, labels = three
-    lost = " ".join(sentences(Material.of(clf, linnet.Dataset.from_lists(texts, labels), "")))
-    assert "taken for" in lost
+    lost = " ".join(sentences(ReportInputs.of(clf, linnet.Dataset.from_lists(texts, labels))))
+    assert "predicted as" in lost
     assert "Weakest class" in lost
     train = linnet.Dataset.from_lists(["apple pear plum"] * 30 + ["cat dog hen"] * 30, ["a&b"] * 30 + ["<i>c</i>"] * 30)
-    good = " ".join(sentences(Material.of(clf, train, "")))
-    assert "Nothing was wrong." in good
+    good = " ".join(sentences(ReportInputs.of(clf, train)))
+    assert "There are no errors." in good
     assert "clearly better" in good
-    bad = " ".join(sentences(Material.of(clf, linnet.Dataset.from_lists(["apple"] * 30, ["<i>c</i>"] * 30), "")))
+    bad = " ".join(sentences(ReportInputs.of(clf, linnet.Dataset.from_lists(["apple"] * 30, ["<i>c</i>"] * 30))))
     assert "worse than that" in bad
-    few = " ".join(sentences(report.material))
-    assert "How sure: not very" in few
+    few = " ".join(sentences(report.inputs))
+    assert "The estimate is rough" in few
 
 
 def test_curves_only_where_there_is_history(report, reviews, tmp_path):
@@ -210,20 +208,20 @@ def test_curves_only_where_there_is_history(report, reviews, tmp_path):
 
 
 def test_coverage_curve(report):
-    limits, shares, accuracy = coverage(report.material)
+    limits, shares, accuracy = coverage(report.inputs)
     assert shares[0] == 1.0
     assert accuracy[0] == pytest.approx(report.evaluation.accuracy)
     for limit, share, right in zip(limits, shares, accuracy, strict=True):
-        kept = report.material.confidence >= limit - 1e-12
+        kept = report.inputs.confidence >= limit - 1e-12
         assert share == pytest.approx(kept.mean())
-        assert right == pytest.approx(report.material.right[kept].mean())
+        assert right == pytest.approx(report.inputs.right[kept].mean())
 
 
 def test_window_holds_what_matters():
-    assert _window([5] * 100, [0.0] * 90 + [1.0] * 10, 50) == (90, 100)
-    assert _window([5, 5], [1.0, 1.0], 100) == (0, 2)
-    assert _window([500], [1.0], 100) == (0, 1)
-    assert _window([], [], 100) == (0, 0)
+    assert window([5] * 100, [0.0] * 90 + [1.0] * 10, 50) == (90, 100)
+    assert window([5, 5], [1.0, 1.0], 100) == (0, 2)
+    assert window([500], [1.0], 100) == (0, 1)
+    assert window([], [], 100) == (0, 0)
 
 
 def test_other_parts_can_add_sections(reviews):
@@ -231,20 +229,20 @@ def test_other_parts_can_add_sections(reviews):
         def _repr_html_(self):
             return "<p>two leaks</p>"
 
-    register("greeting", "A greeting", lambda material: f"<p>{material.n} hellos</p>", after="verdict")
+    register("greeting", "A greeting", lambda inputs: f"<p>{inputs.n} hellos</p>", after="verdict")
     try:
         html = linnet.Report(*reviews, check=Found(), comparison=Found()).html
     finally:
         SECTIONS.pop("greeting")
-    assert html.index('id="verdict"') < html.index("<p>70 hellos</p>") < html.index('id="health"')
+    assert html.index('id="verdict"') < html.index("<p>70 hellos</p>") < html.index('id="data"')
     assert html.count("<p>two leaks</p>") == 2
     with pytest.raises(LinnetError, match=r"unknown section 'verdikt'.*did you mean 'verdict'"):
-        register("x", "X", lambda material: "", after="verdikt")
+        register("x", "X", lambda inputs: "", after="verdikt")
 
 
 def test_check_learning_curve_and_seal_are_shown(reviews, tmp_path):
     from linnet.data.seal import look, seal
-    from linnet.report.size import learning_curve
+    from linnet.report.learning_curve import learning_curve
 
     clf, test = reviews
     train, _, _ = load("reviews")
@@ -262,11 +260,11 @@ def test_check_learning_curve_and_seal_are_shown(reviews, tmp_path):
     page = linnet.Report(clf, test, check=leaky, curve=curve, seal=sealed)
     text = "".join(Page(page.html).text)
     assert "looked at 3 times" in text
-    assert "Would more rows help?" in text
+    assert "Learning curve" in text
     assert "With twice the labels" in text
-    assert f"leaks: {leaky['leaks'].says}" in "".join(Page("".join(sentences(page.material))).text)
+    assert f"leaks: {leaky['leaks'].says}" in "".join(Page("".join(sentences(page.inputs))).text)
     assert learning_curve(clf, train.take([0, 1])) is None
-    assert "Would more rows help?" not in linnet.Report(clf, test).html
+    assert 'id="learning-curve"' not in linnet.Report(clf, test).html
 
 
 def test_the_same_rows_give_the_same_bytes(report, reviews):
@@ -281,24 +279,6 @@ def test_written_whole_or_not_at_all(report, tmp_path):
         report.save(tmp_path / "no" / "r.html")
 
 
-def test_drawing_code_is_kept_and_mended(monkeypatch, tmp_path):
-    import vl_convert
-
-    from linnet.report.charts import bundle
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: "made('</script><!--')")
-    made = bundle.__wrapped__()
-    kept = next((tmp_path / "linnet").iterdir())
-    assert "</script" not in made
-    assert "<!--" not in made
-    assert kept.read_text() == made
-    kept.write_text(made[:10])  # half a file: made again
-    assert bundle.__wrapped__() == made == kept.read_text()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(kept))  # a file where a folder should be
-    assert bundle.__wrapped__() == made
-
-
 def test_wrong_input_is_named(reviews):
     with pytest.raises(DataError, match="needs labels"):
         linnet.Report(reviews[0], ["a text"])
@@ -306,10 +286,10 @@ def test_wrong_input_is_named(reviews):
         linnet.Report(linnet.TextClassifier(), ["a"], ["b"])
 
 
-def test_missing_extra_is_one_line(reviews, monkeypatch):
-    monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(MissingExtraError, match=r"a report needs an optional package.*pip install 'linnet\[report\]'"):
-        linnet.Report(*reviews)
+def test_a_report_needs_no_other_package():
+    code = "import sys, linnet.report.sections; print(sorted({'altair', 'vl_convert', 'jinja2'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 # ---- command line

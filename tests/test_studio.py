@@ -22,13 +22,15 @@ from hypothesis import strategies as st
 import linnet
 from linnet.data import Dataset
 from linnet.datasets import load
+from linnet.draw.markup import bars, count_bars
 from linnet.errors import DataError, LinnetError
-from linnet.studio import Answers, Labelling, Learner, Pool, Studio, drawing
+from linnet.report.predictions import Predictions
+from linnet.studio import Labelling, LabelStore, Learner, Pool, Studio
 from linnet.studio.active import Fitted
-from linnet.studio.mistakes import Mistakes
+from linnet.studio.charts import estimate_chart, training_charts
+from linnet.studio.prediction import explained_prediction
 from linnet.studio.runs import PRESETS, Runs
 from linnet.studio.server import bind
-from linnet.studio.trying import judge
 
 DATA = Path(os.environ.get("LINNET_DATA", "/nowhere"))
 GOOD = ["good", "fine", "superb", "lovely", "brilliant", "warm"]
@@ -49,13 +51,13 @@ def texts(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["x", "y", None, "back"])), max_size=30))
 def test_answers_are_the_last_ones_that_stand(steps):
-    store, stack = Answers(":memory:"), []
+    store, stack = LabelStore(":memory:"), []
     for text, what in steps:
         if what == "back":
-            found = store.take_back("t")
+            found = store.undo("t")
             assert (None if found is None else (found.text, found.label)) == (stack.pop() if stack else None)
         else:
-            store.give("t", text, what)
+            store.add("t", text, what)
             stack.append((text, what))
     last = dict(stack)
     assert store.labels("t") == {text: label for text, label in last.items() if label is not None}
@@ -66,15 +68,15 @@ def test_answers_are_the_last_ones_that_stand(steps):
 def test_answers_survive_kill_minus_9(tmp_path):
     """A program that is killed right after its n-th answer has lost none of them."""
     code = (
-        "import sys, time; from linnet.studio import Answers; store = Answers(sys.argv[1])\n"
-        "for k in range(200): store.give('t', f'text {k}', 'pos' if k % 3 else 'neg')\n"
+        "import sys, time; from linnet.studio import LabelStore; store = LabelStore(sys.argv[1])\n"
+        "for k in range(200): store.add('t', f'text {k}', 'pos' if k % 3 else 'neg')\n"
         "print('done', flush=True); time.sleep(60)"
     )
     path = tmp_path / "a.sqlite"
     with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline().strip() == "done"
         process.send_signal(signal.SIGKILL)
-    again = Answers(path)
+    again = LabelStore(path)
     assert len(again.labels("t")) == 200
     assert again.labels("t")["text 3"] == "neg"
     with sqlite3.connect(path) as base:
@@ -82,22 +84,20 @@ def test_answers_survive_kill_minus_9(tmp_path):
 
 
 def test_answers_from_many_threads(tmp_path):
-    store = Answers(tmp_path / "a.sqlite")
-    work = [
-        threading.Thread(target=lambda k=k: [store.give("t", f"{k} {j}", "x") for j in range(25)]) for k in range(4)
-    ]
+    store = LabelStore(tmp_path / "a.sqlite")
+    work = [threading.Thread(target=lambda k=k: [store.add("t", f"{k} {j}", "x") for j in range(25)]) for k in range(4)]
     for one in work:
         one.start()
     for one in work:
         one.join()
-    assert store.count("t") == 100
+    assert len(store.labels("t")) == 100
 
 
 def test_export(tmp_path):
-    store = Answers(":memory:")
-    store.give("t", 'a "quoted", text\nof two lines', "pos", why="unsure")
-    store.give("t", "skipped", None)
-    store.give("t", "émigré 🐦", "neg", was="pos", why="fix")
+    store = LabelStore(":memory:")
+    store.add("t", 'a "quoted", text\nof two lines', "pos", why="unsure")
+    store.add("t", "skipped", None)
+    store.add("t", "émigré 🐦", "neg", was="pos", why="fix")
     assert store.export("t", tmp_path / "l.csv") == store.export("t", tmp_path / "l.jsonl") == 2
     with (tmp_path / "l.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -198,13 +198,13 @@ def test_the_estimate_is_that_of_the_random_draws():
 def test_a_session_is_taken_up_where_it_was_left(tmp_path):
     words, labels = texts(100)
     truth = dict(zip(words, labels, strict=True))
-    store = Answers(tmp_path / "a.sqlite")
+    store = LabelStore(tmp_path / "a.sqlite")
     session = Labelling(words, ["neg", "pos"], store, "t", background=False)
     for k in range(30):
         row = session.current.row
         assert session.answer(row, None if k == 7 else truth[session.texts[row]])
         assert not session.answer(row, "pos"), "an answer to a text that is no longer shown is refused"
-    again = Labelling(words, ["neg", "pos"], Answers(tmp_path / "a.sqlite"), "t", background=False)
+    again = Labelling(words, ["neg", "pos"], LabelStore(tmp_path / "a.sqlite"), "t", background=False)
     assert again.answers == session.answers
     assert again.skipped == session.skipped
     assert again.drawn == session.drawn
@@ -212,25 +212,25 @@ def test_a_session_is_taken_up_where_it_was_left(tmp_path):
     assert again.current.row not in again.answers
 
 
-def test_take_back_asks_again():
+def test_undo_asks_again():
     words, _ = texts(40)
-    session = Labelling(words, ["neg", "pos"], Answers(":memory:"), "t", background=False)
+    session = Labelling(words, ["neg", "pos"], LabelStore(":memory:"), "t", background=False)
     first = session.current.row
     session.answer(first, "pos")
     second = session.current.row
-    assert session.take_back().row == first
+    assert session.undo().row == first
     assert session.done == 0
     session.answer(first, "neg")
     assert session.current.row == second
     assert session.store.labels("t") == {session.texts[first]: "neg"}
-    session.take_back()
-    assert session.take_back() is None
+    session.undo()
+    assert session.undo() is None
 
 
 def test_advice_to_stop_comes_when_nothing_changes():
     words, labels = texts(600)
     truth = dict(zip(words, labels, strict=True))
-    session = Labelling(words, ["neg", "pos"], Answers(":memory:"), "t", background=False)
+    session = Labelling(words, ["neg", "pos"], LabelStore(":memory:"), "t", background=False)
     assert not session.advice().stop
     while not session.advice().stop and session.done < 400:
         row = session.current.row
@@ -242,7 +242,7 @@ def test_advice_to_stop_comes_when_nothing_changes():
 def test_a_session_in_the_background_learns():
     words, labels = texts(80)
     truth = dict(zip(words, labels, strict=True))
-    session = Labelling(words, ["neg", "pos"], Answers(":memory:"), "t")
+    session = Labelling(words, ["neg", "pos"], LabelStore(":memory:"), "t")
     for _ in range(20):
         session.answer(session.current.row, truth[session.texts[session.current.row]])
     until = time.monotonic() + 30
@@ -255,7 +255,7 @@ def test_a_session_in_the_background_learns():
 
 def test_labelling_needs_two_labels():
     with pytest.raises(LinnetError, match="at least two labels"):
-        Labelling(["a", "b"], ["pos"], Answers(":memory:"), "t")
+        Labelling(["a", "b"], ["pos"], LabelStore(":memory:"), "t")
 
 
 # ---- runs
@@ -296,14 +296,14 @@ def test_stop_keeps_the_best(tmp_path, parts, when):
             run.stop()
         return original(run, event)
 
-    from linnet.studio.runs import Run
+    from linnet.studio.runs import TrainingRun
 
-    original = Run.hear
-    Run.hear = lambda self, event: spy(event, self)
+    original = TrainingRun.hear
+    TrainingRun.hear = lambda self, event: spy(event, self)
     try:
         run = runs.start({"model": "svm", "features": "words:1", "params": {"tol": 1e-8}}, train, dev, wait=True)
     finally:
-        Run.hear = original
+        TrainingRun.hear = original
     assert run.status == "stopped", run.error
     assert run.scores["accuracy"] >= 0.5
     if when == "trial":  # the first settings were half fitted, and are the best there is
@@ -352,12 +352,14 @@ def test_a_run_that_fails_says_why(tmp_path):
     st.floats(0, 1), st.floats(0, 1),
 )  # fmt: skip
 def test_filters_are_what_they_say(reviews_model, parts, truth, answer, word, least, most):
-    found = Mistakes.of(reviews_model, parts[1])
+    found = Predictions.of(reviews_model, parts[1])
     rows = found.rows(truth, answer, word=word, least=least, most=most).tolist()
     expected = []
     for k, text in enumerate(parts[1].text.to_pylist()):
-        cell = truth is None and answer is None and found.truth[k] == found.answer[k]
-        other = (truth is not None and found.truth[k] != truth) or (answer is not None and found.answer[k] != answer)
+        cell = truth is None and answer is None and found.result.truth[k] == found.result.predicted[k]
+        other = (truth is not None and found.result.truth[k] != truth) or (
+            answer is not None and found.result.predicted[k] != answer
+        )
         if not cell and not other and word.strip().lower() in text.lower() and least <= found.confidence[k] <= most:
             expected.append(k)
     assert sorted(rows) == expected
@@ -370,7 +372,7 @@ def reviews_model(parts):
 
 
 def test_labels_that_the_model_does_not_know_are_errors(reviews_model):
-    found = Mistakes.of(reviews_model, Dataset.from_lists(["a fine book", "dull"], ["positive", "mixed"]))
+    found = Predictions.of(reviews_model, Dataset.from_lists(["a fine book", "dull"], ["positive", "mixed"]))
     assert found.names == ("negative", "positive", "mixed")
     assert found.table[2].sum() == 1
     assert 1 in found.rows()
@@ -426,7 +428,7 @@ def test_models_and_missing_things(tmp_path, reviews_model):
     reviews_model.save(path)
     studio.open(str(path))
     assert studio.best() == "m.linnet"
-    assert judge(studio.model("m.linnet"), "a fine warm book").label == "positive"
+    assert explained_prediction(studio.model("m.linnet"), "a fine warm book").label == "positive"
 
 
 def test_answers_become_data(tmp_path):
@@ -450,17 +452,17 @@ def test_answers_become_data(tmp_path):
 
 def test_text_from_outside_is_never_markup(reviews_model):
     evil = "<img src=x onerror=alert(1)>"
-    found = judge(reviews_model, f"{evil} fine")
+    found = explained_prediction(reviews_model, f"{evil} fine")
     assert "<img" not in found.shown
-    assert "<img" not in drawing.balance({evil: 3, "b": 1})
-    assert "<img" not in drawing.meters([(evil, 0.5)])
+    assert "<img" not in count_bars({evil: 3, "b": 1})
+    assert "<img" not in bars([(evil, 0.5, "50 %")])
 
 
 def test_charts_take_anything():
-    assert "<svg" in drawing.learning([])
-    assert "polygon" in drawing.learning([(1, 0.5, 0.2, 0.8), (2, 0.6, 0.3, 0.9)])
+    assert "<svg" in estimate_chart([])
+    assert "polygon" in estimate_chart([(1, 0.5, 0.2, 0.8), (2, 0.6, 0.3, 0.9)])
     for points in ([], [(1.0, 0.5)], [(1.0, 0.5), (2.0, 0.5)], [(1.0, 0.0), (2.0, 1e9)]):
-        loss, accuracy = drawing.curves(points, points)
+        loss, accuracy = training_charts(points, points)
         assert "nan" not in loss + accuracy
         assert "inf" not in loss + accuracy
 
@@ -488,7 +490,7 @@ def test_a_taken_port_is_refused_in_one_line():
 def test_other_sites_are_refused(headers, answer, kind):
     import asyncio
 
-    from linnet.studio.server import Local
+    from linnet.studio.server import SameOrigin
 
     sent = []
 
@@ -498,7 +500,7 @@ def test_other_sites_are_refused(headers, answer, kind):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(Local(app, 80)({"type": kind, "headers": list(headers.items())}, None, send))
+    asyncio.run(SameOrigin(app, 80)({"type": kind, "headers": list(headers.items())}, None, send))
     refused = {"type": "websocket.close", "code": 1008} if kind == "websocket" else None
     assert (sent[0] == refused) if answer == 403 and refused else sent[0].get("status") == answer
 

@@ -131,7 +131,7 @@ def test_the_model_is_fitted_on_train_and_dev_and_sees_test_once():
     assert found.model.card["data"]["rows_fitted"] == len(TRAIN) + len(DEV)
     assert found.test.n == len(TEST)
     assert found.test.accuracy == np.mean(found.model.predict(TEST.text) == np.array(TEST.label_list()))
-    assert "looked at once" in str(found)
+    assert "measured once" in str(found)
     assert len(found.winner.rows) == len(DEV)
     again = found.winner.candidate.make(0, None).fit(TRAIN, dev=DEV)
     assert again.predict_proba(TEST.text).tobytes() == found.model.predict_proba(TEST.text).tobytes()

@@ -17,10 +17,11 @@ from generated import counts
 from linnet import TextClassifier
 from linnet.cli.progress import Progress
 from linnet.datasets import load
+from linnet.draw.terminal import sparkline
 from linnet.errors import LinnetError
 from linnet.models import LinearSVM, LogisticRegression
 from linnet.solvers import LBFGS, SGD, Adam, Curves, Newton
-from linnet.solvers.curves import curve_svg, sparkline
+from linnet.solvers.curves import curve
 
 TRAIN, DEV, TEST = load("reviews")
 
@@ -116,11 +117,11 @@ def test_curves_of_every_history():
 
 
 def test_a_picture_by_hand():
-    drawn = curve_svg([1, 2, 3], [4.0, 2.0, 3.0], "a < b", mark=2)
-    assert 'points="0.0,10.0 200.0,150.0 400.0,80.0"' in drawn
-    assert 'x1="200.0"' in drawn
+    drawn = curve([(1, 4.0), (2, 2.0), (3, 3.0)], "pass", "loss", "a < b", mark=2)
+    assert 'points="54.0,27.0 248.0,189.0 442.0,108.0"' in drawn  # a margin of 8 % above 4 and below 2
+    assert 'x1="248.0"' in drawn
     assert "a &lt; b" in drawn
-    assert "nan" not in curve_svg([1], [4.0], "one pass", mark=1)
+    assert "nan" not in curve([(1, 4.0)], "pass", "loss", "one pass", mark=1)
 
 
 # ---- the command line

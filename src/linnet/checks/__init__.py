@@ -1,4 +1,4 @@
-"""The data doctor: what is wrong with labelled texts before anything is learned from them.
+"""Checks of labelled texts before training.
 
 >>> from linnet.checks import check
 >>> texts = ["a good film", "a bad film", "a good film", "a good film"]
@@ -6,7 +6,7 @@
 >>> print(found["duplicates"].says)
 2 of 4 texts repeat an earlier one
 >>> print(found["conflicts"].says)
-1 text stands under different labels (3 rows)
+1 text has different labels (3 rows)
 
 A new check is one file with one function from a Material to a Finding, and one row in `registry.CHECKS`.
 """

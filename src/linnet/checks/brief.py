@@ -16,13 +16,11 @@ def brief(data: Dataset, others: Iterable[Dataset] = ()) -> list[str]:
 
     >>> brief(Dataset.from_lists(["good", "bad", "good", "so bad"], ["pos", "neg", "neg", "neg"]))
     ['duplicates: 1 of 4 texts repeats an earlier one',
-     'conflicts: 1 text stands under different labels (2 rows)',
-     "imbalance: 2 classes, 3 rows of 'neg' to 1 of 'pos'; always 'neg' is right 75 %; 2 classes have fewer than 10 rows"]
+     'conflicts: 1 text has different labels (2 rows)',
+     "imbalance: 2 classes, 3 rows of 'neg' to 1 of 'pos'; always predicting 'neg' gives 75 %; 2 classes have fewer than 10 rows"]
     """
-    from linnet.checks.registry import CHECKS
+    from linnet.checks.registry import CHECKS, applicable
 
-    rest = tuple(others)
-    material = Material(data, rest)
-    ready = [one for one in CHECKS.values() if one.brief and not (one.others and not rest)]
-    findings = [one.run(material) for one in ready if not (one.labels and data.label is None)]
+    material = Material(data, tuple(others))
+    findings = [one.run(material) for one in applicable(CHECKS, material).values() if one.brief]
     return [f"{found.check}: {found.says}" for found in findings if LEVELS.index(found.level) > 0]

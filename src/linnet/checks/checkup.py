@@ -1,8 +1,7 @@
-"""The verdict: all findings on one page, for a terminal, a notebook, or a program."""
+"""The result of a check: all findings on one page, for a terminal, a notebook, or a program."""
 
 from __future__ import annotations
 
-import html
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -11,18 +10,18 @@ from typing import Any
 
 from linnet.checks.finding import LEVELS, Finding, counted
 from linnet.checks.material import Material
+from linnet.draw.markup import paragraphs, safe
 from linnet.errors import DataError, nearest
 
-__all__ = ["MARKS", "Checkup"]
+__all__ = ["MARKS", "Checkup", "finding_html"]
 
-#: A sign for each level that needs no colour.
-MARKS = {"ok": "ok", "note": "note", "warning": "look", "problem": "MEND"}
-_COLOURS = {"ok": "#4d4d4d", "note": "#0072b2", "warning": "#b35c00", "problem": "#a50026"}
+#: What each level is called on a page.
+MARKS = {"ok": "ok", "note": "note", "warning": "warning", "problem": "PROBLEM"}
 _WORDS = {
-    "ok": "nothing found: train on it",
-    "note": "fit to train on; the notes are worth reading",
-    "warning": "look at the warnings before you trust a score",
-    "problem": "mend the problems first: scores on this data cannot be trusted",
+    "ok": "Ready to train: no problems found",
+    "note": "Ready to train; read the notes",
+    "warning": "Worth a look: read the warnings before you trust a score",
+    "problem": "Problems to fix first: scores on this data cannot be trusted",
 }
 
 
@@ -100,27 +99,30 @@ class Checkup:
         wide = max(60, width or shutil.get_terminal_size((100, 24)).columns)
         out = [*textwrap.wrap(self.head(), wide), f"verdict: {self.words}", ""]
         for found in self.ranked():
-            lead = f"{MARKS[found.level]:<5} {found.check:<16} "
+            lead = f"{MARKS[found.level]:<7} {found.check:<16} "
             out += textwrap.wrap(found.says, wide, initial_indent=lead, subsequent_indent=" " * len(lead))
             if found.level in ("warning", "problem"):
                 for line in example_lines(found)[:5]:
-                    out += textwrap.wrap(line, wide, initial_indent=" " * 23 + "- ", subsequent_indent=" " * 25)[:2]
+                    out += textwrap.wrap(line, wide, initial_indent=" " * 25 + "- ", subsequent_indent=" " * 27)[:2]
             if found.advice and found.level != "ok":
-                out += textwrap.wrap(f"-> {found.advice}", wide, initial_indent=" " * 23, subsequent_indent=" " * 26)
+                out += textwrap.wrap(f"-> {found.advice}", wide, initial_indent=" " * 25, subsequent_indent=" " * 28)
         return "\n".join(out)
 
     def _repr_html_(self) -> str:
-        rows = []
-        for found in self.ranked():
-            examples = "".join(f"<li>{html.escape(line)}</li>" for line in example_lines(found)[:10])
-            more = f"<details><summary>examples</summary><ul>{examples}</ul></details>" if examples else ""
-            advice = f"<br><em>{html.escape(found.advice)}</em>" if found.advice and found.level != "ok" else ""
-            rows.append(
-                f'<tr><td style="color:{_COLOURS[found.level]};font-weight:bold">{MARKS[found.level]}</td>'
-                f'<td>{html.escape(found.check)}</td><td style="text-align:left">{html.escape(found.says)}{advice}{more}</td></tr>'
-            )
-        verdict = f'<b style="color:{_COLOURS[self.level]}">{html.escape(self.words)}</b>'
-        return f"<div><p>{html.escape(self.head())}<br>{verdict}</p><table>{''.join(rows)}</table></div>"
+        head = paragraphs([safe(self.head()), f"<b>{safe(self.words)}</b>"])
+        return f'<div>{head}<ul class="findings">{"".join(map(finding_html, self.ranked()))}</ul></div>'
+
+
+def finding_html(found: Finding) -> str:
+    """Return a finding as an item of a list: its level, what it says, advice and examples."""
+    advice = f'<div class="advice">{safe(found.advice)}</div>' if found.advice and found.level != "ok" else ""
+    lines = example_lines(found)[:10] if found.level != "ok" else []
+    items = "".join(f"<li>{safe(line)}</li>" for line in lines)
+    more = f"<details><summary>examples</summary><ul>{items}</ul></details>" if items else ""
+    return (
+        f'<li><span><span class="badge {found.level}">{MARKS[found.level]}</span></span>'
+        f"<div><b>{safe(found.check)}</b>: {safe(found.says)}{advice}{more}</div></li>"
+    )
 
 
 def _plain(value: Any) -> str:

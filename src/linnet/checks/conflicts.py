@@ -1,4 +1,4 @@
-"""The same text under different labels: no model can be right about all of them."""
+"""The same text with different labels: no model can predict all of them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def conflicts(m: Material) -> Finding:
     torn = np.flatnonzero(np.bincount(pairs // (len(m.labels) + 1)) > 1)
     rows = several[np.isin(groups[several], torn)]
     if not len(torn):
-        return Finding("conflicts", "ok", "no text stands under different labels")
+        return Finding("conflicts", "ok", "no text has different labels")
     examples = []
     for group in torn[:5].tolist():
         mine = np.flatnonzero(groups == group)
         labels = Counter(m.label(int(row)) for row in mine)
         examples.append({"text": excerpt(m.text(int(mine[0]))), "labels": dict(labels), "rows": m.where(mine[:10])})
-    says = f"{counted(len(torn), 'text')} {'stands' if len(torn) == 1 else 'stand'} under different labels ({len(rows):,} rows)"
+    says = f"{counted(len(torn), 'text')} {'has' if len(torn) == 1 else 'have'} different labels ({len(rows):,} rows)"
     level = "warning" if len(rows) >= 0.005 * len(m) else "note"
     return Finding(
         "conflicts", level, says, len(torn), len(rows) / len(m), "decide on one label for each, or leave them out",

@@ -54,5 +54,5 @@ def encoding(m: Material) -> Finding:
             *m.data.notes,
         ]
     )
-    advice = "read the file again in its own encoding (--format, or save it as UTF-8), or mend it: linnet clean"
+    advice = "read the file again in its own encoding (--format, or save it as UTF-8), or repair it: linnet clean"
     return Finding("encoding", level, says, count, count / len(m), advice, tuple(examples), details, {"rows": damaged})

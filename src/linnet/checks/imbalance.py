@@ -23,7 +23,7 @@ def imbalance(m: Material) -> Finding:
     if len(counts) == 1:
         return Finding("imbalance", "problem", f"every row has the label {top!r}", total, 1.0,
                        "a classifier needs at least two labels", examples, details)  # fmt: skip
-    says = f"{len(counts):,} classes, {most:,} rows of {top!r} to {least:,} of {last!r}; always {top!r} is right {percent(share)}"
+    says = f"{len(counts):,} classes, {most:,} rows of {top!r} to {least:,} of {last!r}; always predicting {top!r} gives {percent(share)}"
     if few:
         says += f"; {counted(len(few), 'class has', 'classes have')} fewer than {FEW} rows"
     uneven = most >= 10 * least or (share >= 0.8 and len(counts) == 2)

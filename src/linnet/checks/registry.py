@@ -1,8 +1,8 @@
-"""The checks, in the order in which they are told: one row each."""
+"""The checks, in the order of the output: one row each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from linnet.checks.conflicts import conflicts
@@ -17,7 +17,7 @@ from linnet.checks.material import Material
 from linnet.checks.sizes import tiny
 from linnet.errors import DataError, nearest
 
-__all__ = ["CHECKS", "Check", "chosen"]
+__all__ = ["CHECKS", "Check", "applicable", "chosen"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,12 @@ CHECKS: dict[str, Check] = {
     "tiny": Check(tiny, "empty and tiny texts", brief=True),
     "encoding": Check(encoding, "damaged characters and left-over markup"),
 }
+
+
+def applicable(checks: Mapping[str, Check], m: Material) -> dict[str, Check]:
+    """Return the checks whose needs are met: labels, other sets."""
+    labelled, others = m.data.label is not None, bool(m.others)
+    return {name: one for name, one in checks.items() if labelled >= one.labels and others >= one.others}
 
 
 def chosen(only: Iterable[str] | None = None, skip: Iterable[str] = ()) -> dict[str, Check]:

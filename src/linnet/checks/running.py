@@ -8,7 +8,7 @@ from typing import Any
 from linnet.checks.checkup import Checkup
 from linnet.checks.finding import Finding
 from linnet.checks.material import Material
-from linnet.checks.registry import chosen
+from linnet.checks.registry import applicable, chosen
 from linnet.data import Dataset, read
 
 __all__ = ["check"]
@@ -41,11 +41,7 @@ def check(
     wanted = chosen(only, skip)
     whole, *rest = (_dataset(one, text, label, format) for one in (data, *others))
     material = Material(whole, tuple(rest), seed, threads)
-    ready = {
-        name: one
-        for name, one in wanted.items()
-        if not (one.labels and whole.label is None) and not (one.others and not rest)
-    }
+    ready = applicable(wanted, material)
     findings: list[Finding] = []
     try:
         for done, (name, one) in enumerate(ready.items()):

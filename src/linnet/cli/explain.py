@@ -73,10 +73,11 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
             more["nearest"] = [n.to_dict() for n in alike]  # type: ignore[assignment]
         click.echo(json.dumps({"text": text, **found.to_dict(), **more}, indent=2, ensure_ascii=False))
     elif as_html:
-        from linnet.explain.page import document, fragment, neighbours
+        from linnet.draw.page import page
+        from linnet.explain.html import explanation_html, neighbours_html
 
-        body = fragment(found, top) + (changed._repr_html_() if changed else "") + (neighbours(alike) if alike else "")
-        click.echo(document(f"linnet: why {found.label}?", body), nl=False)
+        rest = (changed._repr_html_() if changed else "") + (neighbours_html(alike) if alike else "")
+        click.echo(page(f"linnet: why {found.label}?", explanation_html(found, top) + rest), nl=False)
     else:
         coloured = color if color is not None else sys.stdout.isatty() and "NO_COLOR" not in os.environ
         click.echo(found.to_text(top, coloured), color=coloured)

@@ -108,7 +108,7 @@ def report(f: F) -> F:
 
 
 def check_report(path: str | None) -> None:
-    """Refuse before the work what would be refused after it: a missing extra, a folder that is not there."""
+    """Refuse before the work what would be refused after it: a folder that does not exist."""
     if path is None:
         return
     where = Path(path)
@@ -118,9 +118,6 @@ def check_report(path: str | None) -> None:
         raise LinnetError(
             f"{where}: the folder {where.parent} does not exist; make it first or choose another --report"
         )
-    from linnet.report.charts import altair
-
-    altair()
 
 
 def command_line() -> str:

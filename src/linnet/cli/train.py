@@ -224,7 +224,7 @@ def _page(clf: Any, data: str, fit_on: Any, test: Any, out: Path, options: dict[
     """Write the report on the test rows, with a check of the data and a learning curve."""
     from linnet.checks import check
     from linnet.report import Report
-    from linnet.report.size import learning_curve
+    from linnet.report.learning_curve import learning_curve
 
     found = None
     if not options["no_check"]:

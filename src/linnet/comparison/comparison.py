@@ -1,18 +1,18 @@
-"""The outcome of a comparison: scores of each model, tests of each pair, a table, JSON and plain words."""
+"""The outcome of a comparison: scores of each model, tests of each pair, a table, JSON and sentences."""
 
 from __future__ import annotations
 
-import html as escape
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from linnet.comparison import words as plain
+from linnet.comparison import summary
+from linnet.draw.markup import paragraphs, safe, text_table
+from linnet.draw.terminal import aligned
 from linnet.evaluate.growth import Forecast
 from linnet.evaluate.intervals import Interval, wilson
 from linnet.evaluate.significance import PairedTest
-from linnet.evaluate.tables import aligned, html_table
 
 __all__ = ["Comparison", "Curve", "ModelScores", "Pair"]
 
@@ -127,7 +127,7 @@ class Curve:
                 "interval": list(ahead.interval),
                 "law": {"a": ahead.law.a, "b": ahead.law.b, "c": ahead.law.c},
             },
-            "words": plain.of_curve(self),
+            "words": summary.of_curve(self),
         }
 
 
@@ -135,7 +135,7 @@ class Curve:
 class Comparison:
     """Models compared on the same folds, the most accurate first.
 
-    ``print`` it, show it in a notebook, take ``table`` (a list of dicts, for pandas too), ``words`` (plain sentences)
+    ``print`` it, show it in a notebook, take ``table`` (a list of dicts, for pandas too), ``words`` (sentences)
     or ``to_dict`` (everything). ``skipped`` says of models that could not take part why. ``finished`` is False where
     Ctrl-C ended the comparison; what is here is then of the folds that were done.
     """
@@ -164,12 +164,12 @@ class Comparison:
     @property
     def recommended(self) -> str:
         """The name of the model to take: of those that do not differ from the best, a clearly smaller or faster one."""
-        return plain.recommendation(self)[0]
+        return summary.recommendation(self)[0]
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """What was found, in plain sentences, the recommendation last."""
-        return tuple(plain.of_comparison(self))
+        """The outcome in sentences, the recommendation last."""
+        return tuple(summary.of_comparison(self))
 
     @property
     def table(self) -> list[dict[str, Any]]:
@@ -227,10 +227,8 @@ class Comparison:
         }
 
     def to_text(self, width: int = 100) -> str:
-        """Return the table, what was left out, the curves, and the words."""
-        parts = [aligned(self.cells(width), 1000)]
-        if self.skipped:
-            parts.append([f"{name} was left out: {reason}" for name, reason in self.skipped.items()])
+        """Return the table, the models that were left out, the curves, and the sentences."""
+        parts = [aligned(self.cells(width), 1000), self._left_out()]
         parts += [aligned(curve_cells(curve), 1000) for curve in self.curves]
         parts += [[f"note: {note}" for note in self.notes], list(self.words)]
         return "\n\n".join("\n".join(part) for part in parts if part)
@@ -243,11 +241,13 @@ class Comparison:
         return f"<Comparison of {names} on {self.rows:,} rows, {self.folds_done} folds; best: {self.best.name}>"
 
     def _repr_html_(self) -> str:
-        tables = html_table(f"{self.rows:,} rows, {plain.folds(self)}", self.cells())
-        tables += "".join(html_table("", curve_cells(curve)) for curve in self.curves)
-        left = [f"{name} was left out: {reason}" for name, reason in self.skipped.items()]
-        lines = [*left, *(f"note: {note}" for note in self.notes), *self.words]
-        return f"<div>{tables}" + "".join(f"<p>{escape.escape(line)}</p>" for line in lines) + "</div>"
+        tables = text_table(self.cells(), f"{self.rows:,} rows, {summary.folds(self)}")
+        tables += "".join(text_table(curve_cells(curve)) for curve in self.curves)
+        lines = [*self._left_out(), *(f"note: {note}" for note in self.notes), *self.words]
+        return f"<div>{tables}{paragraphs(map(safe, lines))}</div>"
+
+    def _left_out(self) -> list[str]:
+        return [f"{name} was left out: {reason}" for name, reason in self.skipped.items()]
 
 
 def curve_cells(curve: Curve) -> list[list[str]]:

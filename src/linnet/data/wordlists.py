@@ -26,7 +26,7 @@ from typing import Any
 
 from linnet.errors import DataError, nearest
 
-__all__ = ["Entry", "word_lists"]
+__all__ = ["WordEntry", "word_lists"]
 
 COLUMNS = {
     "word": ("word", "words", "term", "token", "phrase", "entry", "text"),
@@ -43,7 +43,7 @@ FORMS = (
 
 
 @dataclass(frozen=True)
-class Entry:
+class WordEntry:
     """One word or phrase as written; label None means that the sign of the weight, a valence, says which label."""
 
     text: str
@@ -52,7 +52,7 @@ class Entry:
     where: str
 
 
-def word_lists(lists: Any, columns: Mapping[str, str] | None = None) -> list[Entry]:
+def word_lists(lists: Any, columns: Mapping[str, str] | None = None) -> list[WordEntry]:
     """Return the entries of word lists; see the head of this file for what they can be."""
     named = dict(columns or {})
     for role in named:
@@ -69,7 +69,7 @@ def word_lists(lists: Any, columns: Mapping[str, str] | None = None) -> list[Ent
     return entries
 
 
-def _from_mapping(lists: Mapping[Any, Any], source: str, named: dict[str, str]) -> Iterator[Entry]:
+def _from_mapping(lists: Mapping[Any, Any], source: str, named: dict[str, str]) -> Iterator[WordEntry]:
     numbers = [_is_number(v) for v in lists.values()]
     if any(numbers) and not all(numbers):
         odd = next(k for k, n in zip(lists, numbers, strict=True) if not n)
@@ -91,7 +91,7 @@ def _from_mapping(lists: Mapping[Any, Any], source: str, named: dict[str, str]) 
             raise DataError(f"{where} must be words, {{word: weight}} or the path of a file, got {words!r:.60}")
 
 
-def _weighted(words: Mapping[Any, Any], label: Any, where: str) -> Iterator[Entry]:
+def _weighted(words: Mapping[Any, Any], label: Any, where: str) -> Iterator[WordEntry]:
     for number, (word, weight) in enumerate(words.items(), 1):
         yield _entry(word, label, weight, f"{where}, entry {number}")
 
@@ -100,7 +100,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _entry(word: Any, label: Any, weight: Any, where: str) -> Entry:
+def _entry(word: Any, label: Any, weight: Any, where: str) -> WordEntry:
     if not isinstance(word, str):
         raise DataError(f"{where}: {word!r:.40} is not a text; write the word in quotes")
     if not word.strip():
@@ -112,13 +112,13 @@ def _entry(word: Any, label: Any, weight: Any, where: str) -> Entry:
     if not math.isfinite(number):
         what = "valence" if label is None else "weight"
         raise DataError(f"{where}: the {what} of {word!r} is {weight!r}, not a number; write for example 1 or -2.5")
-    return Entry(word.strip(), label, number, where)
+    return WordEntry(word.strip(), label, number, where)
 
 
 # ---- files
 
 
-def _from_path(path: Path, named: dict[str, str]) -> Iterator[Entry]:
+def _from_path(path: Path, named: dict[str, str]) -> Iterator[WordEntry]:
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
         for file in files:
@@ -142,7 +142,7 @@ def _from_path(path: Path, named: dict[str, str]) -> Iterator[Entry]:
         )
 
 
-def _from_list_file(path: Path, label: Any, named: dict[str, str]) -> Iterator[Entry]:
+def _from_list_file(path: Path, label: Any, named: dict[str, str]) -> Iterator[WordEntry]:
     """One list: a line an entry, or a table with a word column."""
     if path.suffix.lower() in (*TABLES, *ROWS):
         yield from _from_table(path, label, named)
@@ -163,7 +163,7 @@ def _content(path: Path) -> str:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def _from_table(path: Path, label: Any, named: dict[str, str]) -> Iterator[Entry]:
+def _from_table(path: Path, label: Any, named: dict[str, str]) -> Iterator[WordEntry]:
     """Rows of a table; label is that of all rows where the file itself stands for one."""
     rows = list(_json_rows(path) if path.suffix.lower() in ROWS else _csv_rows(path))
     if not rows:

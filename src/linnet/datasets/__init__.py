@@ -19,7 +19,7 @@ from linnet.data import Dataset
 from linnet.datasets.catalogue import CATALOGUE
 from linnet.errors import DataError, nearest
 
-__all__ = ["CATALOGUE", "NAMES", "Parts", "lexicon", "load", "whole"]
+__all__ = ["CATALOGUE", "NAMES", "DatasetParts", "lexicon", "load", "whole"]
 
 NAMES = {"reviews": "690 short book reviews, positive or negative, written for linnet (BSD-3-Clause)"}
 
@@ -30,7 +30,7 @@ def lexicon() -> dict[str, float]:
     return {row["word"]: float(row["valence"]) for row in csv.DictReader(io.StringIO(content, newline=""))}
 
 
-class Parts(NamedTuple):
+class DatasetParts(NamedTuple):
     """The parts of a data set; dev and test are None where it has none of its own (then split train)."""
 
     train: Dataset
@@ -38,7 +38,7 @@ class Parts(NamedTuple):
     test: Dataset | None = None
 
 
-def load(name: str) -> Parts:
+def load(name: str) -> DatasetParts:
     """Return the train, dev and test parts of a data set.
 
     ``name`` is "reviews", which comes with linnet; a name of ``CATALOGUE`` such as "ag_news"; or owner/name of a public
@@ -46,7 +46,7 @@ def load(name: str) -> Parts:
     the cache, then on the hub; their licence is in the notes of each part.
     """
     if name in NAMES:
-        return Parts(*_built_in(name))
+        return DatasetParts(*_built_in(name))
     from linnet.datasets.named import read_named, resolve, split_name
 
     base, config, _ = split_name(name)
@@ -56,7 +56,7 @@ def load(name: str) -> Parts:
         raise DataError(
             f"{name} has no training part, but {', '.join(found)}; read one with linnet.read('hub:{name}:test')"
         )
-    return Parts(**found)
+    return DatasetParts(**found)
 
 
 def _built_in(name: str) -> tuple[Dataset, Dataset, Dataset]:

@@ -13,17 +13,17 @@ from typing import Any
 from linnet.data import Dataset, read
 from linnet.datasets import mirror
 from linnet.datasets.cache import cached, store
-from linnet.datasets.catalogue import CATALOGUE, Entry
+from linnet.datasets.catalogue import CATALOGUE, CatalogueEntry
 from linnet.errors import DataError, nearest
 
-__all__ = ["PREFIX", "Source", "official", "part_path", "read_named", "resolve"]
+__all__ = ["PREFIX", "NamedSource", "official", "part_path", "read_named", "resolve"]
 
 PREFIX = "hub:"
 ORDER = ("train", "dev", "test")
 
 
 @dataclass(frozen=True)
-class Source:
+class NamedSource:
     """Where a data set is: its files by part, its licence, and notes on it."""
 
     name: str
@@ -55,14 +55,14 @@ def split_name(source: str) -> tuple[str, str | None, str]:
     return name, config or None, found
 
 
-def resolve(name: str, config: str | None = None) -> Source:
+def resolve(name: str, config: str | None = None) -> NamedSource:
     """Find a data set: under LINNET_DATA, in the cache, on the hub (which fills the cache)."""
     entry = CATALOGUE.get(name) or _foreign(name)
     local = mirror.find(entry.folder) if "/" not in entry.folder else None
     if local is not None:
         licence = local.licence or entry.licence or "not stated in the mirror; ask its makers"
         place = next(iter(local.files.values())).parent
-        return Source(name, local.files, licence, (*local.notes, f"from the mirror {place}"))
+        return NamedSource(name, local.files, licence, (*local.notes, f"from the mirror {place}"))
     if entry.repo is None:
         raise DataError(
             f"{name} is not on the hub; put its files under LINNET_DATA/{entry.folder} (see docs/datasets.md)"
@@ -75,15 +75,15 @@ def resolve(name: str, config: str | None = None) -> Source:
 
         text, label = (entry.text, entry.label) if name in CATALOGUE else (None, None)
         found = store(key, lambda folder: fetch(str(entry.repo), config, text, label, folder))
-    return Source(name, found.files, found.licence, (f"from the hub: {entry.repo} at {found.revision[:10]}",))
+    return NamedSource(name, found.files, found.licence, (f"from the hub: {entry.repo} at {found.revision[:10]}",))
 
 
-def _foreign(name: str) -> Entry:
+def _foreign(name: str) -> CatalogueEntry:
     """Return an entry for a name of the hub, owner/name, or for a folder of the mirror."""
     if "/" in name:
-        return Entry(name, "", name)
+        return CatalogueEntry(name, "", name)
     if mirror.find(name) is not None:
-        return Entry(name, "")
+        return CatalogueEntry(name, "")
     raise DataError(nearest("data set", name, CATALOGUE) + "; or name one of the hub as hub:owner/name")
 
 

@@ -25,7 +25,7 @@ from linnet.engines.engine import (
     Happening,
     Outcome,
     ShardError,
-    Shared,
+    SharedValue,
     check,
 )
 from linnet.engines.worker import portable
@@ -85,13 +85,13 @@ class DaskEngine(Engine):
         link = self._client.dashboard_link
         return link if link else None
 
-    def broadcast(self, value: Any) -> Shared:
+    def broadcast(self, value: Any) -> SharedValue:
         """Put a value on the cluster, in several places, so that it outlives a worker."""
         shared = super().broadcast(value)
         shared.value = _Everywhere(self._client.scatter([value], broadcast=True, hash=False)[0], value)
         return shared
 
-    def forget(self, shared: Shared) -> None:
+    def forget(self, shared: SharedValue) -> None:
         """Drop a broadcast value from the cluster."""
         shared.value = None
 
@@ -102,7 +102,7 @@ class DaskEngine(Engine):
             self._cluster.close()
 
     def map(
-        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Callback | None = None
+        self, function: Function, shards: Sequence[Any], *shared: SharedValue, watch: Callback | None = None
     ) -> Iterator[Outcome]:
         """Call the function for every shard; yield an Outcome each, in the order they end."""
         run = _Run(self, function, shards, shared, watch or (lambda _: None))
@@ -115,7 +115,7 @@ class DaskEngine(Engine):
         self,
         function: Function,
         shards: Sequence[Any],
-        *shared: Shared,
+        *shared: SharedValue,
         add: Add = operator.add,
         watch: Callback | None = None,
     ) -> Any:
@@ -155,7 +155,7 @@ class _Everywhere:
 class _Run(Handing):
     """One map: as many tasks at a time as there are threads, each with its clock."""
 
-    def __init__(self, engine: DaskEngine, function: Function, shards: Sequence[Any], shared: Sequence[Shared],
+    def __init__(self, engine: DaskEngine, function: Function, shards: Sequence[Any], shared: Sequence[SharedValue],
                  watch: Callback, keep: bool = False) -> None:  # fmt: skip
         super().__init__(engine, shards, watch)
         self.cluster, self.client, self.keep = engine, engine._client, keep

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 from linnet.errors import LinnetError
 
-__all__ = ["Engine", "Handing", "Happening", "Outcome", "ShardError", "Shared", "TreeSum", "check"]
+__all__ = ["Engine", "Handing", "Happening", "Outcome", "ShardError", "SharedValue", "TreeSum", "check"]
 
 Function = Callable[..., Any]
 Add = Callable[[Any, Any], Any]
@@ -59,7 +59,7 @@ class Happening:
 Callback = Callable[[Happening], None]
 
 
-class Shared:
+class SharedValue:
     """A value that every worker has; made by `Engine.broadcast`, handed to the function as the value itself."""
 
     def __init__(self, key: int, value: Any) -> None:
@@ -94,23 +94,23 @@ class Engine(ABC):
 
     @abstractmethod
     def map(
-        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Callback | None = None
+        self, function: Function, shards: Sequence[Any], *shared: SharedValue, watch: Callback | None = None
     ) -> Iterator[Outcome]:
         """Call ``function(shard, *values of shared)`` for every shard; yield an Outcome each, in the order they end."""
 
-    def broadcast(self, value: Any) -> Shared:
+    def broadcast(self, value: Any) -> SharedValue:
         """Hand a value to every worker, once, however many shards use it."""
         self._keys += 1
-        return Shared(self._keys, value)
+        return SharedValue(self._keys, value)
 
-    def forget(self, shared: Shared) -> None:  # noqa: B027 - an engine may have nothing to drop
+    def forget(self, shared: SharedValue) -> None:  # noqa: B027 - an engine may have nothing to drop
         """Let the workers drop a broadcast value that no shard will use again."""
 
     def add_up(
         self,
         function: Function,
         shards: Sequence[Any],
-        *shared: Shared,
+        *shared: SharedValue,
         add: Add = operator.add,
         watch: Callback | None = None,
     ) -> Any:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any
 
-from linnet.engines.engine import Callback, Engine, Function, Happening, Outcome, ShardError, Shared
+from linnet.engines.engine import Callback, Engine, Function, Happening, Outcome, ShardError, SharedValue
 from linnet.engines.worker import work
 from linnet.errors import LinnetError
 
@@ -75,7 +75,7 @@ class LocalEngine(Engine):
         """The process numbers of the workers that run now."""
         return self._crew.pids() if isinstance(self._crew, _Processes) else []
 
-    def forget(self, shared: Shared) -> None:
+    def forget(self, shared: SharedValue) -> None:
         """Let the workers drop a broadcast value."""
         if self._crew is not None:
             self._crew.forget(shared.key)
@@ -87,7 +87,7 @@ class LocalEngine(Engine):
             self._crew = None
 
     def map(
-        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Callback | None = None
+        self, function: Function, shards: Sequence[Any], *shared: SharedValue, watch: Callback | None = None
     ) -> Iterator[Outcome]:
         """Call the function for every shard; yield an Outcome each, in the order they end."""
         if self._busy:
@@ -113,7 +113,7 @@ class _Run:
     """One map: which shards wait, which worker has which, and who has been at it for too long."""
 
     def __init__(self, engine: LocalEngine, crew: _Crew, function: Function, shards: Sequence[Any],
-                 shared: Sequence[Shared], watch: Callback) -> None:  # fmt: skip
+                 shared: Sequence[SharedValue], watch: Callback) -> None:  # fmt: skip
         self.engine, self.crew, self.function, self.shards, self.shared, self.watch = (
             engine, crew, function, shards, shared, watch,
         )  # fmt: skip
@@ -201,7 +201,7 @@ class _Crew(ABC):
     """Workers in numbered slots, started when they are first given something."""
 
     @abstractmethod
-    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[Shared]) -> None:
+    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[SharedValue]) -> None:
         """Hand a task to the worker of a slot, which must be idle."""
 
     @abstractmethod
@@ -256,7 +256,7 @@ class _Processes(_Crew):
         member = self.members.get(slot)
         return f"process {member.process.pid}" if member else f"process {slot}"
 
-    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[Shared]) -> None:
+    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[SharedValue]) -> None:
         try:
             task = pickle.dumps((function, shard, [value.key for value in shared]))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -322,7 +322,7 @@ class _Threads(_Crew):
     def label(self, slot: int) -> str:
         return f"thread {slot}"
 
-    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[Shared]) -> None:
+    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[SharedValue]) -> None:
         self.count += 1
         self.turn[slot] = self.count
         args = (slot, self.count, function, shard, [value.value for value in shared])

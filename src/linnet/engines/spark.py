@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from linnet.engines.engine import Callback, Engine, Function, Handing, Happening, Outcome, ShardError, Shared
+from linnet.engines.engine import Callback, Engine, Function, Handing, Happening, Outcome, ShardError, SharedValue
 from linnet.engines.worker import portable
 from linnet.errors import LinnetError, require
 
@@ -107,13 +107,13 @@ class SparkEngine(Engine):
         link = self._context.uiWebUrl
         return str(link) if link else None
 
-    def broadcast(self, value: Any) -> Shared:
+    def broadcast(self, value: Any) -> SharedValue:
         """Hand a value to every executor that asks for it."""
         shared = super().broadcast(value)
         shared.value = self._context.broadcast(value)
         return shared
 
-    def forget(self, shared: Shared) -> None:
+    def forget(self, shared: SharedValue) -> None:
         """Drop a broadcast value from the executors and the driver."""
         shared.value.destroy()
 
@@ -123,7 +123,7 @@ class SparkEngine(Engine):
             self._context.stop()
 
     def map(
-        self, function: Function, shards: Sequence[Any], *shared: Shared, watch: Callback | None = None
+        self, function: Function, shards: Sequence[Any], *shared: SharedValue, watch: Callback | None = None
     ) -> Iterator[Outcome]:
         """Call the function for every shard; yield an Outcome each, in the order they end."""
         run = _Run(self, function, shards, shared, watch or (lambda _: None))
@@ -136,7 +136,7 @@ class SparkEngine(Engine):
 class _Run(Handing):
     """One map: as many jobs at a time as there are cores, a thread, a job group and a clock each."""
 
-    def __init__(self, engine: SparkEngine, function: Function, shards: Sequence[Any], shared: Sequence[Shared],
+    def __init__(self, engine: SparkEngine, function: Function, shards: Sequence[Any], shared: Sequence[SharedValue],
                  watch: Callback) -> None:  # fmt: skip
         super().__init__(engine, shards, watch)
         self.context = engine._context

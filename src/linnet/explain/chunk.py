@@ -17,13 +17,13 @@ from linnet.features.computed import compute
 from linnet.features.names import bounded, shown
 from linnet.model.model import Model
 
-__all__ = ["Chunk"]
+__all__ = ["DocumentChunk"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class Chunk:
+class DocumentChunk:
     """Documents, the class that is explained of each, and what every feature adds to its score."""
 
     walked: Walked
@@ -42,7 +42,7 @@ class Chunk:
     ) -> None:
         self.model, self.piece, self.texts = model, piece, texts
         self.two = model.n_outputs == 1
-        self._ranked: dict[int, tuple[Batch, list[int]]] = {}
+        self._ranked: dict[int, tuple[FeatureBatch, list[int]]] = {}
         sums = model.sums(piece)
         scores = sums if model.head is None else model.scores(piece)
         proba = model.proba(scores)
@@ -148,33 +148,33 @@ class Chunk:
         classes = self.model.classes
         return Explanation(
             self.text(d), classes[label], None if against is None else classes[against], score, probability, bias,
-            Cut(self, d), unknown, self.model.head is None, other,
+            DocumentParts(self, d), unknown, self.model.head is None, other,
         )  # fmt: skip
 
     def text(self, d: int) -> str:
         """Return one document as it was given."""
         return self.piece.text(d) if self.texts is None else self.texts[d]
 
-    def ranked(self, n: int) -> tuple[Batch, list[int]]:
+    def ranked(self, n: int) -> tuple[FeatureBatch, list[int]]:
         """Return the n largest features of every document, and where those of each document begin."""
         if n not in self._ranked:
             top = np.empty((len(self.piece), n), np.int64)
             parts.largest(self.values, self.walked.ptr, top)
             there = top >= 0
             ends = np.cumsum(there.sum(axis=1)).tolist()
-            self._ranked[n] = Batch(self, top[there]), [0, *ends]
+            self._ranked[n] = FeatureBatch(self, top[there]), [0, *ends]
         return self._ranked[n]
 
     @cached_property
-    def every(self) -> Batch:
+    def every(self) -> FeatureBatch:
         """All features."""
-        return Batch(self, np.arange(len(self.values)))
+        return FeatureBatch(self, np.arange(len(self.values)))
 
 
-class Batch:
+class FeatureBatch:
     """Features of a chunk with all that their contributions need, gathered at once."""
 
-    def __init__(self, chunk: Chunk, features: Ints) -> None:
+    def __init__(self, chunk: DocumentChunk, features: Ints) -> None:
         w = chunk.walked
         first = w.first[features]
         self.chunk, self.features, self.first = chunk, features, first
@@ -212,10 +212,10 @@ class Batch:
         return tuple(dict.fromkeys(shown(other) for other in (*here, *there) if bounded(other) != bounded(name)))
 
 
-class Cut:
+class DocumentParts:
     """The parts of one document of a chunk."""
 
-    def __init__(self, chunk: Chunk, d: int) -> None:
+    def __init__(self, chunk: DocumentChunk, d: int) -> None:
         self.chunk, self.d = chunk, d
 
     @property
@@ -270,4 +270,4 @@ class Cut:
             for f in (np.flatnonzero(empty) + a).tolist()
             if np.all((w.end <= w.begin)[w.first[f] : w.first[f] + w.count[f]])
         ]
-        return tuple(found + Batch(self.chunk, np.array(odd, np.int64)).make(0, len(odd)))
+        return tuple(found + FeatureBatch(self.chunk, np.array(odd, np.int64)).make(0, len(odd)))

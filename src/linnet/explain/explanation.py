@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Contribution", "Explanation", "Listed", "Parts", "Span"]
+__all__ = ["Contribution", "Explanation", "ListedParts", "ScoreParts", "Span"]
 
 Floats = npt.NDArray[np.float64]
 _PIECE = re.compile(r"\s+|[\w'’]+|[^\w\s'’]+")  # blanks, words, signs
@@ -67,7 +67,7 @@ class Span(NamedTuple):
     value: float
 
 
-class Parts(Protocol):
+class ScoreParts(Protocol):
     """Where an explanation has its parts from; they are made when they are asked for."""
 
     def top(self, n: int | None) -> tuple[Contribution, ...]:
@@ -83,6 +83,7 @@ class Parts(Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class Explanation:
     """Why a text got its score for a label: ``bias`` and the contributions add up to ``score`` (log-odds).
 
@@ -90,36 +91,23 @@ class Explanation:
     ``against_probability`` the other's.
     """
 
-    def __init__(
-        self,
-        text: str,
-        label: Any,
-        against: Any,
-        score: float,
-        probability: float,
-        bias: float,
-        contributions: tuple[Contribution, ...] | Parts,
-        unknown: int,
-        exact: bool = True,
-        against_probability: float | None = None,
-    ) -> None:
-        self.text = text
-        self.label = label
-        self.against = against
-        self.score = score
-        self.probability = probability
-        self.bias = bias
-        self.unknown = unknown
-        self.exact = exact
-        self.against_probability = against_probability
-        self._parts: Parts = Listed(contributions) if isinstance(contributions, tuple) else contributions
+    text: str
+    label: Any
+    against: Any
+    score: float
+    probability: float
+    bias: float
+    parts: ScoreParts
+    unknown: int
+    exact: bool = True
+    against_probability: float | None = None
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:
         """All contributions, largest first."""
-        if not isinstance(self._parts, Listed):
-            self._parts = Listed(self._parts.top(None))
-        return self._parts.contributions
+        if not isinstance(self.parts, ListedParts):
+            self.parts = ListedParts(self.parts.top(None))
+        return self.parts.contributions
 
     @property
     def method(self) -> str:
@@ -129,15 +117,15 @@ class Explanation:
     @property
     def placeless(self) -> float:
         """What parts without a place in the text add: bias, placeless and the characters add up to the score."""
-        return self._parts.characters(self.text)[1]
+        return self.parts.characters(self.text)[1]
 
     def top(self, n: int = 10) -> tuple[Contribution, ...]:
         """Return the n largest contributions, for or against."""
-        return self._parts.top(n)
+        return self.parts.top(n)
 
     def characters(self) -> Floats:
         """Return what each character of the text adds, (len(text),)."""
-        return self._parts.characters(self.text)[0]
+        return self.parts.characters(self.text)[0]
 
     def spans(self) -> list[Span]:
         """Return the text in pieces, words and what lies between them, each with its place and what it adds."""
@@ -159,9 +147,14 @@ class Explanation:
             word = piece.casefold() if not piece.isspace() else "(blanks)"
             if weight or word != "(blanks)":
                 totals[word] = totals.get(word, 0.0) + weight
-        for c in self._parts.placeless():
+        for c in self.parts.placeless():
             totals[c.shown] = totals.get(c.shown, 0.0) + c.value
         return sorted(totals.items(), key=lambda item: (-abs(item[1]), item[0]))
+
+    def summed(self, parts: list[tuple[str, float]], n: int, what: str) -> list[tuple[str, float]]:
+        """Return the first n of some (name, value), the sum of the rest, the intercept and the score they add up to."""
+        rest = [(f"({len(parts) - n:,} more {what}s)", sum(value for _, value in parts[n:]))] if len(parts) > n else []
+        return [*parts[:n], *rest, ("(intercept)", self.bias), ("= score", self.score)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; keys are only ever added."""
@@ -183,15 +176,16 @@ class Explanation:
 
     def to_text(self, n: int = 12, color: bool = False) -> str:
         """Return the text with its words marked and a table of contributions, for a terminal."""
-        from linnet.explain.terminal import render
+        from linnet.explain.terminal import explanation_text
 
-        return render(self, n, color)
+        return explanation_text(self, n, color)
 
     def to_html(self, n: int = 12) -> str:
-        """Return a page of its own: one file, nothing from outside, for light and dark screens."""
-        from linnet.explain.page import page
+        """Return an HTML file that loads nothing, for light and dark screens."""
+        from linnet.draw.page import page
+        from linnet.explain.html import explanation_html
 
-        return page(self, n)
+        return page(f"linnet: why {self.label}?", explanation_html(self, n))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -201,31 +195,28 @@ class Explanation:
         return f"<Explanation: {self.label}{against}, score {self.score:+.4f}, {self.text[:40]!r}>"
 
     def _repr_html_(self) -> str:
-        from linnet.explain.page import fragment
+        from linnet.explain.html import explanation_html
 
-        return fragment(self)
-
-    def _all(self) -> tuple[Any, ...]:
-        return (
-            self.text, self.label, self.against, self.score, self.probability, self.bias, self.contributions,
-            self.unknown, self.exact, self.against_probability,
-        )  # fmt: skip
+        return explanation_html(self)
 
     def __eq__(self, other: object) -> bool:
-        return self._all() == other._all() if isinstance(other, Explanation) else NotImplemented
+        return self.__reduce__() == other.__reduce__() if isinstance(other, Explanation) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((self.text, self.label, self.against, self.score))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Explanation, self._all()
+        return Explanation, (
+            self.text, self.label, self.against, self.score, self.probability, self.bias, ListedParts(self.contributions),
+            self.unknown, self.exact, self.against_probability,
+        )  # fmt: skip
 
 
-class Listed:
+@dataclass(frozen=True)
+class ListedParts:
     """Parts that are there already."""
 
-    def __init__(self, contributions: tuple[Contribution, ...]) -> None:
-        self.contributions = contributions
+    contributions: tuple[Contribution, ...]
 
     def top(self, n: int | None) -> tuple[Contribution, ...]:
         """Return the first n."""

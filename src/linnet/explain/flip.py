@@ -8,7 +8,7 @@ choices: then no single one of them can be put back.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.draw.markup import mark, safe
 from linnet.errors import LinnetError, nearest
 from linnet.explain.parts import explain_many
 from linnet.features.buffers import TextBuffer, text_buffers
@@ -35,7 +36,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Flip:
-    """A text, the words to take out, and what then becomes of the answer; ``found`` says whether it can be changed so."""
+    """A text, the words to remove, and the prediction without them; ``found`` says whether removing words changes it."""
 
     text: str
     label: Any
@@ -65,34 +66,33 @@ class Flip:
             "new_probability": self.new_probability,
         }
 
-    def to_text(self, color: bool = False) -> str:
-        """Return the text with the words that come out marked, and what it becomes."""
+    @property
+    def summary(self) -> str:
+        """What was found, in a sentence."""
         if not self.found:
-            return f"no words to take out of it change the answer {self.label}"
-        on, off = ("\x1b[9;38;5;214m", "\x1b[0m") if color else ("[-", "-]")
-        out, at = [], 0
-        for a, b in self.removed:
-            out += [self.text[at:a], on, self.text[a:b], off]
-            at = b
+            return f"there are no words whose removal changes the prediction {self.label}"
         n = len(self.removed)
         words = "this word" if n == 1 else f"these {n} words"
-        answer = f"without {words}: {self.new_label} ({self.new_probability:.3f}) instead of {self.label} ({self.probability:.3f})"
-        return "".join(out) + self.text[at:] + "\n" + answer
+        return f"without {words}: {self.new_label} ({self.new_probability:.3f}) instead of {self.label} ({self.probability:.3f})"
+
+    def _marked(self, mark: Callable[[str], str], escape: Callable[[str], str] = str) -> str:
+        out, at = [], 0
+        for a, b in self.removed:
+            out += [escape(self.text[at:a]), mark(self.text[a:b])]
+            at = b
+        return "".join([*out, escape(self.text[at:])])
+
+    def to_text(self, color: bool = False) -> str:
+        """Return the text with the removed words marked, and the new prediction."""
+        on, off = ("\x1b[9;38;5;214m", "\x1b[0m") if color else ("[-", "-]")
+        return f"{self._marked(lambda word: on + word + off)}\n{self.summary}" if self.found else self.summary
 
     def __str__(self) -> str:
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        from linnet.explain.page import safe
-
-        if not self.found:
-            return f"<div><p>{safe(self.to_text())}</p></div>"
-        out, at = [], 0
-        for a, b in self.removed:
-            out += [safe(self.text[at:a]), "<del style='background:rgba(213,94,0,.3)'>", safe(self.text[a:b]), "</del>"]
-            at = b
-        body = "".join(out) + safe(self.text[at:])
-        return f"<div><p>{body}</p><p>{safe(self.to_text().splitlines()[-1])}</p></div>"
+        text = self._marked(lambda word: f"<del>{mark(word, 'against')}</del>", safe) if self.found else ""
+        return f"<div><p>{text}</p><p>{safe(self.summary)}</p></div>"
 
 
 def flip(model: Model, text: str | Mapping[str, Any], to: Any = None) -> Flip:

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from linnet.errors import LinnetError, nearest
-from linnet.explain.chunk import Chunk
+from linnet.explain.chunk import DocumentChunk
 from linnet.explain.explanation import Explanation
 from linnet.features.buffers import TextBuffer
 from linnet.model.model import Model
@@ -46,16 +46,16 @@ class Explanations(Sequence[Explanation]):
         self._given = texts if isinstance(texts, list | tuple) and all(isinstance(t, str) for t in texts) else None
         self._runs = [run for piece in model.pieces(texts) for run in runs(piece)]
         self._ends = np.cumsum([len(run) for run in self._runs], dtype=np.int64)
-        self._last: tuple[int, Chunk] | None = None
+        self._last: tuple[int, DocumentChunk] | None = None
 
     def __len__(self) -> int:
         return int(self._ends[-1]) if len(self._ends) else 0
 
-    def _chunk(self, k: int) -> Chunk:
+    def _chunk(self, k: int) -> DocumentChunk:
         if self._last is None or self._last[0] != k:
             first = int(self._ends[k]) - len(self._runs[k])
             given = None if self._given is None else self._given[first : first + len(self._runs[k])]
-            self._last = k, Chunk(self.model, self._runs[k], *self.columns, given)
+            self._last = k, DocumentChunk(self.model, self._runs[k], *self.columns, given)
         return self._last[1]
 
     @overload

@@ -27,7 +27,7 @@ from linnet.text.tokens import CASES, TOKENS
 
 if TYPE_CHECKING:
     from linnet.features.buffers import TextBuffer
-    from linnet.features.derived import DerivedBlock, Source
+    from linnet.features.derived import DerivedBlock, TextSource
 
 __all__ = [
     "Across", "Affixes", "BLOCKS", "Block", "Chars", "DERIVED", "Negated", "Not", "Position", "Shapes", "Skips", "Words", "as_blocks",
@@ -73,7 +73,7 @@ class Block:
             raise LinnetError(f"{self.name}: the weight of a block must be above 0, got {self.weight}")
 
     @property
-    def source(self) -> Source | None:
+    def source(self) -> TextSource | None:
         """What makes the text that the block counts in; None is the original."""
         return None
 

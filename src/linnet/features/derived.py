@@ -27,7 +27,7 @@ from linnet.features.counts import SparseCounts
 from linnet.features.sharing import Part, Texts
 from linnet.text.tokens import Token
 
-__all__ = ["Derived", "DerivedBlock", "Source", "by_source", "derive", "place", "states"]
+__all__ = ["Derived", "DerivedBlock", "TextSource", "by_source", "derive", "place", "states"]
 
 BATCH = 1 << 12  # texts
 _BLANK = re.compile(r"\s")
@@ -35,7 +35,7 @@ _GRAMS = re.compile(r"(\d+)(?:-(\d+))?$")
 _WEIGHT = re.compile(r"(.*?)(?:\*(\d*\.?\d+))?$", re.DOTALL)
 
 
-class Source(Hashable, Protocol):
+class TextSource(Hashable, Protocol):
     """Splits texts into tokens: the words that are counted, and their places in the original."""
 
     @property
@@ -116,15 +116,15 @@ class DerivedBlock(Block):
         return ":".join([self.name, *parts]) + (f"*{self.weight:g}" if self.weight != 1 else "")
 
 
-def by_source(blocks: Blocks) -> list[tuple[Source | None, list[int]]]:
+def by_source(blocks: Blocks) -> list[tuple[TextSource | None, list[int]]]:
     """Group the numbers of blocks by the text they read: None is the original."""
-    groups: dict[Source | None, list[int]] = {}
+    groups: dict[TextSource | None, list[int]] = {}
     for k, block in enumerate(blocks):
         groups.setdefault(block.source, []).append(k)
     return list(groups.items())
 
 
-def derive(source: Source, pieces: list[TextBuffer]) -> list[TextBuffer]:
+def derive(source: TextSource, pieces: list[TextBuffer]) -> list[TextBuffer]:
     """Return the derived texts: the tokens of each document with blanks between them."""
     out = []
     for piece in pieces:
@@ -140,7 +140,7 @@ def _joined(tokens: Iterable[str]) -> str:
     return " ".join([_BLANK.sub("\u2423", t) for t in tokens])
 
 
-def place(source: Source, texts: Sequence[str]) -> tuple[TextBuffer, npt.NDArray[np.int64]]:
+def place(source: TextSource, texts: Sequence[str]) -> tuple[TextBuffer, npt.NDArray[np.int64]]:
     """Return the derived texts, and for each byte where a token begins or ends the character of the original.
 
     Byte k of text d is entry ``offsets[d] + d + k``: every text has one entry more than bytes, for its end.
@@ -166,12 +166,12 @@ class Derived:
     """
 
     texts: Texts | Part
-    sources: dict[Source, Texts | Part]
+    sources: dict[TextSource, Texts | Part]
 
     @classmethod
     def of(cls, texts: Texts | Part, blocks: Blocks, pieces: list[TextBuffer]) -> Texts | Part | Derived:
         """Return texts as they are where blocks read nothing else; pieces are the documents of texts alone."""
-        sources: dict[Source, Texts | Part] = {}
+        sources: dict[TextSource, Texts | Part] = {}
         for source, _ in by_source(blocks):
             if source is not None and isinstance(texts, Part) and source.lasting:
                 sources[source] = texts.derived(source, derive)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.data.wordlists import Entry
+from linnet.data.wordlists import WordEntry
 from linnet.errors import DataError
 from linnet.features.blocks import LONGEST, Words
 from linnet.features.buffers import text_buffers
@@ -37,9 +37,9 @@ class Listed:
     weights: npt.NDArray[np.float64]  # (n_entries, n_classes)
 
 
-def listed(entries: list[Entry], classes: Sequence[Any], block: Words = _WORDS) -> Listed:
+def listed(entries: list[WordEntry], classes: Sequence[Any], block: Words = _WORDS) -> Listed:
     """Fingerprint the entries, by length, as the kernels will meet them in texts, and add up who says what."""
-    by_length: dict[int, list[Entry]] = {}
+    by_length: dict[int, list[WordEntry]] = {}
     for e, length in zip(entries, _lengths(entries, block), strict=True):
         if not 1 <= length <= LONGEST:
             raise DataError(f"{e.where}: {e.text!r} is {length} words long; an entry has 1 to {LONGEST}")
@@ -52,7 +52,7 @@ def listed(entries: list[Entry], classes: Sequence[Any], block: Words = _WORDS) 
         counted = count(pieces, blocks, threads=1)
         columns = counted.rows.indices.tolist()  # one entry, one feature
         W = np.zeros((counted.rows.n_columns, len(classes)))
-        first: dict[tuple[int, int], Entry] = {}
+        first: dict[tuple[int, int], WordEntry] = {}
         for column, e in zip(columns, mine, strict=True):
             before = first.setdefault((column, number[e.label]), e)
             if before.weight != e.weight and before.text == e.text:
@@ -70,7 +70,7 @@ def listed(entries: list[Entry], classes: Sequence[Any], block: Words = _WORDS) 
     return Listed(found, np.concatenate(fingerprints), names, np.concatenate(weights))
 
 
-def _lengths(entries: list[Entry], block: Words) -> list[int]:
+def _lengths(entries: list[WordEntry], block: Words) -> list[int]:
     """Return how many words each entry has."""
     words = (Words(1, 1, block.tokens, block.case),)
     rows = count(text_buffers([e.text for e in entries]), words, counting=True, threads=1).rows

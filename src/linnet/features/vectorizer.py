@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, LinnetError, nearest, not_fitted
+from linnet.errors import DataError, nearest, not_fitted
 from linnet.features.blocks import Blocks, Chars, Words, counted_only
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
 from linnet.features.counting import Slots, count, count_known, names_of

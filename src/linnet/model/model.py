@@ -26,7 +26,7 @@ from linnet.features.buffers import TextBuffer, shards, spare, text_buffers
 from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of, needed
 from linnet.features.counting import thread_count
 from linnet.features.counts import NORM, TF, Norm
-from linnet.features.derived import DerivedBlock, Source, by_source, derive, states
+from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
 from linnet.model import file as store
 from linnet.solvers.dense import DenseLayers, finish
 from linnet.solvers.numerics import sigmoid, softmax
@@ -174,7 +174,7 @@ class Model:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     @cached_property
-    def _sources(self) -> list[tuple[Source | None, Model]]:
+    def _sources(self) -> list[tuple[TextSource | None, Model]]:
         """The model in parts, one for each text that its blocks read; empty where all read the original."""
         groups = by_source(self.blocks)
         if all(source is None for source, _ in groups):

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.data.wordlists import Entry, word_lists
+from linnet.data.wordlists import WordEntry, word_lists
 from linnet.errors import DataError, nearest
 from linnet.features.blocks import Words, counted_only
 from linnet.features.buffers import text_buffers
@@ -196,7 +196,7 @@ class Lexicon(Estimator):
             _number(self.default, classes)
         return listed(entries, list(classes), block), list(classes)
 
-    def _entries(self, classes: Sequence[Any] | None) -> list[Entry]:
+    def _entries(self, classes: Sequence[Any] | None) -> list[WordEntry]:
         """Return the entries of the lists; without lists the built-in ones, for the labels they are for."""
         if self.lists is not None:
             return word_lists(self.lists, self.columns)
@@ -210,13 +210,13 @@ class Lexicon(Estimator):
             )
         return word_lists(lexicon())
 
-    def _for(self, entries: list[Entry], classes: Sequence[Any]) -> list[Entry]:
+    def _for(self, entries: list[WordEntry], classes: Sequence[Any]) -> list[WordEntry]:
         """Return the entries for these classes, labels as the data spells them (1 for "1" of a file)."""
         spelt = {**{str(c): c for c in classes}, **{c: c for c in classes}}
         pair = next((p for p in SIGNS if set(p) == {str(e.label).lower() for e in entries}), None)
         if pair and not any(e.label in spelt for e in entries):  # lists of negative and positive, data with neg and pos
             like = dict(zip(pair, self._signs(classes), strict=True))
-            entries = [Entry(e.text, like[str(e.label).lower()], e.weight, e.where) for e in entries]
+            entries = [WordEntry(e.text, like[str(e.label).lower()], e.weight, e.where) for e in entries]
         signs = self._signs(classes) if any(e.label is None for e in entries) else (None, None)
         entries = [self._signed(e, *signs) for e in entries]
         found = {e.label for e in entries}
@@ -233,7 +233,7 @@ class Lexicon(Estimator):
                 f"{', '.join(bare)} have no list and score 0; are they the same under other names?",
                 stacklevel=2,
             )
-        return [Entry(e.text, spelt[e.label], e.weight, e.where) for e in entries if e.label in kept]
+        return [WordEntry(e.text, spelt[e.label], e.weight, e.where) for e in entries if e.label in kept]
 
     def _signs(self, classes: Sequence[Any]) -> tuple[Any, Any]:
         """Return the labels of negative and positive valences: as set, or a pair of names that says so."""
@@ -248,10 +248,10 @@ class Lexicon(Estimator):
             f"which of the labels {found} do negative and positive words speak for? Set negative= and positive= to two of them"
         )
 
-    def _signed(self, entry: Entry, negative: Any, positive: Any) -> Entry:
+    def _signed(self, entry: WordEntry, negative: Any, positive: Any) -> WordEntry:
         if entry.label is not None:
             return entry
-        return Entry(entry.text, negative if entry.weight < 0 else positive, abs(entry.weight), entry.where)
+        return WordEntry(entry.text, negative if entry.weight < 0 else positive, abs(entry.weight), entry.where)
 
     def _ahead(self, classes: Sequence[Any], weights: npt.NDArray[Any]) -> Floats:
         """Return what each class has in advance: nothing, but for default a trifle that decides ties only."""

@@ -1,11 +1,11 @@
-"""One page that says how good a classifier is, what it gets wrong and why: a file that opens anywhere, offline.
+"""A report: one HTML file on how good a classifier is, what it gets wrong and why.
 
 A report is a list of sections (:mod:`linnet.report.sections`), each a function in its own file from the
-:class:`~linnet.report.material.Material` to HTML. Charts are Vega-Lite, drawn by the code that the page carries.
+:class:`~linnet.report.inputs.ReportInputs` to HTML. Charts are SVG from :mod:`linnet.draw`.
 """
 
-from linnet.report.material import Material
+from linnet.report.inputs import ReportInputs
 from linnet.report.report import Report
 from linnet.report.sections import SECTIONS, Section, register
 
-__all__ = ["SECTIONS", "Material", "Report", "Section", "register"]
+__all__ = ["SECTIONS", "Report", "ReportInputs", "Section", "register"]

@@ -1,11 +1,12 @@
-"""What the model goes by: the weightiest features of each class."""
+"""The features with the largest weights, class by class."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from linnet.report.markup import bar, note, safe
-from linnet.report.material import Material, cut
+from linnet.draw.formatting import cut
+from linnet.draw.markup import bars, note, safe
+from linnet.report.inputs import ReportInputs
 
 __all__ = ["features"]
 
@@ -13,36 +14,35 @@ EACH = 12
 OPEN = 12  # classes shown at once
 
 
-def features(material: Material) -> str | None:
-    """List the features with the largest weights, class by class."""
-    blocks = []
-    for label, found in zip(material.clf.artefact.classes, _weightiest(material), strict=True):
-        if found:
-            most = found[0][1]
-            lines = "".join(
-                f'<li title="{weight:.3f}"><span class="word">{safe(cut(name, 40))}</span>'
-                f'<span class="track">{bar(weight / most)}</span></li>'
-                for name, weight in found
-            )
-            blocks.append(f'<section class="class"><h3>{safe(label)}</h3><ul class="features">{lines}</ul></section>')
+def features(inputs: ReportInputs) -> str | None:
+    """List the features with the largest weights of each class."""
+    classes = inputs.clf.artefact.classes
+    blocks = [
+        f'<section class="class"><h3>{safe(label)}</h3>{_bars(found)}</section>'
+        for label, found in zip(classes, _top(inputs), strict=True)
+        if found
+    ]
     if not blocks:
         return None
     shown = f'<div class="grid">{"".join(blocks[:OPEN])}</div>'
     if len(blocks) > OPEN:
         rest = f'<div class="grid">{"".join(blocks[OPEN:])}</div>'
         shown += f"<details><summary>{len(blocks) - OPEN:,} more classes</summary>{rest}</details>"
-    words = "Weights, less their mean over the classes. " if len(material.clf.artefact.classes) > 2 else ""
+    mean = "Weights relative to their mean over the classes. " if len(classes) > 2 else ""
     return (
-        note(
-            f"{words}▁ is the edge of a word in pieces of words. A name, date or id among them is a loophole: look closer."
-        )
+        note(f"{mean}▁ is the edge of a word. A name, date or id in this list may not help on new texts: check it.")
         + shown
     )
 
 
-def _weightiest(material: Material) -> list[list[tuple[str, float]]]:
+def _bars(found: list[tuple[str, float]]) -> str:
+    most = found[0][1]
+    return bars([(cut(name, 40), weight / most, f"{weight:.2f}") for name, weight in found], "features")
+
+
+def _top(inputs: ReportInputs) -> list[list[tuple[str, float]]]:
     """Return the features with the largest weights of each class; of more than two, compared with the mean class."""
-    weights = material.clf.named_weights()
+    weights = inputs.clf.named_weights()
     names = list(next(iter(weights.values()), {}))
     W = np.array([list(found.values()) for found in weights.values()]).reshape(len(weights), len(names))
     if len(W) > 2:

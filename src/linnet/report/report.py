@@ -1,4 +1,4 @@
-"""``Report``: what is known about a classifier on labelled rows, as one page."""
+"""``Report``: a classifier on labelled rows, as one page."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linnet.data.unusable import replacing
+from linnet.draw.markup import safe
+from linnet.draw.page import page, resource
 from linnet.errors import DataError
-from linnet.report.charts import altair
-from linnet.report.material import Material
+from linnet.report.inputs import ReportInputs
+from linnet.report.sections import SECTIONS
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
@@ -56,29 +58,36 @@ class Report:
     ) -> None:
         from linnet.data import Dataset
 
-        altair()  # missing: say so before any work
         if not isinstance(data, Dataset):
             if labels is None:
                 raise DataError("a report needs labels; give a Dataset, or texts and their labels")
             data = Dataset.from_lists(data, labels)
         extra = {"comparison": comparison, "check": check, "curve": curve, "seal": seal}
-        self.material = Material.of(clf, data, command, seed, files=files or {}, extra=extra)
+        self.inputs = ReportInputs.of(clf, data, command=command, seed=seed, files=files or {}, extra=extra)
         self.title = title or f"{clf.card.get('settings', {}).get('model', 'model')} on {data.source}"
 
     @property
     def evaluation(self) -> Evaluation:
         """The scores, with intervals."""
-        return self.material.result
+        return self.inputs.result
 
     @cached_property
     def html(self) -> str:
-        """The whole page."""
-        from linnet.report.page import page
-
-        return page(self.material, self.title)
+        """The whole file."""
+        parts, links = [], []
+        for name, section in list(SECTIONS.items()):
+            body = section.render(self.inputs)
+            if body:
+                links.append(f'<a href="#{safe(name)}">{safe(section.title)}</a>')
+                parts.append(f'<section id="{safe(name)}"><h2>{safe(section.title)}</h2>{body}</section>')
+        head = f'<header><h1>{safe(self.title)}</h1><nav aria-label="Sections">{"".join(links)}</nav></header>'
+        return page(
+            self.title, f"{head}<main>{''.join(parts)}</main>", more_style=resource(__package__, "report.css"),
+            script=resource(__package__, "report.js"),
+        )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to one file, whole or not at all."""
+        """Write the page to one file; on an error no file is left behind."""
         content = self.html
         with replacing(Path(path)) as file:
             file.write(content)

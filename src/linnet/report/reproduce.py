@@ -8,22 +8,22 @@ from importlib.metadata import version
 from pathlib import Path
 
 from linnet import __version__
-from linnet.report.markup import note, safe, table
-from linnet.report.material import Material
+from linnet.draw.markup import note, safe, table
+from linnet.report.inputs import ReportInputs
 
 __all__ = ["reproduce"]
 
 
-def reproduce(material: Material) -> str:
+def reproduce(inputs: ReportInputs) -> str:
     """Write the command and what it was run with."""
-    rows = [[safe(kind), f"{safe(path)}{_checksum(Path(path))}"] for kind, path in material.files.items()]
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pyarrow", "altair"))
+    rows = [[safe(kind), f"{safe(path)}{_checksum(Path(path))}"] for kind, path in inputs.files.items()]
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pyarrow"))
     rows.append(["versions", f"linnet {__version__}, Python {platform.python_version()}, {safe(packages)}"])
-    rows.append(["seed", str(material.seed)])
+    rows.append(["seed", str(inputs.seed)])
     return (
-        f'<pre class="command">{safe(material.command)}</pre>'
+        f'<pre class="command">{safe(inputs.command)}</pre>'
         + table(["", ""], rows, "card")
-        + note("The same model and rows give the same page, to the byte.")
+        + note("The same model and rows give the same file, byte for byte.")
     )
 
 

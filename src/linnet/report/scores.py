@@ -1,9 +1,12 @@
-"""All scores with their 95 % intervals: overall and class by class."""
+"""All scores with their 95 % intervals: overall and for each class."""
 
 from __future__ import annotations
 
-from linnet.report.markup import bar, interval, note, safe, score, table
-from linnet.report.material import Material
+from collections.abc import Sequence
+
+from linnet.draw.formatting import score
+from linnet.draw.markup import bar, note, safe, table
+from linnet.report.inputs import ReportInputs
 
 __all__ = ["scores"]
 
@@ -12,43 +15,44 @@ OVERALL = {
     "roc_area": "ROC area", "pr_area": "precision-recall area", "log_loss": "log loss", "brier": "Brier score",
     "calibration_error": "calibration error",
 }  # fmt: skip
+OPEN = 30  # classes that are listed at once
 
 
-def scores(material: Material) -> str:
+def scores(inputs: ReportInputs) -> str:
     """Write two tables: one score a row, one class a row."""
-    result = material.result
+    result = inputs.result
     rows = [
         [words, score(getattr(result, name), 4), _ends(getattr(result, f"{name}_interval"))]
         for name, words in OVERALL.items()
     ]
-    rows += [[f"truth among the best {t.k}", score(t.accuracy, 4), _ends(t.interval)] for t in result.top_k]
+    rows += [[f"top-{t.k} accuracy", score(t.accuracy, 4), _ends(t.interval)] for t in result.top_k]
     head = ["class", "precision", "recall", "F1", "", "rows", "ROC area"]
     classes = []
     for c, one in enumerate(result.per_class):
         both = result.areas[c] if result.areas else None
-        roc = f"{score(both[0].value)}{interval(both[0].interval)}" if both else "–"
-        classes.append(
-            [
-                safe(one.label), f"{score(one.precision)}{interval(one.precision_interval)}",
-                f"{score(one.recall)}{interval(one.recall_interval)}", f"{score(one.f1)}{interval(one.f1_interval)}",
-                f'<span class="track">{bar(one.f1)}</span>', f"{one.support:,}", roc,
-            ]
-        )  # fmt: skip
-    area = "of the second class" if len(result.classes) == 2 else "a mean over classes, each against the rest"
+        three = [
+            _with_interval(getattr(one, name), getattr(one, f"{name}_interval"))
+            for name in ("precision", "recall", "f1")
+        ]
+        roc = _with_interval(both[0].value, both[0].interval) if both else "–"
+        classes.append([safe(one.label), *three, bar(one.f1), f"{one.support:,}", roc])
+    by_class = table(head, classes, "classes")
+    if len(classes) > OPEN:
+        by_class = f"<details><summary>all {len(classes):,} classes</summary>{by_class}</details>"
+    area = "of the second class" if len(result.classes) == 2 else "the mean over classes, each against the rest"
     return (
         table(["score", "value", "95 % interval"], rows)
-        + "<h3>Class by class</h3>"
-        + _folded(table(head, classes, "classes"), len(classes))
+        + f"<h3>Scores for each class</h3>{by_class}"
         + note(
-            f"The areas above are {area}. Calibration error: 15 bins of equal mass. Lower is better for log loss, Brier score and "
-            "calibration error. Every interval holds the true value in about 95 of 100 samples like this one."
+            f"The areas in the first table are {area}. Calibration error: 15 bins of equal size. Lower is better for log loss, "
+            "Brier score and calibration error. A 95 % interval contains the true value in about 95 of 100 samples like this one."
         )
     )
 
 
-def _ends(found: tuple[float, float] | None) -> str:
+def _ends(found: Sequence[float] | None) -> str:
     return "–" if found is None else f"{found[0]:.4f} to {found[1]:.4f}"
 
 
-def _folded(html: str, n: int, most: int = 30) -> str:
-    return html if n <= most else f"<details><summary>all {n:,} classes</summary>{html}</details>"
+def _with_interval(value: float, ends: Sequence[float]) -> str:
+    return f'{score(value)}<span class="interval">{ends[0]:.3f} to {ends[1]:.3f}</span>'

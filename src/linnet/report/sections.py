@@ -2,56 +2,69 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from linnet.errors import LinnetError, nearest
-from linnet.report.material import Material
+from linnet.report.calibration import calibration
+from linnet.report.card import card
+from linnet.report.confusion import confusion
+from linnet.report.data import data
+from linnet.report.errors import errors
+from linnet.report.features import features
+from linnet.report.inputs import ReportInputs
+from linnet.report.learning_curve import curve_section
+from linnet.report.reproduce import reproduce
+from linnet.report.scores import scores
+from linnet.report.thresholds import thresholds
+from linnet.report.training import training
+from linnet.report.verdict import verdict
 
 __all__ = ["SECTIONS", "Section", "register"]
 
-Render = Callable[[Material], str | None]
+Render = Callable[[ReportInputs], str | None]
 
 
 @dataclass(frozen=True)
 class Section:
-    """A title and where to find the function that writes it: Material to HTML, or None to leave the section out."""
+    """A title and the function that writes the section: inputs to HTML, or None to leave the section out."""
 
     title: str
-    where: str | Render
+    render: Render
 
-    def render(self, material: Material) -> str | None:
-        """Write the section."""
-        if not isinstance(self.where, str):
-            return self.where(material)
-        module, function = self.where.split(":")
-        found: str | None = getattr(importlib.import_module(module), function)(material)
-        return found
+
+def _given(name: str) -> Render:
+    """Return a section that shows what the report was given under a name."""
+
+    def render(inputs: ReportInputs) -> str | None:
+        found = inputs.extra.get(name)
+        return None if found is None else f'<div class="wide">{found._repr_html_()}</div>'
+
+    return render
 
 
 SECTIONS: dict[str, Section] = {
-    "verdict": Section("Verdict", "linnet.report.verdict:verdict"),
-    "health": Section("The data", "linnet.report.health:health"),
-    "check": Section("Data check", "linnet.report.extras:check"),
-    "learning": Section("Learning", "linnet.report.learning:learning"),
-    "size": Section("Would more rows help?", "linnet.report.size:size"),
-    "comparison": Section("Comparison of models", "linnet.report.extras:comparison"),
-    "scores": Section("Scores", "linnet.report.scores:scores"),
-    "confusion": Section("What is taken for what", "linnet.report.confusion:confusion"),
-    "mistakes": Section("Most confident errors", "linnet.report.mistakes:mistakes"),
-    "calibration": Section("Can the probabilities be trusted?", "linnet.report.calibration:calibration"),
-    "thresholds": Section("Where to draw the line", "linnet.report.thresholds:thresholds"),
-    "features": Section("What it goes by", "linnet.report.features:features"),
-    "card": Section("Model card", "linnet.report.card:card"),
-    "reproduce": Section("How to reproduce", "linnet.report.reproduce:reproduce"),
+    "verdict": Section("Verdict", verdict),
+    "data": Section("Data", data),
+    "check": Section("Data check", _given("check")),
+    "training": Section("Training", training),
+    "learning-curve": Section("Learning curve", curve_section),
+    "comparison": Section("Model comparison", _given("comparison")),
+    "scores": Section("Scores", scores),
+    "confusion": Section("Confusion matrix", confusion),
+    "errors": Section("Most confident errors", errors),
+    "calibration": Section("Calibration", calibration),
+    "thresholds": Section("Thresholds", thresholds),
+    "features": Section("Top features", features),
+    "card": Section("Model card", card),
+    "reproduce": Section("How to reproduce", reproduce),
 }
 
 
-def register(name: str, title: str, render: Render, *, after: str = "health") -> None:
-    """Add a section to every report made from now on, behind another one.
+def register(name: str, title: str, render: Render, *, after: str = "data") -> None:
+    """Add a section to every report made from now on, after another one.
 
-    >>> register("greeting", "Greeting", lambda material: f"<p>{material.n} rows say hello</p>", after="verdict")
+    >>> register("greeting", "Greeting", lambda inputs: f"<p>{inputs.n} rows say hello</p>", after="verdict")
     >>> list(SECTIONS)[:2]
     ['verdict', 'greeting']
     >>> SECTIONS.pop("greeting").title

@@ -1,12 +1,13 @@
-"""The verdict, in plain words: how good, how sure, what is wrong most."""
+"""The verdict: how good the model is, how certain that is, and what it gets wrong most."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from linnet.draw.formatting import count, percent
+from linnet.draw.markup import paragraphs, safe
 from linnet.evaluate import wilson
-from linnet.report.markup import count, paragraphs, percent, safe
-from linnet.report.material import Material
+from linnet.report.inputs import ReportInputs
 
 __all__ = ["sentences", "verdict"]
 
@@ -15,85 +16,80 @@ SURE = 0.9
 FEW = 20  # rows that are too few to say anything of
 
 
-def verdict(material: Material) -> str:
-    """Write the verdict, its first number large."""
-    result = material.result
-    low, high = result.accuracy_interval
+def verdict(inputs: ReportInputs) -> str:
+    """Write the verdict, the accuracy first."""
+    low, high = inputs.result.accuracy_interval
     head = (
-        f'<p class="headline"><span class="number">{percent(result.accuracy)}</span> of '
-        f"{count(result.n, 'text')} get the right label <span class='ends'>(95\u00a0% interval "
-        f"{percent(low)} to {percent(high)})</span></p>"
+        f'<p class="headline"><span class="number">{percent(inputs.result.accuracy)}</span> accuracy on '
+        f"{count(inputs.n, 'text')} <span class='ends'>(95\u00a0% interval {percent(low)} to {percent(high)})</span></p>"
     )
-    return head + paragraphs(sentences(material))
+    return head + paragraphs(sentences(inputs))
 
 
-def sentences(material: Material) -> list[str]:
+def sentences(inputs: ReportInputs) -> list[str]:
     """Return the verdict as sentences of HTML."""
-    found = [_against_guessing(material), _how_sure(material), _worst_confusion(material), _weakest(material)]
-    found += [_probabilities(material), _confident(material), _checked(material), _looks(material)]
-    found += [f"<strong>Warning:</strong> {safe(line)}." for line in material.result.warnings]
+    found = [_baseline(inputs), _precision(inputs), _worst_confusion(inputs), _weakest(inputs)]
+    found += [_probabilities(inputs), _confident(inputs), _checked(inputs), _seal(inputs)]
+    found += [f"<strong>Warning:</strong> {safe(line)}." for line in inputs.result.warnings]
     return [line for line in found if line]
 
 
-def _checked(material: Material) -> str:
-    found = material.extra.get("check")
+def _checked(inputs: ReportInputs) -> str:
+    found = inputs.extra.get("check")
     if found is None or getattr(found, "level", "ok") not in ("warning", "problem"):
         return ""
     worst = found.ranked()[0]
-    return f'The data: <strong>{safe(found.words)}</strong> (<a href="#check">{safe(worst.check)}: {safe(worst.says)}</a>).'
+    return f'Data check: <strong>{safe(found.words)}</strong> (<a href="#check">{safe(worst.check)}: {safe(worst.says)}</a>).'
 
 
-def _looks(material: Material) -> str:
-    seal = material.extra.get("seal")
+def _seal(inputs: ReportInputs) -> str:
+    seal = inputs.extra.get("seal")
     if seal is None:
         return ""
     more = (
-        ""
-        if len(seal.looks) < 2
-        else "; each look at it is a chance to choose by it, and makes the score a little kinder"
+        "; the more often a test set is used to choose, the more its score is too high" if len(seal.looks) > 1 else ""
     )
-    return f"A blind test set, sealed {safe(seal.sealed[:10])}: <b>{safe(seal.words)}</b>{more}."
+    return f"Blind test set, sealed {safe(seal.sealed[:10])}: <b>{safe(seal.words)}</b>{more}."
 
 
-def _against_guessing(material: Material) -> str:
-    support = material.table.sum(axis=1)
+def _baseline(inputs: ReportInputs) -> str:
+    support = inputs.table.sum(axis=1)
     top = int(support.argmax())
-    share = float(support[top] / material.n)
-    low, high = material.result.accuracy_interval
-    answer = f"Always answering <b>{safe(material.names[top])}</b> would be right for {percent(share)}"
+    share = float(support[top] / inputs.n)
+    low, high = inputs.result.accuracy_interval
+    baseline = f"Always predicting <b>{safe(inputs.names[top])}</b> would give {percent(share)}"
     if low > share:
-        return f"{answer}; the model is clearly better than that."
+        return f"{baseline}; the model is clearly better than that."
     if high < share:
-        return f"{answer}: <strong>the model is worse than that</strong>."
-    return f"{answer}: <strong>the model is not shown to be better than that</strong>."
+        return f"{baseline}: <strong>the model is worse than that</strong>."
+    return f"{baseline}: <strong>the model is not clearly better than that</strong>."
 
 
-def _how_sure(material: Material) -> str:
-    low, high = material.result.accuracy_interval
+def _precision(inputs: ReportInputs) -> str:
+    low, high = inputs.result.accuracy_interval
     if high - low > WIDE:
         return (
-            f"How sure: not very. {count(material.n, 'row')} leave {100 * (high - low):.0f} points between the ends of the "
-            "interval; test on more rows before you compare small differences."
+            f"The estimate is rough: with {count(inputs.n, 'row')} the interval is {100 * (high - low):.0f} points wide. Test on "
+            "more rows before you compare small differences."
         )
-    return f"How sure: to within {50 * (high - low):.1f} points either way, for texts like these."
+    return f"The estimate is precise to about {50 * (high - low):.1f} points either way, for texts like these."
 
 
-def _worst_confusion(material: Material) -> str:
-    if not material.errors:
-        return "Nothing was wrong."
-    cell = material.errors[0]
-    support = int(material.table[cell.truth].sum())
-    low, high = material.result.confusion_interval(cell.truth, cell.predicted)
-    truth, answer = safe(material.names[cell.truth]), safe(material.names[cell.predicted])
-    total = int((~material.right).sum())
+def _worst_confusion(inputs: ReportInputs) -> str:
+    if not inputs.errors:
+        return "There are no errors."
+    cell = inputs.errors[0]
+    low, high = inputs.result.confusion_interval(cell.truth, cell.predicted)
+    truth, predicted = safe(inputs.names[cell.truth]), safe(inputs.names[cell.predicted])
+    total = int((~inputs.right).sum())
     return (
-        f"Wrong most: <b>{truth}</b> taken for <b>{answer}</b>, {count(cell.size, 'time')} of {count(total, 'error')}: "
-        f"{percent(cell.size / support)} of all {truth} ({percent(low)} to {percent(high)})."
+        f"Most frequent confusion: <b>{truth}</b> predicted as <b>{predicted}</b>, {cell.size:,} of {count(total, 'error')}, "
+        f"{percent(inputs.share(cell))} of all {truth} ({percent(low)} to {percent(high)})."
     )
 
 
-def _weakest(material: Material) -> str:
-    scores = [one for one in material.result.per_class if one.support]
+def _weakest(inputs: ReportInputs) -> str:
+    scores = [one for one in inputs.result.per_class if one.support]
     if len(scores) < 3:
         return ""
     worst = min(scores, key=lambda one: one.f1)
@@ -104,34 +100,32 @@ def _weakest(material: Material) -> str:
     )
 
 
-def _probabilities(material: Material) -> str:
-    ends = material.result.calibration_error_interval
-    error = material.result.calibration_error
+def _probabilities(inputs: ReportInputs) -> str:
+    ends, error = inputs.result.calibration_error_interval, inputs.result.calibration_error
     if ends is None or error is None:
         return ""
-    gap = float(material.confidence.mean() - material.right.mean())
     if ends[0] == 0 and ends[1] > WIDE:
         return (
-            f"Whether its probabilities can be trusted cannot be told from {count(material.n, 'row')}: they are off by up "
-            f"to {100 * ends[1]:.0f} points on average."
+            f"{count(inputs.n, 'row')} are too few to judge the probabilities: the calibration error is at most "
+            f"{100 * ends[1]:.0f} points."
         )
     if ends[0] == 0:
-        return f"Its probabilities can be taken as they are: off by {100 * error:.1f} points on average, which luck explains."
-    side = "It claims more than it keeps" if gap > 0 else "It is better than it claims"
+        return f"The probabilities are well calibrated: the error of {100 * error:.1f} points may be chance."
+    gap = float(inputs.confidence.mean() - inputs.right.mean())
     return (
-        f"{side}: its probabilities are off by {100 * error:.1f} points on average "
-        f"({100 * ends[0]:.1f} to {100 * ends[1]:.1f})."
+        f"The model is {'over' if gap > 0 else 'under'}confident: its probabilities are off by {100 * error:.1f} points on "
+        f"average ({100 * ends[0]:.1f} to {100 * ends[1]:.1f})."
     )
 
 
-def _confident(material: Material) -> str:
-    sure = material.confidence >= SURE
+def _confident(inputs: ReportInputs) -> str:
+    sure = inputs.confidence >= SURE
     n = int(np.count_nonzero(sure))
-    if n < FEW or n == material.n:
+    if n < FEW or n == inputs.n:
         return ""
-    right = int(np.count_nonzero(material.right & sure))
+    right = int(np.count_nonzero(inputs.right & sure))
     low, high = wilson(right, n)
     return (
-        f"Where it is at least 90 % sure, which is {percent(n / material.n, 0)} of the time, {percent(right / n)} is right "
+        f"With confidence of at least 90 %, which is {percent(n / inputs.n, 0)} of the texts, accuracy is {percent(right / n)} "
         f"({percent(low)} to {percent(high)})."
     )

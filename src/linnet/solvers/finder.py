@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.draw.terminal import sparkline
 from linnet.errors import LinnetError
-from linnet.solvers.curves import curve_svg, sparkline
+from linnet.solvers.curves import curve
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import LOSSES as ONLINE_LOSSES
@@ -63,7 +64,8 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         caption = f"loss at rates {self.rates[0]:.1g} to {self.rates[-1]:.1g}; suggested {self.suggestion:.2g}"
-        return curve_svg(np.log(self.rates).tolist(), self._shown(), caption, mark=float(np.log(self.suggestion)))
+        points = list(zip(self.rates.tolist(), self._shown(), strict=True))
+        return curve(points, "rate", "loss", caption, mark=self.suggestion, log=True)
 
 
 def find_rate(

@@ -1,12 +1,11 @@
-"""Which text to label next: the one the model is least sure of and has seen nothing like; now and then one at random.
+"""Active learning: which text to label next.
 
-The margin of a text is the distance between its best and its second best probability. Texts come by margin, the
-smallest first, but for those that are much like one already labelled: ten copies of a hard sentence are not asked ten
-times. (Taking the least like of the hard ones instead asks about oddities and did worse than chance on TREC.)
+Texts come by margin, the difference between the largest and the second largest probability, smallest first. Texts that
+are very similar to a labelled one are passed over. (Choosing the most different of the uncertain texts instead was worse
+than random order on TREC.)
 
-Every fifth text, later every tenth, is drawn at random from all of them. On those, and only on those, the share that a
-model gets right which did not learn from them is an honest estimate of its accuracy; the hard ones would give too low a
-figure.
+Every fifth text, later every tenth, is drawn at random. The cross-validated accuracy on the random texts is an unbiased
+estimate; on the uncertain ones it would be too low.
 
 >>> pool = Pool.of(["good film", "bad film", "good cast", "bad cast", "a good one", "so bad"], seed=0)
 >>> learner = Learner(pool, ("neg", "pos"))
@@ -42,7 +41,7 @@ SHORT = 500  # bytes: below this mean length, characters help
 
 @dataclass(frozen=True)
 class Pool:
-    """Texts as rows of a matrix that no label had a part in: presence, idf, each block 1 long."""
+    """Texts as rows of a matrix, independent of labels: presence, idf, L2 norm 1 a block."""
 
     X: Any  # scipy CSR, (n_texts, n_features)
     seed: int
@@ -65,7 +64,7 @@ class Pool:
         return int(self.X.shape[0])
 
     def likeness(self, rows: Ints, known: Ints) -> Floats:
-        """Return how like the nearest of some known texts each text is: the cosine, meant over the blocks."""
+        """Return the similarity of each text to the nearest of some known texts: the cosine, averaged over the blocks."""
         if not len(known) or not len(rows):
             return np.zeros(len(rows))
         like = self.X[rows] @ self.X[known].T
@@ -74,7 +73,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Pick:
-    """A text to ask about, and why: "unsure" (margin and difference), "random" (for the estimate) or "new"."""
+    """A text to label, and why it was chosen: "unsure" (small margin), "random" (for the estimate) or "new"."""
 
     row: int
     why: str
@@ -82,15 +81,15 @@ class Pick:
 
 
 @dataclass
-class Near:
-    """Texts with the smallest margins, in that order, and how like a labelled text each is."""
+class Shortlist:
+    """The texts with the smallest margins, smallest first, and the similarity of each to the nearest labelled text."""
 
     rows: Ints
     margins: Floats
     like: Floats
 
     def pick(self, done: npt.NDArray[np.bool_]) -> Pick:
-        """Return the first that is not too like what is known; where all are, the first."""
+        """Return the first that is not too similar to a labelled text; where all are, the first."""
         free = np.flatnonzero(~done[self.rows])
         if not len(free):
             return Pick(int(np.flatnonzero(~done)[0]), "unsure")
@@ -99,13 +98,13 @@ class Near:
         return Pick(int(self.rows[k]), "unsure", float(self.margins[k]))
 
     def take(self, row: int, pool: Pool) -> None:
-        """Know one more text."""
+        """Count one more text as labelled."""
         self.like = np.maximum(self.like, pool.likeness(self.rows, np.array([row], dtype=np.int64)))
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """How often the model is right on texts it was not told, judged on the ones drawn at random."""
+    """The accuracy of the model on new texts, cross-validated on the texts drawn at random."""
 
     accuracy: float
     interval: Interval
@@ -114,7 +113,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model of the answers so far: the probability of each label for every text of the pool."""
+    """A model of the labels so far: the probability of each label for every text of the pool."""
 
     labels: tuple[str, ...]
     proba: Floats = field(repr=False)  # (n_texts, n_labels)
@@ -133,14 +132,14 @@ class Fitted:
         return np.asarray(top[:, 1] - top[:, 0])
 
     def changed(self, other: Fitted | None) -> float:
-        """Return the share of texts that another model labels otherwise."""
+        """Return the share of texts for which another model predicts another label."""
         if other is None or other.labels != self.labels:
             return 1.0
         return float(np.mean(self.proba.argmax(axis=1) != other.proba.argmax(axis=1)))
 
 
 class Learner:
-    """Fits answers, ranks what to ask next, and estimates its own accuracy."""
+    """Fits the labels so far, ranks the other texts, and estimates its own accuracy."""
 
     def __init__(self, pool: Pool, labels: Sequence[str], random_every: tuple[int, int] = RANDOM_EVERY) -> None:
         self.pool = pool
@@ -172,14 +171,14 @@ class Learner:
         return seen, np.asarray(softmax(2.0 * scores))
 
     def pick(self, fitted: Fitted | None, answers: Mapping[int, str], skipped: Sequence[int] = ()) -> Pick | None:
-        """Return the next text to ask about; the same for the same answers. None when all are answered."""
+        """Return the next text to label; the same for the same labels. None when all are labelled."""
         found = self.queue(fitted, answers, skipped, 1)
         return found[0] if found else None
 
     def queue(
         self, fitted: Fitted | None, answers: Mapping[int, str], skipped: Sequence[int] = (), n: int = 1
     ) -> list[Pick]:
-        """Return the next n texts to ask about, each unlike those before it."""
+        """Return the next n texts to label, each different from those before it."""
         done = np.zeros(len(self.pool), dtype=bool)
         done[list(answers)] = True
         done[list(skipped)] = True
@@ -207,7 +206,7 @@ class Learner:
 
     def _shortlist(
         self, fitted: Fitted | None, done: npt.NDArray[np.bool_], answers: Mapping[int, str], n: int
-    ) -> Near | None:
+    ) -> Shortlist | None:
         """Return the texts with the smallest margins, and how like a labelled text each is."""
         if fitted is None:
             return None
@@ -215,15 +214,15 @@ class Learner:
         free = np.flatnonzero(~done)
         rows = free[np.argsort(margins[free], kind="stable")[: SHORTLIST + 5 * n]]
         known = np.fromiter(answers, np.int64, len(answers))
-        return Near(rows, margins[rows], self.pool.likeness(rows, known))
+        return Shortlist(rows, margins[rows], self.pool.likeness(rows, known))
 
     def _newest(self, rows: Ints, answers: Mapping[int, str], out: Sequence[Pick]) -> int:
-        """Return the row that is least like any asked before."""
+        """Return the row that is least similar to the texts before."""
         known = np.array([*answers, *(p.row for p in out)], dtype=np.int64)
         return int(rows[int(np.argmin(self.pool.likeness(rows, known)))])
 
     def estimate(self, answers: Mapping[int, str], drawn: Sequence[int]) -> Estimate | None:
-        """Judge the answers to texts drawn at random by models that were not told them; None without any."""
+        """Cross-validate the labels of texts drawn at random; None without any."""
         judged = [row for row in drawn if row in answers]
         if len(judged) < 2 or len(set(answers.values())) < 2:
             return None

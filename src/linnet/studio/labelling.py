@@ -1,6 +1,6 @@
-"""A labelling session: the text to ask about, the answers, a model that learns behind them, and when to stop.
+"""A labelling session: the next text, the labels so far, a model that learns from them, and when to stop.
 
-An answer is on the disk before the next text is chosen. A thread fits the answers again, ranks the rest and estimates
+A label is on the disk before the next text is chosen. A thread fits the labels again, ranks the other texts and estimates
 the accuracy; texts are taken from its latest ranking, so nobody waits for it.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from linnet.errors import LinnetError
 from linnet.studio.active import Estimate, Fitted, Learner, Pick, Pool
-from linnet.studio.answers import Answers
+from linnet.studio.label_store import LabelStore
 
 __all__ = ["Advice", "Labelling"]
 
@@ -25,17 +25,17 @@ LEAST_DRAWN = 10  # texts drawn at random before an estimate is worth showing as
 
 @dataclass(frozen=True)
 class Advice:
-    """Whether to go on, in words."""
+    """Whether to stop, and why."""
 
     stop: bool
     words: str
 
 
 class Labelling:
-    """Texts without labels, asked about one by one.
+    """Texts without labels, to be labelled one by one.
 
     >>> texts = ["good one", "bad one", "good two", "bad two", "good three", "bad three"]
-    >>> session = Labelling(texts, ["neg", "pos"], Answers(":memory:"), "doctest", background=False)
+    >>> session = Labelling(texts, ["neg", "pos"], LabelStore(":memory:"), "doctest", background=False)
     >>> while (pick := session.current) is not None:
     ...     _ = session.answer(pick.row, "pos" if "good" in session.texts[pick.row] else "neg")
     >>> session.done, session.advice().words
@@ -46,7 +46,7 @@ class Labelling:
         self,
         texts: Sequence[str],
         labels: Sequence[str],
-        store: Answers,
+        store: LabelStore,
         task: str,
         *,
         seed: int = 0,
@@ -82,7 +82,7 @@ class Labelling:
             threading.Thread(target=self._work, name="labelling", daemon=True).start()
 
     def _restore(self) -> None:
-        """Take up the answers that are in the store."""
+        """Read the labels that are in the store."""
         row = {text: k for k, text in enumerate(self.texts)}
         for answer in self.store.of(self.task):
             at = row.get(answer.text)
@@ -117,14 +117,14 @@ class Labelling:
         return found[0] if found else None
 
     def answer(self, row: int, label: str | None) -> bool:
-        """Keep the answer to a text (None: skip it) and move on; an answer to another text than the current is refused."""
+        """Store the label of the current text (None: skip it) and move on; False where row is not the current text."""
         with self._lock:
             pick = self.current
             if pick is None or pick.row != row:
                 return False
             if label is not None and label not in self.labels:
                 raise LinnetError(f"'{label}' is not one of the labels: {', '.join(self.labels)}")
-            self.store.give(self.task, self.texts[row], label, why=pick.why)
+            self.store.add(self.task, self.texts[row], label, why=pick.why)
             if label is None:
                 self.skipped.append(row)
             else:
@@ -139,10 +139,10 @@ class Labelling:
             self._fit()
         return True
 
-    def take_back(self) -> Pick | None:
-        """Take back the last answer and ask again."""
+    def undo(self) -> Pick | None:
+        """Undo the last label and show its text again."""
         with self._lock:
-            last = self.store.take_back(self.task)
+            last = self.store.undo(self.task)
             if last is None or last.text not in self.texts:
                 return None
             row = self.texts.index(last.text)
@@ -158,7 +158,7 @@ class Labelling:
         return self.current
 
     def guess(self) -> tuple[str, float] | None:
-        """Return what the model thinks of the current text."""
+        """Return what the model predicts for the current text."""
         if self.fitted is None or self.current is None:
             return None
         p = self.fitted.proba[self.current.row]
@@ -202,18 +202,20 @@ class Labelling:
     # ---- stopping
 
     def advice(self) -> Advice:
-        """Say whether more answers would still change something."""
+        """Say whether more labels would still change the model."""
         left = len(self.texts) - len(self.answers) - len(self.skipped)
         if left == 0:
             return Advice(True, "All texts are labelled." if not self.skipped else "All texts are labelled or skipped.")
         if self.fitted is None:
-            missing = "two different labels" if len(set(self.answers.values())) < 2 else "a few answers"
-            return Advice(False, f"The model begins to learn with {missing}.")
+            missing = "two different labels" if len(set(self.answers.values())) < 2 else "a few labels"
+            return Advice(False, f"The model needs {missing} first.")
         if not self.changes:
-            return Advice(False, f"The first look at what answers change comes after {2 * CHECKPOINT} of them.")
+            return Advice(
+                False, f"Whether more labels change the model is first measured after {2 * CHECKPOINT} of them."
+            )
         n, share = self.changes[-1]
         recent = [s for _, s in self.changes[-CALM_LOOKS:]]
-        moved = f"The {CHECKPOINT} answers before number {n} changed the label of {100 * share:.1f} % of the texts"
+        moved = f"The {CHECKPOINT} labels up to number {n} changed the prediction for {100 * share:.1f} % of the texts"
         if len(recent) == CALM_LOOKS and max(recent) < CALM:
-            return Advice(True, f"{moved}, and less than {100 * CALM:g} % three times in a row.")
+            return Advice(True, f"{moved}; it was below {100 * CALM:g} % three times in a row.")
         return Advice(False, f"{moved}.")

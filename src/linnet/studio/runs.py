@@ -22,7 +22,7 @@ from linnet.data import Dataset
 from linnet.data.unusable import replacing
 from linnet.errors import LinnetError
 
-__all__ = ["PRESETS", "Preset", "Run", "Runs", "data_key"]
+__all__ = ["PRESETS", "Preset", "TrainingRun", "Runs", "data_key"]
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class Preset:
 
 PRESETS = (
     Preset("Recommended", "linear SVM, words and characters, settings chosen on dev", {"model": "svm"}),
-    Preset("Fast", "naive Bayes on words and pairs: done in a blink", {"model": "nb", "features": "words:1-2"}),
-    Preset("Probabilities", "logistic regression: says how sure it is", {"model": "logistic", "features": "words:1-2"}),
-    Preset("Short texts", "NBSVM on words and pairs", {"model": "nbsvm", "features": "words:1-2"}),
+    Preset("Fast", "naive Bayes on words and word pairs: very fast", {"model": "nb", "features": "words:1-2"}),
+    Preset("Probabilities", "logistic regression: good probabilities", {"model": "logistic", "features": "words:1-2"}),
+    Preset("Short texts", "NBSVM on words and word pairs", {"model": "nbsvm", "features": "words:1-2"}),
     Preset(
-        "Small", "single words only, a file of a few kB", {"model": "svm", "features": "words:1", "max_features": 5000}
+        "Small", "single words only: a file of a few kB", {"model": "svm", "features": "words:1", "max_features": 5000}
     ),
 )
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """One training: settings, news so far, and the outcome."""
 
     number: int
@@ -141,7 +141,7 @@ class Run:
         }  # fmt: skip
 
     @classmethod
-    def of_dict(cls, found: dict[str, Any], path: Path) -> Run:
+    def of_dict(cls, found: dict[str, Any], path: Path) -> TrainingRun:
         """Read what `to_dict` gave."""
         run = cls(int(found["number"]), dict(found["settings"]), str(found["data"]), str(found["key"]))
         run.status, run.seconds, run.error = str(found["status"]), float(found["seconds"]), str(found["error"])
@@ -157,32 +157,34 @@ class Runs:
     def __init__(self, folder: Path, threads: int | None = None) -> None:
         self.folder = folder
         self.threads = threads
-        self.runs: list[Run] = []
+        self.runs: list[TrainingRun] = []
         self._one = threading.Lock()
         for path in sorted(folder.glob("run-*.json")):
             try:
-                self.runs.append(Run.of_dict(json.loads(path.read_text(encoding="utf-8")), path.with_suffix(".linnet")))
+                self.runs.append(
+                    TrainingRun.of_dict(json.loads(path.read_text(encoding="utf-8")), path.with_suffix(".linnet"))
+                )
             except (ValueError, KeyError, TypeError, OSError):  # half a file from elsewhere is not ours to mend
                 continue
 
-    def __getitem__(self, number: int) -> Run:
+    def __getitem__(self, number: int) -> TrainingRun:
         for run in self.runs:
             if run.number == number:
                 return run
         raise LinnetError(f"there is no run {number}")
 
     @property
-    def going(self) -> Run | None:
+    def going(self) -> TrainingRun | None:
         """The run that is not over yet."""
         return next((run for run in self.runs if not run.over), None)
 
-    def start(self, settings: dict[str, Any], train: Dataset, dev: Dataset, *, wait: bool = False) -> Run:
+    def start(self, settings: dict[str, Any], train: Dataset, dev: Dataset, *, wait: bool = False) -> TrainingRun:
         """Begin a run in the background; settings are those of TextClassifier."""
         if self.going is not None:
             raise LinnetError(f"{self.going.name} is still going; stop it first, or wait for it")
         TextClassifier(**settings).plan()  # a wrong name or setting is refused before anything begins
         number = max((run.number for run in self.runs), default=0) + 1
-        run = Run(number, dict(settings), train.source, data_key(train, dev))
+        run = TrainingRun(number, dict(settings), train.source, data_key(train, dev))
         self.runs.append(run)
         if wait:
             self._work(run, train, dev)
@@ -190,7 +192,7 @@ class Runs:
             threading.Thread(target=self._work, args=(run, train, dev), name=f"run {number}", daemon=True).start()
         return run
 
-    def _work(self, run: Run, train: Dataset, dev: Dataset) -> None:
+    def _work(self, run: TrainingRun, train: Dataset, dev: Dataset) -> None:
         with self._one:
             run.began, run.status = time.monotonic(), "running"
             run.version += 1
@@ -213,7 +215,7 @@ class Runs:
             run.version += 1
             run.status = outcome  # last: whoever sees that it is over sees all of it
 
-    def _score(self, run: Run, clf: TextClassifier, dev: Dataset) -> None:
+    def _score(self, run: TrainingRun, clf: TextClassifier, dev: Dataset) -> None:
         from linnet.evaluate import evaluate
 
         found = evaluate(dev.label_list(), clf.predict_proba(dev.text), [str(c) for c in clf.classes_.tolist()])
@@ -225,7 +227,7 @@ class Runs:
         run.right = (found.truth == found.predicted).astype(int).tolist()
         run.clf = clf
 
-    def _keep(self, run: Run, outcome: str) -> None:
+    def _keep(self, run: TrainingRun, outcome: str) -> None:
         """Write the model, then what is known of it, each whole or not at all."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -238,7 +240,7 @@ class Runs:
         except (OSError, LinnetError) as error:
             run.error = f"not kept: {error}"
 
-    def model(self, run: Run) -> TextClassifier:
+    def model(self, run: TrainingRun) -> TextClassifier:
         """Return the model of a run, from its file where it was made before."""
         if run.clf is None:
             if run.path is None or not run.path.exists():
@@ -246,26 +248,26 @@ class Runs:
             run.clf = load(run.path)
         return run.clf
 
-    def finished(self) -> list[Run]:
+    def finished(self) -> list[TrainingRun]:
         """Return the runs that have a model, the best first."""
         done = [run for run in self.runs if run.scores]
         return sorted(done, key=lambda run: (-run.scores["accuracy"], run.number))
 
     def words(self, key: str) -> str:
-        """Say which of the runs on some data is best, and whether that may be luck."""
+        """Say which of the runs on some data is best, and whether the difference is significant."""
         from linnet.evaluate import mcnemar
 
         done = [run for run in self.finished() if run.key == key]
         if len(done) < 2:
-            return "Train another and the two are compared on the same rows." if done else ""
+            return "Train a second model to compare the two on the same rows." if done else ""
         best, next_ = done[0], done[1]
         found = mcnemar(np.array(best.right, bool), np.array(next_.right, bool))
         points = 100 * found.difference
         if found.p < 0.05:
             return f"Run {best.number} is better than run {next_.number}: {points:.1f} points, p = {found.p:.2g} (McNemar)."
         return (
-            f"Run {best.number} leads run {next_.number} by {points:.1f} points on {len(best.right):,} dev rows, which may "
-            f"be luck (p = {found.p:.2g}): take the smaller or faster one."
+            f"Run {best.number} is {points:.1f} points better than run {next_.number} on {len(best.right):,} dev rows, which "
+            f"is not significant (p = {found.p:.2g}): prefer the smaller or faster one."
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from linnet.errors import LinnetError, MissingExtraError
 from linnet.studio.state import Studio
 
-__all__ = ["HOST", "Local", "bind", "check", "make", "serve"]
+__all__ = ["HOST", "SameOrigin", "bind", "check", "make", "serve"]
 
 HOST = "127.0.0.1"
 ICON = (
@@ -38,8 +38,8 @@ def bind(port: int = 0) -> socket.socket:
     return found
 
 
-class Local:
-    """Lets through only what the pages of this very address ask: no other site, no other name for this machine.
+class SameOrigin:
+    """Serves requests from pages of this address only, not from other sites or under other host names.
 
     A page from elsewhere that is open in the same browser could otherwise talk to the studio, which reads files.
     """
@@ -92,7 +92,7 @@ def make(studio: Studio) -> Any:
 
 def serve(studio: Studio, sock: socket.socket) -> None:
     """Serve until interrupted."""
-    app = Local(make(studio), sock.getsockname()[1])
+    app = SameOrigin(make(studio), sock.getsockname()[1])
     import uvicorn
 
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=2)

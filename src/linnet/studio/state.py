@@ -1,4 +1,4 @@
-"""What the pages share: the data, its health, the models, the runs, the answers. One Studio a program."""
+"""What the pages share: the data and its checks, the models, the runs, the labels. One Studio a program."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from linnet.classifier import TextClassifier, load
 from linnet.data import Dataset, read
 from linnet.data.seal import refuse_sealed
 from linnet.errors import DataError, LinnetError
-from linnet.studio import answers as store
-from linnet.studio.health import Health
+from linnet.report.predictions import Predictions
+from linnet.studio.data_health import DataHealth
+from linnet.studio.label_store import open_store
 from linnet.studio.labelling import Labelling
-from linnet.studio.mistakes import Mistakes
-from linnet.studio.runs import Run, Runs, data_key
+from linnet.studio.runs import Runs, TrainingRun, data_key
 
 __all__ = ["PARTS", "Studio"]
 
@@ -35,14 +35,14 @@ class Studio:
         self.threads = threads
         self.theme = "auto"  # light, dark
         self.data: Dataset | None = None
-        self.health: Health | None = None
+        self.health: DataHealth | None = None
         self.loaded: dict[str, TextClassifier] = {}
-        self.answers = store.at(self.folder)
+        self.answers = open_store(self.folder)
         self.runs = Runs(self.folder / "runs", threads)
         self.labelling: Labelling | None = None
         self.fixes = 0
         self._parts: dict[str, np.ndarray] = {}
-        self._mistakes: tuple[Any, Mistakes] | None = None
+        self._predictions: tuple[Any, Predictions] | None = None
         self._lock = threading.RLock()
 
     # ---- data
@@ -69,13 +69,13 @@ class Studio:
             if self.health is not None:
                 self.health.stop()
             self.data = self._with_fixes(data)
-            self.health = Health(self.data, self.threads)
-            self._parts, self._mistakes = {}, None
+            self.health = DataHealth(self.data, self.threads)
+            self._parts, self._predictions = {}, None
         threading.Thread(target=self.health.run, name="health", daemon=True).start()
 
     @property
     def task(self) -> str:
-        """The name under which answers about the data are kept."""
+        """The name under which labels of the data are stored."""
         return "" if self.data is None else task_of(self.data.source)
 
     def _with_fixes(self, data: Dataset) -> Dataset:
@@ -104,13 +104,13 @@ class Studio:
             if label not in self.data.labels:
                 raise LinnetError(f"'{label}' is not a label of the data: {', '.join(self.data.labels)}")
             labels = self.data.label.to_pylist()
-            self.answers.give(self.task, self.text(row), label, was=labels[row], why="fix")
+            self.answers.add(self.task, self.text(row), label, was=labels[row], why="fix")
             labels[row] = label
             self.data = replace(self.data, label=pa.chunked_array([labels]))
             self.fixes += 1
             if self.health is not None:
                 self.health.relabelled(self.data)
-            self._mistakes = None
+            self._predictions = None
 
     # ---- parts
 
@@ -133,7 +133,7 @@ class Studio:
 
     # ---- models
 
-    def train(self, settings: dict[str, Any], *, wait: bool = False) -> Run:
+    def train(self, settings: dict[str, Any], *, wait: bool = False) -> TrainingRun:
         """Begin a run on the data."""
         return self.runs.start(settings, self.part("train"), self.part("dev"), wait=wait)
 
@@ -166,17 +166,17 @@ class Studio:
             names = [*mine, *names]
         return names[0] if names else None
 
-    def mistakes(self, model: str, part: str) -> Mistakes:
-        """Return the answers of a model to a part of the data; kept until labels or the choice change."""
+    def predictions(self, model: str, part: str) -> Predictions:
+        """Return the predictions of a model for a part of the data; kept until labels, model or part change."""
         asked = (model, part, self.fixes)
-        if self._mistakes is None or self._mistakes[0] != asked:
-            self._mistakes = (asked, Mistakes.of(self.model(model), self.part(part)))
-        return self._mistakes[1]
+        if self._predictions is None or self._predictions[0] != asked:
+            self._predictions = (asked, Predictions.of(self.model(model), self.part(part)))
+        return self._predictions[1]
 
     # ---- labelling
 
     def label_texts(self, labels: list[str]) -> Labelling:
-        """Begin, or take up again, to label the texts of the data."""
+        """Begin, or continue, to label the texts of the data."""
         if self.data is None:
             raise LinnetError("there are no texts; open a file first")
         names = list(dict.fromkeys(name.strip() for name in labels if name.strip()))
@@ -188,18 +188,18 @@ class Studio:
         return session
 
     def take_answers(self) -> Dataset:
-        """Make the answers so far the current data, to train on."""
+        """Make the labelled texts the current data, to train on."""
         if self.labelling is None:
-            raise LinnetError("there are no answers; label some texts first")
+            raise LinnetError("there are no labels yet; label some texts first")
         mine = self.answers.labels(self.labelling.task)
         if len(set(mine.values())) < 2:
-            raise LinnetError("the answers so far have fewer than two different labels; label some more")
-        name = f"{len(mine):,} answers about {Path(self.labelling.task).name}"
+            raise LinnetError("there are fewer than two different labels so far; label some more texts")
+        name = f"{len(mine):,} labels of {Path(self.labelling.task).name}"
         self.take(replace(Dataset.from_lists(list(mine), list(mine.values())), source=name))
         assert self.data is not None  # noqa: S101 - just taken
         return self.data
 
 
 def task_of(source: str) -> str:
-    """Return the name of a source under which its answers are found again."""
+    """Return the name of a source under which its labels are stored."""
     return str(Path(source).resolve()) if Path(source).exists() else source

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Edit", "Offsets", "Run", "apply"]
+__all__ = ["Edit", "Offsets", "TextRun", "apply"]
 
 Edit = tuple[int, int, str]
 
@@ -36,7 +36,7 @@ def apply(text: str, edits: Sequence[Edit]) -> str:
     return "".join(parts)
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """Characters ``start..end`` of the new text that came from ``source_start..source_end``.
 
     They were copied one by one if `copied`; otherwise they stand, all together, for the whole of the source.
@@ -61,7 +61,7 @@ class Offsets:
 
     __slots__ = ("_starts", "runs")
 
-    def __init__(self, runs: Iterable[Run]) -> None:
+    def __init__(self, runs: Iterable[TextRun]) -> None:
         self.runs = tuple(_joined(runs))
         self._starts = [run.start for run in self.runs]
 
@@ -70,18 +70,18 @@ class Offsets:
         """Return the map that edits make of a text of so many characters."""
         runs, at, source = [], 0, 0
         for start, end, new in edits:
-            runs.append(Run(at, at + start - source, source, start, True))
+            runs.append(TextRun(at, at + start - source, source, start, True))
             at += start - source
-            runs.append(Run(at, at + len(new), start, end, False))
+            runs.append(TextRun(at, at + len(new), start, end, False))
             at += len(new)
             source = end
-        runs.append(Run(at, at + length - source, source, length, True))
+        runs.append(TextRun(at, at + length - source, source, length, True))
         return cls(runs)
 
     @classmethod
     def same(cls, length: int) -> Offsets:
         """Return the map of a text that was not changed."""
-        return cls([Run(0, length, 0, length, True)])
+        return cls([TextRun(0, length, 0, length, True)])
 
     def __len__(self) -> int:
         return self.runs[-1].end if self.runs else 0
@@ -108,7 +108,7 @@ class Offsets:
             return at, at
         return self._begin(start), self._end(end)
 
-    def _run(self, at: int) -> Run:
+    def _run(self, at: int) -> TextRun:
         return self.runs[bisect_right(self._starts, at) - 1]
 
     def _begin(self, at: int) -> int:
@@ -126,15 +126,15 @@ class Offsets:
 
     def after(self, first: Offsets) -> Offsets:
         """Return the map of two changes, `first` and then this one, straight to the first source."""
-        runs: list[Run] = []
+        runs: list[TextRun] = []
         for run in self.runs:
             if run.copied:
                 runs += first._part(run.source_start, run.source_end, run.start)
             else:
-                runs.append(Run(run.start, run.end, *first.span(run.source_start, run.source_end), False))
+                runs.append(TextRun(run.start, run.end, *first.span(run.source_start, run.source_end), False))
         return Offsets(runs)
 
-    def _part(self, start: int, end: int, to: int) -> list[Run]:
+    def _part(self, start: int, end: int, to: int) -> list[TextRun]:
         """Return the runs of ``start..end``, moved so that they begin at `to`."""
         found, shift = [], to - start
         k = bisect_right(self._starts, start) - 1
@@ -142,7 +142,7 @@ class Offsets:
             run = self.runs[k]
             stop = min(end, run.end)
             source = (self._begin(start), self._end(stop)) if run.copied else (run.source_start, run.source_end)
-            found.append(Run(start + shift, stop + shift, *source, run.copied))
+            found.append(TextRun(start + shift, stop + shift, *source, run.copied))
             start, k = stop, k + 1
         return found
 
@@ -153,18 +153,18 @@ class Offsets:
     @classmethod
     def from_list(cls, values: Sequence[Sequence[int]]) -> Offsets:
         """Make the map again from `to_list`."""
-        return cls(Run(a, b, c, d, bool(copied)) for a, b, c, d, copied in values)
+        return cls(TextRun(a, b, c, d, bool(copied)) for a, b, c, d, copied in values)
 
 
-def _joined(runs: Iterable[Run]) -> list[Run]:
+def _joined(runs: Iterable[TextRun]) -> list[TextRun]:
     """Drop empty runs and join copied runs that continue each other."""
-    out: list[Run] = []
+    out: list[TextRun] = []
     for run in runs:
         if run.start == run.end:
             continue
         last = out[-1] if out else None
         if last and last.copied and run.copied and last.source_end == run.source_start:
-            out[-1] = Run(last.start, run.end, last.source_start, run.source_end, True)
+            out[-1] = TextRun(last.start, run.end, last.source_start, run.source_end, True)
         else:
             out.append(run)
     return out

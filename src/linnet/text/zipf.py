@@ -19,12 +19,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from linnet.draw.charts import Axis, Layer, Line, Points, chart
+from linnet.draw.formatting import short
 from linnet.errors import DataError, require
 
 __all__ = ["Zipf"]
-
-WIDTH, HEIGHT = 640, 420
-FRAME = (64, 20, 620, 370)  # left, top, right, bottom of the drawing
 
 
 @dataclass(frozen=True)
@@ -94,9 +93,22 @@ class Zipf:
         y = (np.log(np.maximum(values, 1e-9)) - low) / max(1e-9, high - low)
         return ((1 - y) * (height - 1)).round().astype(int).tolist(), (x * (width - 1)).round().astype(int).tolist()
 
-    def to_svg(self) -> str:
-        """Return the plot as an SVG drawing."""
-        return _svg(self)
+    def to_svg(self, *, file: bool = True) -> str:
+        """Draw the counts and the law on logarithmic axes, as an SVG file or (file=False) as part of a page."""
+        ranks, counts = self.points(120)
+        law = list(zip(ranks.tolist(), self.expected(ranks).tolist(), strict=True))
+        least, most = float(self.counts[-1]), float(self.counts[0])
+        layers: list[Layer] = [
+            Line([p for p in law if least <= p[1] <= most], "orange", self.law, titles=False),
+            Points(list(zip(ranks.tolist(), counts.tolist(), strict=True)), name="words"),
+        ]
+        axes = Axis("rank", log=True), Axis("count", least, most, log=True)
+        return chart(layers, *axes, "Counts of words by rank, and Zipf's law", file=file)
+
+    @property
+    def law(self) -> str:
+        """The fitted law as a formula."""
+        return f"{short(float(f'{self.scale:.2g}'))} / rank^{self.exponent:.3f}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plot as .svg, or with the extra ``report`` as .png; whole or not at all."""
@@ -126,41 +138,3 @@ def _write_whole(target: Path, data: bytes) -> None:
         raise DataError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
-
-
-def _svg(law: Zipf) -> str:
-    left, top, right, bottom = FRAME
-    span_x, span_y = max(1e-9, np.log10(len(law.counts))), max(1e-9, np.log10(law.counts[0]))
-
-    def at(rank: float, count: float) -> tuple[float, float]:
-        y = bottom - (bottom - top) * np.log10(max(count, 1e-9)) / span_y
-        return left + (right - left) * np.log10(rank) / span_x, float(y)
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        'font-family="sans-serif" font-size="12">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        f'<clipPath id="frame"><rect x="{left}" y="{top}" width="{right - left}" height="{bottom - top}"/></clipPath>',
-        f'<rect x="{left}" y="{top}" width="{right - left}" height="{bottom - top}" fill="none" stroke="#999"/>',
-    ]
-    for power in range(int(span_x) + 1):
-        x, _ = at(10.0**power, 1)
-        parts.append(f'<line x1="{x:.1f}" y1="{bottom}" x2="{x:.1f}" y2="{bottom + 5}" stroke="#999"/>')
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{10**power:,}</text>')
-    for power in range(int(span_y) + 1):
-        _, y = at(1, 10.0**power)
-        parts.append(f'<line x1="{left - 5}" y1="{y:.1f}" x2="{left}" y2="{y:.1f}" stroke="#999"/>')
-        parts.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{10**power:,}</text>')
-    ranks, counts = law.points()
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(r, c) for r, c in zip(ranks, law.expected(ranks), strict=True)))
-    parts.append(f'<polyline points="{line}" fill="none" stroke="#D55E00" stroke-width="2" clip-path="url(#frame)"/>')
-    for rank, count in zip(ranks, counts, strict=True):
-        x, y = at(rank, count)
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="#0072B2"/>')
-    parts.append(f'<text x="{right - 8}" y="{top + 18}" text-anchor="end" fill="#0072B2">counts of words</text>')
-    law_text = f"{law.scale:,.0f} / rank^{law.exponent:.3f}, fitted"
-    parts.append(f'<text x="{right - 8}" y="{top + 34}" text-anchor="end" fill="#D55E00">{law_text}</text>')
-    parts.append(f'<text x="{(left + right) // 2}" y="{HEIGHT - 10}" text-anchor="middle">rank</text>')
-    middle = (top + bottom) // 2
-    parts.append(f'<text x="14" y="{middle}" text-anchor="middle" transform="rotate(-90 14 {middle})">count</text>')
-    return "\n".join([*parts, "</svg>"])

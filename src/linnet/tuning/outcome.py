@@ -1,13 +1,13 @@
-"""The outcome of a search: the model, a leaderboard with intervals, how much too good the best score is, plain words."""
+"""The outcome of a search: the model, a leaderboard with intervals, how much too high the best score is, sentences."""
 
 from __future__ import annotations
 
-import html as escape
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from linnet.evaluate.tables import aligned, html_table
+from linnet.draw.markup import paragraphs, safe, text_table
+from linnet.draw.terminal import aligned
 from linnet.tuning.scores import interval_of
 from linnet.units import duration, size_text
 
@@ -101,20 +101,20 @@ class Tuning:
         w, name = self.winner, self.metric
         lines = [f"Chosen: {w.candidate}."]
         if self.gain is None:
-            lines.append("The default was not judged, so there is nothing to compare with.")
+            lines.append("The default was not evaluated, so there is nothing to compare with.")
         elif w.candidate.key == self.results.default:
-            lines.append("That is the default: nothing was better than it by more than the noise of these rows.")
+            lines.append("That is the default: nothing was better by more than the noise of these rows.")
         else:
             lines.append(f"Its dev {name} is {100 * self.gain:.1f} points above that of the default.")
         low, high = self.optimism.interval
         lines.append(
-            f"Its dev {name} of {w.score:.4f} is the best of {self.optimism.candidates}, so too good by about "
+            f"Its dev {name} of {w.score:.4f} is the best of {self.optimism.candidates}, so it is too high by about "
             f"{self.optimism.optimism:.4f}: expect {self.expected:.4f} [{low:.4f}, {high:.4f}] on new rows."
         )
         if self.test is not None:
             score = getattr(self.test, name.replace("-", "_"))
             low, high = getattr(self.test, name.replace("-", "_") + "_interval")
-            lines.append(f"Test {name}, looked at once: {score:.4f} [{low:.4f}, {high:.4f}] on {self.test.n:,} rows.")
+            lines.append(f"Test {name}, measured once: {score:.4f} [{low:.4f}, {high:.4f}] on {self.test.n:,} rows.")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -166,8 +166,7 @@ class Tuning:
         return f"<Tuning: {self.winner.candidate}, {self.metric} {self.winner.score:.4f}>"
 
     def _repr_html_(self) -> str:
-        words = "".join(f"<p>{escape.escape(line)}</p>" for line in (*self.notes, *self.words))
-        return f"<div>{html_table('', self.cells(400))}{words}</div>"
+        return f"<div>{text_table(self.cells(400))}{paragraphs(map(safe, (*self.notes, *self.words)))}</div>"
 
 
 def _score(tuning: Tuning, r: Result, n: int) -> float:

@@ -21,17 +21,11 @@ PAGES: dict[str, tuple[str, Callable[[Studio], None]]] = {
 
 
 def register(studio: Studio) -> None:
-    """Tell NiceGUI of the pages."""
+    """Register the pages with NiceGUI."""
     for path, (name, build) in PAGES.items():
-        _page(path, name, build, studio)
+        ui.page(path, title=f"{name} - linnet studio")(lambda build=build: build(studio))
 
     @ui.page("/", title="linnet studio")
     def home() -> None:
         build = try_.build if studio.data is None and studio.loaded else data.build
-        build(studio)
-
-
-def _page(path: str, name: str, build: Callable[[Studio], None], studio: Studio) -> None:
-    @ui.page(path, title=f"{name} - linnet studio")
-    def page() -> None:
         build(studio)

@@ -1,4 +1,4 @@
-"""Errors: what is taken for what, the texts behind each cell, and labels fixed where they are wrong."""
+"""Errors: the confusion matrix, the texts behind each cell, and a way to fix wrong labels."""
 
 from __future__ import annotations
 
@@ -6,36 +6,43 @@ from typing import Any
 
 from nicegui import run, ui
 
+from linnet.draw.formatting import count
+from linnet.draw.markup import matrix, safe
 from linnet.errors import LinnetError
-from linnet.report.markup import count, safe
-from linnet.studio.mistakes import Mistakes
+from linnet.report.predictions import Predictions
+from linnet.studio import layout
 from linnet.studio.state import PARTS, Studio
-from linnet.studio.theme import attempt, button, card, empty, frame, heading, html
-from linnet.studio.trying import contrast
 
 __all__ = ["build"]
 
-LEAD = "Press a cell to read the texts behind it. Where the words look right and the label does not, fix the label."
+LEAD = "Select a cell to read its texts. If a prediction looks right and the label does not, fix the label."
+CLASSES = 12  # of the matrix
 SHOWN = 10
-KINDS = {"dev": "dev rows", "train": "training rows", "test": "test rows: look once, at the end"}
+CHARACTERS = 700  # of a text
+KINDS = {"dev": "dev rows", "train": "training rows", "test": "test rows: use them once, at the end"}
+CELL = "(event) => { const cell = event.target.closest('[data-cell]'); if (cell) emit(cell.dataset.cell); }"
+PRESS = (
+    "document.querySelectorAll('#matrix .cell').forEach(c => c.setAttribute('aria-pressed', c.dataset.cell === '{}'))"
+)
 
 
 def build(studio: Studio) -> None:
     """Draw the page."""
-    with frame(studio, "/errors", "Errors", LEAD):
+    with layout.frame(studio, "/errors", "Errors", LEAD):
         if studio.data is None or studio.data.label is None:
-            with empty(
-                "Nothing to compare with", "Errors are where a model and the labels differ: open labelled data first."
+            with layout.empty(
+                "No labelled data open",
+                "Errors are rows whose label a model does not predict. Open labelled data first.",
             ):
-                button("Open data", lambda: ui.navigate.to("/data"))
+                layout.link("Open data", "/data")
         elif not studio.models():
-            with empty("No model yet", "Train one on this data; its errors on the dev rows are shown here."):
-                button("Train a model", lambda: ui.navigate.to("/train"))
+            with layout.empty("No model yet", "Train one on this data; its errors on the dev rows are shown here."):
+                layout.link("Train a model", "/train")
         else:
-            Errors(studio)
+            ErrorsPage(studio)
 
 
-class Errors:
+class ErrorsPage:
     """The page while it is open."""
 
     def __init__(self, studio: Studio) -> None:
@@ -44,53 +51,60 @@ class Errors:
         self.model, self.part = studio.best() or next(iter(names)), "dev"
         self.cell: tuple[int, int] | None = None
         self.word, self.least, self.most, self.first = "", 0.0, 1.0, 0
-        self.found: Mistakes | None = None
-        self.buttons: dict[tuple[int, int], Any] = {}
-        with card(), ui.element("div").classes("row"):
-            ui.select(names, value=self.model, label="Model", on_change=self._model).props("outlined dense").classes(
-                "grow"
-            )
-            ui.select({p: KINDS[p] for p in PARTS}, value="dev", label="Rows", on_change=self._part).props(
-                "outlined dense"
-            ).classes("grow")
-        with ui.element("div").classes("side table"):
-            with card():
-                heading("Truth by answer")
-                self.table = ui.element("div").classes("wide").props("id=matrix").style("min-height:9rem")
-                self.note = html("", "soft small").style("margin-top:.6rem")
-            with card():
-                with ui.element("div").classes("row between"):
-                    self.title = html("", "", "h2").props("id=cell-title aria-live=polite")
-                    self.all = button("All errors", self._all, quiet=True).props("dense")
-                with ui.element("div").classes("row"):
-                    ui.input(label="Texts that hold the word", on_change=self._word).props(
-                        "outlined dense clearable spellcheck=false debounce=150"
-                    ).classes("grow")
+        self.found: Predictions | None = None
+        with layout.card(), layout.row():
+            layout.select("Model", names, self.model, self._model)
+            layout.select("Rows", {p: KINDS[p] for p in PARTS}, "dev", self._part)
+        with layout.columns("side table"):
+            with layout.card():
+                layout.heading("Confusion matrix")
+                self.table = (
+                    layout.html().props("id=matrix").style("min-height:9rem").on("click", self._open, js_handler=CELL)
+                )
+                self.note = layout.html("", "soft small").style("margin-top:.6rem")
+            with layout.card():
+                with layout.row("between"):
+                    self.title = layout.html("", "", "h2").props("id=cell-title aria-live=polite")
+                    layout.button("All errors", self._all, quiet=True).props("dense")
+                with layout.row():
+                    layout.field("Texts that contain the word", on_change=self._word).props("clearable debounce=150")
                     with ui.element("div").classes("grow"):
-                        self.sure = html("confidence 0 to 100 %", "soft small")
-                        ui.range(min=0, max=100, value={"min": 0, "max": 100}, on_change=self._sure).props(
-                            'dense aria-label="confidence"'
-                        )
+                        self.sure = layout.html("confidence 0 to 100 %", "soft small")
+                        both = {"min": 0.0, "max": 100.0}
+                        ui.range(**both, value=both, on_change=self._sure).props('dense aria-label="confidence"')
                 self.list = ui.element("div").props("id=texts").style("min-height:24rem;margin-top:.6rem")
         ui.timer(0, self.load, once=True)
 
     async def load(self) -> None:
-        """Ask the model about the rows, then draw."""
-        self.note.set_content('<span class="wait">asking the model …</span>')
+        """Predict the rows, then draw."""
+        self.note.set_content('<span class="wait">predicting …</span>')
+        self.cell, self.first = None, 0
         try:
-            self.found = await run.io_bound(self.studio.mistakes, self.model, self.part)
+            self.found = found = await run.io_bound(self.studio.predictions, self.model, self.part)
         except LinnetError as error:
             self.note.set_content(safe(error))
             return
-        self._matrix()
+        if found is None:  # the program ends
+            return
+        chosen = found.worst_classes(CLASSES)
+        self.table.set_content(matrix(found.names, found.table, chosen))
+        some = (
+            f" The {len(chosen)} classes with the most errors of {len(found.names):,}."
+            if len(chosen) < len(found.names)
+            else ""
+        )
+        self.note.set_content(
+            f"{count(int((~found.right).sum()), 'error')} in {found.n:,} rows, accuracy {100 * found.result.accuracy:.1f} %. Rows "
+            f"are true labels, columns predicted labels.{some}"
+        )
         self.show()
 
     async def _model(self, event: Any) -> None:
-        self.model, self.cell, self.first = event.value, None, 0
+        self.model = event.value
         await self.load()
 
     async def _part(self, event: Any) -> None:
-        self.part, self.cell, self.first = event.value, None, 0
+        self.part = event.value
         await self.load()
 
     def _word(self, event: Any) -> None:
@@ -99,110 +113,65 @@ class Errors:
 
     def _sure(self, event: Any) -> None:
         self.least, self.most, self.first = event.value["min"] / 100, event.value["max"] / 100, 0
-        self.sure.set_content(f"confidence {event.value['min']} to {event.value['max']} %")
+        self.sure.set_content(f"confidence {event.value['min']:.0f} to {event.value['max']:.0f} %")
         self.show()
 
     def _all(self) -> None:
         self.cell, self.first = None, 0
         self.show()
 
-    def _matrix(self) -> None:
-        found = self.found
-        if found is None:
-            return
-        chosen = found.classes()
-        self.table.clear()
-        self.buttons = {}
-        with self.table, ui.element("table").classes("matrix"):
-            with ui.element("thead"), ui.element("tr"):
-                html('<span class="small">truth</span>', "", "th")
-                for k in chosen:
-                    html(safe(found.names[k]), "", "th").props(f'scope=col title="{safe(found.names[k])}"')
-            with ui.element("tbody"):
-                for t in chosen:
-                    with ui.element("tr"):
-                        html(safe(found.names[t]), "", "th").props(f'scope=row title="{safe(found.names[t])}"')
-                        for a in chosen:
-                            with ui.element("td"):
-                                self._cell(found, t, a)
-        n = len(found.truth)
-        of = (
-            ""
-            if len(chosen) == len(found.names)
-            else f" The {len(chosen)} classes with the most errors of {len(found.names):,}."
-        )
-        self.note.set_content(
-            f"{count(found.wrong, 'error')} in {n:,} rows: {100 * (1 - found.wrong / max(1, n)):.1f} % right. Rows are the "
-            f"truth, columns the answer.{of}"
-        )
-
-    def _cell(self, found: Mistakes, t: int, a: int) -> None:
-        n = int(found.table[t, a])
-        share = n / max(1, int(found.table[t].sum()))
-        made = html(f"{n:,}", f"cell {'right' if t == a else 'wrong'}", "button").style(f"--share:{share:.3f}")
-        made.props(
-            f'type=button aria-label="{n:,} of {safe(found.names[t])} answered {safe(found.names[a])}" data-cell="{t},{a}"'
-        )
-        if not n:
-            made.props("disabled")
-        made.on("click", lambda: self._open(t, a))
-        self.buttons[t, a] = made
-
-    def _open(self, t: int, a: int) -> None:
-        self.cell, self.first = (t, a), 0
+    def _open(self, event: Any) -> None:
+        truth, predicted = map(int, str(event.args).split(","))
+        self.cell, self.first = (truth, predicted), 0
         self.show()
-
-    def show(self) -> None:
-        """List the texts of the cell, or of all errors."""
-        found = self.found
-        if found is None:
-            return
-        for at, made in self.buttons.items():
-            made.props(f"aria-pressed={'true' if at == self.cell else 'false'}")
-        t, a = self.cell or (None, None)
-        rows = found.rows(t, a, word=self.word, least=self.least, most=self.most)
-        what = "All errors" if t is None or a is None else f"{found.names[t]} answered {found.names[a]}"
-        self.title.set_content(f"{safe(what)}: {len(rows):,}")
-        self.list.clear()
-        with self.list:
-            if not len(rows):
-                html('<p class="soft">No text fits. Widen the filter, or press another cell.</p>')
-                return
-            for row in rows[self.first : self.first + SHOWN].tolist():
-                self._text(found, row)
-            if len(rows) > SHOWN:
-                with ui.element("div").classes("row between").style("margin-top:.6rem"):
-                    html(f"{self.first + 1:,} to {min(len(rows), self.first + SHOWN):,} of {len(rows):,}", "soft small")
-                    with ui.element("div").classes("row"):
-                        back = button("Back", lambda: self._turn(-SHOWN), quiet=True)
-                        back.set_enabled(self.first > 0)
-                        more = button("More", lambda: self._turn(SHOWN), quiet=True)
-                        more.set_enabled(self.first + SHOWN < len(rows))
 
     def _turn(self, step: int) -> None:
         self.first = max(0, self.first + step)
         self.show()
 
-    def _text(self, found: Mistakes, row: int) -> None:
-        truth, answer = found.names[int(found.truth[row])], found.names[int(found.answer[row])]
-        classes = list(found.clf.artefact.classes)
-        text = str(found.data.text[row].as_py())
-        marked = contrast(found.clf, text, classes[int(found.answer[row])], truth)
-        at = int(self.studio.rows(self.part)[row])
+    def show(self) -> None:
+        """List the texts of the cell, or all errors."""
+        found = self.found
+        if found is None:
+            return
+        t, p = self.cell or (None, None)
+        ui.run_javascript(PRESS.replace("{}", "" if self.cell is None else f"{t},{p}"))
+        rows = found.rows(t, p, word=self.word, least=self.least, most=self.most)
+        what = "All errors" if t is None or p is None else f"{found.names[t]} predicted {found.names[p]}"
+        self.title.set_content(f"{safe(what)}: {len(rows):,}")
+        self.list.clear()
+        with self.list:
+            if not len(rows):
+                layout.html(layout.soft("No text matches. Change the filter, or select another cell."))
+                return
+            for one in rows[self.first : self.first + SHOWN].tolist():
+                self._text(found, one)
+            if len(rows) > SHOWN:
+                with layout.row("between").style("margin-top:.6rem"):
+                    layout.html(
+                        f"{self.first + 1:,} to {min(len(rows), self.first + SHOWN):,} of {len(rows):,}", "soft small"
+                    )
+                    with layout.row():
+                        layout.button("Back", lambda: self._turn(-SHOWN), quiet=True).set_enabled(self.first > 0)
+                        layout.button("More", lambda: self._turn(SHOWN), quiet=True).set_enabled(
+                            self.first + SHOWN < len(rows)
+                        )
+
+    def _text(self, found: Predictions, one: int) -> None:
+        truth, predicted = found.names[found.result.truth[one]], found.names[found.result.predicted[one]]
+        at = int(self.studio.rows(self.part)[one])
         labels = [] if self.studio.data is None else self.studio.data.labels
         with ui.element("div").classes("textrow"):
-            with ui.element("div").classes("row between"):
-                said = html(
-                    f'<span class="small">labelled <b>{safe(truth)}</b>, answered <b>{safe(answer)}</b> '
-                    f'<span class="soft">{100 * found.confidence[row]:.0f} % sure</span></span>'
+            with layout.row("between"):
+                said = layout.html(
+                    f'<span class="small">labelled <b>{safe(truth)}</b>, predicted <b>{safe(predicted)}</b> '
+                    f'<span class="soft">confidence {100 * found.confidence[one]:.0f} %</span></span>'
                 )
 
                 async def fix(event: Any) -> None:
-                    if event.value and event.value != truth and await attempt(self.studio.fix, at, event.value):
+                    if event.value and event.value != truth and await layout.attempt(self.studio.fix, at, event.value):
                         said.set_content(f'<span class="badge ok">fixed</span> now labelled <b>{safe(event.value)}</b>')
 
-                choose = ui.select(labels, value=truth, label="Label", on_change=fix).props(
-                    "outlined dense options-dense"
-                )
+                choose = layout.select("Label", labels, truth, fix).props("options-dense").classes(remove="grow")
                 choose.style("width:11rem")
-            html(marked, "marked").style("margin-top:.3rem")
+            layout.html(found.marked_text(one, CHARACTERS), "marked").style("margin-top:.3rem")

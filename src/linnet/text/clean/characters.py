@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 from linnet.errors import DataError, nearest, require
-from linnet.text.clean.rule import Rule
+from linnet.text.clean.rule import CleaningRule
 from linnet.text.offsets import Edit
 
 __all__ = ["Control", "Mojibake", "Unicode", "Whitespace"]
@@ -24,7 +24,7 @@ _CONTROL = re.compile(
 
 
 @dataclass(frozen=True)
-class Control(Rule):
+class Control(CleaningRule):
     r"""Remove characters that nobody sees; those that part words or lines (form feed, U+0085) become a blank.
 
     >>> Control().edits("a\0b\x0cc\u200bd")
@@ -40,7 +40,7 @@ class Control(Rule):
 
 
 @dataclass(frozen=True)
-class Mojibake(Rule):
+class Mojibake(CleaningRule):
     """Repair text that was decoded with the wrong code, line by line, with ftfy (``schÃ¶n`` was ``schön``).
 
     >>> Mojibake().edits("schÃ¶n, bÃ¤h")
@@ -137,7 +137,7 @@ _JOINING = re.compile("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\ud7b0-\ud7ff\uff
 
 
 @dataclass(frozen=True)
-class Unicode(Rule):
+class Unicode(CleaningRule):
     """Write every character in one way: NFC joins letters and accents, NFKC also flattens ``ﬁ`` and ``²``.
 
     >>> Unicode().edits("cafe\u0301"), Unicode("NFKC").edits("x² ﬁx")
@@ -187,7 +187,7 @@ _SPACE = re.compile(r"\s(?:\s++|(?<! ))")  # all but a single blank
 
 
 @dataclass(frozen=True)
-class Whitespace(Rule):
+class Whitespace(CleaningRule):
     r"""Make runs of white space one blank, or one newline where they hold one; none at the ends.
 
     >>> Whitespace().edits("  a \t b\r\n\nc d ")

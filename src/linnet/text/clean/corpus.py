@@ -25,7 +25,7 @@ from linnet.data.whole import WholeBatch
 from linnet.errors import DataError, nearest
 from linnet.text.clean.dedup import DEDUP, Duplicates
 from linnet.text.clean.pages import Pages
-from linnet.text.clean.report import Report, Tally
+from linnet.text.clean.report import CleaningReport, Tally
 from linnet.text.clean.rules import Cleaner
 from linnet.text.clean.spool import Chunk
 from linnet.text.duplicates import SAME
@@ -93,7 +93,7 @@ class Corpus:
 
     def run(
         self, batches: Iterable[WholeBatch], write: Write, removed: Write | None = None, tell: Tell | None = None
-    ) -> Report:
+    ) -> CleaningReport:
         """Clean batches; hand tables of what is kept to `write`, and of what is not to `removed`.
 
         `tell` is called with the name of a stage, the documents it has seen and the bytes of this batch.
@@ -118,7 +118,7 @@ class _Work(Duplicates):
     def __init__(self, plan: Corpus, removed: Write | None, tell: Tell) -> None:
         self.plan, self.removed, self.tell = plan, removed, tell
         self.columns: Any = None
-        self.report = report = Report()
+        self.report = report = CleaningReport()
         for rule in plan.text.rules:
             report.tally(rule.name, "text", rule.about)
         for name, about in _UNASKED.items():

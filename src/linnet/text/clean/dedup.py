@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.text.clean.report import Report
+from linnet.text.clean.report import CleaningReport
 from linnet.text.clean.spool import Chunk, Spool
 from linnet.text.duplicates import Sketches, bands_for, repeats, same_keys
 from linnet.text.repeats import Repeats
@@ -29,7 +29,7 @@ class Duplicates:
     """The stages of a run that must see the whole corpus; one method a kind, chunks in, chunks out."""
 
     plan: Any
-    report: Report
+    report: CleaningReport
     tell: Callable[[str, int, int], None]
 
     def gone(self, why: str, text: str) -> tuple[str, str]:

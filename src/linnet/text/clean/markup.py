@@ -15,7 +15,7 @@ from functools import lru_cache
 from html.entities import html5
 from typing import ClassVar
 
-from linnet.text.clean.rule import Rule
+from linnet.text.clean.rule import CleaningRule
 from linnet.text.offsets import Edit
 
 __all__ = ["HTML"]
@@ -48,7 +48,7 @@ _RAW_END = {name: re.compile(rf"</(?i:{name})(?=[\s/>])[^>]*+>") for name in _RA
 
 
 @dataclass(frozen=True)
-class HTML(Rule):
+class HTML(CleaningRule):
     r"""Remove markup; elements that start a line (p, br, div, li ...) leave `block` behind.
 
     >>> HTML().edits("R&amp;D<br />a < b")

@@ -126,7 +126,7 @@ class Terminal(PageRule):
 
 
 @dataclass(frozen=True)
-class Words(PageRule):
+class ShortLines(PageRule):
     """Short lines."""
 
     least: int = 3
@@ -170,7 +170,7 @@ class Sentences(PageRule):
 
 #: In the order in which they are asked.
 C4: dict[str, type[PageRule]] = {
-    rule.name: rule for rule in (Lorem, Curly, BadWords, Terminal, Words, Javascript, Sentences)
+    rule.name: rule for rule in (Lorem, Curly, BadWords, Terminal, ShortLines, Javascript, Sentences)
 }
 
 

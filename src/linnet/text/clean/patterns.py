@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from linnet.text.clean.rule import Rule
+from linnet.text.clean.rule import CleaningRule
 from linnet.text.offsets import Edit
 
 __all__ = ["Emails", "Numbers", "URLs"]
@@ -24,7 +24,7 @@ _HOST = re.compile(r"[0-9A-Za-z\u00a1-\uffff-]+\.[0-9A-Za-z\u00a1-\uffff-]{2,}")
 
 
 @dataclass(frozen=True)
-class URLs(Rule):
+class URLs(CleaningRule):
     """Remove web addresses, or put a word in their place: ``http://...``, ``ftp://...``, ``www...``.
 
     A full stop or comma after an address is not part of it, nor is a bracket that opened before it.
@@ -110,7 +110,7 @@ _DOMAIN = re.compile(r"(?:[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?\.){1,8}[
 
 
 @dataclass(frozen=True)
-class Emails(Rule):
+class Emails(CleaningRule):
     """Remove e-mail addresses, or put a word in their place.
 
     >>> Emails("EMAIL").edits("Mail jo.doe+x@mail.example.org, not @jo.")
@@ -140,7 +140,7 @@ _NUMBER = re.compile(r"\d++(?:[.,]\d++){0,16}+")
 
 
 @dataclass(frozen=True)
-class Numbers(Rule):
+class Numbers(CleaningRule):
     """Remove numbers, or put a word in their place. Digits inside a word (mp3, B2B, 5th) stay.
 
     >>> Numbers("NUMBER").edits("1,000.50 for 3 mp3s")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Report", "Tally"]
+from linnet.draw.markup import safe, text_table
+from linnet.draw.page import page
+
+__all__ = ["CleaningReport", "Tally"]
 
 _SAMPLES = 5
 _LONGEST = 160
@@ -32,7 +34,7 @@ class Tally:
             self.samples.append(shown[:_LONGEST])
 
 
-class Report:
+class CleaningReport:
     """The account of a cleaning.
 
     Every input document is kept, or removed by exactly one rule. Every line (documents are cut at newlines) is kept,
@@ -119,20 +121,9 @@ class Report:
         return "\n".join(lines)
 
     def html(self) -> str:
-        """Return a page of its own: the table and the samples."""
-        head, *rows = self.rows()
-        cells = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>\n" for row in rows)
-        parts = []
+        """Return an HTML file: the table and the samples."""
+        parts = [f"<h1>What cleaning removed</h1>{text_table(self.rows())}"]
         for t in self.tallies.values():
-            items = "".join(f"<li>{html.escape(sample)}</li>\n" for sample in t.samples)
-            parts.append(f"<h2>{html.escape(t.name)}</h2>\n<p>{html.escape(t.about)}</p>\n<ul>\n{items}</ul>\n")
-        style = (
-            "body{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
-            "td,th{padding:.2em .8em;border-bottom:1px solid #ccc;text-align:right}td:first-child,th:first-child{text-align:left}"
-        )
-        return (
-            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>What cleaning removed</title>\n'
-            f"<style>{style}</style></head>\n<body>\n<h1>What cleaning removed</h1>\n<table>\n<tr>{cells}</tr>\n{body}</table>\n"
-            f"{''.join(parts)}</body></html>\n"
-        )
+            items = "".join(f"<li>{safe(sample)}</li>" for sample in t.samples)
+            parts.append(f"<h2>{safe(t.name)}</h2><p>{safe(t.about)}</p><ul>{items}</ul>")
+        return page("What cleaning removed", "".join(parts))

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from linnet.text.offsets import Edit
 
-__all__ = ["Rule"]
+__all__ = ["CleaningRule"]
 
 
 @dataclass(frozen=True)
-class Rule(ABC):
+class CleaningRule(ABC):
     """A rule for the characters of a text. A new rule is one class with `edits` and one row in `RULES`."""
 
     name: ClassVar[str]

@@ -11,19 +11,19 @@ from linnet.errors import DataError, nearest
 from linnet.text.clean.characters import Control, Mojibake, Unicode, Whitespace
 from linnet.text.clean.markup import HTML
 from linnet.text.clean.patterns import Emails, Numbers, URLs
-from linnet.text.clean.rule import Rule
+from linnet.text.clean.rule import CleaningRule
 from linnet.text.offsets import Edit, Offsets, apply
 
 __all__ = ["RULES", "Cleaned", "Cleaner", "clean", "make_rule"]
 
 #: In the order in which they work: markup first, white space last.
-RULES: dict[str, type[Rule]] = {
+RULES: dict[str, type[CleaningRule]] = {
     rule.name: rule for rule in (HTML, Mojibake, Unicode, Control, URLs, Emails, Numbers, Whitespace)
 }
 DEFAULT = ("html", "unicode", "control", "urls", "emails", "whitespace")
 
 
-def make_rule(spec: str | Mapping[str, Any] | Rule) -> Rule:
+def make_rule(spec: str | Mapping[str, Any] | CleaningRule) -> CleaningRule:
     """Make a rule from its name, from ``name=value`` or from its plain values.
 
     >>> make_rule("urls=URL"), make_rule({"rule": "unicode", "form": "NFKC"})
@@ -33,7 +33,7 @@ def make_rule(spec: str | Mapping[str, Any] | Rule) -> Rule:
     linnet.errors.DataError: unknown rule 'url'; choose one of: html, mojibake, unicode, control, urls, emails, numbers,
     whitespace (did you mean 'urls'?)
     """
-    if isinstance(spec, Rule):
+    if isinstance(spec, CleaningRule):
         return spec
     if isinstance(spec, str):
         name, given, value = spec.partition("=")
@@ -50,7 +50,7 @@ def make_rule(spec: str | Mapping[str, Any] | Rule) -> Rule:
     return rule(**values)
 
 
-def _named(name: str) -> type[Rule]:
+def _named(name: str) -> type[CleaningRule]:
     if name not in RULES:
         raise DataError(nearest("rule", name, RULES))
     return RULES[name]
@@ -104,7 +104,7 @@ class Cleaner:
     True
     """
 
-    def __init__(self, rules: str | Iterable[str | Mapping[str, Any] | Rule] = DEFAULT) -> None:
+    def __init__(self, rules: str | Iterable[str | Mapping[str, Any] | CleaningRule] = DEFAULT) -> None:
         specs: Sequence[Any] = (
             [part for part in rules.split(",") if part.strip()] if isinstance(rules, str) else list(rules)
         )
@@ -145,7 +145,7 @@ class Cleaner:
         return cls(values["rules"])
 
 
-def clean(text: str, rules: str | Iterable[str | Mapping[str, Any] | Rule] = DEFAULT) -> Cleaned:
+def clean(text: str, rules: str | Iterable[str | Mapping[str, Any] | CleaningRule] = DEFAULT) -> Cleaned:
     """Clean one text; the result knows where each character came from.
 
     >>> found = clean("Caf\u00e9 &amp; <i>bar</i>  at www.example.org")

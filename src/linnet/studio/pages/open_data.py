@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from nicegui import ui
 
+from linnet.studio import layout
 from linnet.studio.state import BUILT_IN, Studio
-from linnet.studio.theme import attempt, button, html
 
-__all__ = ["opener"]
+__all__ = ["open_data"]
 
 
-def opener(
-    studio: Studio, after: str, *, built_in: bool = True, name: str = "Path of a CSV, TSV, JSON lines or Parquet file"
-) -> None:
+def open_data(studio: Studio, after: str, *, name: str = "Path of a CSV, TSV, JSON lines or Parquet file") -> None:
     """Draw the place; `after` is the page to show when the data is there."""
-    busy = html("", "wait")
+    busy = layout.html("reading …", "wait")
     busy.set_visibility(False)
 
     async def load(path: str) -> None:
-        busy.set_content("reading …")
         busy.set_visibility(True)
-        if await attempt(studio.open, path):
+        if await layout.attempt(studio.open, path):
             ui.navigate.to(after)
         else:
             busy.set_visibility(False)
@@ -35,12 +31,10 @@ def opener(
         await event.file.save(target)
         await load(str(target))
 
-    with ui.element("div").classes("row").style("width:100%"):
-        field = ui.input(label=name).props("outlined dense spellcheck=false autocomplete=off").classes("grow")
-        field.on("keydown.enter", lambda: load(field.value))
-        button("Open", lambda: load(field.value))
-        if built_in:
-            button("Use the built-in reviews", lambda: load(BUILT_IN), quiet=True)
+    with layout.row().style("width:100%"):
+        path = layout.field(name, lambda: load(path.value))
+        layout.button("Open", lambda: load(path.value))
+        layout.button("Use the built-in reviews", lambda: load(BUILT_IN), quiet=True)
     ui.upload(label="or drop a file here", auto_upload=True, on_upload=dropped, max_files=1).props("flat")
 
 
@@ -51,6 +45,3 @@ def _plain(name: str) -> str:
     ('x.csv', 'file')
     """
     return name.replace("\\", "/").split("/")[-1].lstrip(".") or "file"
-
-
-Loader = Callable[[str], Any]

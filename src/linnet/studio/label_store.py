@@ -1,16 +1,16 @@
-"""Answers in SQLite: every label a person gave, written before the next text is shown.
+"""Labels in SQLite: every label a person gave, written before the next text is shown.
 
-One row an answer, never changed: the last answer to a text counts, and taking one back is a row too. The file is in WAL
-mode and every answer is its own transaction that waits for the disk, so a killed program loses nothing. Texts are
-known by what they say, not by their row, so a file that was sorted or grew keeps its answers.
+Every label is a row; the last one of a text counts. The file is in WAL mode and every label is a transaction of its own
+that waits for the disk, so a killed program loses nothing. Labels belong to texts, not to row numbers, so a file that was
+sorted or has new rows keeps its labels.
 
->>> store = Answers(":memory:")
->>> store.give("reviews.csv", "a fine book", "positive")
->>> store.give("reviews.csv", "so so", None)  # skipped
->>> store.give("reviews.csv", "a fine book", "negative")
+>>> store = LabelStore(":memory:")
+>>> store.add("reviews.csv", "a fine book", "positive")
+>>> store.add("reviews.csv", "so so", None)  # skipped
+>>> store.add("reviews.csv", "a fine book", "negative")
 >>> store.labels("reviews.csv"), store.skipped("reviews.csv")
 ({'a fine book': 'negative'}, {'so so'})
->>> store.take_back("reviews.csv").text
+>>> store.undo("reviews.csv").text
 'a fine book'
 >>> store.labels("reviews.csv")
 {'a fine book': 'positive'}
@@ -28,7 +28,7 @@ from typing import Any
 
 from linnet.errors import DataError
 
-__all__ = ["Answer", "Answers"]
+__all__ = ["GivenLabel", "LabelStore", "open_store"]
 
 SCHEMA = """
 create table if not exists answers (
@@ -48,8 +48,8 @@ create table if not exists label_names (task text not null, label text not null,
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One answer: label is None where the text was skipped."""
+class GivenLabel:
+    """One label of a text; None where the text was skipped."""
 
     number: int
     text: str
@@ -59,7 +59,7 @@ class Answer:
     at: str
 
 
-class Answers:
+class LabelStore:
     """The store; safe to use from several threads."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -71,15 +71,15 @@ class Answers:
             self._base.execute("pragma synchronous=full")
             self._base.executescript(SCHEMA)
         except sqlite3.Error as error:
-            raise DataError(f"{self.path}: cannot keep answers there ({error}); choose another --folder") from error
+            raise DataError(f"{self.path}: cannot store labels there ({error}); choose another --folder") from error
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._base.close()
 
-    def give(self, task: str, text: str, label: str | None, *, was: str | None = None, why: str = "") -> None:
-        """Keep one answer; it is on the disk when this returns."""
+    def add(self, task: str, text: str, label: str | None, *, was: str | None = None, why: str = "") -> None:
+        """Store one label; it is on the disk when this returns."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock:
             self._base.execute(
@@ -87,8 +87,8 @@ class Answers:
                 (task, _plain(text), label, was, why, now),
             )
 
-    def take_back(self, task: str) -> Answer | None:
-        """Take back the last answer and return it; None where there is none."""
+    def undo(self, task: str) -> GivenLabel | None:
+        """Undo the last label and return it; None where there is none."""
         with self._lock:
             last = self._rows(task, "order by number desc limit 1")
             if not last:
@@ -96,17 +96,17 @@ class Answers:
             self._base.execute("update answers set gone = 1 where number = ?", (last[0].number,))
             return last[0]
 
-    def _rows(self, task: str, rest: str = "order by number") -> list[Answer]:
+    def _rows(self, task: str, rest: str = "order by number") -> list[GivenLabel]:
         with self._lock:
             found = self._base.execute(
                 f"select number, text, label, was, why, at from answers where task = ? and gone = 0 {rest}",  # noqa: S608
                 (task,),
             ).fetchall()
-        return [Answer(*row) for row in found]
+        return [GivenLabel(*row) for row in found]
 
-    def of(self, task: str) -> list[Answer]:
-        """Return the answer that counts for each text, the first answered first."""
-        last: dict[str, Answer] = {}
+    def of(self, task: str) -> list[GivenLabel]:
+        """Return the label that counts for each text, the first labelled first."""
+        last: dict[str, GivenLabel] = {}
         for answer in self._rows(task):
             last[answer.text] = answer
         return list(last.values())
@@ -118,17 +118,6 @@ class Answers:
     def skipped(self, task: str) -> set[str]:
         """Return the texts that were skipped."""
         return {a.text for a in self.of(task) if a.label is None}
-
-    def count(self, task: str | None = None) -> int:
-        """Return how many answers count: labels, without skips."""
-        tasks = self.tasks() if task is None else [task]
-        return sum(len(self.labels(one)) for one in tasks)
-
-    def tasks(self) -> list[str]:
-        """Return the files that have answers."""
-        with self._lock:
-            found = self._base.execute("select distinct task from answers where gone = 0 order by task").fetchall()
-        return [row[0] for row in found]
 
     def names(self, task: str) -> list[str]:
         """Return the labels to choose from, in the order of their keys."""
@@ -149,7 +138,7 @@ class Answers:
             self._base.execute("commit")
 
     def export(self, task: str, path: str | os.PathLike[str]) -> int:
-        """Write the answers as CSV, TSV, JSON lines or Parquet by the name of the file; returns how many."""
+        """Write the labels as CSV, TSV, JSON lines or Parquet by the name of the file; returns how many."""
         import pyarrow as pa
 
         from linnet.data.writing import writing
@@ -171,10 +160,10 @@ def _plain(text: Any) -> str:
     return str(text).encode("utf-8", "replace").decode("utf-8")
 
 
-def at(folder: Path) -> Answers:
-    """Open the store of a folder, which is made where it is not there."""
+def open_store(folder: Path) -> LabelStore:
+    """Open the store of a folder; the folder is made if it does not exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{folder}: cannot be made ({error.strerror or error}); choose another --folder") from error
-    return Answers(folder / "answers.sqlite")
+    return LabelStore(folder / "answers.sqlite")

@@ -1,27 +1,41 @@
-"""What all pages look like: the frame with its way round, cards, buttons, empty states."""
+"""What all pages have in common: the frame with its navigation, cards, buttons, fields, empty states."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from nicegui import run, ui
 
+from linnet.draw.markup import safe
+from linnet.draw.page import resource, style
 from linnet.errors import LinnetError
-from linnet.report.markup import safe
 from linnet.studio.state import Studio
 
-__all__ = ["attempt", "button", "card", "empty", "frame", "heading", "html", "stats"]
+__all__ = [
+    "attempt",
+    "button",
+    "card",
+    "columns",
+    "empty",
+    "field",
+    "frame",
+    "heading",
+    "html",
+    "link",
+    "row",
+    "select",
+    "soft",
+]
 
-WAYS = (("/data", "Data"), ("/train", "Train"), ("/errors", "Errors"), ("/try", "Try"), ("/label", "Label"))
+PAGES = (("/data", "Data"), ("/train", "Train"), ("/errors", "Errors"), ("/try", "Try"), ("/label", "Label"))
 BIRD = (
     '<svg viewBox="0 0 24 24" aria-hidden="true"><path fill="currentColor" style="color:var(--accent)" d="M2 17c5 0 6-3 8-7 '
     '1.600-3.200 4-5 7-5 2.300 0 3.700 1.200 4.200 2.700L24 9l-2.700.8C20.800 15.500 16.500 20 10 20c-3 0-6-1-8-3z"/></svg>'
 )
-SIGNS = {
+ICONS = {
     "auto": "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zm0 2v14a7 7 0 0 1 0-14z",
     "dark": "M20 15.500A8.500 8.500 0 0 1 8.500 4 8.500 8.500 0 1 0 20 15.500z",
     "light": "M12 7a5 5 0 1 0 0 10 5 5 0 0 0 0-10zM11 1h2v3h-2zM11 20h2v3h-2zM1 11h3v2H1zM20 11h3v2h-3zM3.500 4.900l1.400-1.400 "
@@ -31,54 +45,49 @@ SIGNS = {
 MODES: dict[str, bool | None] = {"auto": None, "dark": True, "light": False}
 
 
-def style() -> str:
-    """Return the style sheet."""
-    return (files("linnet.studio") / "theme.css").read_text(encoding="utf-8")
-
-
 def html(content: str = "", kind: str = "", tag: str = "div") -> Any:
-    """Put HTML on the page; whatever comes from outside must have gone through `safe`."""
+    """Put HTML on the page; everything that comes from outside must have gone through `safe`."""
     return ui.html(content, sanitize=False, tag=tag).classes(kind)
 
 
 @contextmanager
 def frame(studio: Studio, here: str, title: str, lead: str) -> Iterator[None]:
     """Draw the head of a page and open its body."""
-    ui.add_head_html(f"<style>{style()}</style>")
+    ui.add_head_html(f"<style>{style()}{resource(__package__, 'studio.css')}</style>")
     dark = ui.dark_mode(MODES[studio.theme])
-    html('<a class="skip" href="#main">To the content</a>')
+    html('<a class="skip" href="#main">Skip to content</a>')
     with ui.element("header").classes("top"), ui.element("div").classes("inner"):
         html(f'<a class="brand" href="/">{BIRD}linnet <small>studio</small></a>')
         links = "".join(
-            f'<a href="{path}"{" aria-current=page" if path == here else ""}>{name}</a>' for path, name in WAYS
+            f'<a href="{path}"{" aria-current=page" if path == here else ""}>{name}</a>' for path, name in PAGES
         )
         html(links, "nav", "nav").props('aria-label="Pages"')
-        html(safe(_about(studio)), "about").props(f'title="{safe(_about(studio))}"')
-        sign = html(_sign(studio.theme), "theme", "button")
+        html(safe(_opened(studio)), "about").props(f'title="{safe(_opened(studio))}"')
+        theme = html("", "theme", "button").props("type=button")
+
+        def show() -> None:
+            dark.value = MODES[studio.theme]
+            icon = f'<path fill="currentColor" fill-rule="evenodd" d="{ICONS[studio.theme]}"/>'
+            theme.set_content(f'<svg viewBox="0 0 24 24" aria-hidden="true">{icon}</svg>')
+            theme.props(f'aria-label="Colours: {studio.theme}; press to change" title="Colours: {studio.theme}"')
 
         def turn() -> None:
             order = list(MODES)
             studio.theme = order[(order.index(studio.theme) + 1) % len(order)]
-            dark.value = MODES[studio.theme]
-            sign.set_content(_sign(studio.theme))
-            sign.props(f'aria-label="Colours: {studio.theme}; press to change" title="Colours: {studio.theme}"')
+            show()
 
-        sign.props(f'type=button aria-label="Colours: {studio.theme}; press to change" title="Colours: {studio.theme}"')
-        sign.on("click", turn)
+        show()
+        theme.on("click", turn)
     with ui.element("main").classes("main").props("id=main"):
         html(f"<h1>{safe(title)}</h1><p class=lead>{safe(lead)}</p>")
         with ui.element("div").classes("stack"):
             yield
 
 
-def _about(studio: Studio) -> str:
+def _opened(studio: Studio) -> str:
     if studio.data is None:
-        return f"{len(studio.loaded):,} model" if studio.loaded else "nothing open"
+        return f"{len(studio.loaded):,} model" if studio.loaded else "no file open"
     return f"{Path(studio.data.source).name}: {len(studio.data):,} texts"
-
-
-def _sign(theme: str) -> str:
-    return f'<svg viewBox="0 0 24 24" aria-hidden="true"><path fill="currentColor" fill-rule="evenodd" d="{SIGNS[theme]}"/></svg>'
 
 
 @contextmanager
@@ -88,20 +97,46 @@ def card(kind: str = "") -> Iterator[Any]:
         yield made
 
 
+def row(kind: str = "") -> Any:
+    """Open a row of things side by side."""
+    return ui.element("div").classes(f"row {kind}".strip())
+
+
+def columns(kind: str = "two") -> Any:
+    """Open a grid of cards."""
+    return ui.element("div").classes(kind)
+
+
 def heading(text: str) -> None:
     """Write the heading of a card."""
     html(safe(text), "", "h2")
 
 
+def soft(text: str) -> str:
+    """Return a paragraph in a soft colour."""
+    return f'<p class="soft">{safe(text)}</p>'
+
+
 def button(text: str, act: Callable[..., Any], *, quiet: bool = False) -> ui.button:
-    """Make a button; a quiet one is not the main thing to do here."""
+    """Make a button; a quiet one is not the main action."""
     made = ui.button(text, on_click=act).props("no-caps unelevated")
     return made.props("outline") if quiet else made
 
 
-def stats(rows: list[tuple[str, str]]) -> str:
-    """Return figures with what they count, as HTML."""
-    return f'<div class="stats">{"".join(f"<div class=stat><b>{safe(n)}</b><span>{safe(what)}</span></div>" for n, what in rows)}</div>'
+def link(text: str, path: str, *, quiet: bool = False) -> ui.button:
+    """Make a button that opens another page."""
+    return button(text, lambda: ui.navigate.to(path), quiet=quiet)
+
+
+def select(label: str, options: Any, value: Any, changed: Callable[..., Any] | None = None) -> ui.select:
+    """Make a choice from a list."""
+    return ui.select(options, value=value, label=label, on_change=changed).props("outlined dense").classes("grow")
+
+
+def field(label: str, entered: Callable[..., Any] | None = None, **more: Any) -> ui.input:
+    """Make a field for a line of text; entered is called when Enter is pressed."""
+    made = ui.input(label=label, **more).props("outlined dense spellcheck=false autocomplete=off").classes("grow")
+    return made if entered is None else made.on("keydown.enter", entered)
 
 
 @contextmanager
@@ -109,12 +144,12 @@ def empty(title: str, words: str) -> Iterator[None]:
     """Say that there is nothing here yet and what to do; the block holds the buttons."""
     with card("empty"):
         html(f"<h2>{safe(title)}</h2><p>{safe(words)}</p>")
-        with ui.element("div").classes("row"):
+        with row():
             yield
 
 
 async def attempt(work: Callable[..., Any], *given: Any) -> Any:
-    """Do work in a thread; an error that a user can mend is shown as a message, and False is returned."""
+    """Do work in a thread; a LinnetError is shown as a message, and False is returned."""
     try:
         found = await run.io_bound(work, *given)
     except LinnetError as error:

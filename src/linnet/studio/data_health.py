@@ -1,4 +1,4 @@
-"""How healthy the data is, found in stages: what is quick first, so that there is something to look at at once."""
+"""The checks of the data, one after another, the quick ones first."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from linnet.checks.checkup import Checkup
 from linnet.checks.finding import Finding
 from linnet.checks.material import Material
-from linnet.checks.registry import CHECKS
+from linnet.checks.registry import CHECKS, applicable
 from linnet.data import Dataset
 from linnet.errors import DataError, LinnetError
 from linnet.text.zipf import Zipf
 
-__all__ = ["Health", "word_counts"]
+__all__ = ["DataHealth", "word_counts"]
 
 SLOW = ("loopholes", "near-duplicates", "label-errors")
 
@@ -39,10 +39,10 @@ def word_counts(data: Dataset, threads: int | None = None) -> np.ndarray:
 
 
 @dataclass
-class Health:
-    """What is known of some data so far; `pending` names the checks that are still to come.
+class DataHealth:
+    """What is known of some data so far; `pending` names the checks that are not done yet.
 
-    >>> health = Health(Dataset.from_lists(["good film", "bad film", "good film"], ["pos", "neg", "pos"]))
+    >>> health = DataHealth(Dataset.from_lists(["good film", "bad film", "good film"], ["pos", "neg", "pos"]))
     >>> health.run()
     >>> health.checkup["duplicates"].says, health.pending, health.words
     ('1 of 3 texts repeats an earlier one', [], 3)
@@ -60,10 +60,17 @@ class Health:
 
     def __post_init__(self) -> None:
         self.material = Material(self.data, (), 0, self.threads)
-        labelled = self.data.label is not None
-        ready = [name for name, one in CHECKS.items() if not one.others and (labelled or not one.labels)]
-        self.pending = sorted(ready, key=lambda name: SLOW.index(name) if name in SLOW else -1)
+        self.pending = sorted(
+            applicable(CHECKS, self.material), key=lambda name: SLOW.index(name) if name in SLOW else -1
+        )
         self._stop = threading.Event()
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The length of each text, in characters."""
+        import pyarrow.compute as pc
+
+        return np.asarray(pc.utf8_length(self.data.text).to_numpy())
 
     @property
     def checkup(self) -> Checkup:

@@ -1,11 +1,5 @@
 "use strict";
 (function () {
-  // Charts: each holds its own description; drawn as SVG so that the page's colours, dark or light, apply.
-  for (const place of document.querySelectorAll(".chart")) {
-    const spec = JSON.parse(place.querySelector("script").textContent);
-    vegaEmbed(place, spec, { actions: false, renderer: "svg", ast: true });
-  }
-
   // Cells of the confusion matrix open their texts. Texts are written as text, never as HTML.
   const source = document.getElementById("cells");
   const panel = document.getElementById("texts");
@@ -38,16 +32,16 @@
     shut.type = "button";
     shut.addEventListener("click", close);
     const n = cell.texts.length;
-    const shown = n === cell.size ? (n === 1 ? "" : "all of them") : n + " of them, drawn at random";
+    const shown = n === cell.size ? (n === 1 ? "" : "all rows") : n + " rows, drawn at random";
     const list = element("ol");
     for (const [row, sure, text] of cell.texts) {
       const item = element("li");
-      item.append(element("span", "row " + row + ", " + Math.round(100 * sure) + " % sure", "interval"), "\n" + text);
+      item.append(element("span", "row " + row + ", confidence " + Math.round(100 * sure) + " %", "interval"), "\n" + text);
       list.append(item);
     }
     panel.replaceChildren(
       shut, element("h3", cell.title),
-      element("p", cell.share + (shown ? "; " + shown + ", the most certain answers first." : "."), "note"), list,
+      element("p", cell.share + (shown ? "; " + shown + ", the most confident first." : "."), "note"), list,
     );
     panel.focus({ preventScroll: true });
     panel.scrollIntoView({ block: "nearest" });

@@ -1,4 +1,4 @@
-"""A comparison in plain words: who differs from whom, by how much, and which model to take."""
+"""A comparison in sentences: which models differ, by how much, and which one to use."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 __all__ = ["folds", "of_comparison", "of_curve", "recommendation"]
 
-CLOSE = 0.01  # a model that does not differ is taken instead of the best only if it is this close
+CLOSE = 0.01  # a model is recommended instead of the best only if it is this close
 SMALLER, FASTER = 1.5, 2.0  # and clearly smaller, or as small and clearly faster to train
-WIDE = 0.05  # a forecast less certain than this is none
+WIDE = 0.05  # a wider interval of a forecast says nothing
 
 
 def p_text(p: float) -> str:
@@ -47,7 +47,7 @@ def folds(found: Comparison) -> str:
 
 
 def of_comparison(found: Comparison) -> list[str]:
-    """Return the sentences: best against each other model, the test, what it can see, the baseline, what to take."""
+    """Return the sentences: best against each other model, the test, its power, the baseline, the recommendation."""
     best = found.best
     lines = [_against_best(pair) for pair in _with_best(found)]
     if lines:
@@ -57,15 +57,15 @@ def of_comparison(found: Comparison) -> list[str]:
         lines.append(_sensitivity(found, alike))
     label, share = found.baseline
     low = best.accuracy_interval[0]
-    always = f"always answering '{label}' is right on {100 * share:.1f} % of the rows"
+    always = f"always predicting '{label}' gives {100 * share:.1f} % accuracy"
     lines.append(
-        f"For scale: {always}."
+        f"Baseline: {always}."
         if low > share
-        else f"Beware: {always}; no model is clearly better than that. More rows, or better labels, come first."
+        else f"Warning: {always}; no model is clearly better than that. Get more rows or better labels first."
     )
     lines += [of_curve(curve) for curve in found.curves]
     name, reason = recommendation(found)
-    lines.append(f"Take {name}: {reason}.")
+    lines.append(f"Use {name}: {reason}.")
     return lines
 
 
@@ -77,11 +77,11 @@ def _with_best(found: Comparison) -> list[Pair]:
 def _against_best(pair: Pair) -> str:
     if pair.differ:
         return f"{pair.other} is worse than {pair.better} by {points(pair.difference)} ({p_text(pair.p)})."
-    return f"{pair.better} and {pair.other} do not differ ({p_text(pair.p)}; {points(pair.difference)} apart)."
+    return f"{pair.better} and {pair.other} do not differ significantly ({p_text(pair.p)}; {points(pair.difference)} apart)."
 
 
 def _by_rows(found: Comparison) -> bool:
-    """Say whether rows decided, not folds."""
+    """Say whether the test was over rows, not over folds."""
     return bool(found.pairs) and found.pairs[0].test.test.startswith("McNemar")
 
 
@@ -91,37 +91,37 @@ def _test(found: Comparison) -> str:
     else:
         name = f"corrected repeated k-fold t-test (Nadeau and Bengio) over {found.folds_done} folds"
     many = len(found.pairs)
-    raised = f"; p-values raised for {many} pairs (Holm)" if many > 1 else ""
-    return f"Test: {name}{raised}."
+    corrected = f"; p-values corrected for {many} pairs (Holm)" if many > 1 else ""
+    return f"Test: {name}{corrected}."
 
 
 def _sensitivity(found: Comparison, alike: list[Pair]) -> str:
-    """Say which difference would have been seen four times in five, from how often the models disagree."""
+    """Say which difference has a chance of 80 % to be found, from how often the models disagree."""
     n = found.rows_judged
     z = NormalDist().inv_cdf(1 - 0.025 / len(found.pairs)) + NormalDist().inv_cdf(0.8)
     seen = z * math.sqrt(max(1.0, median(pair.discordant for pair in alike))) / n
-    return f"Not to differ is not to be equal: {n:,} rows tell such models apart from about {points(seen)} on."
+    return f"With {n:,} rows, differences below about {points(seen)} are often not found."
 
 
 def recommendation(found: Comparison) -> tuple[str, str]:
-    """Return the model to take and why.
+    """Return the model to use and why.
 
-    The best, unless another does not differ from it, is within one point, and is clearly smaller (by a third), or no
+    The best, unless another does not differ from it significantly, is within one point, and is clearly smaller (by a third), or no
     larger and clearly faster to train (by half).
     """
     best = found.best
     if len(found.models) == 1:
-        return best.name, "it is the only model that was compared"
+        return best.name, "the only model compared"
     scores = {m.name: m for m in found.models}
     alike = [pair for pair in _with_best(found) if not pair.differ]
     close = [scores[pair.other] for pair in alike if pair.difference <= CLOSE]
     better = [m for m in close if _cheaper(m, best)]
     if better:
         chosen = min(better, key=lambda m: (round(math.log(m.size, 1.1)), m.train_seconds, m.name))
-        return chosen.name, f"it does not differ from {best.name} and {_why(chosen, best)}"
+        return chosen.name, f"no significant difference from {best.name}, and {_why(chosen, best)}"
     if not alike:
-        return best.name, "it is better than every other by more than luck"
-    return best.name, "it is the most accurate, and none that does not differ from it is as close and clearly cheaper"
+        return best.name, "significantly better than every other model"
+    return best.name, "most accurate, and no cheaper model is within one point"
 
 
 def _cheaper(m: ModelScores, best: ModelScores) -> bool:
@@ -132,25 +132,25 @@ def _cheaper(m: ModelScores, best: ModelScores) -> bool:
 def _why(m: ModelScores, best: ModelScores) -> str:
     reasons = []
     if m.size * SMALLER <= best.size:
-        reasons.append(f"is {best.size / m.size:.1f} times smaller")
+        reasons.append(f"{best.size / m.size:.1f} times smaller")
     if m.train_seconds * FASTER <= best.train_seconds:
-        reasons.append(f"trains {best.train_seconds / max(m.train_seconds, 1e-9):.1f} times faster")
+        reasons.append(f"{best.train_seconds / max(m.train_seconds, 1e-9):.1f} times faster to train")
     return " and ".join(reasons)
 
 
 def of_curve(curve: Curve) -> str:
-    """Say what more labels would bring, or that it cannot be told."""
+    """Say what more labels would bring, or that the curve does not show it."""
     ahead = curve.forecast
     if ahead is None:
         return (
-            f"{curve.model}: what more labels would bring cannot be told from {len(curve.rows)} sizes and these folds."
+            f"{curve.model}: {len(curve.rows)} sizes on these folds are too few to predict the effect of more labels."
         )
     low, high = ahead.interval
     more = f"{curve.model}: with twice the labels ({ahead.rows:,} training rows)"
     if high - low > WIDE:
-        return f"{more} the gain cannot be told: anything from {points(low)} to {points(high)}."
+        return f"{more} the gain is uncertain: between {points(low)} and {points(high)}."
     if high < 0.005:
-        return f"{more} next to nothing would be gained (at most {points(high)})."
+        return f"{more} accuracy would hardly rise (at most {points(high)})."
     if low <= 0.0:
-        return f"{more} the accuracy would rise by at most {points(high)}, perhaps not at all."
-    return f"{more} the accuracy would rise by about {points(ahead.gain)} ({100 * low:.1f} to {100 * high:.1f})."
+        return f"{more} accuracy would rise by at most {points(high)}, perhaps not at all."
+    return f"{more} accuracy would rise by about {points(ahead.gain)} ({100 * low:.1f} to {100 * high:.1f})."

@@ -1,0 +1,334 @@
+"""Charts as SVG: lines, points, bands, ranges and columns on two axes.
+
+Every part has a class, so a page's style can colour it, and plain attributes that hold where there is no style: in a
+notebook or in a file of its own. Points carry their values as titles, which a browser shows under the pointer.
+
+>>> svg = chart([Line([(1, 4.0), (2, 2.0)])], Axis("pass"), Axis("loss"), "Loss by pass")
+>>> svg.count("<polyline"), svg.count("<circle")
+(1, 2)
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.draw.formatting import count, short
+from linnet.draw.markup import safe
+
+__all__ = [
+    "Axis",
+    "Band",
+    "Columns",
+    "Layer",
+    "Line",
+    "Points",
+    "Ranges",
+    "Scale",
+    "Vertical",
+    "chart",
+    "figure",
+    "histogram",
+    "ticks",
+]
+
+Point = tuple[float, float]
+Place = Callable[[float, float], Point]
+
+WIDTH, HEIGHT = 460, 240
+LEFT, TOP, RIGHT, BOTTOM = 54, 14, 442, 38  # margins: left and right ends, distance of top and bottom from the edge
+LEGEND = 18  # height of a legend
+COLOURS = {"blue": "#0072b2", "orange": "#d55e00", "green": "#009e73", "grey": "#888888"}
+DOTS = 40  # points of a line that are drawn; of more, only their titles are there
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: its name, its ends (None: from the data), its spacing and format. A y axis without a name has no numbers."""
+
+    name: str = ""
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    percent: bool = False
+    whole: bool = False  # ticks at whole numbers only
+
+    def text(self, value: float) -> str:
+        """Write a number of this axis."""
+        return f"{100 * value:.4g} %" if self.percent else short(value)
+
+    def scale(self, values: Sequence[float], pad: float) -> Scale:
+        """Find both ends; pad leaves room beyond the data, as a share of its range."""
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        room = 0.0 if self.log else pad * (high - low) if high > low else 0.05 * max(abs(high), 0.1) if pad else 0.5
+        low, high = (max(0.0, low - room), min(1.0, high + room)) if self.percent else (low - room, high + room)
+        low, high = low if self.low is None else self.low, high if self.high is None else self.high
+        if self.log:
+            low = max(low, 1e-9)
+            return Scale(self, low, max(high, 2 * low))
+        return Scale(self, low, high) if high > low else Scale(self, low - 0.1, low + 0.1)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis whose ends are known."""
+
+    axis: Axis
+    low: float
+    high: float
+
+    def share(self, value: float) -> float:
+        """Return how far along the axis a value lies, 0 to 1."""
+        if self.axis.log:
+            return math.log(max(value, 1e-9) / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self, most: int) -> list[float]:
+        """Return the round numbers to write along the axis."""
+        if not self.axis.log:
+            return [v for v in ticks(self.low, self.high, most) if not self.axis.whole or v == int(v)]
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        steps = (1,) if self.high / self.low > 300 else (1, 2, 5)
+        found = [step * 10.0**power for power in powers for step in steps]
+        return [v for v in found if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
+
+
+def ticks(low: float, high: float, most: int = 4) -> list[float]:
+    """Return round numbers within a range.
+
+    >>> ticks(0.0, 1.0), ticks(3, 17)
+    ([0.0, 0.5, 1.0], [5.0, 10.0, 15.0])
+    """
+    span = max(high - low, 1e-12)
+    power = 10.0 ** math.floor(math.log10(span / most))
+    step = next(f * power for f in (1, 2, 5, 10, 20) if span / (f * power) <= most - (0 if f in (1, 10) else 0.5))
+    first = math.ceil(low / step - 1e-9)
+    return [round(k * step, 12) + 0.0 for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+@dataclass(frozen=True)
+class Layer(ABC):
+    """Something drawn on the axes, in one of COLOURS; name is for the legend (empty: not in it)."""
+
+    points: Sequence[Any]
+    colour: str = "blue"
+    name: str = ""
+
+    def corners(self) -> Iterator[Point]:
+        """Yield points that the axes must reach."""
+        yield from self.points
+
+    @abstractmethod
+    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+        """Yield SVG."""
+
+
+@dataclass(frozen=True)
+class Line(Layer):
+    """Points (x, y) joined by a line; dash is a pattern such as "6 3"."""
+
+    dash: str = ""
+    titles: bool = True
+
+    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+        """Draw the line, then its points."""
+        if len(self.points) > 1:
+            dash = f' stroke-dasharray="{self.dash}"' if self.dash else ""
+            yield (
+                f'<polyline class="line {self.colour}" points="{_places(self.points, at)}" fill="none" '
+                f'stroke="{COLOURS[self.colour]}" stroke-width="2"{dash}/>'
+            )
+        if self.titles:
+            hidden = len(self.points) > DOTS
+            yield from Points(self.points, self.colour, hidden=hidden).draw(at, x, y)
+
+
+@dataclass(frozen=True)
+class Points(Layer):
+    """Dots at (x, y); titles, one a dot, replace the values that are shown under the pointer."""
+
+    titles: Sequence[str] = ()
+    hidden: bool = False
+
+    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+        """Draw a circle a point."""
+        said = self.titles or [
+            f"{x.axis.name} {x.axis.text(a)}: {y.axis.name} {y.axis.text(b)}" for a, b in self.points
+        ]
+        look = ' r="5" opacity="0"' if self.hidden else ' r="2.8"'
+        for point, title in zip(self.points, said, strict=True):
+            a, b = at(*point)
+            yield (
+                f'<circle class="fill {self.colour}" cx="{a:.1f}" cy="{b:.1f}"{look} fill="{COLOURS[self.colour]}">'
+                f"<title>{safe(title)}</title></circle>"
+            )
+
+
+@dataclass(frozen=True)
+class Band(Layer):
+    """An area between two lines: (x, low, high)."""
+
+    def corners(self) -> Iterator[Point]:
+        """Yield both lines."""
+        for a, low, high in self.points:
+            yield from ((a, low), (a, high))
+
+    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+        """Draw the area."""
+        around = [*((a, high) for a, _, high in self.points), *((a, low) for a, low, _ in reversed(self.points))]
+        yield (
+            f'<polygon class="fill {self.colour}" points="{_places(around, at)}" fill="{COLOURS[self.colour]}" '
+            'fill-opacity=".16"/>'
+        )
+
+
+@dataclass(frozen=True)
+class Ranges(Band):
+    """A vertical line from low to high at each x: (x, low, high)."""
+
+    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+        """Draw a line a range."""
+        for a, low, high in self.points:
+            yield _line(at(a, low), at(a, high), f"line {self.colour}", COLOURS[self.colour], 2, 0.6)
+
+
+@dataclass(frozen=True)
+class Columns(Layer):
+    """A histogram: (left, right, height, title)."""
+
+    def corners(self) -> Iterator[Point]:
+        """Yield the corners of the columns."""
+        for left, right, height, _ in self.points:
+            yield from ((left, 0.0), (right, height))
+
+    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+        """Draw a rectangle a column."""
+        for left, right, height, title in self.points:
+            (a, top), (b, bottom) = at(left, max(height, y.low)), at(right, y.low)
+            yield (
+                f'<rect class="fill {self.colour}" x="{a + 0.5:.1f}" y="{top:.1f}" width="{max(0.5, b - a - 1):.1f}" '
+                f'height="{bottom - top:.1f}" fill="{COLOURS[self.colour]}"><title>{safe(title)}</title></rect>'
+            )
+
+
+@dataclass(frozen=True)
+class Vertical(Layer):
+    """Vertical lines across the chart, to point at some x."""
+
+    def corners(self) -> Iterator[Point]:
+        """Yield nothing: the lines are as tall as the chart."""
+        yield from ()
+
+    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+        """Draw the lines."""
+        for a in self.points:
+            yield _line(at(a, y.low), at(a, y.high), f"line {self.colour}", COLOURS[self.colour], 1.5)
+
+
+def chart(
+    layers: Sequence[Layer], x: Axis, y: Axis, label: str, *, height: int = HEIGHT, empty: str = "", file: bool = False
+) -> str:
+    """Draw layers on axes. label says what is shown, for screen readers; empty is written where there is nothing to draw.
+
+    file makes an SVG file of its own: with a name space and a white background.
+    """
+    corners = [corner for layer in layers for corner in layer.corners()]
+    columns = any(isinstance(layer, Columns) for layer in layers)
+    across = x.scale([a for a, _ in corners], 0.0)
+    up = y.scale([b for _, b in corners], 0.0 if columns else 0.08)
+    named = [layer for layer in layers if layer.name]
+    top, bottom = TOP + (LEGEND if named else 0), height - BOTTOM
+
+    def at(a: float, b: float) -> Point:
+        return LEFT + (RIGHT - LEFT) * across.share(a), bottom - (bottom - top) * up.share(b)
+
+    parts = list(_axes(across, up, at, top, bottom)) if corners else []
+    parts += [_line((LEFT, bottom), (RIGHT, bottom), "axis"), _line((LEFT, top), (LEFT, bottom), "axis")]
+    parts += [part for layer in layers for part in layer.draw(at, across, up)]
+    if not corners:
+        parts.append(_text((LEFT + RIGHT) / 2, (top + bottom) / 2, "middle", empty))
+    parts.append(_text((LEFT + RIGHT) / 2, height - 4, "middle", x.name))
+    middle = f"{(top + bottom) / 2:g}"
+    parts.append(
+        f'<text class="y" x="12" y="{middle}" text-anchor="middle" fill="currentColor" '
+        f'transform="rotate(-90 12 {middle})">{safe(y.name)}</text>'
+    )
+    parts += _legend(named)
+    ground = f'<rect width="{WIDTH}" height="{height}" fill="white"/>' if file else ""
+    space = 'xmlns="http://www.w3.org/2000/svg" ' if file else ""
+    return (
+        f'<svg {space}class="chart" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
+        f'aria-label="{safe(label)}" font-family="sans-serif" font-size="11.5">{ground}{"".join(parts)}</svg>'
+    )
+
+
+def figure(
+    layers: Sequence[Layer], x: Axis, y: Axis, caption: str, *, height: int = HEIGHT, empty: str = ""
+) -> str:  # fmt: skip
+    """Draw a chart with its caption below it."""
+    drawn = chart(layers, x, y, caption, height=height, empty=empty)
+    return f"<figure>{drawn}<figcaption>{safe(caption)}</figcaption></figure>"
+
+
+def histogram(values: npt.ArrayLike, name: str, label: str, *, bins: int = 24, height: int = HEIGHT) -> str:
+    """Draw how often values of at least 1 occur; where they differ much, the axis is logarithmic.
+
+    >>> histogram([3, 4, 5, 5, 5], "words", "Lengths").count("<rect")
+    3
+    """
+    found = np.maximum(np.asarray(values, dtype=np.float64), 1.0)
+    low, high = float(found.min()), float(found.max()) + 1
+    log = high > 50 * low
+    edges = np.unique((np.geomspace if log else np.linspace)(low, high, bins + 1).round())
+    counts, _ = np.histogram(found, edges)
+    columns = [
+        (a, b, n, f"{a:,.0f} to {b - 1:,.0f} {name}: {count(n, 'text')}")
+        for a, b, n in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
+    ]
+    return chart([Columns(columns)], Axis(name, log=log), Axis("texts", whole=True), label, height=height)
+
+
+def _places(points: Sequence[Point], at: Place) -> str:
+    return " ".join(f"{a:.1f},{b:.1f}" for a, b in (at(*point) for point in points))
+
+
+def _line(a: Point, b: Point, kind: str, colour: str = "currentColor", width: float = 1, opacity: float = 1) -> str:
+    faint = {"axis": 0.6, "grid": 0.15}.get(kind, opacity)
+    return (
+        f'<line class="{kind}" x1="{a[0]:.1f}" y1="{a[1]:.1f}" x2="{b[0]:.1f}" y2="{b[1]:.1f}" stroke="{colour}" '
+        f'stroke-width="{width}" stroke-opacity="{faint:g}"/>'
+    )
+
+
+def _text(x: float, y: float, anchor: str, text: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor">{safe(text)}</text>'
+
+
+def _axes(x: Scale, y: Scale, at: Place, top: float, bottom: float) -> Iterator[str]:
+    """Yield the grid and the numbers of both axes."""
+    for value in y.ticks(4) if y.axis.name else ():
+        _, place = at(x.low, value)
+        yield _line((LEFT, place), (RIGHT, place), "grid")
+        yield _text(LEFT - 6, place + 4, "end", y.axis.text(value))
+    for value in x.ticks(6):
+        place, _ = at(value, y.low)
+        if x.axis.log:
+            yield _line((place, top), (place, bottom), "grid")
+        yield _text(place, bottom + 15, "middle", x.axis.text(value))
+
+
+def _legend(named: Sequence[Layer]) -> Iterator[str]:
+    """Yield a row of names above the chart, each with a sample of its line."""
+    place = float(LEFT)
+    for layer in named:
+        dash = f' stroke-dasharray="{layer.dash}"' if isinstance(layer, Line) and layer.dash else ""
+        colour = f'stroke="{COLOURS[layer.colour]}" stroke-width="2.5"{dash}'
+        yield f'<line class="line {layer.colour}" x1="{place:.0f}" y1="10" x2="{place + 20:.0f}" y2="10" {colour}/>'
+        yield _text(place + 25, 14, "start", layer.name)
+        place += 42 + 6.3 * len(layer.name)

@@ -1,0 +1,68 @@
+"""Text laid out for a terminal: columns that line up, and a curve in one line."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["aligned", "fit", "one_line", "sparkline", "width_of"]
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float], width: int = 40) -> str:
+    """Draw a curve in one line of text; where there are more values than places, some are left out.
+
+    >>> sparkline([4.0, 2.0, 1.0, 1.0, 8.0])
+    '▄▂▁▁█'
+    """
+    step = max(1.0, len(values) / width)
+    shown = [float(values[int(k * step)]) for k in range(min(len(values), width))]
+    shown[-1] = float(values[-1])
+    low, high = min(shown), max(shown)
+    return "".join(BARS[round((v - low) / (high - low) * (len(BARS) - 1))] if high > low else BARS[0] for v in shown)
+
+
+def aligned(rows: Sequence[Sequence[str]], width: int, left: int = 1) -> list[str]:
+    """Return columns two spaces apart, the first `left` aligned to the left; the first is cut where a line is too long."""
+    widths = [max(width_of(cell) for cell in column) for column in zip(*rows, strict=True)]
+    widths[0] = min(widths[0], max(5, width - sum(widths[1:]) - 2 * (len(widths) - 1)))
+    lines = []
+    for first, *others in rows:
+        cells = [fit(first, widths[0]), *others]
+        spaces = [" " * (size - width_of(cell)) for cell, size in zip(cells, widths, strict=True)]
+        pairs = enumerate(zip(cells, spaces, strict=True))
+        lines.append("  ".join(cell + gap if column < left else gap + cell for column, (cell, gap) in pairs).rstrip())
+    return lines
+
+
+def one_line(label: Any) -> str:
+    r"""Return a label on one line, without control characters.
+
+    >>> one_line("a\tb\x1b")
+    'a b?'
+    """
+    return "".join(c if c.isprintable() else "?" for c in " ".join(str(label).split()))
+
+
+def width_of(cell: str) -> int:
+    """Return how many columns of a terminal a text takes.
+
+    >>> width_of("新闻"), width_of("né")
+    (4, 2)
+    """
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in cell)
+
+
+def fit(cell: str, width: int) -> str:
+    """Return the beginning of a text that fits, with "…" where something is missing.
+
+    >>> fit("politics", 5)
+    'poli…'
+    """
+    if width_of(cell) <= width:
+        return cell
+    while cell and width_of(cell) > width - 1:
+        cell = cell[:-1]
+    return cell + "…"
