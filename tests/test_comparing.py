@@ -26,7 +26,7 @@ from linnet.data.splitting import fold_indices
 from linnet.datasets import load, whole
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate import PairedTest
-from linnet.evaluate.growth import fit_power_law, forecast
+from linnet.evaluate.power_law import fit_power_law, forecast
 from linnet.features import sharing
 from linnet.models import MODELS
 

@@ -23,6 +23,8 @@ from linnet import LinnetError, TextClassifier, tune
 from linnet.data import Dataset
 from linnet.datasets import load
 from linnet.errors import DataError
+from linnet.evaluate import evaluate
+from linnet.evaluate.metrics import METRICS, score_of
 from linnet.features.blocks import BLOCKS, Words
 from linnet.models import MODELS
 from linnet.tuning import running
@@ -31,7 +33,6 @@ from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock
 from linnet.tuning.limits import Limits, file_size, resident
 from linnet.tuning.optimism import corrected
-from linnet.tuning.scores import METRICS, interval_of, score_of
 from linnet.tuning.space import Space
 from linnet.tuning.state import State, packed, unpacked
 from linnet.units import as_bytes, as_seconds
@@ -391,8 +392,9 @@ def test_metrics_are_those_of_scikit_learn(pairs):
             balanced_accuracy_score(truth, predicted)
         )
     for metric in METRICS:
-        low, high = interval_of(metric, truth, predicted, k)
-        assert 0 <= low <= high <= 1
+        low, high = evaluate(truth, predicted, range(k)).score(metric)[1]
+        least, most = METRICS[metric].bounds
+        assert least <= low <= high <= most
 
 
 def test_the_optimism_of_many_equal_candidates_is_found():

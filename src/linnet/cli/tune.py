@@ -13,8 +13,8 @@ from linnet.cli.compare import Fits
 from linnet.cli.options import apart, columns, held_by, read_labelled, say, threads
 from linnet.cli.train import divided, out_path
 from linnet.datasets.named import official
+from linnet.evaluate.metrics import METRICS, find_metric
 from linnet.tuning.clock import process_began
-from linnet.tuning.scores import METRICS, metric_named
 from linnet.units import as_bytes, as_seconds, duration
 
 __all__ = ["tune"]
@@ -93,7 +93,7 @@ def _checked(data: str, options: dict[str, Any]) -> Path:
     as_seconds(options["budget"])
     as_bytes(options["max_size"], "--max-size")
     as_bytes(options["max_memory"], "--max-memory")
-    metric_named(options["metric"])
+    find_metric(options["metric"])
     return out
 
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from linnet.comparison import words as plain
-from linnet.evaluate.growth import Forecast
 from linnet.evaluate.intervals import Interval, wilson
+from linnet.evaluate.power_law import Forecast
 from linnet.evaluate.significance import PairedTest
 from linnet.evaluate.tables import aligned, html_table
 
@@ -38,9 +38,13 @@ class ModelScores:
     megabytes_per_second: float
     size: int
     settings: dict[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, tuple[float, Interval]] = field(default_factory=dict)  # every metric of predicted labels
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values; intervals are [low, high]."""
+        metrics: dict[str, Any] = {}
+        for name, (value, interval) in self.metrics.items():
+            metrics |= {name: value, f"{name}_interval": list(interval)}
         return {
             "model": self.name,
             "accuracy": self.accuracy,
@@ -54,6 +58,7 @@ class ModelScores:
             "predict_megabytes_per_second": self.megabytes_per_second,
             "size_bytes": self.size,
             "settings": self.settings,
+            **metrics,
         }
 
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from linnet.evaluate.metrics import ALL_METRICS
 from linnet.report.markup import bar, interval, note, safe, score, table
 from linnet.report.material import Material
 
 __all__ = ["scores"]
 
-OVERALL = {
-    "accuracy": "accuracy", "macro_f1": "macro F1", "weighted_f1": "weighted F1", "balanced_accuracy": "balanced accuracy",
-    "roc_area": "ROC area", "pr_area": "precision-recall area", "log_loss": "log loss", "brier": "Brier score",
-    "calibration_error": "calibration error",
-}  # fmt: skip
-
 
 def scores(material: Material) -> str:
     """Write two tables: one score a row, one class a row."""
     result = material.result
-    rows = [
-        [words, score(getattr(result, name), 4), _ends(getattr(result, f"{name}_interval"))]
-        for name, words in OVERALL.items()
-    ]
+    rows = []
+    for name, metric in ALL_METRICS.items():
+        value, ends = result.score(name)
+        rows.append([metric.title, score(value, 4), _ends(ends)])
     rows += [[f"truth among the best {t.k}", score(t.accuracy, 4), _ends(t.interval)] for t in result.top_k]
     head = ["class", "precision", "recall", "F1", "", "rows", "ROC area"]
     classes = []

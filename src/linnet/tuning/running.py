@@ -16,6 +16,7 @@ import pyarrow as pa
 from linnet.classifier import TextClassifier
 from linnet.data import Dataset, read
 from linnet.errors import DataError, LinnetError, nearest
+from linnet.evaluate.metrics import find_metric
 from linnet.features.blocks import describe, parse
 from linnet.features.plan import default_blocks
 from linnet.features.sharing import Shared
@@ -31,7 +32,6 @@ from linnet.tuning.levels import levels_for
 from linnet.tuning.limits import Limits
 from linnet.tuning.outcome import Tuning
 from linnet.tuning.results import Result, Results
-from linnet.tuning.scores import metric_named
 from linnet.tuning.search import Search
 from linnet.tuning.space import Space
 from linnet.tuning.state import State
@@ -84,7 +84,7 @@ def tune(
     """
     clock = Clock(as_seconds(budget), began=began)
     size, memory = as_bytes(max_size, "max_size"), as_bytes(max_memory, "max_memory")
-    metric, names = metric_named(metric), _models(models)
+    metric, names = find_metric(metric), _models(models)
     blocks = tuple(block for path in lists for block in parse(f"lists:{os.fspath(path)}"))
     rows, held, tested = _dataset(data, y, "training"), _other(dev, "dev"), _other(test, "test")
     material = _material(rows, held)

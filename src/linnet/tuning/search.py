@@ -16,6 +16,7 @@ import numpy as np
 from linnet import arithmetic
 from linnet.classifier import TextClassifier
 from linnet.errors import LinnetError
+from linnet.evaluate.metrics import score_of
 from linnet.models import MODELS
 from linnet.pipeline.events import Event
 from linnet.pipeline.search import Trial, axes_of, walk
@@ -23,7 +24,6 @@ from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock, OutOfTimeError
 from linnet.tuning.judging import Judge
 from linnet.tuning.results import Result, Results
-from linnet.tuning.scores import score_of
 from linnet.tuning.space import Space
 from linnet.tuning.state import State, packed, unpacked
 
