@@ -114,6 +114,7 @@ def test_against_scikit_learn(seed, n, k):
 REFERENCES = {  # every metric of the registry in scikit-learn
     "accuracy": sk.accuracy_score,
     "balanced-accuracy": sk.balanced_accuracy_score,
+    "matthews": sk.matthews_corrcoef,
     **{
         f"{kind}-{name}": functools.partial(score, average=kind, zero_division=0)
         for kind in ("macro", "weighted")
@@ -136,6 +137,18 @@ def test_every_metric_is_that_of_scikit_learn(name, pairs):
     assert value == pytest.approx(expected, **EXACT)
     assert METRICS[name].bounds[0] <= low <= high <= METRICS[name].bounds[1]
     assert result.to_dict()[name.replace("-", "_")] == value
+
+
+def test_matthews_of_odd_tables():
+    guessing = evaluate(["a", "b"] * 50, ["a", "a", "b", "b"] * 25, ["a", "b"])
+    assert guessing.matthews == 0
+    assert guessing.matthews_interval[0] < 0 < guessing.matthews_interval[1]
+    right = evaluate(["a", "b"] * 10, ["a", "b"] * 10, ["a", "b"])
+    low, high = right.accuracy_interval
+    assert (right.matthews, right.matthews_interval) == (1, (2 * low - 1, 2 * high - 1))
+    constant = evaluate(["a", "b"], ["a", "a"], ["a", "b"])  # undefined: nothing is predicted but one label
+    assert constant.matthews == 0
+    assert "Matthews correlation 0.5774" in evaluate(list("abbb"), list("aabb"), list("ab")).to_text()
 
 
 def test_unknown_scores_are_refused():

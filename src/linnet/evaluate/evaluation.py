@@ -252,7 +252,7 @@ class Evaluation:
         >>> print(evaluate(["a", "b", "b", "b"], ["a", "a", "b", "b"], ["a", "b"]).to_text())
         accuracy 0.7500 [0.3006, 0.9544] on 4 rows
         macro F1 0.7333 [0.2000, 1.0000], weighted F1 0.7667 [0.3333, 1.0000]
-        balanced accuracy 0.8333 [0.2500, 1.0000]
+        balanced accuracy 0.8333 [0.2500, 1.0000], Matthews correlation 0.5774 [0.3333, 1.0000]
         <BLANKLINE>
         class  precision  recall      F1  support
         a         0.5000  1.0000  0.6667        1

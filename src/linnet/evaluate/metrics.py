@@ -6,8 +6,8 @@ draw for the data as they are, many for the resampled tables of a bootstrap. The
 nan where it is undefined. A metric of probabilities is a function of the :class:`~linnet.evaluate.Evaluation`.
 
 >>> truth, predicted = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
->>> {name: round(score_of(name, truth, predicted, 2), 3) for name in ("accuracy", "macro-f1")}
-{'accuracy': 0.75, 'macro-f1': 0.733}
+>>> {name: round(score_of(name, truth, predicted, 2), 3) for name in ("accuracy", "macro-f1", "matthews")}
+{'accuracy': 0.75, 'macro-f1': 0.733, 'matthews': 0.577}
 """
 
 from __future__ import annotations
@@ -126,6 +126,13 @@ def balanced_accuracy(c: Counts) -> Floats:
     return share(arithmetic.total(c.recall, axis=1), (c.support > 0).sum(axis=1))
 
 
+def matthews(c: Counts) -> Floats:
+    """Return the correlation of truth and prediction: 0 for guessing, 1 for no error (Gorodkin, 2004)."""
+    agree = c.right * c.n - (c.support * c.predicted).sum(axis=1)
+    spread = np.sqrt((c.n**2 - (c.support**2).sum(axis=1)) * (c.n**2 - (c.predicted**2).sum(axis=1)))
+    return np.asarray(np.clip(np.divide(agree, spread, out=np.full_like(agree, np.nan), where=spread > 0), -1, 1))
+
+
 @dataclass(frozen=True)
 class LabelMetric:
     """A metric of predicted labels. ``bounds`` are its least and largest value; ``shown``: in the summary of a result."""
@@ -141,6 +148,7 @@ METRICS: dict[str, LabelMetric] = {
     "macro-f1": LabelMetric("macro F1", lambda c: macro(c, c.f1)),
     "weighted-f1": LabelMetric("weighted F1", lambda c: weighted(c, c.f1)),
     "balanced-accuracy": LabelMetric("balanced accuracy", balanced_accuracy),
+    "matthews": LabelMetric("Matthews correlation", matthews, bounds=(-1.0, 1.0)),
     "macro-precision": LabelMetric("macro precision", lambda c: macro(c, c.precision), shown=False),
     "macro-recall": LabelMetric("macro recall", lambda c: macro(c, c.recall), shown=False),
     "weighted-precision": LabelMetric("weighted precision", lambda c: weighted(c, c.precision), shown=False),
