@@ -15,7 +15,7 @@ import pytest
 import linnet
 
 ORDER = [
-    "errors", "units", "engines", "_kernels", "arithmetic", "data", "datasets", "text", "features", "solvers", "models", "model",
+    "errors", "units", "values", "engines", "_kernels", "arithmetic", "data", "datasets", "text", "features", "solvers", "models", "model",
     "evaluate", "explain", "streaming", "pipeline", "classifier", "comparison", "checks", "report", "tuning",
     "serve", "filter", "studio", "cli",
 ]  # fmt: skip

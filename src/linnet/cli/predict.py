@@ -16,7 +16,9 @@ from typing import Any
 
 import click
 
-from linnet.cli.options import say, threads
+from linnet.cli import options as o
+from linnet.cli.output import say
+from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError
 
 __all__ = ["predict"]
@@ -32,12 +34,11 @@ ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", 
 @click.option(
     "--to",
     type=click.Choice(["lines", "csv", "tsv", "jsonl"]),
-    help="The form of the output; by the ending of F, else lines.",
+    help="The format of the output; by the ending of F, else lines.",
 )
-@click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")
-@click.option("--format", "format_", metavar="NAME", help="The form of the input; found by itself if not given.")
-@threads
-@click.option("--quiet", "-q", is_flag=True, help="No news.")
+@o.text_options
+@o.threads
+@o.quiet
 def predict(model: str, source: str, proba: bool, out: str | None, to: str | None, text: str | None, format_: str | None,
             threads: int | None, quiet: bool) -> None:  # fmt: skip
     """Label every text of INPUT with MODEL, one result a row, in the order of the input.
@@ -54,8 +55,9 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
         raise LinnetError("--proba needs columns: choose --to csv, tsv or jsonl")
     write = _writer(form, [str(c) for c in clf.artefact.classes], proba)
     done, broken = 0, 0
-    with _opened(out) as sink:
+    with _opened(out) as sink, ProgressBars(quiet or not out) as progress:
         sink.write(write.head)
+        progress.stage("labelling")
         for batch in _ahead(stream(source, text=text, format=format_, also=clf.artefact.needs)):
             scores = clf.artefact.scores(batch, threads)
             best = clf.artefact.best(scores)
@@ -64,10 +66,9 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
                 say(f"{source}: {batch.how}")
             done += len(batch)
             broken += len(batch.unusable)
-            if not quiet and out and sys.stderr.isatty():
-                click.echo(f"\r{done:,} rows", nl=False, err=True)
+            progress.update(done, note=f"{done:,} rows")
     if not quiet and out:
-        say(f"\r{done:,} rows labelled, written to {out}")
+        say(f"{done:,} rows labelled, written to {out}")
     if broken and not quiet:
         say(f"{broken:,} rows of {source} could not be read as they should; they were labelled as far as possible")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from linnet.cli.options import say
+from linnet.cli.output import say
 from linnet.errors import LinnetError, MissingExtraError
 
 __all__ = ["serve"]
@@ -70,7 +70,7 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
 
     POST /v1/predict, /v1/explain; GET /v1/models, /healthz, /readyz, /metrics, /docs. Ctrl-C or SIGTERM stops when the
     requests in flight are answered; SIGHUP reads changed model files without dropping a request.
-    """  # noqa: D301 - click reads the character
+    """
     if os.name != "posix":
         raise LinnetError("linnet serve needs Linux or macOS; on Windows run it in WSL or a container")
     for module in ("fastapi", "uvicorn", "orjson"):

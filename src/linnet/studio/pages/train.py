@@ -99,9 +99,9 @@ class Training:
         if (self.features.value or "").strip():
             found["features"] = self.features.value.strip()
         if (self.extra.value or "").strip():
-            from linnet.cli.options import settings_of
+            from linnet.values import parse_settings
 
-            found["params"] = settings_of(self.extra.value.split())
+            found["params"] = parse_settings(self.extra.value.split())
         if self.balanced.value:
             found["class_weight"] = "balanced"
         return found
