@@ -10,6 +10,7 @@ import click
 
 from linnet.cli import options as o
 from linnet.cli.output import check_output, print_lines, say, say_sealed, write_json
+from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError
 from linnet.values import parse_list
 
@@ -50,18 +51,28 @@ def check(data: str, others: tuple[str, ...], **options: Any) -> None:
     check_output(options["suspects"], "--suspects")
     check_output(options["json_"], "--json")
     sets = [_read(path, options) for path in (data, *others)]
-
-    def progress(name: str, done: int, total: int) -> None:
-        if not options["quiet"]:
-            say(f"check {done + 1} of {total}: {name}")
-
-    found = run_checks(*sets, only=only, skip=skip, seed=options["seed"], threads=options["threads"], on_check=progress)
+    shared = {name: options[name] for name in ("seed", "threads")}
+    with CheckProgress(options["quiet"]) as progress:
+        found = run_checks(*sets, only=only, skip=skip, on_check=progress, **shared)
     for path in (data, *others):  # the texts of a blind test set are shown, and its words are compared
         say_sealed(look(path, "check", "none"), path)
     if options["suspects"]:
         _write_suspects(found, options["suspects"])
     if not write_json(found.to_dict(), options["json_"]):
         print_lines(map(_coloured, found.to_text().splitlines()))
+
+
+class CheckProgress(ProgressBars):
+    """A bar on a terminal, a line a check elsewhere."""
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        """Show which check comes next."""
+        if not self.live:
+            self.line(f"check {done + 1} of {total}: {name}")
+            return
+        if self.task is None:
+            self.stage("checking")
+        self.update(done, total, name)
 
 
 def _list(context: click.Context) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.output import check_output, echo_json, say
+from linnet.cli.output import check_outputs, echo_json, say
 from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError, nearest
 from linnet.units import as_bytes
@@ -121,13 +121,7 @@ def _name(spec: str) -> str:
 def _check_outputs(inputs: tuple[str, ...], options: dict[str, Any]) -> None:
     from linnet.data.writing import form_of
 
-    checked = [check_output(options[key], f"--{key}") for key in ("out", "removed", "report")]
-    paths = [path for path in checked if path is not None]
-    for path in paths:
-        if any(Path(given).exists() and path.exists() and path.samefile(given) for given in inputs if given != "-"):
-            raise LinnetError(f"{path}: is also an input; write to another file")
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise LinnetError("--out, --removed and --report must be different files")
+    check_outputs({f"--{name}": options[name] for name in ("out", "removed", "report")}, inputs)
     for key in ("out", "removed"):
         if options[key] not in (None, "-"):
             form_of(options[key])

@@ -24,10 +24,8 @@ __all__ = ["compare"]
     metavar="A,B,C",
     help="For example svm,nb:alpha=1,svm:features=words:1,C=0.1,1; every model if not given.",
 )
-@click.option("--folds", type=click.IntRange(2), metavar="K", help="Parts to test on in turn: 5, or 10 below 500 rows.")
-@click.option(
-    "--repeats", default=1, show_default=True, type=click.IntRange(1), metavar="R", help="Draw the folds R times."
-)
+@o.number("--folds", "Parts to test on in turn: 5, or 10 below 500 rows.", least=2)
+@o.number("--repeats", "Draw the folds N times.", 1)
 @o.features
 @click.option(
     "--curve", "curve", flag_value="best", help="Learning curve of the best model: what would more labels bring?"

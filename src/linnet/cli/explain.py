@@ -26,7 +26,7 @@ __all__ = ["explain"]
 @click.option("--flip", is_flag=True, help="Also find the fewest words to take out so that the answer changes.")
 @click.option("--nearest", metavar="FILE", help="Also show the examples of FILE that are most like the text.")
 @o.columns
-@click.option("--top", default=12, show_default=True, type=click.IntRange(1), help="How many contributions to show.")
+@o.number("--top", "How many contributions to show.", 12)
 @click.option("--color/--no-color", default=None, help="Colour the words; by default on a terminal.")
 @click.option("--lines", is_flag=True, help="Explain every line of standard input; prints JSON lines.")
 @o.json_flag

@@ -47,10 +47,8 @@ __all__ = ["filter_"]
 @o.threads
 @o.max_memory()
 @click.option("--timeout", type=float, metavar="SECONDS", help="A worker that takes longer for a shard is replaced.")
-@click.option(
-    "--retries", type=click.IntRange(0), default=2, show_default=True, metavar="N", help="More attempts for a shard."
-)
-@click.option("--max-bad", type=click.IntRange(0), metavar="N", help="Stop at more bad shards (10, or a tenth of all).")
+@o.number("--retries", "More attempts for a shard.", 2, 0)
+@o.number("--max-bad", "Stop at more bad shards (10, or a tenth of all).", least=0)
 @click.option("--restart", is_flag=True, help="Throw away what DIR holds of an earlier run.")
 @o.json_flag
 @o.quiet

@@ -15,7 +15,7 @@ __all__ = ["info"]
 
 @click.command(short_help="Show what is in a model file.")
 @click.argument("model")
-@click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="How many features to show a class.")
+@o.number("--top", "How many features to show a class.", 10, 0)
 @o.json_flag
 def info(model: str, top: int, json_: bool) -> None:
     """Show the card of MODEL: data, settings, what was tried, and the weightiest features of each class."""

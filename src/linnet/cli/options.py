@@ -30,9 +30,19 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     return add
 
 
+def number(
+    name: str, help_: str, default: float | None = None, least: float = 1, most: int | None = None
+) -> Callable[[F], F]:
+    """Return an option that takes a number; with a default or a least value that is no whole number, any number."""
+    whole = not isinstance(default, float)
+    kind = click.IntRange(int(least), most) if whole else click.FloatRange(least, most)
+    return click.option(name, type=kind, default=default, show_default=default is not None, metavar="N", help=help_)
+
+
 # ---- the data
 
-text = click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")
+TEXT_HELP = "The text column; found by name or content if not given."
+text = click.option("--text", metavar="COL", help=TEXT_HELP)
 label = click.option("--label", metavar="COL", help="The label column; found by name or content if not given.")
 format_ = click.option(
     "--format", "format_", metavar="NAME",
@@ -55,18 +65,14 @@ time = click.option("--time", metavar="COL", help="Test on the newest rows, by t
 dev = click.option("--dev", metavar="FILE", help="Choose settings on this file; on a part of DATA if not given.")
 test = click.option("--test", metavar="FILE", help="Test on this file; on a tenth of DATA if not given.")
 split_options = together(dev, test, groups, time)
-seed = click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), help="The same seed and input give the same result."
-)
+seed = number("--seed", "The same seed and input give the same result.", 0, 0)
 
 # ---- features and tokens
 
 features = click.option(
     "--features", metavar="BLOCKS", help="For example words:1-2+chars:2-5; by document length if not given."
 )
-max_features = click.option(
-    "--max-features", type=click.IntRange(1), metavar="N", help="Keep the N most frequent features."
-)
+max_features = number("--max-features", "Keep the N most frequent features.")
 tokens = click.option("--tokens", default="words", show_default=True, metavar="NAME", help="The tokeniser, or the file of a "
                       "learned one; linnet tokenize --list lists them.")  # fmt: skip
 case = click.option(
@@ -80,11 +86,11 @@ feature_options = together(
     click.option("--idf/--no-idf", default=None, help="Weigh rare features more."),
     click.option("--ratio", type=float, metavar="P", help="Fix the power of the log-count ratio; 0 leaves it out."),
     click.option("--normalise", type=click.Choice(["length", "mean", "none"]), help="How each block of features is scaled."),
-    click.option("--min-df", type=click.IntRange(1), metavar="N", help="Drop features seen in fewer documents."),
+    number("--min-df", "Drop features seen in fewer documents."),
     click.option("--max-df", type=float, metavar="SHARE", help="Drop features seen in more than this share of documents."),
     max_features,
     click.option("--select", metavar="HOW:N", help="Keep the N features that tell most of the labels: chi2:5000, mi:, l1:."),
-    click.option("--hash-bits", type=click.IntRange(8, 28), metavar="N", help="No vocabulary: hash into 2^N columns."),
+    number("--hash-bits", "No vocabulary: hash into 2^N columns.", least=8, most=28),
 )  # fmt: skip
 
 # ---- training
@@ -105,9 +111,7 @@ training_options = together(
 
 # ---- machines
 
-threads = click.option(
-    "--threads", type=click.IntRange(1), metavar="N", help="Threads; all cores by default. Never changes the result."
-)
+threads = number("--threads", "Threads; all cores by default. Never changes the result.")
 scheduler = click.option(
     "--scheduler", metavar="ADDRESS", help="A running Dask scheduler or Spark master; without, one starts here."
 )
@@ -133,7 +137,7 @@ stream_options = together(
     click.option("--cache", metavar="DIR", help="Where the temporary cache of a stream lies; the system's place by default."),
     click.option("--skip-damaged", is_flag=True, help="Leave out files that cannot be read to their end, and say which."),
     engine(),
-    click.option("--workers", type=click.IntRange(1), metavar="N", help="Workers of the engine; one a core by default."),
+    number("--workers", "Workers of the engine; one a core by default."),
     scheduler,
 )  # fmt: skip
 

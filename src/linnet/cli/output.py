@@ -16,7 +16,7 @@ import click
 from linnet.errors import LinnetError
 from linnet.units import size_text
 
-__all__ = ["check_output", "check_report", "command_line", "echo_json", "print_lines", "say", "say_sealed", "say_written",
+__all__ = ["check_output", "check_outputs", "check_report", "command_line", "echo_json", "print_lines", "say", "say_sealed", "say_written",
            "table_lines", "width", "write_json", "write_unusable"]  # fmt: skip
 
 
@@ -72,6 +72,16 @@ def check_output(name: str | None, option: str, example: str = "") -> Path | Non
     if not path.parent.is_dir():
         raise LinnetError(f"{path}: the folder {path.parent} does not exist; make it first or choose another {option}")
     return path
+
+
+def check_outputs(names: dict[str, str | None], inputs: Iterable[str]) -> None:
+    """The same for several options and their files, which must differ from each other and from the inputs."""
+    paths = [path for option, name in names.items() if (path := check_output(name, option))]
+    for path in paths:
+        if any(Path(given).exists() and path.exists() and path.samefile(given) for given in inputs):
+            raise LinnetError(f"{path}: is also an input; write to another file")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise LinnetError(f"{', '.join(names)} must be different files")
 
 
 def check_report(name: str | None) -> None:

@@ -7,10 +7,9 @@ import csv
 import io
 import json
 import os
-import queue
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -73,40 +72,13 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
         say(f"{broken:,} rows of {source} could not be read as they should; they were labelled as far as possible")
 
 
-def _ahead(batches: Iterator[Any], room: int = 2) -> Iterator[Any]:
-    """Read the next batches in a thread of their own while this one is labelled."""
-    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(room)
-    leave = threading.Event()
-
-    def put(kind: str, value: Any) -> bool:
-        while not leave.is_set():
-            with contextlib.suppress(queue.Full):
-                waiting.put((kind, value), timeout=0.1)
-                return True
-        return False
-
-    def read() -> None:
-        try:
-            for batch in batches:
-                if not put("batch", batch):
-                    return
-            put("end", None)
-        except BaseException as error:  # told to the reader below
-            put("error", error)
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    try:
-        while True:
-            kind, value = waiting.get()
-            if kind == "error":
-                raise value
-            if kind == "end":
-                return
-            yield value
-    finally:
-        leave.set()
-        reader.join()
+def _ahead(batches: Iterator[Any]) -> Iterator[Any]:
+    """Read the next batch in a thread of its own while this one is labelled."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = pool.submit(next, batches, None)
+            yield batch
 
 
 class _Writer:

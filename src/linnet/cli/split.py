@@ -10,7 +10,7 @@ import click
 
 from linnet.cli import options as o
 from linnet.cli.inputs import split_columns
-from linnet.cli.output import check_output, say, write_json
+from linnet.cli.output import check_outputs, say, write_json
 from linnet.errors import LinnetError
 from linnet.values import parse_list
 
@@ -103,13 +103,8 @@ def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
             raise LinnetError(f"{folder}: is a file; choose another --out-dir")
     for path in outs.values():
         form_of(str(path))
-        if named:
-            check_output(str(path), "file name")
-        if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
-            raise LinnetError(f"{path} is the data itself; choose another name")
         refuse_sealed(path, "to write to")
-    if len({path.resolve() for path in outs.values()}) < len(outs):
-        raise LinnetError("two parts have the same file name; give each its own")
+    check_outputs({f"--{name}": str(path) for name, path in outs.items() if named or path.exists()}, [data])
     return outs
 
 

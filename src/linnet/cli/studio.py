@@ -18,9 +18,7 @@ __all__ = ["studio"]
 @click.argument("what", required=False, metavar="[DATA|MODEL]")
 @o.text
 @o.label
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; a free one if not given."
-)
+@o.number("--port", "The port; 0 takes a free one.", 0, 0, 65535)
 @click.option(
     "--folder", default="linnet-studio", show_default=True, metavar="DIR",
     help="Where answers (SQLite), runs and opened files are kept; used again the next time.",

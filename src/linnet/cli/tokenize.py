@@ -32,7 +32,7 @@ Cut = Callable[[str], list[Any]]
     "--column",
     "column",
     metavar="COL",
-    help="The text column of a file; found by name or content if not given.",
+    help=o.TEXT_HELP,
 )
 @o.format_
 @o.json_flag

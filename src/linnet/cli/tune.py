@@ -33,7 +33,7 @@ __all__ = ["tune"]
 @o.data_options
 @o.seed
 @o.threads
-@click.option("--candidates", type=click.IntRange(1), metavar="N", help="Stop after N candidates, if time allows.")
+@o.number("--candidates", "Stop after N candidates, if time allows.")
 @click.option("--resume", metavar="F", help="Keep results in this file and go on from it; OUT.tune.jsonl by default.")
 @click.option("--fresh", is_flag=True, help="Start anew, whatever the file of results holds.")
 @o.output_options

@@ -16,11 +16,9 @@ __all__ = ["vocab"]
 @click.argument("data")
 @click.option("--other", metavar="F", help="Say how much of this file the vocabulary covers.")
 @o.token_options
-@click.option(
-    "--min-df", default=1, show_default=True, type=click.IntRange(1), help="Keep words in at least so many texts."
-)
+@o.number("--min-df", "Keep words in at least so many texts.", 1)
 @o.max_features
-@click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="How many words to show.")
+@o.number("--top", "How many words to show.", 10, 0)
 @click.option(
     "--plot", metavar="F", help="Draw counts by rank and the fitted law to F (.svg, or .png with extra report)."
 )
