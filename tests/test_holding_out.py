@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from linnet import compare, read
 from linnet.cli import linnet as program
-from linnet.cli.inputs import split_rows
+from linnet.cli.labelled_rows import split_rows
 from linnet.errors import LinnetError
 
 NO_FILES = {"dev": None, "test": None, "text": None, "label": None, "format_": None, "seed": 0}

@@ -13,9 +13,8 @@ A new check is one file with one function from a Material to a Finding, and one 
 
 from __future__ import annotations
 
-from linnet.checks.brief import brief
 from linnet.checks.checkup import Checkup
 from linnet.checks.finding import Finding
-from linnet.checks.running import check
+from linnet.checks.run_checks import brief, check
 
 __all__ = ["Checkup", "Finding", "brief", "check"]

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.inputs import read_labelled, split_columns
+from linnet.cli.labelled_rows import read_labelled, split_columns
 from linnet.cli.output import check_output, print_lines, say, width, write_json
 from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.inputs import read_labelled
+from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import check_report, command_line, say_sealed, say_written, width, write_json
 
 __all__ = ["evaluate"]

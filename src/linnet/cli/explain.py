@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.inputs import read_labelled
+from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import colours, echo_json
 from linnet.errors import LinnetError
 

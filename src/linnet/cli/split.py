@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.inputs import split_columns
+from linnet.cli.labelled_rows import split_columns
 from linnet.cli.output import check_outputs, say, write_json
 from linnet.errors import LinnetError
 from linnet.values import parse_list

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.inputs import read_labelled, split_columns, split_rows
+from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
 from linnet.cli.output import (
     check_output,
     check_report,
@@ -141,7 +141,7 @@ def _params(options: dict[str, Any]) -> dict[str, Any]:
 
 def _quick_check(fit_on: Any, dev: Any, test: Any, *, by_chance: bool) -> None:
     """Say what hashing and counting find to be wrong with the data; nothing where all is well."""
-    from linnet.checks.brief import brief
+    from linnet.checks import brief
 
     parts = {"the dev rows": dev, "the test rows": test}
     found = brief(fit_on, [replace(part, source=name) for name, part in parts.items() if part is not None])

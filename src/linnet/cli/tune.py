@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.inputs import read_labelled, split_columns, split_rows
+from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
 from linnet.cli.output import say, say_sealed, width, write_json
 from linnet.cli.progress import ProgressBars
 from linnet.cli.train import model_path

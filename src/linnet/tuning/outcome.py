@@ -15,7 +15,7 @@ from linnet.units import duration, size_text
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
     from linnet.tuning.optimism import Optimism
-    from linnet.tuning.results import Result, Results
+    from linnet.tuning.results import CandidateResult, Results
 
 __all__ = ["Tuning"]
 
@@ -31,7 +31,7 @@ class Tuning:
     """
 
     model: TextClassifier
-    winner: Result
+    winner: CandidateResult
     results: Results = field(repr=False)
     optimism: Optimism
     test: Evaluation | None
@@ -51,7 +51,7 @@ class Tuning:
         return self.results.metric
 
     @property
-    def default(self) -> Result | None:
+    def default(self) -> CandidateResult | None:
         """The default recipe on the highest level that it was judged on; None where it was refused."""
         key = self.results.default
         return next((level[key] for level in reversed(self.results.at) if key in level), None) if key else None
@@ -75,14 +75,14 @@ class Tuning:
     @cached_property
     def table(self) -> list[dict[str, Any]]:
         """The candidates that reached the folds, the best first: a list of dicts."""
-        best: dict[str, Result] = {}
+        best: dict[str, CandidateResult] = {}
         for level in self.results.at[self.results.base :]:
             best.update(level)
         won = self.winner.candidate.key
         ranked = sorted(best.values(), key=lambda r: (r.candidate.key != won, -r.score))
         return [self._row(r, rank) for rank, r in enumerate(ranked, 1)]
 
-    def _row(self, r: Result, rank: int) -> dict[str, Any]:
+    def _row(self, r: CandidateResult, rank: int) -> dict[str, Any]:
         first = len(self.results.at[self.results.base][r.candidate.key].rows)
         rows = r.rows[:first] if self.results.levels[r.level].adds else r.rows  # draws of the same rows say no more
         truth, classes = self.results.y[rows].astype("int64"), tuple(range(self.results.n_classes))
