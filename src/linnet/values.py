@@ -1,4 +1,4 @@
-"""Values as they are written on the command line: lists with commas, and settings as NAME=VALUE.
+"""Values as they are written: lists with commas, settings as NAME=VALUE, and results as the values of JSON.
 
 >>> parse_list("svm, nb,")
 ['svm', 'nb']
@@ -10,14 +10,32 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from linnet.errors import LinnetError
 
-__all__ = ["parse_list", "parse_pairs", "parse_settings", "parse_value"]
+__all__ = ["parse_list", "parse_pairs", "parse_settings", "parse_value", "to_plain"]
 
 WORDS = {"true": True, "false": False, "none": None}
+
+
+def to_plain(value: Any) -> Any:
+    """Return JSON values: dataclasses and mappings as dicts, sequences and arrays as lists, what else is no number as text.
+
+    >>> to_plain({"interval": (0.1, 0.9), "label": None, "kind": int})
+    {'interval': [0.1, 0.9], 'label': None, 'kind': "<class 'int'>"}
+    """
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if is_dataclass(value):
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return [to_plain(item) for item in value] if isinstance(value, list | tuple) else str(value)
 
 
 def parse_list(text: str | None) -> list[str]:

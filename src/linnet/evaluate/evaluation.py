@@ -16,6 +16,7 @@ from linnet.evaluate import probability, tables
 from linnet.evaluate.intervals import Interval, bootstrap_many, f1_wilson, wilson
 from linnet.evaluate.metrics import METRICS, PROBABILITY_METRICS, Counts, share
 from linnet.evaluate.ranking import Area, TopK, areas, mean_area, top_k
+from linnet.values import to_plain
 
 __all__ = ["ClassScores", "Evaluation", "evaluate"]
 
@@ -224,19 +225,16 @@ class Evaluation:
         names = [name.replace("-", "_") for name in SCORES]
         return {
             "n": self.n,
-            "classes": [_plain(label) for label in self.classes],
+            "classes": to_plain(self.classes),
             "level": self.level,
-            **{key: _plain(getattr(self, key)) for name in names for key in (name, f"{name}_interval")},
-            "per_class": [
-                {**{key: _plain(value) for key, value in vars(one).items()}, **self._areas_of(c)}
-                for c, one in enumerate(self.per_class)
-            ],
+            **{key: to_plain(getattr(self, key)) for name in names for key in (name, f"{name}_interval")},
+            "per_class": [{**to_plain(one), **self._areas_of(c)} for c, one in enumerate(self.per_class)],
             "confusion": self.confusion.tolist(),
-            "unknown_labels": [{"label": _plain(label), "count": n} for label, n in self.unknown_labels.items()],
+            "unknown_labels": [{"label": to_plain(label), "count": n} for label, n in self.unknown_labels.items()],
             "unknown_confusion": self.unknown_confusion.tolist(),
             "warnings": list(self.warnings),
-            "calibration_bins": [{k: _plain(v) for k, v in vars(one).items()} for one in self.calibration_bins],
-            "top_k": [{k: _plain(v) for k, v in vars(one).items()} for one in self.top_k],
+            "calibration_bins": to_plain(self.calibration_bins),
+            "top_k": to_plain(self.top_k),
         }
 
     def _areas_of(self, c: int) -> dict[str, Any]:
@@ -385,9 +383,3 @@ def _probabilities(proba: npt.ArrayLike, n: int, classes: tuple[Label, ...]) -> 
             "give probabilities, or labels"
         )
     return P
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    return [_plain(item) for item in value] if isinstance(value, tuple) else str(value)

@@ -17,6 +17,7 @@ from linnet.errors import DataError
 from linnet.evaluate.evaluation import ClassScores
 from linnet.evaluate.intervals import Interval, jackknife_interval, mean_interval, wilson
 from linnet.evaluate.metrics import share
+from linnet.values import to_plain
 
 __all__ = ["MultilabelEvaluation", "evaluate_multilabel"]
 
@@ -47,11 +48,8 @@ class MultilabelEvaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON; intervals are [low, high]."""
-        found: dict[str, Any] = {"n": self.n, "level": self.level, "labels": list(self.labels)}
-        for name, (value, interval) in self.scores.items():
-            found |= {name: value, f"{name}_interval": list(interval)}
-        rows = [vars(one).items() for one in self.per_label]
-        return {**found, "per_label": [{k: list(v) if isinstance(v, tuple) else v for k, v in row} for row in rows]}
+        found = {key: to_plain(getattr(self, key)) for name in self.scores for key in (name, f"{name}_interval")}
+        return {**found, **{key: to_plain(getattr(self, key)) for key in ("n", "level", "labels", "per_label")}}
 
 
 def evaluate_multilabel(

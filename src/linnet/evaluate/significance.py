@@ -22,6 +22,7 @@ import numpy.typing as npt
 from linnet.errors import DataError, nearest
 from linnet.evaluate.intervals import Interval, bootstrap
 from linnet.evaluate.metrics import METRICS, Counts
+from linnet.values import to_plain
 
 __all__ = ["PairedTest", "corrected_t", "holm", "mcnemar", "paired_bootstrap"]
 
@@ -47,14 +48,7 @@ class PairedTest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values; the interval is [low, high] or None."""
-        interval = None if self.interval is None else list(self.interval)
-        return {
-            "test": self.test,
-            "p": self.p,
-            "difference": self.difference,
-            "interval": interval,
-            "statistic": self.statistic,
-        }
+        return dict(to_plain(self))
 
 
 def mcnemar(right_a: npt.ArrayLike, right_b: npt.ArrayLike, *, exact: bool | None = None) -> PairedTest:
