@@ -8,20 +8,21 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linnet
 from linnet.checks import Checkup, brief, check
+from linnet.checks.checked_data import CheckedData
 from linnet.checks.label_errors import confident
 from linnet.checks.loopholes import _at_most, kind_of
-from linnet.checks.material import Material, same_texts
 from linnet.checks.registry import CHECKS, chosen
 from linnet.data import Dataset, read
 from linnet.datasets import load
 from linnet.errors import DataError
-from linnet.features.buffers import text_buffers
+from linnet.text.duplicates import exact_groups
 
 FOLDER = Path(os.environ.get("LINNET_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 real = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no data sets at {FOLDER}: point LINNET_DATA at them")
@@ -43,21 +44,19 @@ def plain_rows(n, seed=0, words=12):
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.text(alphabet="ab\u00e4 ", max_size=12) | st.sampled_from(["same text here", "same text her3", ""])))
 def test_same_texts_are_those_that_are_equal(texts):
-    groups = same_texts(text_buffers(texts)).tolist()
+    groups = exact_groups(pa.array(texts, pa.string())).tolist()
     seen = {}
     assert groups == [seen.setdefault(text, len(seen)) for text in texts]
 
 
 def test_texts_that_differ_in_one_hidden_place_are_told_apart():
     texts = ["x" * 40 + letter + "x" * 60 for letter in "aabba"]
-    assert same_texts(text_buffers(texts)).tolist() == [0, 0, 1, 1, 0]
+    assert exact_groups(pa.array(texts, pa.string())).tolist() == [0, 0, 1, 1, 0]
 
 
 def test_same_texts_over_chunks():
-    import pyarrow as pa
-
     column = pa.chunked_array([pa.array(["one long text", "b"]), pa.array(["b", "one long text", ""])])
-    assert same_texts(text_buffers(column)).tolist() == [0, 1, 1, 0, 2]
+    assert exact_groups(column).tolist() == [0, 1, 1, 0, 2]
 
 
 # ---- one check at a time
@@ -356,7 +355,7 @@ def test_brief_is_silent_about_good_data():
 
 def test_material_source_rows():
     data = read([("a b", "x"), ("", "x"), ("c d", "y")])
-    assert Material(data).source_rows.tolist() == [1, 3]
+    assert CheckedData(data).source_rows.tolist() == [1, 3]
 
 
 # ---- real data

@@ -16,6 +16,7 @@ import pytest
 
 from linnet import __version__
 from linnet.datasets import load
+from linnet.evaluate.metrics import ALL_METRICS
 
 TRAIN, DEV, TEST = load("reviews")
 
@@ -120,6 +121,9 @@ def test_evaluate(folder):
     result = json.loads(done.stdout)
     for key in ("accuracy", "macro_f1", "micro_f1", "log_loss", "confusion", "per_class", "n"):
         assert key in result, sorted(result)
+    for name in ALL_METRICS:
+        assert {name.replace("-", "_"), name.replace("-", "_") + "_interval"} <= set(result)
+    assert -1 <= result["matthews_interval"][0] <= result["matthews"] <= 1
     done = run("evaluate", "m.linnet", "test.csv", cwd=folder)
     assert b"precision" in done.stdout
 

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from linnet.evaluate.metrics import METRICS
 from linnet.models import MODELS
 from test_cli import TRAIN, run, write
 
@@ -60,7 +61,9 @@ def test_json_and_csv(folder):
     assert set(found["models"][0]) == {
         "model", "accuracy", "accuracy_interval", "macro_f1", "macro_f1_interval", "log_loss", "fold_accuracy",
         "train_seconds", "predict_seconds", "predict_megabytes_per_second", "size_bytes", "settings",
+        *(name.replace("-", "_") + end for name in METRICS for end in ("", "_interval")),
     }  # fmt: skip
+    assert -1 <= found["models"][0]["matthews_interval"][0] <= found["models"][0]["matthews"] <= 1
     assert set(found["pairs"][0]) >= {"better", "other", "difference", "p", "differ", "test", "bootstrap", "fold_test"}
     assert found["curves"][0]["points"][-1]["accuracy"] == pytest.approx(found["models"][0]["accuracy"])
     rows = list(csv.DictReader((folder / "table.csv").open()))

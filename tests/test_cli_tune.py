@@ -82,6 +82,17 @@ def test_json_to_standard_output(folder):
     assert b"left" not in done.stderr
 
 
+def test_any_metric_of_the_registry_is_searched_for(folder):
+    done = run("tune", "train.csv", *QUICK, "--candidates", "2", "--metric", "matthews", "--json", "m.json", "--out", "m.linnet",
+               "-q", cwd=folder)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Test matthews, looked at once" in done.stdout.decode()
+    found = json.loads((folder / "m.json").read_text())
+    assert found["metric"] == "matthews"
+    assert -1 <= found["winner"]["low"] <= found["winner"]["score"] <= found["winner"]["high"] <= 1
+    assert found["test"]["matthews_interval"][0] <= found["test"]["matthews"]
+
+
 def test_the_same_command_goes_on_after_a_kill(folder):
     state = folder / "k.linnet.tune.jsonl"
     process = started(folder, "--models", "nb,svm", "--out", "k.linnet")

@@ -26,7 +26,7 @@ from linnet.data.splitting import fold_indices
 from linnet.datasets import load, whole
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate import PairedTest
-from linnet.evaluate.growth import fit_power_law, forecast
+from linnet.evaluate.power_law import fit_power_law, forecast
 from linnet.features import sharing
 from linnet.models import MODELS
 
@@ -193,6 +193,23 @@ def test_repeats_use_the_corrected_t_test():
 
 
 # ---- models as people write them
+
+
+def test_values_are_separated_by_commas_as_in_train():
+    one, two, three = parse("svm:C=0.1,1,features=words:1,nb,logistic:solver=lbfgs,adam,C=2")
+    assert one.settings == {"model": "svm", "features": "words:1", "params": {"C": [0.1, 1]}}
+    assert two.settings == {"model": "nb"}
+    assert three.settings == {"model": "logistic", "params": {"solver": ["lbfgs", "adam"], "C": 2}}
+    assert parse("svm:C=0.1,1")[0].name == parse("svm:C=0.1/1")[0].name
+    for text, words in (
+        ("svm:C=1,logstic", "did you mean 'logistic'"),
+        ("svm:solver=sgd,logstic", "did you mean 'logistic'"),
+        ("svm:features=words:1,chars:2", "unknown model 'chars'"),
+        ("svm:C=1,,nb", "a model is missing"),
+        ("svm,1", "unknown model '1'"),
+    ):
+        with pytest.raises(LinnetError, match=words):
+            parse(text)
 
 
 def test_specs():

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from linnet import compare, read
 from linnet.cli import linnet as program
-from linnet.cli.train import divided
+from linnet.cli.labelled_rows import split_rows
 from linnet.errors import LinnetError
 
 NO_FILES = {"dev": None, "test": None, "text": None, "label": None, "format_": None, "seed": 0}
@@ -37,7 +37,7 @@ def path(tmp_path_factory):
 @pytest.mark.parametrize("watch", [False, True])
 def test_no_author_is_on_both_sides(path, watch):
     rows = read(path, labelled=True, also=["author"])
-    fit_on, dev, test = divided(rows, {**NO_FILES, "watch": watch, "groups": "author", "time": None})
+    fit_on, dev, test = split_rows(rows, {**NO_FILES, "watch": watch, "groups": "author", "time": None})
     authors = [set(part.column("author")) for part in (fit_on, dev, test)]
     assert all(authors)
     assert sum(map(len, authors)) == len(set.union(*authors)) == 40
@@ -46,7 +46,7 @@ def test_no_author_is_on_both_sides(path, watch):
 
 def test_the_newest_rows_are_held_out(path):
     rows = read(path, labelled=True, also=["date"])
-    fit_on, dev, test = divided(rows, {**NO_FILES, "watch": False, "groups": None, "time": "date"})
+    fit_on, dev, test = split_rows(rows, {**NO_FILES, "watch": False, "groups": None, "time": "date"})
     assert max(fit_on.column("date")) <= min(dev.column("date"))
     assert max(dev.column("date")) <= min(test.column("date"))
 
@@ -55,7 +55,7 @@ def test_nothing_to_hold_out_is_said(path):
     rows = read(path, labelled=True, also=["author"])
     files = {**NO_FILES, "dev": str(path), "test": str(path)}
     with pytest.raises(LinnetError, match="nothing to hold out"):
-        divided(rows, {**files, "watch": False, "groups": "author", "time": None})
+        split_rows(rows, {**files, "watch": False, "groups": "author", "time": None})
 
 
 def test_a_model_that_knows_the_authors_is_found_out(path, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import warnings
 
@@ -16,6 +17,7 @@ from sklearn import metrics as sk
 from linnet.draw.terminal import width_of
 from linnet.errors import DataError
 from linnet.evaluate import bootstrap, evaluate, f1_wilson, wilson
+from linnet.evaluate.metrics import METRICS, PROBABILITY_METRICS, score_of
 
 EXACT = {"rel": 1e-12, "abs": 1e-12}
 
@@ -107,6 +109,55 @@ def test_against_scikit_learn(seed, n, k):
     assert (plain.accuracy, plain.macro_f1, plain.log_loss) == (result.accuracy, result.macro_f1, None)
     both = evaluate(y, guess, classes, proba=P)
     assert both.to_dict() == result.to_dict()
+
+
+REFERENCES = {  # every metric of the registry in scikit-learn
+    "accuracy": sk.accuracy_score,
+    "balanced-accuracy": sk.balanced_accuracy_score,
+    "matthews": sk.matthews_corrcoef,
+    **{
+        f"{kind}-{name}": functools.partial(score, average=kind, zero_division=0)
+        for kind in ("macro", "weighted")
+        for name, score in (("precision", sk.precision_score), ("recall", sk.recall_score), ("f1", sk.f1_score))
+    },
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+@settings(max_examples=60, deadline=None)
+@given(pairs=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=40))
+def test_every_metric_is_that_of_scikit_learn(name, pairs):
+    truth, predicted = np.array(pairs).T
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = REFERENCES[name](truth, predicted)
+    assert score_of(name, truth, predicted, 5) == pytest.approx(expected, **EXACT)
+    result = evaluate(truth, predicted, range(5), draws=50)
+    value, (low, high) = result.score(name)
+    assert value == pytest.approx(expected, **EXACT)
+    assert METRICS[name].bounds[0] <= low <= high <= METRICS[name].bounds[1]
+    assert result.to_dict()[name.replace("-", "_")] == value
+
+
+def test_matthews_of_odd_tables():
+    guessing = evaluate(["a", "b"] * 50, ["a", "a", "b", "b"] * 25, ["a", "b"])
+    assert guessing.matthews == 0
+    assert guessing.matthews_interval[0] < 0 < guessing.matthews_interval[1]
+    right = evaluate(["a", "b"] * 10, ["a", "b"] * 10, ["a", "b"])
+    low, high = right.accuracy_interval
+    assert (right.matthews, right.matthews_interval) == (1, (2 * low - 1, 2 * high - 1))
+    constant = evaluate(["a", "b"], ["a", "a"], ["a", "b"])  # undefined: nothing is predicted but one label
+    assert constant.matthews == 0
+    assert "Matthews correlation 0.5774" in evaluate(list("abbb"), list("aabb"), list("ab")).to_text()
+
+
+def test_unknown_scores_are_refused():
+    result = evaluate(["a"], ["a"], ["a"])
+    with pytest.raises(AttributeError, match="did you mean 'macro_f1'"):
+        getattr(result, "macro_f2")  # noqa: B009
+    assert {name: result.score(name) for name in PROBABILITY_METRICS} == dict.fromkeys(
+        PROBABILITY_METRICS, (None, None)
+    )
 
 
 def test_probability_of_zero_is_clipped():
@@ -324,7 +375,7 @@ def test_dict_holds_plain_values_only():
 
     stored = evaluate(np.array(y), P.astype(np.float32), np.array(classes)).to_dict()
     check(stored)
-    assert list(stored) == [
+    assert set(stored) == {
         "n", "classes", "accuracy", "accuracy_interval", "macro_f1", "macro_f1_interval", "micro_f1", "weighted_f1",
         "balanced_accuracy", "log_loss", "brier", "calibration_error", "level", "per_class", "confusion",
         "unknown_labels", "unknown_confusion", "warnings",
@@ -333,5 +384,5 @@ def test_dict_holds_plain_values_only():
         "micro_precision", "micro_precision_interval", "micro_recall", "micro_recall_interval", "micro_f1_interval",
         "weighted_f1_interval", "balanced_accuracy_interval", "log_loss_interval", "brier_interval",
         "calibration_error_interval", "roc_area", "roc_area_interval", "pr_area", "pr_area_interval",
-        "calibration_bins", "top_k",
-    ]  # fmt: skip
+        "calibration_bins", "top_k", *(name.replace("-", "_") + end for name in METRICS for end in ("", "_interval")),
+    }  # fmt: skip

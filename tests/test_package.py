@@ -16,7 +16,8 @@ import pytest
 import linnet
 
 ORDER = [
-    "errors", "units", "draw", "engines", "_kernels", "arithmetic", "data", "datasets", "text", "features", "solvers", "models", "model",
+    "errors", "units", "values", "draw", "engines", "_kernels", "arithmetic", "data", "datasets", "text", "features", "solvers",
+    "models", "model",
     "evaluate", "explain", "streaming", "pipeline", "classifier", "comparison", "checks", "report", "tuning",
     "serve", "filter", "studio", "cli",
 ]  # fmt: skip

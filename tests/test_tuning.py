@@ -23,17 +23,18 @@ from linnet import LinnetError, TextClassifier, tune
 from linnet.data import Dataset
 from linnet.datasets import load
 from linnet.errors import DataError
+from linnet.evaluate import evaluate
+from linnet.evaluate.metrics import METRICS, score_of
 from linnet.features.blocks import BLOCKS, Words
 from linnet.models import MODELS
 from linnet.tuning import running
-from linnet.tuning.blocks import FeatureSpace
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock
+from linnet.tuning.feature_space import FeatureSpace
 from linnet.tuning.limits import Limits, file_size, resident
 from linnet.tuning.optimism import corrected
-from linnet.tuning.scores import METRICS, interval_of, score_of
-from linnet.tuning.space import Space
-from linnet.tuning.state import State, packed, unpacked
+from linnet.tuning.search_space import SearchSpace
+from linnet.tuning.search_state import SearchState, packed, unpacked
 from linnet.units import as_bytes, as_seconds
 
 TRAIN, DEV, TEST = load("reviews")
@@ -299,24 +300,24 @@ def test_a_search_that_was_killed_goes_on(tmp_path):
 
 def test_state_of_another_search_is_started_anew_and_one_in_use_is_refused(tmp_path):
     path = tmp_path / "s.jsonl"
-    first = State(path, {"seed": 0})
+    first = SearchState(path, {"seed": 0})
     first.add("a", {"x": 1})
     with pytest.raises(LinnetError, match="in use by another"):
-        State(path, {"seed": 0})
+        SearchState(path, {"seed": 0})
     first.close()
     with path.open("ab") as file:
         file.write(b"not json\n")
-    again = State(path, {"seed": 0})
+    again = SearchState(path, {"seed": 0})
     assert again.known == {"a": {"x": 1}}
     assert not again.replaced
     again.close()
     assert path.read_bytes().endswith(b"}\n")  # what was damaged is cut off
-    other = State(path, {"seed": 1})
+    other = SearchState(path, {"seed": 1})
     assert other.replaced
     assert other.known == {}
     other.close()
     with pytest.raises(DataError, match="cannot write the state"):
-        State(tmp_path / "no" / "s.jsonl", {})
+        SearchState(tmp_path / "no" / "s.jsonl", {})
 
 
 @given(st.lists(st.integers(0, 70_000), max_size=50))
@@ -391,8 +392,9 @@ def test_metrics_are_those_of_scikit_learn(pairs):
             balanced_accuracy_score(truth, predicted)
         )
     for metric in METRICS:
-        low, high = interval_of(metric, truth, predicted, k)
-        assert 0 <= low <= high <= 1
+        low, high = evaluate(truth, predicted, range(k)).score(metric)[1]
+        least, most = METRICS[metric].bounds
+        assert least <= low <= high <= most
 
 
 def test_the_optimism_of_many_equal_candidates_is_found():
@@ -425,7 +427,7 @@ def test_rows_of_one_text_are_drawn_together():
 
 
 def test_whatever_is_drawn_can_be_made():
-    space = Space(FeatureSpace((Words(1, 2),)))
+    space = SearchSpace(FeatureSpace((Words(1, 2),)))
     rng = np.random.default_rng(0)
     seen = set()
     for k in range(400):
@@ -443,7 +445,7 @@ def test_a_new_model_of_the_registry_is_searched_without_a_word_here(monkeypatch
 
     monkeypatch.setitem(MODELS, "another", Another)
     rng = np.random.default_rng(0)
-    space = Space(FeatureSpace((Words(1, 2),)))
+    space = SearchSpace(FeatureSpace((Words(1, 2),)))
     assert "another" in space.models
     assert 0.5 <= dict(space.draw("another", "words:1", rng).params)["alpha"] <= 2.0
     assert quick(models="another", candidates=3).winner.candidate.model == "another"

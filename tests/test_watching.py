@@ -15,7 +15,7 @@ import pytest
 import linnet
 from generated import counts
 from linnet import TextClassifier
-from linnet.cli.progress import Progress
+from linnet.cli.progress import TrainingProgress
 from linnet.datasets import load
 from linnet.draw.terminal import sparkline
 from linnet.errors import LinnetError
@@ -140,7 +140,7 @@ def test_sparkline():
 def test_lines_of_passes(capsys):
     from linnet.classifier import Event
 
-    with Progress(watch=True) as progress:
+    with TrainingProgress(watch=True) as progress:
         for k, (loss, accuracy) in enumerate([(10.0, 0.5), (5.0, 0.75), (4.0, 0.7)], 1):
             progress(Event("pass", f"pass {k}", k, 0, {"loss": loss, "violation": 0.1, "dev_accuracy": accuracy}))
     lines = capsys.readouterr().err.splitlines()

@@ -8,14 +8,13 @@
 >>> print(found["conflicts"].says)
 1 text has different labels (3 rows)
 
-A new check is one file with one function from a Material to a Finding, and one row in `registry.CHECKS`.
+A new check is one file with one function from CheckedData to a Finding, and one row in `registry.CHECKS`.
 """
 
 from __future__ import annotations
 
-from linnet.checks.brief import brief
 from linnet.checks.checkup import Checkup
 from linnet.checks.finding import Finding
-from linnet.checks.running import check
+from linnet.checks.run_checks import brief, check
 
 __all__ = ["Checkup", "Finding", "brief", "check"]

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from linnet.checks.checked_data import CheckedData
 from linnet.checks.finding import LEVELS, Finding, counted
-from linnet.checks.material import Material
 from linnet.draw.markup import paragraphs, safe
 from linnet.errors import DataError, nearest
 
@@ -39,10 +39,10 @@ class Checkup:
     others: tuple[str, ...]
     findings: tuple[Finding, ...]
     left_out: tuple[str, ...]
-    material: Material
+    material: CheckedData
 
     @classmethod
-    def of(cls, m: Material, findings: Sequence[Finding], left_out: Sequence[str] = ()) -> Checkup:
+    def of(cls, m: CheckedData, findings: Sequence[Finding], left_out: Sequence[str] = ()) -> Checkup:
         """Put findings together."""
         others = tuple(other.source for other in m.others)
         rows, classes, unusable = len(m), len(m.labels), len(m.data.unusable)

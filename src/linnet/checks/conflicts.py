@@ -6,13 +6,13 @@ from collections import Counter
 
 import numpy as np
 
+from linnet.checks.checked_data import CheckedData
 from linnet.checks.finding import Finding, counted, excerpt
-from linnet.checks.material import Material
 
 __all__ = ["conflicts"]
 
 
-def conflicts(m: Material) -> Finding:
+def conflicts(m: CheckedData) -> Finding:
     """Find texts that occur with more than one label."""
     groups = m.exact[: len(m)]
     several = np.flatnonzero(np.bincount(groups)[groups] > 1)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from linnet.checks.checked_data import CheckedData, Ints
 from linnet.checks.finding import Finding, counted, excerpt, percent
-from linnet.checks.material import Ints, Material, rows_like
+from linnet.text.duplicates import repeats
 
 __all__ = ["duplicates", "near_duplicates"]
 
@@ -16,10 +17,10 @@ ADVICE = "keep them on one side: linnet split --groups duplicates; or remove the
 MANY = 0.05
 
 
-def duplicates(m: Material) -> Finding:
+def duplicates(m: CheckedData) -> Finding:
     """Find rows with the very same text; the empty texts that reading set aside are counted with them."""
     n = len(m)
-    again = rows_like(m.exact, n)
+    again = repeats(m.exact[:n])
     empty = Counter(row.text for row in m.data.unusable.rows if row.reason == "empty text")
     n_empty = sum(count - 1 for count in empty.values())
     count, whole = int(again.sum()) + n_empty, n + sum(empty.values())
@@ -35,10 +36,10 @@ def duplicates(m: Material) -> Finding:
     )
 
 
-def near_duplicates(m: Material) -> Finding:
+def near_duplicates(m: CheckedData) -> Finding:
     """Find rows that share at least four fifths of their word triples with another and are not the same text."""
     n = len(m)
-    again = rows_like(m.near, n) & ~rows_like(m.exact, n)
+    again = repeats(m.near[:n]) & ~repeats(m.exact[:n])
     count = int(again.sum())
     if not count:
         return Finding("near-duplicates", "ok", "no two texts are nearly the same")
@@ -49,7 +50,7 @@ def near_duplicates(m: Material) -> Finding:
     )
 
 
-def _largest(m: Material, groups: Ints, most: int = 5) -> tuple[dict[str, Any], ...]:
+def _largest(m: CheckedData, groups: Ints, most: int = 5) -> tuple[dict[str, Any], ...]:
     """Return the texts that occur most often."""
     sizes = np.bincount(groups)
     ranked = np.argsort(-sizes, kind="stable")[:most]
@@ -60,7 +61,7 @@ def _largest(m: Material, groups: Ints, most: int = 5) -> tuple[dict[str, Any], 
     return tuple(out)
 
 
-def _pairs(m: Material, again: Ints, most: int = 5) -> tuple[dict[str, Any], ...]:
+def _pairs(m: CheckedData, again: Any, most: int = 5) -> tuple[dict[str, Any], ...]:
     out: list[dict[str, Any]] = []
     for row in np.flatnonzero(again)[:most].tolist():
         first = int(np.flatnonzero(m.near == m.near[row])[0])

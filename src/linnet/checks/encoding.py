@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from linnet.checks.checked_data import CheckedData
 from linnet.checks.finding import Finding, counted, excerpt, percent
-from linnet.checks.material import Material
 
 __all__ = ["encoding"]
 
@@ -23,7 +23,7 @@ SIGNS = {
 DAMAGE = ("lost", "mojibake", "control")
 
 
-def encoding(m: Material) -> Finding:
+def encoding(m: CheckedData) -> Finding:
     """Count texts with signs of damage, by kind; repairs that reading made are quoted."""
     import pyarrow.compute as pc
 

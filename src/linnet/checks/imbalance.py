@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from linnet.checks.checked_data import CheckedData
 from linnet.checks.finding import Finding, counted, percent
-from linnet.checks.material import Material
 
 __all__ = ["imbalance"]
 
 FEW = 10
 
 
-def imbalance(m: Material) -> Finding:
+def imbalance(m: CheckedData) -> Finding:
     """Compare the classes by size."""
     counts = m.data.counts
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

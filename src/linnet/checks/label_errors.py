@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.checks.checked_data import CheckedData, Ints
 from linnet.checks.finding import Finding, counted, excerpt, percent
-from linnet.checks.material import Ints, Material
 from linnet.data.splitting import fold_indices
 from linnet.features.blocks import Blocks, Chars, Words
 from linnet.features.buffers import text_buffers
@@ -39,7 +39,7 @@ MOST_CLASSES = 300
 WEAK = 0.3  # of the way from always giving the commonest label to being right: a weaker model cannot judge
 
 
-def label_errors(m: Material) -> Finding:
+def label_errors(m: CheckedData) -> Finding:
     """Rank the rows by how surely a model that never saw them gives them another label."""
     if len(m) < LEAST or np.sum(np.bincount(m.codes) >= 2) < 2:
         return Finding("label-errors", "ok", "too few rows to judge labels by a model")
@@ -132,7 +132,7 @@ class _Plan:
     folds: int
 
     @classmethod
-    def of(cls, m: Material) -> _Plan:
+    def of(cls, m: CheckedData) -> _Plan:
         pieces = text_buffers(m.data.text)
         size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
         short = size < SHORT_DOCUMENT * len(m) and size <= CHARS_UP_TO
@@ -151,7 +151,7 @@ class _Plan:
     def plan(self) -> Any:
         return (LinearSVM if self.name == "svm" else MultinomialNB).plan
 
-    def run(self, m: Material) -> tuple[Floats, list[tuple[Fold, Scored, Ints]]]:
+    def run(self, m: CheckedData) -> tuple[Floats, list[tuple[Fold, Scored, Ints]]]:
         """Fit every fold; return the score of every row by the model that did not see it, and the fits."""
         y, n_classes = m.codes, len(m.labels)
         scores = np.zeros((len(m), 1 if n_classes == 2 else n_classes))
@@ -168,7 +168,7 @@ class _Plan:
         return scores, out
 
     def explain(
-        self, m: Material, folds: list[tuple[Fold, Scored, Ints]], shown: Ints, suggested: Ints
+        self, m: CheckedData, folds: list[tuple[Fold, Scored, Ints]], shown: Ints, suggested: Ints
     ) -> dict[int, list[str]]:
         """Return the words that speak most for the suggested label, for each row shown."""
         from linnet.explain import explain

@@ -6,25 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from linnet.checks.checked_data import CheckedData
 from linnet.checks.finding import Finding, counted, excerpt, percent
-from linnet.checks.material import Material
 
 __all__ = ["leaks", "near_leaks"]
 
 ADVICE = "take the shared texts out of the data (or of the other set) before you trust a score on it"
 
 
-def leaks(m: Material) -> Finding:
+def leaks(m: CheckedData) -> Finding:
     """Find texts of the other sets that stand in the data word for word."""
     return _leaks(m, near=False)
 
 
-def near_leaks(m: Material) -> Finding:
+def near_leaks(m: CheckedData) -> Finding:
     """Find texts of the other sets that are nearly the same as one in the data, and not the same."""
     return _leaks(m, near=True)
 
 
-def _leaks(m: Material, near: bool) -> Finding:
+def _leaks(m: CheckedData, near: bool) -> Finding:
     name = "near-leaks" if near else "leaks"
     sets: list[dict[str, Any]] = []
     examples: list[dict[str, Any]] = []

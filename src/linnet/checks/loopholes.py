@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.checks.checked_data import CheckedData
 from linnet.checks.finding import Finding, counted, percent
-from linnet.checks.material import Material
 from linnet.features.blocks import Words
 from linnet.features.counting import names_of
 
@@ -50,7 +50,7 @@ def kind_of(word: str) -> str:
     return "id" if any(c.isdigit() for c in word) and any(c.isalpha() for c in word) else "word"
 
 
-def loopholes(m: Material) -> Finding:
+def loopholes(m: CheckedData) -> Finding:
     """Name words that give a label away, odd ones first."""
     if len(m.labels) < 2:
         return Finding("loopholes", "ok", "one label only: nothing to give away")
@@ -88,7 +88,7 @@ class _Table:
         self.sizes, self.other_sizes, self.what = sizes, other_sizes, what
 
     @classmethod
-    def of(cls, m: Material) -> _Table:
+    def of(cls, m: CheckedData) -> _Table:
         blocks = (Words(1, 1),)
         counted_ = m.counted(blocks)
         n, k = len(m), len(m.labels)
@@ -129,7 +129,7 @@ def _padded(counts: Any, n: int) -> Floats:
     return out
 
 
-def _compared(m: Material) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _compared(m: CheckedData) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return the class of each row of all sets (unknown labels: one more), which have one, and which are compared with."""
     k, n = len(m.labels), len(m)
     if not m.others:
@@ -149,7 +149,7 @@ def _compared(m: Material) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]
     return y, y < k, there
 
 
-def _giving_away(m: Material, table: _Table) -> dict[str, dict[str, Any]]:
+def _giving_away(m: CheckedData, table: _Table) -> dict[str, dict[str, Any]]:
     """Find words almost all of whose texts have one label, and that much of the label has; odd words with less."""
     from linnet.evaluate.intervals import wilson
 
@@ -179,7 +179,7 @@ def _giving_away(m: Material, table: _Table) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _fading(m: Material, table: _Table) -> dict[str, dict[str, Any]]:
+def _fading(m: CheckedData, table: _Table) -> dict[str, dict[str, Any]]:
     """Find words that lean to a label here and not there."""
     here, there = table.here, table.there
     n1, n2 = here.sum(axis=1), there.sum(axis=1)
@@ -228,7 +228,7 @@ def _at_most(hits: int, drawn: int, marked: int, total: int) -> float:
     return min(1.0, sum(exp(x - choose(total, drawn)) for x in logs))
 
 
-def _headers(m: Material) -> tuple[list[str], float]:
+def _headers(m: CheckedData) -> tuple[list[str], float]:
     """Return the commonest header names and the share of texts that begin with a header line."""
     import pyarrow.compute as pc
 

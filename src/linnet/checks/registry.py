@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from linnet.checks.checked_data import CheckedData
 from linnet.checks.conflicts import conflicts
 from linnet.checks.duplicates import duplicates, near_duplicates
 from linnet.checks.encoding import encoding
@@ -13,8 +14,7 @@ from linnet.checks.imbalance import imbalance
 from linnet.checks.label_errors import label_errors
 from linnet.checks.leaks import leaks, near_leaks
 from linnet.checks.loopholes import loopholes
-from linnet.checks.material import Material
-from linnet.checks.sizes import tiny
+from linnet.checks.tiny_texts import tiny
 from linnet.errors import DataError, nearest
 
 __all__ = ["CHECKS", "Check", "applicable", "chosen"]
@@ -24,7 +24,7 @@ __all__ = ["CHECKS", "Check", "applicable", "chosen"]
 class Check:
     """One check: its function, what it needs, and whether it is cheap enough to run before every training."""
 
-    run: Callable[[Material], Finding]
+    run: Callable[[CheckedData], Finding]
     what: str
     labels: bool = False
     others: bool = False
@@ -45,7 +45,7 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def applicable(checks: Mapping[str, Check], m: Material) -> dict[str, Check]:
+def applicable(checks: Mapping[str, Check], m: CheckedData) -> dict[str, Check]:
     """Return the checks whose needs are met: labels, other sets."""
     labelled, others = m.data.label is not None, bool(m.others)
     return {name: one for name, one in checks.items() if labelled >= one.labels and others >= one.others}

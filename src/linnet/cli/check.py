@@ -3,64 +3,76 @@
 from __future__ import annotations
 
 import csv
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from linnet.cli.options import columns, say, threads
+from linnet.cli import options as o
+from linnet.cli.output import check_output, print_lines, say, say_sealed, write_json
+from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError
+from linnet.values import parse_list
 
 __all__ = ["check"]
+
+STYLES: dict[str, dict[str, Any]] = {
+    "ok": {"dim": True}, "note": {"fg": "blue"}, "warning": {"fg": "yellow"}, "problem": {"fg": "red", "bold": True},
+}  # fmt: skip
 
 
 @click.command(short_help="Find duplicates, leaks, wrong labels and loopholes in a file.")
 @click.argument("data")
 @click.argument("others", nargs=-1)
-@columns
+@o.data_options
 @click.option("--only", metavar="A,B", help="Run these checks only (--list names them).")
 @click.option("--skip", metavar="A,B", help="Leave these checks out.")
 @click.option("--suspects", metavar="F.csv", help="Write every suspected label error, the surest first.")
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed, same folds, same verdict."
-)
-@threads
-@click.option("--json", "json_", metavar="F", help="Write all findings as JSON (- for standard output).")
-@click.option("--quiet", "-q", is_flag=True, help="No progress: only the verdict.")
+@o.seed
+@o.threads
+@o.output_options
 @click.option("--list", "list_", is_flag=True, expose_value=False, is_eager=True, help="List the checks and leave.",
               callback=lambda context, _, value: _list(context) if value else None)  # fmt: skip
 def check(data: str, others: tuple[str, ...], **options: Any) -> None:
-    r"""Check DATA before you train on it, and OTHER sets (dev, test) that go with it.
+    """Check DATA before you train on it, and OTHER sets (dev, test) that go with it.
 
     \b
     linnet check reviews.csv
     linnet check train.csv dev.csv test.csv --json found.json
     linnet check reviews.csv --only label-errors --suspects suspects.csv
     """
-    from linnet.checks import check as run
+    from linnet.checks import check as run_checks
     from linnet.checks.registry import chosen
+    from linnet.data.seal import look
 
-    only, skip = (_names(options[name]) for name in ("only", "skip"))
-    chosen(only, skip or ())  # refuse before reading a large file
-    for name in ("suspects", "json_"):
-        _check_file(options[name])
+    only = None if options["only"] is None else parse_list(options["only"])
+    skip = parse_list(options["skip"])
+    chosen(only, skip)  # refuse before reading a large file
+    check_output(options["suspects"], "--suspects")
+    check_output(options["json_"], "--json")
     sets = [_read(path, options) for path in (data, *others)]
-
-    def news(name: str, done: int, total: int) -> None:
-        if not options["quiet"]:
-            say(f"check {done + 1} of {total}: {name}")
-
-    found = run(*sets, only=only, skip=skip or (), seed=options["seed"], threads=options["threads"], on_check=news)
-    _looked(data, others)
+    shared = {name: options[name] for name in ("seed", "threads")}
+    with CheckProgress(options["quiet"]) as progress:
+        found = run_checks(*sets, only=only, skip=skip, on_check=progress, **shared)
+    for path in (data, *others):  # the texts of a blind test set are shown, and its words are compared
+        say_sealed(look(path, "check", "none"), path)
     if options["suspects"]:
         _write_suspects(found, options["suspects"])
-    _report(found, options["json_"])
+    if not write_json(found.to_dict(), options["json_"]):
+        print_lines(map(_coloured, found.to_text().splitlines()))
 
 
-def _names(given: str | None) -> list[str] | None:
-    return None if given is None else [name.strip() for name in given.split(",") if name.strip()]
+class CheckProgress(ProgressBars):
+    """A bar on a terminal, a line a check elsewhere."""
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        """Show which check comes next."""
+        if not self.live:
+            self.line(f"check {done + 1} of {total}: {name}")
+            return
+        if self.task is None:
+            self.stage("checking")
+        self.update(done, total, name)
 
 
 def _list(context: click.Context) -> None:
@@ -69,15 +81,6 @@ def _list(context: click.Context) -> None:
     for name, one in CHECKS.items():
         click.echo(f"{name:<16} {one.what}")
     context.exit()
-
-
-def _check_file(name: str | None) -> None:
-    if name is not None and name != "-":
-        path = Path(name)
-        if path.is_dir():
-            raise LinnetError(f"{path}: is a folder; give a file name")
-        if not path.parent.is_dir():
-            raise LinnetError(f"{path}: the folder {path.parent} does not exist; make it first")
 
 
 def _read(path: str, options: dict[str, Any]) -> Any:
@@ -89,16 +92,6 @@ def _read(path: str, options: dict[str, Any]) -> Any:
     if not options["quiet"]:
         say(rows.describe())
     return rows
-
-
-def _looked(data: str, others: tuple[str, ...]) -> None:
-    """Record the look at a blind test set: its texts are shown and its words are compared."""
-    from linnet.data.seal import look
-
-    for path in (data, *others):
-        sealed = look(path, "check", "none")
-        if sealed:
-            say(f"{path}: blind test set, sealed {sealed.sealed[:10]}: {sealed.words}")
 
 
 def _write_suspects(found: Any, out: str) -> None:
@@ -119,42 +112,14 @@ def _write_suspects(found: Any, out: str) -> None:
     say(f"wrote {one.count:,} suspects to {out}")
 
 
-def _report(found: Any, json_: str | None) -> None:
-    if json_ is not None:
-        content = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
-        if json_ == "-":
-            click.echo(content)
-            return
-        Path(json_).write_text(content + "\n", encoding="utf-8")
-    if sys.stdout.isatty():
-        _show(found)
-    else:
-        click.echo(found.to_text())
+def _coloured(line: str) -> str:
+    """Colour the level at the beginning of a line; put the verdict in bold, advice in italics, examples in grey."""
+    from linnet.checks.checkup import MARKS
 
-
-def _show(found: Any) -> None:
-    """Print for a terminal: marks in colour, advice in italics."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from linnet.checks.checkup import MARKS, example_lines
-
-    styles = {"ok": "dim", "note": "blue", "warning": "yellow", "problem": "bold red"}
-    console = Console(highlight=False)
-    console.print(Text(found.head()))
-    console.print(Text(f"verdict: {found.words}", style=styles[found.level] if found.level != "ok" else "bold"))
-    console.print()
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for one in found.ranked():
-        body = Text(one.says)
-        if one.level in ("warning", "problem"):
-            for line in example_lines(one)[:5]:
-                body.append(f"\n- {line[: 2 * console.width]}", style="dim")
-        if one.advice and one.level != "ok":
-            body.append(f"\n-> {one.advice}", style="italic")
-        table.add_row(Text(MARKS[one.level], style=styles[one.level]), Text(one.check), body)
-    console.print(table)
+    for level, mark in MARKS.items():
+        if line.startswith(f"{mark} "):
+            return click.style(mark, **STYLES[level]) + line[len(mark) :]
+    for start, style in (("verdict: ", "bold"), ("- ", "dim"), ("-> ", "italic")):
+        if line.lstrip().startswith(start):
+            return click.style(line, **{style: True})
+    return line

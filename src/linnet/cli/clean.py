@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from linnet.cli.options import say
+from linnet.cli import options as o
+from linnet.cli.output import check_outputs, echo_json, say
+from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError, nearest
 from linnet.units import as_bytes
+from linnet.values import parse_list
 
 __all__ = ["clean"]
 
@@ -23,61 +23,46 @@ __all__ = ["clean"]
 @click.command(short_help="Clean texts, filter pages, remove duplicates; says what every rule did.")
 @click.argument("inputs", metavar="INPUT...", nargs=-1)
 @click.option(
-    "--out",
-    metavar="F",
+    "--out", metavar="F",
     help="Write to F (.csv, .tsv or .jsonl, also .gz or .zst; .parquet); JSON lines on standard output by default.",
-)
-@click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")
-@click.option("--format", "format_", metavar="NAME", help="The form of the input; found by itself if not given.")
+)  # fmt: skip
+@o.text_options
 @click.option(
-    "--rules",
-    metavar="A,B=X",
+    "--rules", metavar="A,B=X",
     help="Instead of html,unicode,control,urls,emails,whitespace; 'none' for none. --list-rules lists them.",
-)
+)  # fmt: skip
 @click.option("--c4", is_flag=True, help="Add all C4 rules for web pages, with repeated three-sentence spans.")
 @click.option("--without", metavar="A,B", help="Leave rules out.")
 @click.option("--bad-words", metavar="FILE", help="Remove documents with a word of this list, one a line.")
-@click.option("--dedup", metavar="KINDS", help="Remove duplicates: exact, near, spans, or several with commas.")
+@click.option("--dedup", metavar="A,B", help="Remove duplicates: exact, near, spans.")
 @click.option(
-    "--same",
-    default="exact",
-    show_default=True,
-    metavar="HOW",
+    "--same", default="exact", show_default=True, metavar="HOW",
     help="What exact duplicates share: exact, spaces (white space aside), words (case and signs aside).",
-)
+)  # fmt: skip
 @click.option(
-    "--threshold",
-    default=0.8,
-    show_default=True,
-    type=float,
-    metavar="SHARE",
+    "--threshold", default=0.8, show_default=True, type=float, metavar="SHARE",
     help="Near duplicates share this much of their word shingles.",
-)
-@click.option(
-    "--max-memory",
-    default="256M",
-    show_default=True,
-    metavar="SIZE",
-    help="For the search of repeated keys; never changes the result.",
-)
+)  # fmt: skip
+@o.max_memory("256M")
 @click.option("--temp", metavar="DIR", help="Where files go that wait between two passes.")
 @click.option("--removed", metavar="F", help="Write removed documents to F, with the rule that removed them.")
 @click.option("--report", metavar="F", help="Write what every rule did, with samples, to F (.json, .html, .txt).")
-@click.option("--json", "json_", is_flag=True, help="Print the report as JSON (needs --out).")
+@o.json_flag
 @click.option("--list-rules", is_flag=True, help="List the rules and leave.")
-@click.option("--quiet", "-q", is_flag=True, help="No news.")
+@o.quiet
 def clean(inputs: tuple[str, ...], **options: Any) -> None:
     """Clean every document of INPUT, and say what every rule removed. All columns are kept.
 
-    INPUT may be larger than memory, of any format that linnet reads, or - for standard input.
+    INPUT may be larger than memory, of any format that linnet reads, or - for standard input. --max-memory is for the
+    search of duplicates and never changes the result; --json needs --out.
 
     \b
     linnet clean reviews.csv --out clean.csv
     linnet clean pages.jsonl.gz --c4 --out kept.parquet --removed gone.jsonl --report report.html
     linnet clean tweets.csv --rules urls=URL,emails=EMAIL,numbers=0 --dedup exact,near --out clean.jsonl
-    """  # noqa: D301 - click wants the character
+    """
     if options["list_rules"]:
-        click.echo(_listed())
+        click.echo(_rules_text())
         return
     if not inputs:
         raise LinnetError("no input; give files, or - for standard input")
@@ -85,13 +70,10 @@ def clean(inputs: tuple[str, ...], **options: Any) -> None:
         raise LinnetError("--json prints the report where the rows would go; give --out F for the rows")
     corpus = _corpus(options)
     _check_outputs(inputs, options)
-    try:
-        _tell(_run(inputs, corpus, options), options)
-    except BrokenPipeError:  # the reader of our output has gone: not our error (click would exit 1)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _print_report(_run(inputs, corpus, options), options)
 
 
-def _listed() -> str:
+def _rules_text() -> str:
     from linnet.text.clean import C4, RULES
     from linnet.text.clean.corpus import DEDUP
     from linnet.text.clean.rules import DEFAULT
@@ -110,12 +92,12 @@ def _corpus(options: dict[str, Any]) -> Any:
     from linnet.text.clean.rules import DEFAULT
 
     given = options["rules"]
-    named = list(DEFAULT) if given is None else [] if given == "none" else _parts(given)
-    dedup = _parts(options["dedup"])
+    named = list(DEFAULT) if given is None else [] if given == "none" else parse_list(given)
+    dedup = parse_list(options["dedup"])
     text = [spec for spec in named if _name(spec) in RULES]
     pages = [spec for spec in named if _name(spec) in C4]
     known = [*RULES, *C4, *DEDUP]
-    for spec in [*named, *_parts(options["without"])]:
+    for spec in [*named, *parse_list(options["without"])]:
         if _name(spec) not in known:
             raise LinnetError(nearest("rule", _name(spec), known))
     dedup += [spec for spec in named if _name(spec) in DEDUP]
@@ -124,16 +106,12 @@ def _corpus(options: dict[str, Any]) -> Any:
         dedup.append("spans")
     if options["bad_words"]:
         pages = [spec for spec in pages if spec != "badwords"] + [f"badwords={options['bad_words']}"]
-    out = set(_parts(options["without"]))
+    out = set(parse_list(options["without"]))
     text, pages, dedup = ([spec for spec in specs if _name(spec) not in out] for specs in (text, pages, dedup))
     return Corpus(
         text, pages or None, dedup, same=options["same"], threshold=options["threshold"],
         max_memory=as_bytes(options["max_memory"], "--max-memory"), folder=options["temp"],
     )  # fmt: skip
-
-
-def _parts(value: str | None) -> list[str]:
-    return [part.strip() for part in (value or "").split(",") if part.strip()]
 
 
 def _name(spec: str) -> str:
@@ -143,17 +121,7 @@ def _name(spec: str) -> str:
 def _check_outputs(inputs: tuple[str, ...], options: dict[str, Any]) -> None:
     from linnet.data.writing import form_of
 
-    names = [options[key] for key in ("out", "removed", "report") if options[key] not in (None, "-")]
-    for name in names:
-        path = Path(name)
-        if path.is_dir():
-            raise LinnetError(f"{name}: is a folder; give a file name")
-        if not path.parent.is_dir():
-            raise LinnetError(f"{name}: the folder {path.parent} does not exist; make it first")
-        if any(Path(given).exists() and path.exists() and path.samefile(given) for given in inputs if given != "-"):
-            raise LinnetError(f"{name}: is also an input; write to another file")
-    if len({Path(name).resolve() for name in names}) < len(names):
-        raise LinnetError("--out, --removed and --report must be different files")
+    check_outputs({f"--{name}": options[name] for name in ("out", "removed", "report")}, inputs)
     for key in ("out", "removed"):
         if options[key] not in (None, "-"):
             form_of(options[key])
@@ -169,7 +137,7 @@ def _run(inputs: tuple[str, ...], corpus: Any, options: dict[str, Any]) -> Any:
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(writing(options["out"]))
         aside = stack.enter_context(writing(options["removed"])) if options["removed"] else None
-        progress = stack.enter_context(_Progress(inputs, options["quiet"]))
+        progress = stack.enter_context(CleaningProgress(inputs, options["quiet"]))
         batches = _batches(inputs, options, progress)
         report = corpus.run(batches, out.write, aside.write if aside else None, progress)
     if out.left_out:
@@ -177,7 +145,7 @@ def _run(inputs: tuple[str, ...], corpus: Any, options: dict[str, Any]) -> Any:
     return report
 
 
-def _batches(inputs: tuple[str, ...], options: dict[str, Any], progress: _Progress) -> Iterator[Any]:
+def _batches(inputs: tuple[str, ...], options: dict[str, Any], progress: CleaningProgress) -> Iterator[Any]:
     from linnet.data.whole import stream_whole
 
     for source in inputs:
@@ -189,68 +157,39 @@ def _batches(inputs: tuple[str, ...], options: dict[str, Any], progress: _Progre
             yield batch
 
 
-class _Progress:
-    """News of a run: on a terminal a line that counts, with an estimate of the time left; elsewhere a line a stage."""
+class CleaningProgress(ProgressBars):
+    """The stages of a run: a bar with the time left on a terminal, a line a stage elsewhere."""
 
     def __init__(self, inputs: tuple[str, ...], quiet: bool) -> None:
-        self.quiet, self.live = quiet, sys.stderr.isatty() and not quiet
-        self.total = sum(Path(name).stat().st_size for name in inputs if Path(name).is_file())
+        super().__init__(quiet)
         plain = all(Path(name).suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson", ".txt") for name in inputs)
-        self.total = self.total if plain else 0  # packed sizes say little
-        self.stage, self.documents, self.size = "", 0, 0
-        self.began = self.shown = time.perf_counter()
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
-
-    def _end(self) -> None:
-        if self.live and self.stage:
-            click.echo("\r\033[K", nl=False, err=True)
-
-    def line(self, text: str) -> None:
-        """Say a line."""
-        if not self.quiet:
-            self._end()
-            say(text)
+        sizes = [Path(name).stat().st_size for name in inputs if Path(name).is_file()]
+        self.total = sum(sizes) if plain else None  # the size of a packed file says little
+        self.name, self.documents, self.size = "", 0, 0
 
     def __call__(self, stage: str, documents: int, size: int) -> None:
-        if stage != self.stage:
-            if self.stage:
+        """Count documents and bytes of a stage."""
+        if stage != self.name:
+            if self.name:
                 self.line(stage)
-            self.stage, self.documents, self.size = stage, 0, 0
-            self.began = time.perf_counter()
+            self.name, self.documents, self.size = stage, 0, 0
+            self.stage(stage)
         self.documents += documents
         self.size += size
-        now = time.perf_counter()
-        if self.live and now - self.shown > 0.2:
-            self.shown = now
-            click.echo(f"\r\033[K{stage}: {self.documents:,} documents{self._left(now)}", nl=False, err=True)
-
-    def _left(self, now: float) -> str:
-        if not self.total or not 0 < self.size < self.total:
-            return ""
-        left = (now - self.began) * (self.total - self.size) / self.size
-        return f", about {left:.0f} s left" if left >= 1 else ""
+        self.update(self.size, self.total, f"{self.documents:,} documents")
 
 
-def _tell(report: Any, options: dict[str, Any]) -> None:
+def _print_report(report: Any, options: dict[str, Any]) -> None:
     if options["report"]:
-        path = Path(options["report"])
-        kind = path.suffix.lower()
-        content = (
-            json.dumps(report.to_dict(), indent=2, ensure_ascii=False) + "\n"
-            if kind == ".json"
-            else report.html() if kind == ".html" else report.text(samples=5, width=160) + "\n"
-        )  # fmt: skip
         from linnet.data.unusable import replacing
 
+        path = Path(options["report"])
+        as_json = json.dumps(report.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        pages = {".json": as_json, ".html": report.html(), ".txt": report.text(samples=5, width=160) + "\n"}
         with replacing(path) as file:
-            file.write(content)
+            file.write(pages[path.suffix.lower()])
     if options["json_"]:
-        click.echo(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
+        echo_json(report.to_dict())
     elif options["out"] not in (None, "-"):
         click.echo(report.text())
     elif not options["quiet"]:

@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from linnet.cli.options import say
+from linnet.cli import options as o
+from linnet.cli.output import say
 
 __all__ = ["demo"]
 
@@ -20,7 +21,7 @@ TEXTS = (
 
 @click.command(short_help="Train, compare and explain on the built-in book reviews.")
 @click.option("--out", default="reviews.linnet", show_default=True, metavar="F.linnet", help="Where to save the model.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+@o.seed
 def demo(out: str, seed: int) -> None:
     """Compare models on 690 short book reviews, explain two texts, and save the recommended model."""
     from linnet.classifier import TextClassifier

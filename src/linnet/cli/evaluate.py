@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
+from typing import Any
 
 import click
 
-from linnet.cli.options import check_report, columns, command_line, read_labelled, report, say, threads
+from linnet.cli import options as o
+from linnet.cli.labelled_rows import read_labelled
+from linnet.cli.output import check_report, command_line, say_sealed, say_written, width, write_json
 
 __all__ = ["evaluate"]
 
@@ -16,41 +17,31 @@ __all__ = ["evaluate"]
 @click.command(short_help="Say how good a model is on labelled texts.")
 @click.argument("model")
 @click.argument("data")
-@columns
-@threads
-@report
-@click.option("--json", "json_", metavar="F", help="Write all scores as JSON (- for standard output).")
-def evaluate(model: str, data: str, text: str | None, label: str | None, format_: str | None, threads: int | None,
-             report: str | None, json_: str | None) -> None:  # fmt: skip
+@o.data_options
+@o.threads
+@o.report
+@o.json_file
+def evaluate(model: str, data: str, **options: Any) -> None:
     """Evaluate MODEL on the labelled rows of DATA: accuracy with its 95 % interval, scores per class, confusions."""
     from linnet import evaluate as metrics
     from linnet.classifier import load
     from linnet.data.seal import look
 
-    check_report(report)
-    clf = load(model, threads=threads)
-    rows = read_labelled(data, text, label, format_, test=True, also=clf.artefact.needs)
-    sealed = look(data, "evaluate", Path(model))
-    if report is None:
-        classes = [str(c) for c in clf.artefact.classes]
-        result = metrics.evaluate(rows.label_list(), clf.predict_proba(rows), classes)
+    check_report(options["report"])
+    clf = load(model, threads=options["threads"])
+    rows = read_labelled(data, options, test=True, extra=clf.artefact.needs)
+    seal = look(data, "evaluate", Path(model))
+    if options["report"] is None:
+        result = metrics.evaluate(rows.label_list(), clf.predict_proba(rows), [str(c) for c in clf.artefact.classes])
     else:
         from linnet.report import Report
 
         files = {"model": model, "data": data}
-        page = Report(clf, rows, title=f"{model} on {data}", command=command_line(), files=files, seal=sealed)
-        page.save(report)
-        say(f"wrote {report} ({Path(report).stat().st_size / 1e6:.1f} MB)")
+        page = Report(clf, rows, title=f"{model} on {data}", command=command_line(), files=files, seal=seal)
+        page.save(options["report"])
+        say_written(options["report"])
         result = page.evaluation
-    if json_ is not None:
-        seal = sealed.to_dict() if sealed else None
-        content = json.dumps(
-            {"model": model, "data": data, "seal": seal, **result.to_dict()}, indent=2, ensure_ascii=False
-        )
-        if json_ == "-":
-            click.echo(content)
-            return
-        Path(json_).write_text(content + "\n", encoding="utf-8")
-    click.echo(result.to_text(shutil.get_terminal_size((100, 24)).columns))
-    if sealed:
-        click.echo(f"blind test set, sealed {sealed.sealed[:10]}: {sealed.words}")
+    content = {"model": model, "data": data, "seal": seal.to_dict() if seal else None, **result.to_dict()}
+    if not write_json(content, options["json_"]):
+        click.echo(result.to_text(width()))
+        say_sealed(seal)

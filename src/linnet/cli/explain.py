@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from linnet.cli.options import beside, row_of
+from linnet.cli import options as o
+from linnet.cli.labelled_rows import read_labelled
+from linnet.cli.output import colours, echo_json
 from linnet.errors import LinnetError
 
 if TYPE_CHECKING:
@@ -25,27 +25,27 @@ __all__ = ["explain"]
 @click.option("--not", "against", metavar="LABEL", help="Compare with this label: why the one and not the other?")
 @click.option("--flip", is_flag=True, help="Also find the fewest words to take out so that the answer changes.")
 @click.option("--nearest", metavar="FILE", help="Also show the examples of FILE that are most like the text.")
-@beside
-@click.option("--top", default=12, show_default=True, type=click.IntRange(1), help="How many contributions to show.")
+@o.columns
+@o.number("--top", "How many contributions to show.", 12)
 @click.option("--color/--no-color", default=None, help="Colour the words; by default on a terminal.")
 @click.option("--lines", is_flag=True, help="Explain every line of standard input; prints JSON lines.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@o.json_flag
 @click.option("--html", "as_html", is_flag=True, help="Print an HTML page.")
 def explain(model: str, text: str, label: str | None, against: str | None, flip: bool, nearest: str | None,
-            beside: tuple[str, ...], top: int, color: bool | None, lines: bool, as_json: bool, as_html: bool) -> None:  # fmt: skip
+            columns: tuple[str, ...], top: int, color: bool | None, lines: bool, json_: bool, as_html: bool) -> None:  # fmt: skip
     """Show what each word of TEXT (or standard input) adds to the score; the parts add up to it exactly.
 
     Blue speaks for the label, orange against it. For a feed-forward net the parts are approximate (gradient x input).
 
-    
+    \b
     linnet explain news.linnet "shares of the club" --label business --not sports
     linnet explain reviews.linnet "not bad at all" --flip --nearest train.csv
     linnet explain reviews.linnet --lines < texts.txt | jq .label
     """
     from linnet.classifier import load
 
-    if as_json and as_html:
-        raise LinnetError("--json and --html are two forms; choose one")
+    if json_ and as_html:
+        raise LinnetError("--json and --html are two formats; choose one")
     if lines and (as_html or flip or nearest or text != "-"):
         raise LinnetError(
             "--lines reads texts from standard input and prints JSON; it goes with --label and --not only"
@@ -60,18 +60,17 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
         text = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
     if not text.strip():
         raise LinnetError("there is no text to explain; give it in quotes after the model")
-    row = row_of(text, beside, clf.artefact.text_column)
+    row = o.text_or_row(text, columns, clf.artefact.text_column)
     missing = [name for name in clf.artefact.needs if isinstance(row, str) or name not in row]
     if missing:
         raise LinnetError(f"the model reads the column '{missing[0]}' too; add --column {missing[0]}=VALUE")
     found = clf.explain(row, mine, other)
     changed = clf.flip(row) if flip else None
-    alike = clf.nearest(row, _examples(nearest, clf)) if nearest else None
-    if as_json:
-        more = {} if changed is None else {"flip": changed.to_dict()}
-        if alike is not None:
-            more["nearest"] = [n.to_dict() for n in alike]  # type: ignore[assignment]
-        click.echo(json.dumps({"text": text, **found.to_dict(), **more}, indent=2, ensure_ascii=False))
+    alike = clf.nearest(row, read_labelled(nearest, {}, extra=clf.artefact.needs)) if nearest else None
+    if json_:
+        more = {"flip": changed.to_dict()} if changed is not None else {}
+        near = {"nearest": [n.to_dict() for n in alike]} if alike is not None else {}
+        echo_json({"text": text, **found.to_dict(), **more, **near})
     elif as_html:
         from linnet.draw.page import page
         from linnet.explain.html import explanation_html, neighbours_html
@@ -79,7 +78,7 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
         rest = (changed._repr_html_() if changed else "") + (neighbours_html(alike) if alike else "")
         click.echo(page(f"linnet: why {found.label}?", explanation_html(found, top) + rest), nl=False)
     else:
-        coloured = color if color is not None else sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        coloured = colours() if color is None else color
         click.echo(found.to_text(top, coloured), color=coloured)
         if changed is not None:
             click.echo("\n" + changed.to_text(coloured), color=coloured)
@@ -93,7 +92,7 @@ def _lines(clf: TextClassifier, label: Any, against: Any) -> None:
 
     def work() -> None:
         for e in clf.explain_many(waiting, label, against):
-            click.echo(json.dumps({"text": e.text, **e.to_dict()}, ensure_ascii=False))
+            echo_json({"text": e.text, **e.to_dict()}, indent=None)
         waiting.clear()
 
     for line in sys.stdin.buffer:
@@ -101,12 +100,6 @@ def _lines(clf: TextClassifier, label: Any, against: Any) -> None:
         if len(waiting) == 256:
             work()
     work()
-
-
-def _examples(path: str, clf: TextClassifier) -> Any:
-    from linnet.cli.options import read_labelled
-
-    return read_labelled(path, None, None, None, also=clf.artefact.needs)
 
 
 def _nearest_text(alike: list[Any]) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
 import click
 
-from linnet.cli.options import beside, row_of
+from linnet.cli import options as o
+from linnet.cli.output import echo_json
 from linnet.errors import LinnetError
 
 __all__ = ["features"]
@@ -19,13 +19,11 @@ WIDTH = 100
 @click.command(short_help="List the feature blocks, or show what a model sees of a text.")
 @click.argument("blocks", required=False)
 @click.argument("text", required=False)
-@click.option(
-    "--json", "json_", is_flag=True, help="Write JSON: block, pieces (name, start, end, count), values, changes."
-)
-@beside
+@o.json_flag
+@o.columns
 @click.option("--all", "all_", is_flag=True, help="Show every piece; by default the first ones of each block.")
-def features(blocks: str | None, text: str | None, json_: bool, beside: tuple[str, ...], all_: bool) -> None:
-    r"""List the feature blocks, each with an example; or show what BLOCKS make of TEXT.
+def features(blocks: str | None, text: str | None, json_: bool, columns: tuple[str, ...], all_: bool) -> None:
+    """List the feature blocks, each with an example; or show what BLOCKS make of TEXT.
 
     BLOCKS is what --features of linnet train takes, or a .linnet file: then its own blocks. TEXT is a text, or - to
     read one from standard input. The pieces are followed by what the tokeniser changes: letters folded, characters
@@ -45,15 +43,11 @@ def features(blocks: str | None, text: str | None, json_: bool, beside: tuple[st
         text = sys.stdin.read().rstrip("\n")
     shown_text = SENTENCE if text is None else text
     found = _blocks(blocks)
-    shown = seen(row_of(shown_text, beside), found)
+    shown = seen(o.text_or_row(shown_text, columns), found)
     changed = changes(shown_text, *_cutting(found))
     if json_:
-        content = {
-            "text": shown_text,
-            "blocks": [s.to_dict() for s in shown],
-            "changes": [c._asdict() for c in changed],
-        }
-        click.echo(json.dumps(content, ensure_ascii=False, indent=2))
+        found_blocks = [s.to_dict() for s in shown]
+        echo_json({"text": shown_text, "blocks": found_blocks, "changes": [c._asdict() for c in changed]})
         return
     click.echo(f"text     {shown_text}")
     for block in shown:
@@ -82,7 +76,7 @@ def _list(json_: bool) -> None:
             {"block": name, "example": example, "about": what, "shows": None if shown is None else shown.to_dict()}
             for name, example, what, shown in rows
         ]
-        click.echo(json.dumps({"text": SENTENCE, "blocks": content}, ensure_ascii=False, indent=2))
+        echo_json({"text": SENTENCE, "blocks": content})
         return
     click.echo(f"Blocks for --features, joined by +; each with what it makes of: {SENTENCE}\n")
     for name, example, what, shown in rows:

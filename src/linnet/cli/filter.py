@@ -1,14 +1,20 @@
-"""``linnet filter``: a corpus in, the rows worth keeping out, with an account that adds up."""
+"""``linnet filter``: a corpus in, the rows worth keeping out, with counts that add up."""
 
 from __future__ import annotations
 
-import json
+import time
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import click
 
-from linnet.cli.options import say
+from linnet.cli import options as o
+from linnet.cli.output import echo_json, say
+from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError
+from linnet.units import as_bytes
+from linnet.values import parse_list
 
 __all__ = ["filter_"]
 
@@ -28,30 +34,23 @@ __all__ = ["filter_"]
 )
 @click.option("--quota", type=int, metavar="N", help="Keep the best N rows of each value of the column --by.")
 @click.option("--by", metavar="COL", help="The column of a quota (for web archives: host, url, language).")
-@click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")
-@click.option(
-    "--format", "format_", metavar="NAME", help="parquet, jsonl, csv, tsv or warc; by the ending if not given."
-)
+@o.text_options
 @click.option(
     "--clean", metavar="A,B", help="Clean texts first, with rules of `linnet clean`; 'default' for its defaults."
 )
 @click.option("--c4", is_flag=True, help="Drop pages by the C4 rules first.")
 @click.option("--proba", is_flag=True, help="Write the probability of every label, not only of --keep.")
 @click.option("--prefix", default="linnet_", show_default=True, metavar="TEXT", help="Of the names of the new columns.")
-@click.option("--engine", default="local", show_default=True, metavar="NAME", help="local, dask or spark.")
-@click.option("--scheduler", metavar="ADDRESS", help="Of a running Dask or Spark cluster; else one is started here.")
-@click.option(
-    "--threads", type=click.IntRange(1), metavar="N", help="Cores to use; all by default. Never changes the result."
-)
-@click.option("--max-memory", metavar="SIZE", help="Use fewer workers where their memory would pass this.")
+@o.engine("local")
+@o.scheduler
+@o.threads
+@o.max_memory()
 @click.option("--timeout", type=float, metavar="SECONDS", help="A worker that takes longer for a shard is replaced.")
-@click.option(
-    "--retries", type=click.IntRange(0), default=2, show_default=True, metavar="N", help="More attempts for a shard."
-)
-@click.option("--max-bad", type=click.IntRange(0), metavar="N", help="Stop at more bad shards (10, or a tenth of all).")
+@o.number("--retries", "More attempts for a shard.", 2, 0)
+@o.number("--max-bad", "Stop at more bad shards (10, or a tenth of all).", least=0)
 @click.option("--restart", is_flag=True, help="Throw away what DIR holds of an earlier run.")
-@click.option("--json", "json_", is_flag=True, help="Print the manifest's totals as JSON.")
-@click.option("--quiet", "-q", is_flag=True, help="No news.")
+@o.json_flag
+@o.quiet
 def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     """Score every row of INPUT with MODEL and write those worth keeping to DIR, a file a shard.
 
@@ -63,8 +62,7 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     linnet filter quality.linnet crawl --out kept --keep good --top 10% --of tokens
     linnet filter topics.linnet crawl --out kept --keep law --min 0.8 --keep medicine --min 0.6
     linnet filter quality.linnet *.warc.wet.gz --out kept --keep good --quota 1000 --by host
-    """  # noqa: D301 - click wants the character
-    from linnet.cli.filter_progress import Show
+    """
     from linnet.engines import open_engine
     from linnet.filter.rule import percent
     from linnet.filter.running import filter_corpus
@@ -81,13 +79,13 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     else:
         settings["workers"] = workers
     clean, pages = _cleaning(options)
-    with Show(options["quiet"]) as show, open_engine(options["engine"], **settings) as engine:
+    with FilterProgress(options["quiet"]) as progress, open_engine(options["engine"], **settings) as engine:
         manifest = filter_corpus(
             model, inputs, options["out"], rule, text=options["text"], format=options["format_"], clean=clean, pages=pages,
             proba=options["proba"], prefix=options["prefix"], engine=engine, threads=threads, max_bad=options["max_bad"],
-            restart=options["restart"], on_progress=show,
+            restart=options["restart"], on_progress=progress,
         )  # fmt: skip
-    _tell(manifest, options, show)
+    _print_totals(manifest, options, progress)
 
 
 def _rule(options: dict[str, Any], percent: Any) -> Any:
@@ -112,31 +110,18 @@ def _cleaning(options: dict[str, Any]) -> tuple[list[str] | None, list[str] | No
     from linnet.text.clean.rules import DEFAULT
 
     given = options["clean"]
-    clean = (
-        None
-        if given is None
-        else list(DEFAULT)
-        if given == "default"
-        else [p.strip() for p in given.split(",") if p.strip()]
-    )
+    clean = None if given is None else list(DEFAULT) if given == "default" else parse_list(given)
     return clean, [name for name in C4 if name != "badwords"] if options["c4"] else None
 
 
 def _share_out(options: dict[str, Any], shards: int, model: str) -> tuple[int, int]:
     """How many workers, and how many threads each: as many workers as there are shards for, the rest as threads."""
     from linnet.features.counting import thread_count
-    from linnet.units import as_bytes
 
     cores = thread_count(options["threads"])
     workers = max(1, min(cores, shards))
     if options["max_memory"]:
-        from pathlib import Path
-
-        try:
-            weights = Path(model).stat().st_size
-        except OSError:
-            weights = 0
-        each = WORKER_MEMORY + weights
+        each = WORKER_MEMORY + (Path(model).stat().st_size if Path(model).is_file() else 0)
         fit = (as_bytes(options["max_memory"], "--max-memory") - DRIVER_MEMORY) // each
         if fit < 1:
             need = (DRIVER_MEMORY + each) >> 20
@@ -151,12 +136,10 @@ WORKER_MEMORY = 300 << 20  # batches, decoded pages, the row group that is being
 DRIVER_MEMORY = 150 << 20
 
 
-def _tell(manifest: dict[str, Any], options: dict[str, Any], show: Any) -> None:
+def _print_totals(manifest: dict[str, Any], options: dict[str, Any], progress: FilterProgress) -> None:
     if options["json_"]:
         shown = {k: v for k, v in manifest.items() if k not in ("by_shard", "histograms", "settings")}
-        click.echo(
-            json.dumps({**shown, "seconds": round(show.seconds, 3), "bytes_read": show.read}, ensure_ascii=False)
-        )
+        echo_json({**shown, "seconds": round(progress.seconds, 3), "bytes_read": progress.read})
         return
     rows = max(1, manifest["rows"])
     for name in ("rows", "kept", "dropped", "unusable"):
@@ -173,3 +156,45 @@ def _tell(manifest: dict[str, Any], options: dict[str, Any], show: Any) -> None:
             f"{manifest['bad_shards'][0]['name']}: {manifest['bad_shards'][0]['reason']}")  # fmt: skip
     if not options["quiet"]:
         say(f"written to {options['out']}, with manifest.json and summary.html")
+
+
+class FilterProgress(ProgressBars):
+    """The events of a run: a bar of bytes and one a worker on a terminal, plain lines elsewhere."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        super().__init__(quiet)
+        self.total = self.done = self.shards = self.finished = self.read = 0
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, value, trace)
+        if kind is KeyboardInterrupt:
+            self.line(
+                f"{self.finished:,} of {self.shards:,} shards done; the same command goes on where this one stopped"
+            )
+
+    def __call__(self, news: Any) -> None:
+        """Show an event."""
+        if news.kind == "stage":
+            self.total, self.done, self.shards, self.finished = news.bytes, 0, news.shards, 0
+            resumed = f", {news.resumed:,} done before" if news.resumed else ""
+            link = f"; workers: {news.dashboard}" if news.dashboard else ""
+            self.line(f"{news.stage} {news.shards:,} shards, {news.bytes / 1e6:,.1f} MB{resumed}{link}")
+            self.stage(news.stage, max(1, news.bytes))
+        elif news.kind == "shard" and news.record is not None:
+            self.finished += 1
+            self.done += news.shard.size
+            self.read += news.shard.size
+            if "reason" in news.record:
+                self.line(f"bad shard {news.shard.name}: {news.record['reason']}")
+            rate = f"{self.done / 1e6 / max(1e-9, time.perf_counter() - self.stage_began):,.1f} MB/s"
+            line = f"  {self.finished:,} of {self.shards:,} shards, {rate}"
+            self.update(self.done, self.total, rate, line=line)
+        elif news.happening is not None and news.shard is not None:
+            happening, name = news.happening, news.shard.name
+            if happening.again:  # what is final is said by the run itself
+                self.line(f"{happening.worker}: {name}: {happening.detail}; trying again")
+            doing = f"({news.shard.size / 1e6:,.1f} MB)" if happening.kind == "start" else happening.kind
+            if happening.worker:
+                self.worker(happening.worker, None if happening.kind in ("lost", "late") else f"{name} {doing}")

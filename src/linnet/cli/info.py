@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
+
+from linnet.cli import options as o
+from linnet.cli.output import echo_json
+from linnet.units import size_text
 
 __all__ = ["info"]
 
 
 @click.command(short_help="Show what is in a model file.")
 @click.argument("model")
-@click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="How many features to show a class.")
-@click.option("--json", "as_json", is_flag=True, help="Print the card as JSON.")
-def info(model: str, top: int, as_json: bool) -> None:
+@o.number("--top", "How many features to show a class.", 10, 0)
+@o.json_flag
+def info(model: str, top: int, json_: bool) -> None:
     """Show the card of MODEL: data, settings, what was tried, and the weightiest features of each class."""
     from linnet.classifier import load
 
     clf = load(model, verify=True)
     card = clf.card
-    if as_json:
-        click.echo(json.dumps(card, indent=2, ensure_ascii=False))
+    if json_:
+        echo_json(card)
         return
-    size = Path(model).stat().st_size / 1e6
-    click.echo(
-        f"{model}: {size:.1f} MB, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes, checksum right"
-    )
+    sizes = f"{clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes"
+    click.echo(f"{model}: {size_text(Path(model).stat().st_size)}, {sizes}, checksum right")
     data = card["data"]
     click.echo(f"trained on {data['rows_fitted']:,} rows of {data['source']} by linnet {card['linnet']}")
     click.echo("settings: " + ", ".join(f"{k}={v}" for k, v in card["settings"].items() if v is not None))
     choice = card["choice"]
     tried = f"{choice['folds']} fold(s), {len(choice['tried'])} settings tried"
-    click.echo(f"held-out accuracy {choice['accuracy']:.4f} on {choice['rows']:,} rows, {tried}")
+    click.echo(f"dev accuracy {choice['accuracy']:.4f} on {choice['rows']:,} rows, {tried}")
     for label in clf.artefact.classes[: 20 if top else 0]:
         click.echo(f"  {label}: " + ", ".join(name for name, _ in clf.top_features(label, top)))

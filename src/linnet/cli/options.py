@@ -1,186 +1,163 @@
-"""Options that several verbs share, spelt once."""
+"""The options of the commands, each declared once: a name has the same meaning, help and default everywhere.
+
+An option is a decorator; a group of options is one decorator too. Lists are written with commas (``--models svm,nb``),
+settings as NAME=VALUE, with commas between values to choose from (``--set C=0.1,1,10``).
+"""
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
-from linnet.errors import LinnetError
+from linnet.values import parse_pairs
 
-if TYPE_CHECKING:
-    from linnet.data import Dataset
-
-__all__ = [
-    "apart",
-    "beside",
-    "check_report",
-    "columns",
-    "command_line",
-    "groups",
-    "held_by",
-    "read_labelled",
-    "report",
-    "row_of",
-    "say",
-    "settings",
-    "settings_of",
-    "threads",
-]
+__all__ = ["text_or_row", "together"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+Option = Callable[[F], F]
 
 
-def columns(f: F) -> F:
-    """Add --text, --label and --format."""
-    f = click.option(
-        "--format",
-        "format_",
-        metavar="NAME",
-        help="csv, tsv, jsonl, parquet, arrow, warc, fasttext, text, folder; found by itself.",
-    )(f)
-    f = click.option("--label", metavar="COL", help="The label column; found by name or content if not given.")(f)
-    return click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")(f)
+def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Return one decorator for several options, listed in this order by --help."""
+
+    def add(f: F) -> F:
+        for option in reversed(options):
+            f = option(f)
+        return f
+
+    return add
 
 
-def groups(f: F) -> F:
-    """Add --groups."""
+def number(
+    name: str, help_: str, default: float | None = None, least: float = 1, most: int | None = None
+) -> Callable[[F], F]:
+    """Return an option that takes a number; with a default or a least value that is no whole number, any number."""
+    whole = not isinstance(default, float)
+    kind = click.IntRange(int(least), most) if whole else click.FloatRange(least, most)
+    return click.option(name, type=kind, default=default, show_default=default is not None, metavar="N", help=help_)
+
+
+# ---- the data
+
+TEXT_HELP = "The text column; found by name or content if not given."
+text = click.option("--text", metavar="COL", help=TEXT_HELP)
+label = click.option("--label", metavar="COL", help="The label column; found by name or content if not given.")
+format_ = click.option(
+    "--format", "format_", metavar="NAME",
+    help="csv, tsv, jsonl, parquet, arrow, warc, fasttext, text or folder; found by itself if not given.",
+)  # fmt: skip
+text_options = together(text, format_)
+data_options = together(text, label, format_)
+unusable = click.option("--unusable", metavar="F.csv", help="Write the rows that could not be used to this file.")
+columns = click.option(
+    "--column", "columns", multiple=True, metavar="NAME=VALUE",
+    help="A column of the text's row, for models with column:NAME features. Can be given several times.",
+)  # fmt: skip
+
+# ---- how rows are split
+
+groups = click.option(
+    "--groups", metavar="COL", help="Keep rows with the same value together; 'duplicates': near duplicates."
+)
+time = click.option("--time", metavar="COL", help="Test on the newest rows, by this column of dates or numbers.")
+dev = click.option("--dev", metavar="FILE", help="Choose settings on this file; on a part of DATA if not given.")
+test = click.option("--test", metavar="FILE", help="Test on this file; on a tenth of DATA if not given.")
+split_options = together(dev, test, groups, time)
+seed = number("--seed", "The same seed and input give the same result.", 0, 0)
+
+# ---- features and tokens
+
+features = click.option(
+    "--features", metavar="BLOCKS", help="For example words:1-2+chars:2-5; by document length if not given."
+)
+max_features = number("--max-features", "Keep the N most frequent features.")
+tokens = click.option("--tokens", default="words", show_default=True, metavar="NAME", help="The tokeniser, or the file of a "
+                      "learned one; linnet tokenize --list lists them.")  # fmt: skip
+case = click.option(
+    "--case", type=click.Choice(["fold", "lower", "keep"]), default="fold", show_default=True,
+    help="How letters are folded.",
+)  # fmt: skip
+token_options = together(tokens, case)
+feature_options = together(
+    features,
+    click.option("--tf", type=click.Choice(["presence", "count", "sublinear"]), help="How often a feature counts in a text."),
+    click.option("--idf/--no-idf", default=None, help="Weigh rare features more."),
+    click.option("--ratio", type=float, metavar="P", help="Fix the power of the log-count ratio; 0 leaves it out."),
+    click.option("--normalise", type=click.Choice(["length", "mean", "none"]), help="How each block of features is scaled."),
+    number("--min-df", "Drop features seen in fewer documents."),
+    click.option("--max-df", type=float, metavar="SHARE", help="Drop features seen in more than this share of documents."),
+    max_features,
+    click.option("--select", metavar="HOW:N", help="Keep the N features that tell most of the labels: chi2:5000, mi:, l1:."),
+    number("--hash-bits", "No vocabulary: hash into 2^N columns.", least=8, most=28),
+)  # fmt: skip
+
+# ---- training
+
+settings = click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE",
+    help="Set a setting of the model: a number, true, false, none, text or JSON; with commas, values to choose from. "
+    "Can be given several times.",
+)  # fmt: skip
+training_options = together(
+    click.option("--C", "C", type=float, metavar="C", help="Fix C instead of choosing it (svm, logistic)."),
+    click.option("--alpha", type=float, metavar="A", help="Fix the smoothing instead of choosing it (nb)."),
+    settings,
+    click.option("--class-weight", type=click.Choice(["balanced"]), help="Let rare classes count as much as common ones."),
+    click.option("--solver", metavar="NAME", help="The solver of svm or logistic: adam, lbfgs, ...; the model's own if not given."),
+    click.option("--watch", is_flag=True, help="Keep dev rows out of the last fit; show loss and dev score after every pass."),
+)  # fmt: skip
+
+# ---- machines
+
+threads = number("--threads", "Threads; all cores by default. Never changes the result.")
+scheduler = click.option(
+    "--scheduler", metavar="ADDRESS", help="A running Dask scheduler or Spark master; without, one starts here."
+)
+
+
+def max_memory(default: str | None = None) -> Callable[[F], F]:
+    """Add --max-memory."""
     return click.option(
-        "--groups", metavar="COL", help="Keep rows with the same value together; 'duplicates': near duplicates."
-    )(f)
+        "--max-memory", metavar="SIZE", default=default, show_default=bool(default), help="Stay within so much memory, such as 2GB."
+    )  # fmt: skip
 
 
-def apart(f: F) -> F:
-    """Add --groups and --time: how rows are held out."""
-    f = click.option("--time", metavar="COL", help="Hold out the newest rows, by this column of dates or numbers.")(f)
-    return groups(f)
-
-
-def held_by(options: dict[str, Any]) -> tuple[str, ...]:
-    """Return the columns that --groups and --time read."""
-    names = (options.get("groups"), options.get("time"))
-    return tuple(name for name in names if name is not None and name != "duplicates")
-
-
-def threads(f: F) -> F:
-    """Add --threads."""
+def engine(default: str | None = None) -> Callable[[F], F]:
+    """Add --engine."""
     return click.option(
-        "--threads",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Threads; all cores by default. Never changes the result.",
-    )(f)
+        "--engine", metavar="NAME", default=default, show_default=bool(default),
+        help="Let the workers of an engine do the work: local, dask or spark.",
+    )  # fmt: skip
 
 
-def beside(f: F) -> F:
-    """Add --column NAME=VALUE, as often as wanted."""
-    return click.option(
-        "--column", "beside", multiple=True, metavar="NAME=VALUE",
-        help="A column beside the text, for models with column:NAME features. Can be given several times.",
-    )(f)  # fmt: skip
+stream_options = together(
+    max_memory(),
+    click.option("--cache", metavar="DIR", help="Where the temporary cache of a stream lies; the system's place by default."),
+    click.option("--skip-damaged", is_flag=True, help="Leave out files that cannot be read to their end, and say which."),
+    engine(),
+    number("--workers", "Workers of the engine; one a core by default."),
+    scheduler,
+)  # fmt: skip
+
+# ---- output
+
+model_out = click.option("--out", metavar="F.linnet", help="Where to save; DATA with the ending .linnet by default.")
+report = click.option(
+    "--report", metavar="F.html", help="Write a page with summary, errors, curves and texts; opens offline."
+)
+json_file = click.option("--json", "json_", metavar="F", help="Write the result as JSON (- for standard output).")
+json_flag = click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
+quiet = click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
+output_options = together(json_file, quiet)
 
 
-def row_of(text: str, given: Iterable[str], text_column: str = "text") -> Any:
-    """Return the text, or the row of the text and the columns given beside it.
+def text_or_row(text: str, given: tuple[str, ...], text_column: str = "text") -> Any:
+    """Return the text, or its row with the columns that --column gives.
 
-    >>> row_of("help!", ["priority=high"])
+    >>> text_or_row("help!", ("priority=high",))
     {'text': 'help!', 'priority': 'high'}
     """
-    found = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not equals or not name.strip():
-            raise LinnetError(f"--column takes NAME=VALUE, got '{item}'; write for example --column priority=high")
-        found[name.strip()] = value
+    found = dict(parse_pairs(given, "--column", "priority=high"))
     return {text_column: text, **found} if found else text
-
-
-def report(f: F) -> F:
-    """Add --report."""
-    return click.option(
-        "--report", metavar="F.html", help="Write a page with verdict, errors, curves and texts; opens offline."
-    )(f)
-
-
-def check_report(path: str | None) -> None:
-    """Refuse before the work what would be refused after it: a folder that does not exist."""
-    if path is None:
-        return
-    where = Path(path)
-    if where.is_dir():
-        raise LinnetError(f"{where}: is a folder; give a file name with --report, for example {where / 'report.html'}")
-    if not where.parent.is_dir():
-        raise LinnetError(
-            f"{where}: the folder {where.parent} does not exist; make it first or choose another --report"
-        )
-
-
-def command_line() -> str:
-    """Return what was typed, to be pasted into a shell."""
-    return shlex.join(["linnet", *sys.argv[1:]])
-
-
-def settings(f: F) -> F:
-    """Add --set NAME=VALUE, as often as wanted."""
-    return click.option(
-        "--set", "settings", multiple=True, metavar="NAME=VALUE",
-        help="Set a setting of the model: a number, true, false, null, text or JSON; with commas, values to choose from. "
-        "Can be given several times.",
-    )(f)  # fmt: skip
-
-
-def settings_of(given: Iterable[str]) -> dict[str, Any]:
-    """Read NAME=VALUE: JSON where it is JSON, several values where there are commas, else text.
-
-    >>> settings_of(["C=0.5,1,2", "loss=hinge", "lists=words.csv", "fit_intercept=false"])
-    {'C': [0.5, 1, 2], 'loss': 'hinge', 'lists': 'words.csv', 'fit_intercept': False}
-    """
-    found: dict[str, Any] = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        name = name.strip()
-        if not equals or not name:
-            raise LinnetError(f"--set takes NAME=VALUE, got '{item}'; write for example --set C=0.5")
-        if name in found:
-            raise LinnetError(f"--set {name} is given twice; to choose from values write --set {name}=first,second")
-        found[name] = _value(value.strip())
-    return found
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        pass
-    if text in ("True", "False", "None"):
-        return {"True": True, "False": False, "None": None}[text]
-    return [_value(part.strip()) for part in text.split(",")] if "," in text else text
-
-
-def say(text: str = "") -> None:
-    """Write a line of news to standard error."""
-    click.echo(text, err=True)
-
-
-def read_labelled(
-    path: str, text: str | None, label: str | None, format_: str | None, *, test: bool = False, also: Sequence[str] = ()
-) -> Dataset:
-    """Read labelled rows and say what was found; a blind test set is refused for anything but a test.
-
-    also names the columns that features read beside the text.
-    """
-    from linnet.data import read
-    from linnet.data.seal import refuse_sealed, seal_of
-
-    if test:
-        seal_of(path)  # a sealed file that has changed is refused before the work
-    else:
-        refuse_sealed(path, "to learn from")
-    data = read(path, text=text, label=label, format=format_, labelled=True, also=also)
-    say(data.describe())
-    return data

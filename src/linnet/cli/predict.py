@@ -7,16 +7,17 @@ import csv
 import io
 import json
 import os
-import queue
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import click
 
-from linnet.cli.options import say, threads
+from linnet.cli import options as o
+from linnet.cli.output import say
+from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError
 
 __all__ = ["predict"]
@@ -32,12 +33,11 @@ ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", 
 @click.option(
     "--to",
     type=click.Choice(["lines", "csv", "tsv", "jsonl"]),
-    help="The form of the output; by the ending of F, else lines.",
+    help="The format of the output; by the ending of F, else lines.",
 )
-@click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")
-@click.option("--format", "format_", metavar="NAME", help="The form of the input; found by itself if not given.")
-@threads
-@click.option("--quiet", "-q", is_flag=True, help="No news.")
+@o.text_options
+@o.threads
+@o.quiet
 def predict(model: str, source: str, proba: bool, out: str | None, to: str | None, text: str | None, format_: str | None,
             threads: int | None, quiet: bool) -> None:  # fmt: skip
     """Label every text of INPUT with MODEL, one result a row, in the order of the input.
@@ -54,8 +54,9 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
         raise LinnetError("--proba needs columns: choose --to csv, tsv or jsonl")
     write = _writer(form, [str(c) for c in clf.artefact.classes], proba)
     done, broken = 0, 0
-    with _opened(out) as sink:
+    with _opened(out) as sink, ProgressBars(quiet or not out) as progress:
         sink.write(write.head)
+        progress.stage("labelling")
         for batch in _ahead(stream(source, text=text, format=format_, also=clf.artefact.needs)):
             scores = clf.artefact.scores(batch, threads)
             best = clf.artefact.best(scores)
@@ -64,48 +65,20 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
                 say(f"{source}: {batch.how}")
             done += len(batch)
             broken += len(batch.unusable)
-            if not quiet and out and sys.stderr.isatty():
-                click.echo(f"\r{done:,} rows", nl=False, err=True)
+            progress.update(done, note=f"{done:,} rows")
     if not quiet and out:
-        say(f"\r{done:,} rows labelled, written to {out}")
+        say(f"{done:,} rows labelled, written to {out}")
     if broken and not quiet:
         say(f"{broken:,} rows of {source} could not be read as they should; they were labelled as far as possible")
 
 
-def _ahead(batches: Iterator[Any], room: int = 2) -> Iterator[Any]:
-    """Read the next batches in a thread of their own while this one is labelled."""
-    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(room)
-    leave = threading.Event()
-
-    def put(kind: str, value: Any) -> bool:
-        while not leave.is_set():
-            with contextlib.suppress(queue.Full):
-                waiting.put((kind, value), timeout=0.1)
-                return True
-        return False
-
-    def read() -> None:
-        try:
-            for batch in batches:
-                if not put("batch", batch):
-                    return
-            put("end", None)
-        except BaseException as error:  # told to the reader below
-            put("error", error)
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    try:
-        while True:
-            kind, value = waiting.get()
-            if kind == "error":
-                raise value
-            if kind == "end":
-                return
-            yield value
-    finally:
-        leave.set()
-        reader.join()
+def _ahead(batches: Iterator[Any]) -> Iterator[Any]:
+    """Read the next batch in a thread of its own while this one is labelled."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = pool.submit(next, batches, None)
+            yield batch
 
 
 class _Writer:

@@ -1,44 +1,45 @@
-"""News of training: a live bar on a terminal, plain lines elsewhere."""
+"""Progress of long commands: bars with the time left on a terminal, plain lines elsewhere, nothing with --quiet."""
 
 from __future__ import annotations
 
 import sys
 import time
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from linnet.classifier import Event
-from linnet.cli.options import say
-from linnet.solvers.curves import Curves
+from linnet.cli.output import say
+from linnet.units import duration
 
-__all__ = ["Progress"]
+if TYPE_CHECKING:
+    from linnet.pipeline.events import Event
+
+__all__ = ["ProgressBars", "TrainingProgress"]
+
+EVERY = 5.0  # seconds between the lines of a stage where there is no terminal
+MOST_WORKERS = 8  # with a bar of their own
 
 
-class Progress:
-    """Shows events; use as a context manager around ``fit(on_event=progress)``.
+class ProgressBars:
+    """One bar for the stage that runs, and one for each worker; use as a context manager.
 
-    On a terminal: one bar for the search (time left) and one for the passes (loss). Otherwise one line a stage, one a
-    candidate, one for the passes. With watch, a line a pass too, and small curves at the end.
+    Commands subclass it with a ``__call__`` that turns their events into ``line``, ``stage``, ``update`` and ``worker``.
     """
 
-    def __init__(self, quiet: bool = False, watch: bool = False) -> None:
-        self.quiet = quiet
-        self.watch = watch
-        self.passes: list[Event] = []
-        self.live = not quiet and sys.stderr.isatty()
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet, self.live = quiet, not quiet and sys.stderr.isatty()
+        self.began = self.stage_began = self.said = time.perf_counter()
         self.bars: Any = None
         self.task: Any = None
-        self.last: Event | None = None
-        self.began = time.perf_counter()
+        self.workers: dict[str, Any] = {}
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         if self.live:
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
             self.bars = Progress(
                 TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[note]}"),
-                TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=Console(stderr=True), transient=True,
+                TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=Console(stderr=True), transient=True,
             )  # fmt: skip
             self.bars.start()
         return self
@@ -46,70 +47,128 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close_passes()
         if self.bars is not None:
             self.bars.stop()
             self.bars = None
 
-    def _line(self, text: str) -> None:
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.perf_counter() - self.began
+
+    def line(self, text: str) -> None:
+        """Print a line, above the bars."""
         if self.bars is not None:
             self.bars.console.print(text, highlight=False, markup=False)
         elif not self.quiet:
             say(text)
 
-    def _close_passes(self) -> None:
-        if self.last is not None:
-            if self.last.values["loss"] == self.last.values["violation"] == 0.0:  # a pass without a mistake
-                self._line(f"  separated the training rows after {self.last.done} passes")
-            else:
-                self._line(f"  {self.last.done} passes, {_news(self.last)}")
-            if self.watch:
-                for line in str(Curves.of({"kind": "pass", **e.values} for e in self.passes)).splitlines():
-                    self._line(f"  {line}")
-            self.last, self.passes = None, []
+    def stage(self, name: str, total: float | None = None) -> None:
+        """Begin the bar of another stage."""
+        self.stage_began = self.said = time.perf_counter()
+        if self.bars is not None:
+            if self.task is not None:
+                self.bars.remove_task(self.task)
+            self.task = self.bars.add_task(name, total=total, note="", left="")
 
-    def _read(self, event: Event) -> None:
-        """Bytes of a pass over the data: a bar with the rate and the time left; a line at the end."""
-        rate = f"{event.values['mb_per_s']:,.0f} MB/s"
-        if event.values["ended"]:
-            self._line(f"  {event.text}: {event.done / 1e6:,.1f} MB in {event.values['seconds']:.1f} s, {rate}")
-        if self.bars is not None and self.task is not None:
-            self.bars.update(self.task, total=event.total, completed=event.done, note=rate)
+    def update(
+        self,
+        done: float | None,
+        total: float | None = None,
+        note: str = "",
+        *,
+        left: float | None = None,
+        line: str = "",
+    ) -> None:
+        """Move the bar to ``done`` (None: leave it); ``left`` are the seconds left, estimated from done if not given.
+
+        Without a terminal ``line`` is printed with the time left, at most once in five seconds.
+        """
+        now = time.perf_counter()
+        if left is None and total and done:
+            left = (now - self.stage_began) * max(0.0, total - done) / done
+        shown = "" if left is None else f"{duration(left)} left"
+        if self.bars is not None:
+            room = max(40, self.bars.console.width - 60)
+            told = {"left": shown} if shown else {}
+            self.bars.update(self.task, completed=done, total=total, note=note[:room], **told)
+        elif line and now - self.said >= EVERY:
+            self.said = now
+            self.line(f"{line}, {shown}" if shown else line)
+
+    def worker(self, name: str, note: str | None) -> None:
+        """Show what a worker does; None: it has gone. The first few have a bar of their own."""
+        if self.bars is None:
+            return
+        if note is None:
+            if name in self.workers:
+                self.bars.remove_task(self.workers.pop(name))
+            return
+        if name not in self.workers and len(self.workers) < MOST_WORKERS:
+            self.workers[name] = self.bars.add_task(f"  {name}", total=None, note="", left="")
+        if name in self.workers:
+            self.bars.update(self.workers[name], note=note)
+
+
+class TrainingProgress(ProgressBars):
+    """The events of ``fit(on_event=...)``: a line a stage, one a candidate, one for the passes.
+
+    With watch, a line a pass too, and small curves at the end.
+    """
+
+    def __init__(self, quiet: bool = False, watch: bool = False) -> None:
+        super().__init__(quiet)
+        self.watch = watch
+        self.passes: list[Event] = []
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end_of_passes()
+        super().__exit__(kind, value, trace)
 
     def __call__(self, event: Event) -> None:
-        if self.quiet:
-            return
+        """Show an event."""
+        v = event.values
         if event.kind == "stage":
-            self._close_passes()
-            self._line(event.text)
-            if self.bars is not None:
-                if self.task is not None:
-                    self.bars.remove_task(self.task)
-                self.task = self.bars.add_task(event.text, total=None, note="")
+            self._end_of_passes()
+            self.line(event.text)
+            self.stage(event.text)
         elif event.kind == "trial":
-            if self.bars is not None:
-                self.bars.update(self.task, note=event.text)
+            self.update(None, note=event.text)
         elif event.kind == "candidate":
-            self._line(f"  {event.text:<24} dev accuracy {event.values['dev_accuracy']:.4f}")
-            if self.bars is not None:
-                self.bars.update(self.task, total=max(event.total, event.done), completed=event.done)
+            self.line(f"  {event.text:<24} dev accuracy {v['dev_accuracy']:.4f}")
+            self.update(event.done, max(event.total, event.done))
         elif event.kind == "chosen":
-            self._line(
-                f"  chosen: {event.text} (dev accuracy {event.values['dev_accuracy']:.4f} on {event.values['dev_rows']:,} rows)"
-            )
+            self.line(f"  chosen: {event.text} (dev accuracy {v['dev_accuracy']:.4f} on {v['dev_rows']:,} rows)")
         elif event.kind == "read":
-            self._read(event)
+            rate = f"{v['mb_per_s']:,.0f} MB/s"
+            if v["ended"]:
+                self.line(f"  {event.text}: {event.done / 1e6:,.1f} MB in {v['seconds']:.1f} s, {rate}")
+            self.update(event.done, event.total, rate)
         elif event.kind == "pass":
-            self.last = event
+            self.passes = [*self.passes, event] if self.watch else [event]
             if self.watch:
-                self.passes.append(event)
-                accuracy = event.values.get("dev_accuracy")
-                shown = "" if accuracy is None else f"   dev accuracy {accuracy:.4f}"
-                self._line(f"  pass {event.done:>4}   loss {event.values['loss']:<10.4g}{shown}")
-            if self.bars is not None:
-                self.bars.update(self.task, completed=event.done, note=f"pass {event.done} {_news(event)}")
+                shown = f"   dev accuracy {v['dev_accuracy']:.4f}" if v.get("dev_accuracy") is not None else ""
+                self.line(f"  pass {event.done:>4}   loss {v['loss']:<10.4g}{shown}")
+            self.update(event.done, note=f"pass {event.done} {_loss(event)}")
+
+    def _end_of_passes(self) -> None:
+        if not self.passes:
+            return
+        last = self.passes[-1]
+        if last.values["loss"] == last.values["violation"] == 0.0:  # a pass without a mistake
+            self.line(f"  separated the training rows after {last.done} passes")
+        else:
+            self.line(f"  {last.done} passes, {_loss(last)}")
+        if self.watch:
+            from linnet.solvers.curves import Curves
+
+            for line in str(Curves.of({"kind": "pass", **e.values} for e in self.passes)).splitlines():
+                self.line(f"  {line}")
+        self.passes = []
 
 
-def _news(event: Event) -> str:
+def _loss(event: Event) -> str:
     accuracy = event.values.get("dev_accuracy")
     return f"loss {event.values['loss']:.4g}" + ("" if accuracy is None else f", dev accuracy {accuracy:.4f}")

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from linnet.cli.options import say
+from linnet.cli import options as o
+from linnet.cli.output import say
 from linnet.errors import LinnetError, require
 
 __all__ = ["serve"]
@@ -17,43 +18,22 @@ __all__ = ["serve"]
 @click.command(short_help="Answer over HTTP: predict, explain, metrics.")
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; 0.0.0.0 for all.")
+@o.number("--port", "The port; 0 takes a free one.", 8000, 0, 65535)
+@o.number("--workers", "Processes. From 2 on, one that dies is replaced. The model file is in memory once.", 1, 1, 256)
+@o.number("--threads", "Threads a large batch may use; cores / workers by default.")
 @click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 takes a free one."
+    "--token-file", metavar="F", help="Ask for a bearer token: any line of F; by default that of LINNET_TOKEN, if set."
 )
-@click.option(
-    "--workers", default=1, show_default=True, type=click.IntRange(1, 256),
-    help="Processes. From 2 on, one that dies is replaced. The model file is in memory once.",
-)  # fmt: skip
-@click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads a large batch may use; cores / workers.")
-@click.option(
-    "--token-file", metavar="F",
-    help="Ask for a bearer token: any line of F. Without it, that of the variable LINNET_TOKEN, if set.",
-)  # fmt: skip
 @click.option("--allow-reload", is_flag=True, help="Offer POST /v1/models/reload. SIGHUP always reloads.")
-@click.option("--max-body", default=16_000_000, show_default=True, type=click.IntRange(1), help="Bytes of a request.")
-@click.option("--max-text", default=1_000_000, show_default=True, type=click.IntRange(1), help="Characters of a text.")
-@click.option("--max-batch", default=10_000, show_default=True, type=click.IntRange(1), help="Texts of a request.")
-@click.option(
-    "--max-explain", default=20_000, show_default=True, type=click.IntRange(1), help="Characters of a text to explain."
-)
-@click.option(
-    "--max-waiting", default=1_000, show_default=True, type=click.IntRange(1),
-    help="Requests in flight in a worker; more are told to come back.",
-)  # fmt: skip
-@click.option(
-    "--timeout", default=30.0, show_default=True, type=click.FloatRange(0.1), help="Seconds a request may take."
-)
-@click.option(
-    "--keep-alive", default=75.0, show_default=True, type=click.FloatRange(1), help="Seconds for idle connections."
-)
-@click.option(
-    "--grace", default=30.0, show_default=True, type=click.FloatRange(1),
-    help="Seconds that requests in flight have when the server is told to stop.",
-)  # fmt: skip
-@click.option(
-    "--gather", default=64, show_default=True, type=click.IntRange(1),
-    help="So many requests in flight may share one call of the model; 1: none.",
-)  # fmt: skip
+@o.number("--max-body", "Bytes of a request.", 16_000_000)
+@o.number("--max-text", "Characters of a text.", 1_000_000)
+@o.number("--max-batch", "Texts of a request.", 10_000)
+@o.number("--max-explain", "Characters of a text to explain.", 20_000)
+@o.number("--max-waiting", "Requests in flight in a worker; more are told to come back.", 1_000)
+@o.number("--timeout", "Seconds a request may take.", 30.0, 0.1)
+@o.number("--keep-alive", "Seconds for idle connections.", 75.0)
+@o.number("--grace", "Seconds that requests in flight have when the server is told to stop.", 30.0)
+@o.number("--gather", "So many requests in flight may share one call of the model; 1: none.", 64)
 @click.option(
     "--log", default="requests", show_default=True, type=click.Choice(["requests", "problems", "none"]),
     help="Which requests are logged, a JSON line each, on standard error.",
@@ -69,7 +49,7 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
 
     POST /v1/predict, /v1/explain; GET /v1/models, /healthz, /readyz, /metrics, /docs. Ctrl-C or SIGTERM stops when the
     requests in flight are answered; SIGHUP reads changed model files without dropping a request.
-    """  # noqa: D301 - click reads the character
+    """
     if os.name != "posix":
         raise LinnetError("linnet serve needs Linux or macOS; on Windows run it in WSL or a container")
     for module in ("httptools", "orjson", "prometheus_client", "pydantic", "uvicorn"):

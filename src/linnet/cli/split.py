@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from linnet.cli.options import columns, groups, say
+from linnet.cli import options as o
+from linnet.cli.labelled_rows import split_columns
+from linnet.cli.output import check_outputs, say, write_json
 from linnet.errors import LinnetError
+from linnet.values import parse_list
 
 __all__ = ["split"]
 
@@ -24,14 +26,14 @@ _ROW = "row of the source"
 @click.option("--dev", "dev_out", metavar="F", help="The dev file; left out, there are two parts.")
 @click.option("--test", "test_out", metavar="F", help="The test file.")
 @click.option("--fractions", metavar="A,B,C", help="Shares of the parts, for example 0.8,0.1,0.1 (default) or 90,10.")
-@groups
-@click.option("--time", metavar="COL", help="Oldest rows to train, newest to test, by this column of dates or numbers.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed and input, same parts.")
-@click.option("--blind", is_flag=True, help="Seal the test file: every look at it is recorded and reported.")
-@columns
-@click.option("--json", "json_", metavar="F", help="Write what was done as JSON (- for standard output).")
+@o.groups
+@o.time
+@o.seed
+@click.option("--blind", is_flag=True, help="Seal the test file: every use of it is recorded and reported.")
+@o.data_options
+@o.json_file
 def split(data: str, **options: Any) -> None:
-    r"""Divide DATA into files to train on, to choose on and to test on.
+    """Divide DATA into files to train on, to choose on and to test on.
 
     Every class gets its share of each part. All columns are kept; rows without text or label are left out and counted.
 
@@ -56,7 +58,8 @@ def split(data: str, **options: Any) -> None:
 
         made = seal(outs["test"], len(parts[-1]))
         found["seal"] = made.to_dict()
-    _report(found, options["json_"])
+    if not write_json(found, options["json_"]):
+        _print_parts(found)
 
 
 def _fractions(given: str | None, options: dict[str, Any]) -> tuple[float, ...]:
@@ -65,7 +68,7 @@ def _fractions(given: str | None, options: dict[str, Any]) -> tuple[float, ...]:
     if given is None:
         return (0.9, 0.1) if named and not options["dev_out"] else (0.8, 0.1, 0.1)
     try:
-        values = [float(part) for part in given.replace("/", ",").split(",")]
+        values = [float(part) for part in parse_list(given.replace("/", ","))]
     except ValueError:
         raise LinnetError(f"--fractions takes numbers with commas, such as 0.8,0.1,0.1; got '{given}'") from None
     total = sum(values)
@@ -100,13 +103,8 @@ def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
             raise LinnetError(f"{folder}: is a file; choose another --out-dir")
     for path in outs.values():
         form_of(str(path))
-        if named and not path.parent.is_dir():
-            raise LinnetError(f"{path}: the folder {path.parent} does not exist; make it first")
-        if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
-            raise LinnetError(f"{path} is the data itself; choose another name")
         refuse_sealed(path, "to write to")
-    if len({path.resolve() for path in outs.values()}) < len(outs):
-        raise LinnetError("two parts have the same file name; give each its own")
+    check_outputs({f"--{name}": str(path) for name, path in outs.items() if named or path.exists()}, [data])
     return outs
 
 
@@ -126,10 +124,8 @@ def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
     broken = [batch.first_row - 1 + row for batch in batches for row in batch.malformed]
     keep = np.setdiff1d(np.arange(table.num_rows), np.array(broken, dtype=np.int64))
     whole = table.take(integers(keep)).append_column(_ROW, integers(keep))
-    groups = [] if options["groups"] in (None, "duplicates") else [options["groups"]]
-    also = [*groups, *([options["time"]] if options["time"] else [])]
     rows = read(
-        whole, text=options["text"] or batches[0].text_column, label=options["label"], also=[*also, _ROW],
+        whole, text=options["text"] or batches[0].text_column, label=options["label"], also=[*split_columns(options), _ROW],
         labelled=True if options["label"] else None,
     )  # fmt: skip
     rows = replace(rows, source=batches[0].source)
@@ -158,17 +154,11 @@ def _summary(data: str, rows: Any, parts: Any, outs: dict[str, Path]) -> dict[st
     return {"data": data, "rows": len(rows), "unusable": len(rows.unusable), "parts": listed, "seal": None}
 
 
-def _report(found: dict[str, Any], json_: str | None) -> None:
-    if json_ is not None:
-        content = json.dumps(found, indent=2, ensure_ascii=False)
-        if json_ == "-":
-            click.echo(content)
-            return
-        Path(json_).write_text(content + "\n", encoding="utf-8")
+def _print_parts(found: dict[str, Any]) -> None:
     for part in found["parts"]:
         ranked = sorted(part["labels"].items(), key=lambda item: (-item[1], item[0]))
         labels = ", ".join(f"{name} {count:,}" for name, count in ranked[:5])
         more = f", {len(ranked) - 5:,} more" if len(ranked) > 5 else ""
         click.echo(f"{part['part']:<6}{part['rows']:>9,} rows  {part['file']}  {labels}{more}".rstrip())
     if found["seal"]:
-        click.echo(f"sealed {found['parts'][-1]['file']}: every look at it is counted from now on")
+        click.echo(f"sealed {found['parts'][-1]['file']}: every use of it is counted from now on")

@@ -1,47 +1,19 @@
-"""``linnet train`` on more text than memory: its options, when it is taken, and the run."""
+"""``linnet train`` on more text than memory: when the data are read as a stream, and the run."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import click
-
-from linnet.cli.options import say
+from linnet.cli.output import say, write_unusable
 from linnet.errors import LinnetError
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
     from linnet.pipeline.stream import StreamResult
 
-__all__ = ["streaming", "train_streamed"]
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def streaming(f: F) -> F:
-    """Add --max-memory, --cache, --skip-damaged, --engine, --workers and --scheduler."""
-    f = click.option(
-        "--scheduler", metavar="ADDRESS", help="A running Dask scheduler or Spark master; without, one starts here."
-    )(f)
-    f = click.option(
-        "--workers", type=click.IntRange(1), metavar="N", help="Workers of the engine; one a core by default."
-    )(f)
-    f = click.option(
-        "--engine", metavar="NAME", help="Let the workers of an engine read and count: local, dask or spark."
-    )(f)
-    f = click.option(
-        "--skip-damaged", is_flag=True, help="Leave out files that cannot be read to their end, and say which."
-    )(f)
-    f = click.option(
-        "--cache", metavar="DIR", help="Where the temporary cache of a stream lies; the system's place by default."
-    )(f)
-    return click.option(
-        "--max-memory", metavar="SIZE",
-        help="Read DATA as a stream within so much memory, such as 1GB; by itself where DATA looks too large.",
-    )(f)  # fmt: skip
+__all__ = ["train_streamed"]
 
 
 def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
@@ -86,13 +58,13 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
         return None
     if options["report"]:
         raise LinnetError(
-            "--report wants all rows in memory; train first, then linnet evaluate MODEL TEST --report F.html"
+            "--report needs all rows in memory; train first, then linnet evaluate MODEL TEST --report F.html"
         )
     if options["groups"] or options["time"]:
         raise LinnetError(
-            "--groups and --time want all rows in memory; part the data first with linnet split, then give --test"
+            "--groups and --time need all rows in memory; divide the data first with linnet split, then give --test"
         )
-    from linnet.cli.progress import Progress
+    from linnet.cli.progress import TrainingProgress
     from linnet.engines import open_engine
     from linnet.pipeline.budget import LEAST, available
     from linnet.pipeline.stream import fit_stream
@@ -100,16 +72,12 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
     limit = limit or max(LEAST, available() * 4 // 5)
     placed = {"scheduler": options["scheduler"]} if options["scheduler"] else {}
     with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(Progress(options["quiet"], options["watch"]))
-        opened = (
-            None if engine is None else stack.enter_context(open_engine(engine, workers=options["workers"], **placed))
-        )
+        progress = stack.enter_context(TrainingProgress(options["quiet"], options["watch"]))
+        opened = open_engine(engine, workers=options["workers"], **placed) if engine else contextlib.nullcontext()
         result = fit_stream(
             clf, data, max_memory=limit, text=options["text"], label=options["label"], format=options["format_"],
             dev=options["dev"], test=options["test"], cache=options["cache"], skip_damaged=options["skip_damaged"],
-            engine=opened, on_event=progress, say=say,
+            engine=stack.enter_context(opened), on_event=progress, say=say,
         )  # fmt: skip
-    if options["unusable"]:
-        result.unusable.write(options["unusable"])
-        say(f"wrote {len(result.unusable.rows):,} unusable rows to {options['unusable']}")
+    write_unusable(result.unusable, options["unusable"])
     return result

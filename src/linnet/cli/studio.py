@@ -8,24 +8,23 @@ import webbrowser
 
 import click
 
-from linnet.cli.options import say, threads
+from linnet.cli import options as o
+from linnet.cli.output import say
 
 __all__ = ["studio"]
 
 
 @click.command(short_help="Look, train, try and label in a browser, on this machine.")
 @click.argument("what", required=False, metavar="[DATA|MODEL]")
-@click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")
-@click.option("--label", metavar="COL", help="The label column; found by name or content if not given.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; a free one if not given."
-)
+@o.text
+@o.label
+@o.number("--port", "The port; 0 takes a free one.", 0, 0, 65535)
 @click.option(
     "--folder", default="linnet-studio", show_default=True, metavar="DIR",
     help="Where answers (SQLite), runs and opened files are kept; used again the next time.",
 )  # fmt: skip
 @click.option("--no-open", is_flag=True, help="Do not open a browser; print the address only.")
-@threads
+@o.threads
 def studio(
     what: str | None, text: str | None, label: str | None, port: int, folder: str, no_open: bool, threads: int | None
 ) -> None:
@@ -38,7 +37,7 @@ def studio(
     linnet studio reviews.csv             health, training, errors, fixing labels
     linnet studio reviews.linnet          try a model
     linnet studio unlabelled.csv          label the most useful texts first
-    """  # noqa: D301 - click reads the character
+    """
     from linnet.studio.server import HOST, bind, check, serve
     from linnet.studio.state import Studio
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from linnet.cli.options import say
+from linnet.cli import options as o
+from linnet.cli.output import echo_json, say, table_lines, width
 from linnet.errors import LinnetError
 
 __all__ = ["tokenize"]
@@ -20,29 +21,24 @@ Cut = Callable[[str], list[Any]]
 
 @click.command(short_help="Show the pieces that a tokeniser makes of a text, and their places.")
 @click.argument("text", metavar="[TEXT|FILE|-]", required=False)
-@click.option(
-    "--tokens", default="words", show_default=True, metavar="NAME", help="The tokeniser, or the file of a learned one."
-)
-@click.option(
-    "--case",
-    type=click.Choice(["fold", "lower", "keep"]),
-    default="fold",
-    show_default=True,
-    help="How letters are folded.",
-)
+@o.token_options
 @click.option("--list", "listing", is_flag=True, help="List the tokenisers, each on an example (or on TEXT).")
 @click.option(
     "--train", metavar="DATA", help="Learn the tokeniser (bpe, wordpiece, bpe:2000) from the texts of DATA first."
 )
 @click.option("--save", metavar="F", help="With --train: write the learned tokeniser to F.")
-@click.option("--column", metavar="COL", help="The text column of a file; found by name or content if not given.")
-@click.option("--format", "format_", metavar="NAME", help="The form of a file; found by itself if not given.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON line a text: text, pieces, offsets.")
-def tokenize(
-    text: str | None, tokens: str, case: str, listing: bool, train: str | None, save: str | None, column: str | None,
-    format_: str | None, as_json: bool,
-) -> None:  # fmt: skip
-    r"""Show the pieces of one TEXT with their places, or cut every text of a FILE (or standard input: -).
+@click.option(
+    "--text",
+    "--column",
+    "column",
+    metavar="COL",
+    help=o.TEXT_HELP,
+)
+@o.format_
+@o.json_flag
+def tokenize(text: str | None, tokens: str, case: str, listing: bool, train: str | None, save: str | None, json_: bool,
+             column: str | None, format_: str | None) -> None:  # fmt: skip
+    """Show the pieces of one TEXT with their places, or cut every text of a FILE (or standard input: -).
 
     Files are read as a stream and give one JSON line a text. Places are characters of the original text.
 
@@ -57,7 +53,7 @@ def tokenize(
     if save and not train:
         raise LinnetError("--save writes what --train learned; give --train DATA too")
     if listing:
-        _list(text, case, as_json)
+        _list(text, case, json_)
         return
     if text is None and not train:
         raise LinnetError("there is nothing to cut; give a text in quotes, a file, - for standard input, or --list")
@@ -66,8 +62,8 @@ def tokenize(
         return
     if text == "-" or _is_file(text):
         _stream(text, cut, column, format_)
-    elif as_json:
-        click.echo(_line(text, cut(text)))
+    elif json_:
+        echo_json(_pieces(text, cut(text)), indent=None)
     else:
         _show(text, cut(text), tokens)
 
@@ -98,54 +94,33 @@ def _learned(tokens: str, train: str, save: str | None, column: str | None, form
     return found.tokens
 
 
-def _line(text: str, found: list[Any]) -> str:
-    pieces, offsets = [t.text for t in found], [[t.start, t.end] for t in found]
-    return json.dumps({"text": text, "pieces": pieces, "offsets": offsets}, ensure_ascii=False)
+def _pieces(text: str, found: list[Any]) -> dict[str, Any]:
+    return {"text": text, "pieces": [t.text for t in found], "offsets": [[t.start, t.end] for t in found]}
 
 
 def _stream(source: str, cut: Cut, column: str | None, format_: str | None) -> None:
-    out = sys.stdout
     for text in _texts(source, column, format_):
-        out.write(_line(text, cut(text)).encode("utf-8", "replace").decode() + "\n")
+        line = json.dumps(_pieces(text, cut(text)), ensure_ascii=False)
+        sys.stdout.write(line.encode("utf-8", "replace").decode() + "\n")
 
 
 def _show(text: str, found: list[Any], tokens: str) -> None:
     """Print the pieces side by side, then a table of places, in as many columns as the screen is wide."""
-    from rich.console import Console
-    from rich.table import Table
-
     from linnet.text.tokenisers import shown
 
-    name = tokens if "." not in tokens else "learned"
-    console = Console(highlight=False, markup=False, emoji=False)
     pieces = [shown(t, tokens) for t in found]
-    console.print(" | ".join(pieces), soft_wrap=False)
-    cells = [(str(k + 1), p, f"{t.start}-{t.end}") for k, (p, t) in enumerate(zip(pieces, found, strict=True))]
-    widest = max((len(p) for p in pieces), default=5)
-    columns = max(1, min(8, console.width // (widest + 20), -(-len(cells) // 5)))
-    table = Table(box=None, pad_edge=False)
-    for _ in range(columns):
-        table.add_column("", justify="right", style="dim")
-        table.add_column("piece", overflow="fold")
-        table.add_column("place", style="dim")
-    height = -(-len(cells) // columns)
-    for row in range(height):
-        line = [cells[row + height * c] if row + height * c < len(cells) else ("", "", "") for c in range(columns)]
-        table.add_row(*(_plain(cell) for triple in line for cell in triple))
-    console.print(table)
-    console.print(f"{len(found):,} pieces of {len(text):,} characters, {name}")
+    click.echo(" | ".join(pieces))
+    cells = [[p, f"{t.start}-{t.end}", str(k)] for k, (p, t) in enumerate(zip(pieces, found, strict=True), 1)]
+    head, *lines = table_lines([["piece", "place", "#"], *cells])
+    columns = max(1, min(8, width() // (len(head) + 4), -(-len(lines) // 5)))
+    height = -(-len(lines) // columns)
+    side_by_side = [[*lines[row::height], *[""] * columns][:columns] for row in range(height)]
+    click.echo("\n".join(table_lines([[head] * columns, *side_by_side], left=columns)))
+    name = tokens if "." not in tokens else "learned"
+    click.echo(f"{len(found):,} pieces of {len(text):,} characters, {name}")
 
 
-def _plain(cell: str) -> Any:
-    from rich.text import Text
-
-    return Text(cell)
-
-
-def _list(text: str | None, case: str, as_json: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+def _list(text: str | None, case: str, json_: bool) -> None:
     from linnet.text.tokenisers import EXAMPLE, TOKENISERS, shown
     from linnet.text.tokens import TOKENS
     from linnet.text.tokens import tokenize as cut
@@ -154,16 +129,12 @@ def _list(text: str | None, case: str, as_json: bool) -> None:
     examples = {
         name: [shown(t, name) for t in cut(text, name, case)] if name in TOKENS else None for name in TOKENISERS
     }
-    if as_json:
+    if json_:
         rows = [{"tokens": name, "about": about, "example": examples[name]} for name, about in TOKENISERS.items()]
-        click.echo(json.dumps({"text": text, "tokenisers": rows}, ensure_ascii=False, indent=2))
+        echo_json({"text": text, "tokenisers": rows})
         return
-    table = Table(box=None, pad_edge=False, title=text, title_justify="left")
-    for heading in ("tokens", "what it cuts", "example"):
-        table.add_column(heading, overflow="fold")
+    click.echo(text)
     for name, about in TOKENISERS.items():
         pieces = examples[name]
-        table.add_row(
-            name, _plain(about), _plain("learned first: --train" if pieces is None else " ".join(pieces[:28]))
-        )
-    Console(highlight=False, emoji=False).print(table)
+        click.echo(f"{name:<12} {about}")
+        click.echo(f"{'':<12} {'learned first: --train' if pieces is None else ' '.join(pieces[:28])}")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import click
 
-from linnet.cli.compare import Fits
-from linnet.cli.options import apart, columns, held_by, read_labelled, say, threads
-from linnet.cli.train import divided, out_path
+from linnet.cli import options as o
+from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
+from linnet.cli.output import say, say_sealed, width, write_json
+from linnet.cli.progress import ProgressBars
+from linnet.cli.train import model_path
 from linnet.datasets.named import official
+from linnet.evaluate.metrics import METRICS, find_metric
 from linnet.tuning.clock import process_began
-from linnet.tuning.scores import METRICS, metric_named
-from linnet.units import as_bytes, as_seconds, duration
+from linnet.units import as_bytes, as_seconds, duration, size_text
 
 __all__ = ["tune"]
 
@@ -24,33 +24,25 @@ __all__ = ["tune"]
 @click.argument("data")
 @click.option("--budget", default="60s", show_default=True, metavar="TIME", help="For everything: 60s, 5m, 1h.")
 @click.option("--max-size", metavar="SIZE", help="The model file may be this large: 5MB, 500kB.")
-@click.option("--max-memory", metavar="SIZE", help="Refuse candidates that would take more memory: 2GB.")
+@o.max_memory()
 @click.option("--metric", default="accuracy", show_default=True, metavar="NAME", help=f"One of {', '.join(METRICS)}.")
 @click.option("--models", metavar="A,B", help="Search among these models only; all that learn if not given.")
 @click.option("--lists", multiple=True, metavar="F.csv", help="Use the word lists of this file too; can be repeated.")
-@click.option("--out", metavar="F.linnet", help="Where to save; DATA with the ending .linnet by default.")
-@click.option("--dev", metavar="FILE", help="Judge candidates on this file; folds of DATA if not given.")
-@click.option("--test", metavar="FILE", help="Test on this file; a tenth of DATA if not given.")
-@apart
-@columns
-@click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    type=click.IntRange(0),
-    help="Same seed, same order of candidates and scores.",
-)
-@threads
-@click.option("--candidates", type=click.IntRange(1), metavar="N", help="Stop after N candidates, if time allows.")
+@o.model_out
+@o.split_options
+@o.data_options
+@o.seed
+@o.threads
+@o.number("--candidates", "Stop after N candidates, if time allows.")
 @click.option("--resume", metavar="F", help="Keep results in this file and go on from it; OUT.tune.jsonl by default.")
 @click.option("--fresh", is_flag=True, help="Start anew, whatever the file of results holds.")
-@click.option("--json", "json_", metavar="F", help="Write everything as JSON (- for standard output).")
-@click.option("--quiet", "-q", is_flag=True, help="No progress: only what was read and the result.")
+@o.output_options
 def tune(data: str, **options: Any) -> None:
-    r"""Search features, weighting, model and settings on DATA, and save the best.
+    """Search features, weighting, model and settings on DATA, and save the best.
 
-    The default recipe of linnet train is judged first and kept unless something beats it by more than noise. Test rows
-    are held out as linnet train does and are looked at once, at the end.
+    The default of linnet train is judged first and kept unless something beats it by more than noise. Test rows
+    are held out as linnet train does and are used once, at the end. Candidates whose memory would pass --max-memory are
+    refused.
 
     \b
     linnet tune reviews.csv --budget 5m
@@ -63,79 +55,54 @@ def tune(data: str, **options: Any) -> None:
     from linnet.data.seal import look
     from linnet.tuning import running
 
-    out = _checked(data, options)
-    rows = read_labelled(data, options["text"], options["label"], options["format_"], also=held_by(options))
+    out = model_path(data, options["out"])
+    as_seconds(options["budget"])  # refuse before reading
+    for name in ("max_size", "max_memory"):
+        as_bytes(options[name], f"--{name.replace('_', '-')}")
+    find_metric(options["metric"])
+    rows = read_labelled(data, options, extra=split_columns(options))
     options = official(data, options)
-    fit_on, dev, test = divided(rows, {**options, "watch": False})
+    fit_on, dev, test = split_rows(rows, options)
     state = Path(options["resume"] or f"{out}.tune.jsonl")
     shared = {
-        name: options[name]
-        for name in ("dev", "test", "groups", "time", "text", "label", "out")
+        name.rstrip("_"): options[name]
+        for name in ("dev", "test", "groups", "time", "text", "label", "out", "format_")
         if options[name] is not None
-    }  # fmt: skip
-    if options["format_"]:
-        shared["format"] = options["format_"]
-    with _Candidates(options["quiet"]) as progress:
+    }
+    names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "candidates", "seed", "threads", "fresh")
+    with TuningProgress(options["quiet"]) as progress:
         found = running.tune(
-            fit_on, dev=dev, test=test, budget=options["budget"], max_size=options["max_size"],
-            max_memory=options["max_memory"], metric=options["metric"], models=options["models"], lists=options["lists"],
-            candidates=options["candidates"], seed=options["seed"], threads=options["threads"], state=state,
-            fresh=options["fresh"], on_event=progress, began=process_began(), named=data, command=shared,
+            fit_on, dev=dev, test=test, state=state, on_event=progress, began=process_began(), named=data, command=shared,
+            **{name: options[name] for name in names},
         )  # fmt: skip
     found.model.save(out)
-    sealed = look(options["test"], "tune", out) if options["test"] else None
-    _report(found, out, state, options["json_"], sealed)
+    seal = look(options["test"], "tune", out) if options["test"] else None
+    content = {"model": str(out), "state": str(state), **found.to_dict(), "seal": seal.to_dict() if seal else None}
+    if write_json(content, options["json_"]):
+        return
+    click.echo(found.to_text(width(120)))
+    say_sealed(seal)
+    click.echo(f"saved {out} ({size_text(out.stat().st_size)}, {found.model.artefact.n_features:,} features)")
+    click.echo(f"again: {found.command}")
+    say(f"the same command searches on from {state}; --fresh starts anew")
 
 
-def _checked(data: str, options: dict[str, Any]) -> Path:
-    """Refuse before reading what would be refused after it; returns where the model goes."""
-    out = out_path(data, options["out"])
-    as_seconds(options["budget"])
-    as_bytes(options["max_size"], "--max-size")
-    as_bytes(options["max_memory"], "--max-memory")
-    metric_named(options["metric"])
-    return out
-
-
-class _Candidates(Fits):
-    """Shows a search: a bar of the time on a terminal, one line a candidate elsewhere."""
+class TuningProgress(ProgressBars):
+    """The events of a search: a bar of the time on a terminal, one line a candidate elsewhere."""
 
     def __call__(self, event: Any) -> None:
-        if self.quiet or event.kind == "pass":
-            return
+        """Show an event."""
+        if event.kind == "stage":
+            self.line(event.text)
         if event.kind != "tuned":
-            if event.kind == "stage":
-                self._line(event.text)
             return
         v = event.values
         score = "refused: " + v["refused"] if v["score"] is None else f"{v['score']:.4f} on {v['level']}"
-        left = f"{duration(v['left'])} left"
-        if self.bars is None:
-            say(f"{score}: {event.text} ({left})")
+        if not self.live:
+            self.line(f"{score}: {event.text} ({duration(v['left'])} left)")
             return
         if self.task is None:
-            self.task = self.bars.add_task("tuning", total=v["left"] + v["spent"], note="")
+            self.stage("tuning")
         best = "" if v["best"] is None else f"best {v['best']:.4f}, "
-        note = f"{v['candidates']} candidates, {best}{left}: {event.text}"
-        self.bars.update(self.task, completed=v["spent"], note=note[: max(40, self.bars.console.width - 50)])
-
-
-def _report(found: Any, out: Path, state: Path, json_: str | None, sealed: Any) -> None:
-    if json_ is not None:
-        content = {
-            "model": str(out),
-            "state": str(state),
-            **found.to_dict(),
-            "seal": sealed.to_dict() if sealed else None,
-        }
-        text = json.dumps(content, indent=2, ensure_ascii=False)
-        if json_ == "-":
-            click.echo(text)
-            return
-        Path(json_).write_text(text + "\n", encoding="utf-8")
-    click.echo(found.to_text(shutil.get_terminal_size((120, 24)).columns))
-    if sealed:
-        click.echo(f"blind test set, sealed {sealed.sealed[:10]}: {sealed.words}")
-    click.echo(f"saved {out} ({out.stat().st_size / 1e6:.1f} MB, {found.model.artefact.n_features:,} features)")
-    click.echo(f"again: {found.command}")
-    say(f"the same command searches on from {state}; --fresh starts anew")
+        note = f"{v['candidates']} candidates, {best}{event.text}"
+        self.update(v["spent"], v["left"] + v["spent"], note, left=v["left"])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from linnet.cli.options import say
+from linnet.cli import options as o
+from linnet.cli.output import echo_json, say, table_lines
 
 __all__ = ["vocab"]
 
@@ -15,33 +15,21 @@ __all__ = ["vocab"]
 @click.command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
 @click.argument("data")
 @click.option("--other", metavar="F", help="Say how much of this file the vocabulary covers.")
-@click.option(
-    "--tokens", default="words", show_default=True, metavar="NAME", help="The tokeniser; see linnet tokenize --list."
-)
-@click.option(
-    "--case",
-    type=click.Choice(["fold", "lower", "keep"]),
-    default="fold",
-    show_default=True,
-    help="How letters are folded.",
-)
-@click.option(
-    "--min-df", default=1, show_default=True, type=click.IntRange(1), help="Keep words in at least so many texts."
-)
-@click.option("--max-features", metavar="N", type=click.IntRange(1), help="Keep the N most frequent words.")
-@click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="How many words to show.")
+@o.token_options
+@o.number("--min-df", "Keep words in at least so many texts.", 1)
+@o.max_features
+@o.number("--top", "How many words to show.", 10, 0)
 @click.option(
     "--plot", metavar="F", help="Draw counts by rank and the fitted law to F (.svg, or .png with extra report)."
 )
 @click.option("--save", metavar="F", help="Write the vocabulary (after the cut-offs) to F, as JSON.")
-@click.option("--text", metavar="COL", help="The text column; found by name or content if not given.")
-@click.option("--format", "format_", metavar="NAME", help="The form of the file; found by itself if not given.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@o.text_options
+@o.json_flag
 def vocab(
     data: str, other: str | None, tokens: str, case: str, min_df: int, max_features: int | None, top: int,
-    plot: str | None, save: str | None, text: str | None, format_: str | None, as_json: bool,
+    plot: str | None, save: str | None, text: str | None, format_: str | None, json_: bool,
 ) -> None:  # fmt: skip
-    r"""Count the words of DATA: frequencies, document frequencies, what cut-offs leave, and Zipf's law.
+    """Count the words of DATA: frequencies, document frequencies, what cut-offs leave, and Zipf's law.
 
     \b
     linnet vocab train.csv --other test.csv --min-df 2
@@ -77,8 +65,8 @@ def vocab(
         "top": _top(kept, top),
         "other": {"source": other, **covered.to_dict()} if covered else None,
     }
-    if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    if json_:
+        echo_json(found)
         return
     click.echo("\n".join(_lines(found)))
     if law:
@@ -101,12 +89,10 @@ def _lines(found: dict[str, Any]) -> list[str]:
         )
         lines.append(f"kept with {cuts}: {found['kept']:,} words, {found['kept_coverage']:.2%} of the tokens")
     if found["top"]:
-        lines += ["", f"{'word':<24}{'count':>12}{'texts':>12}"]
-        lines += [f"{_printable(row['word']):<24}{row['count']:>12,}{row['texts']:>12,}" for row in found["top"]]
-    lines += ["", f"{'in texts':>10}{'words left':>14}{'of tokens':>12}"]
-    lines += [
-        f"{'>= ' + str(row['min_df']):>10}{row['words']:>14,}{row['coverage']:>12.2%}" for row in found["cut_offs"]
-    ]
+        top = [[_printable(row["word"]), f"{row['count']:,}", f"{row['texts']:,}"] for row in found["top"]]
+        lines += ["", *table_lines([["word", "count", "texts"], *top])]
+    left = [[f">= {row['min_df']}", f"{row['words']:,}", f"{row['coverage']:.2%}"] for row in found["cut_offs"]]
+    lines += ["", *table_lines([["in texts", "words left", "of tokens"], *left])]
     other = found["other"]
     if other:
         lines += [

@@ -10,11 +10,20 @@ from typing import Any
 from linnet.comparison import summary
 from linnet.draw.markup import paragraphs, safe, text_table
 from linnet.draw.terminal import aligned
-from linnet.evaluate.growth import Forecast
 from linnet.evaluate.intervals import Interval, wilson
+from linnet.evaluate.power_law import Forecast
 from linnet.evaluate.significance import PairedTest
+from linnet.values import to_plain
 
 __all__ = ["Comparison", "Curve", "ModelScores", "Pair"]
+
+RENAMED = {  # fields that have another name in JSON
+    "name": "model", "megabytes_per_second": "predict_megabytes_per_second", "size": "size_bytes", "discordant": "discordant_rows",
+}  # fmt: skip
+TABLE = (
+    "model", "accuracy", "low", "high", "macro_f1", "log_loss", "train_seconds", "predict_seconds",
+    "predict_megabytes_per_second", "size_bytes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,23 +47,14 @@ class ModelScores:
     megabytes_per_second: float
     size: int
     settings: dict[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, tuple[float, Interval]] = field(default_factory=dict)  # every metric of predicted labels
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values; intervals are [low, high]."""
-        return {
-            "model": self.name,
-            "accuracy": self.accuracy,
-            "accuracy_interval": list(self.accuracy_interval),
-            "macro_f1": self.macro_f1,
-            "macro_f1_interval": list(self.macro_f1_interval),
-            "log_loss": self.log_loss,
-            "fold_accuracy": list(self.fold_accuracy),
-            "train_seconds": self.train_seconds,
-            "predict_seconds": self.predict_seconds,
-            "predict_megabytes_per_second": self.megabytes_per_second,
-            "size_bytes": self.size,
-            "settings": self.settings,
-        }
+        found = {RENAMED.get(key, key): value for key, value in to_plain(self).items() if key != "metrics"}
+        for name, (value, interval) in self.metrics.items():
+            found |= {name: value, f"{name}_interval": list(interval)}
+        return found
 
 
 @dataclass(frozen=True)
@@ -82,18 +82,7 @@ class Pair:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        return {
-            "better": self.better,
-            "other": self.other,
-            "difference": self.difference,
-            "discordant_rows": self.discordant,
-            "p": self.p,
-            "differ": self.differ,
-            "test": self.test.to_dict(),
-            "bootstrap": self.bootstrap.to_dict(),
-            "fold_test": self.fold_test.to_dict() if self.fold_test else None,
-            "macro_f1": self.macro_f1.to_dict() if self.macro_f1 else None,
-        }
+        return {**{RENAMED.get(key, key): value for key, value in to_plain(self).items()}, "differ": self.differ}
 
 
 @dataclass(frozen=True)
@@ -113,22 +102,12 @@ class Curve:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        ahead = self.forecast
-        return {
-            "model": self.model,
-            "points": [
-                {"rows": n, "accuracy": right / self.held, "interval": list(wilson(right, self.held))}
-                for n, right in zip(self.rows, self.right, strict=True)
-            ],
-            "forecast": ahead
-            and {
-                "rows": ahead.rows,
-                "gain": ahead.gain,
-                "interval": list(ahead.interval),
-                "law": {"a": ahead.law.a, "b": ahead.law.b, "c": ahead.law.c},
-            },
-            "words": summary.of_curve(self),
-        }
+        points = [
+            {"rows": n, "accuracy": right / self.held, "interval": list(wilson(right, self.held))}
+            for n, right in zip(self.rows, self.right, strict=True)
+        ]
+        forecast = to_plain(self.forecast)
+        return {"model": self.model, "points": points, "forecast": forecast, "words": summary.of_curve(self)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,15 +153,8 @@ class Comparison:
     @property
     def table(self) -> list[dict[str, Any]]:
         """One dict a model: model, accuracy, low, high, macro_f1, log_loss, train_seconds, predict_..., size_bytes."""
-        rows = []
-        for m in self.models:
-            low, high = m.accuracy_interval
-            rows.append({
-                "model": m.name, "accuracy": m.accuracy, "low": low, "high": high, "macro_f1": m.macro_f1,
-                "log_loss": m.log_loss, "train_seconds": m.train_seconds, "predict_seconds": m.predict_seconds,
-                "predict_megabytes_per_second": m.megabytes_per_second, "size_bytes": m.size,
-            })  # fmt: skip
-        return rows
+        rows = [{**dict(zip(("low", "high"), m.accuracy_interval, strict=True)), **m.to_dict()} for m in self.models]
+        return [{name: row[name] for name in TABLE} for row in rows]
 
     def cells(self, width: int = 1000) -> list[list[str]]:
         """Return the table as it is printed, its head first; where it is wider than width, without what matters least."""
@@ -204,19 +176,11 @@ class Comparison:
         Keys: source, rows, rows_judged, classes, folds, repeats, folds_done, finished, seed, baseline (label, accuracy),
         models (a list, best first), pairs, skipped (a list of model, reason), curves, notes, best, recommended, words.
         """
-        label, accuracy = self.baseline
+        names = ("source", "rows", "rows_judged", "classes", "folds", "repeats", "folds_done", "finished", "seed")
         return {
-            "source": self.source,
-            "rows": self.rows,
-            "rows_judged": self.rows_judged,
-            "classes": list(self.classes),
-            "folds": self.folds,
-            "repeats": self.repeats,
-            "folds_done": self.folds_done,
-            "finished": self.finished,
-            "seed": self.seed,
-            "baseline": {"label": label, "accuracy": accuracy},
-            "models": [m.to_dict() for m in self.models],
+            **{name: to_plain(getattr(self, name)) for name in names},
+            "baseline": dict(zip(("label", "accuracy"), self.baseline, strict=True)),
+            "models": [model.to_dict() for model in self.models],
             "pairs": [pair.to_dict() for pair in self.pairs],
             "skipped": [{"model": name, "reason": reason} for name, reason in self.skipped.items()],
             "curves": [curve.to_dict() for curve in self.curves],

@@ -18,7 +18,7 @@ from linnet.comparison.specs import Spec, as_specs, needed_by
 from linnet.data import Dataset, read
 from linnet.data.splitting import fold_indices, split_indices
 from linnet.errors import DataError, LinnetError
-from linnet.evaluate.growth import forecast
+from linnet.evaluate.power_law import forecast
 from linnet.pipeline.events import Event
 
 __all__ = ["compare"]

@@ -38,6 +38,13 @@ def score(name: str, answers: Sequence[FoldAnswers], rows: ComparedRows, folds: 
         size / 1e6 / max(1e-9, sum(a.predict_seconds for a in answers)),
         next((a.size for a in answers if a.size is not None), 0),
         next(a.settings for a in answers if repr(a.settings) == chosen),
+        {
+            name: (
+                float(np.mean([e.averages[name] for e in found])),
+                _mean([e.averages_intervals[name] for e in found]),
+            )
+            for name in found[0].averages
+        },
     )
 
 

@@ -1,18 +1,20 @@
-"""What to compare, as a person writes it: ``svm,nb``, ``svm:features=words:1,C=1,logistic:C=0.1/1/10``.
+"""What to compare, as it is written: ``svm,nb``, ``svm:features=words:1,C=1,logistic:C=0.1,1,10``.
 
-A model is a name, with settings behind a colon: ``name:setting=value,setting=value``. Commas part models and settings
-alike; what reads ``setting=value`` belongs to the model before it. A setting is one of TextClassifier's (features, tf,
-ratio, min_df ...) or one of the model's own (C, alpha ...). Values parted by a slash are tried, and the best is chosen
-inside each training part. true, false and none are themselves; what is no number is text.
+A model is a name, with settings behind a colon: ``name:setting=value,setting=value``. Commas separate models, settings and
+the values of a setting: what reads ``setting=value`` belongs to the model before it, and what is neither that nor a model
+is one more value of the setting before it. A setting is one of TextClassifier's (features, tf, ratio, min_df ...) or one of
+the model's own (C, alpha ...). Of several values the best is chosen inside each training part. A slash between values
+(``C=0.1/1``) means the same as a comma.
 
 >>> [spec.name for spec in parse("svm:features=words:1,C=1,nb")]
 ['svm:features=words:1,C=1', 'nb']
->>> parse("svm:features=words:1,C=0.1/1")[0].make()
+>>> parse("svm:features=words:1,C=0.1,1,nb")[0].make()
 TextClassifier('svm', features='words:1', params={'C': [0.1, 1]})
 """
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
 from collections.abc import Iterable, Mapping
@@ -23,12 +25,13 @@ from linnet.classifier import TextClassifier
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import as_blocks
 from linnet.features.computed import needed
+from linnet.values import parse_value
 
 __all__ = ["Spec", "as_specs", "needed_by", "parse"]
 
 _SETTING = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)$", re.DOTALL)
 _KEPT = ("model", "params", "seed", "threads")  # not settings of one model in a comparison
-_WORDS = {"true": True, "false": False, "none": None}
+OWN_NOTATION = ("features", "class_weight")  # their values are taken as they are
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ def parse(text: str) -> list[Spec]:
     for piece in text.split(","):
         if groups and _SETTING.match(piece):
             groups[-1].append(piece)
+        elif groups and _is_value(piece, groups[-1][-1]):
+            groups[-1][-1] += f"/{piece.strip()}"
         else:
             groups.append([piece])
     out = []
@@ -68,31 +73,32 @@ def parse(text: str) -> list[Spec]:
     return out
 
 
+def _is_value(piece: str, before: str) -> bool:
+    """Whether a piece is one more value of the setting before it, and not a model, even a misspelt one.
+
+    >>> _is_value("1", "svm:C=0.1"), _is_value("nb", "svm:C=0.1"), _is_value("lbfgs", "logistic:solver=adam")
+    (True, False, True)
+    """
+    from linnet.models import MODELS
+
+    setting = _SETTING.match(before) or _SETTING.match(before.partition(":")[2])
+    if setting is None or setting[1] in OWN_NOTATION or not piece.strip() or ":" in piece:
+        return False
+    value, first = parse_value(piece), parse_value(setting[2].split("/")[0])
+    if not isinstance(value, str) or not isinstance(first, str):
+        return isinstance(value, str) == isinstance(first, str)
+    return not difflib.get_close_matches(value, MODELS, n=1)
+
+
 def _setting(text: str, model: str) -> tuple[str, Any]:
     match = _SETTING.match(text)
     if not match:
         raise LinnetError(f"cannot read the setting '{text}' of {model}; write for example {model}:features=words:1-2")
     name, value = match.groups()
-    if name in ("features", "class_weight"):  # their own notation
+    if name in OWN_NOTATION:
         return name, value.strip()
-    values = [_value(v.strip()) for v in value.split("/")]
+    values = [parse_value(v) for v in value.split("/")]
     return name, values if len(values) > 1 else values[0]
-
-
-def _value(text: str) -> Any:
-    """Read a number, a word or a text.
-
-    >>> _value("3"), _value("0.5"), _value("true"), _value("sgd")
-    (3, 0.5, True, 'sgd')
-    """
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
 
 
 def _classifier(model: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """How good a classifier is: scores with intervals, and tests of one against another."""
 
+from linnet.evaluate.evaluation import ClassScores, Evaluation, evaluate
 from linnet.evaluate.intervals import bootstrap, f1_wilson, jackknife_interval, mean_interval, wilson
-from linnet.evaluate.metrics import ClassScores, Evaluation, evaluate
 from linnet.evaluate.multilabel import MultilabelEvaluation, evaluate_multilabel
 from linnet.evaluate.probability import CalibrationBin
 from linnet.evaluate.ranking import Area, TopK

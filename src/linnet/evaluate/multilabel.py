@@ -6,7 +6,7 @@ interval from what each row adds (the infinitesimal jackknife), never from cells
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError
-from linnet.evaluate.intervals import Interval, f1_wilson, jackknife_interval, mean_interval, wilson
-from linnet.evaluate.metrics import ClassScores
+from linnet.evaluate.evaluation import ClassScores
+from linnet.evaluate.intervals import Interval, jackknife_interval, mean_interval, wilson
+from linnet.evaluate.metrics import share
+from linnet.values import to_plain
 
 __all__ = ["MultilabelEvaluation", "evaluate_multilabel"]
 
-Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -34,32 +35,21 @@ class MultilabelEvaluation:
 
     n: int
     labels: tuple[Hashable, ...]
-    subset_accuracy: float
-    subset_accuracy_interval: Interval
-    hamming_loss: float
-    hamming_loss_interval: Interval
-    micro_precision: float
-    micro_precision_interval: Interval
-    micro_recall: float
-    micro_recall_interval: Interval
-    micro_f1: float
-    micro_f1_interval: Interval
-    macro_f1: float
-    macro_f1_interval: Interval
-    weighted_f1: float
-    weighted_f1_interval: Interval
-    samples_f1: float
-    samples_f1_interval: Interval
+    scores: Mapping[str, tuple[float, Interval]]  # by name
     per_label: tuple[ClassScores, ...]
     level: float = 0.95
 
+    def __getattr__(self, name: str) -> Any:
+        """Return a score, or its interval by NAME_interval."""
+        key = name.removesuffix("_interval")
+        if key not in vars(self).get("scores", {}):
+            raise AttributeError(name)
+        return self.scores[key][name.endswith("_interval")]
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON; intervals are [low, high]."""
-        found = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("labels", "per_label")}
-        rows = [{name: getattr(one, name) for name in one.__dataclass_fields__} for one in self.per_label]
-        plain = [{k: list(v) if isinstance(v, tuple) else v for k, v in row.items()} for row in rows]
-        scores = {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
-        return {**scores, "labels": list(self.labels), "per_label": plain}
+        found = {key: to_plain(getattr(self, key)) for name in self.scores for key in (name, f"{name}_interval")}
+        return {**found, **{key: to_plain(getattr(self, key)) for key in ("n", "level", "labels", "per_label")}}
 
 
 def evaluate_multilabel(
@@ -82,21 +72,20 @@ def evaluate_multilabel(
     hits, wrong = T & P, T ^ P
     n = len(T)
     right = int((~wrong.any(axis=1)).sum())
-    rows = _rows_f1(hits, T, P)
+    rows = share(2 * hits.sum(1), T.sum(1) + P.sum(1))
     off = wrong.mean(axis=1)
-    micro = {
+    scores = {
+        "subset_accuracy": (right / n, wilson(right, n, level)),
+        "hamming_loss": (float(off.mean()), mean_interval(off, 0.0, 1.0, level)),
         "micro_precision": _ratio(hits.sum(1), P.sum(1), level),
         "micro_recall": _ratio(hits.sum(1), T.sum(1), level),
         "micro_f1": _ratio(2 * hits.sum(1), T.sum(1) + P.sum(1), level),
+        **_means_of_f1(hits, T, P, level),
+        "samples_f1": (float(rows.mean()), mean_interval(rows, 0.0, 1.0, level)),
     }
-    scores: dict[str, Any] = {}
-    for name, (value, interval) in {**micro, **_means_of_f1(hits, T, P, level)}.items():
-        scores |= {name: value, f"{name}_interval": interval}
-    return MultilabelEvaluation(
-        n, names, right / n, wilson(right, n, level), float(off.mean()), mean_interval(off, 0.0, 1.0, level),
-        samples_f1=float(rows.mean()), samples_f1_interval=mean_interval(rows, 0.0, 1.0, level),
-        per_label=_per_label(hits, T, P, names, level), level=level, **scores,
-    )  # fmt: skip
+    columns = (hits.sum(0).tolist(), T.sum(0).tolist(), P.sum(0).tolist())
+    per_label = tuple(ClassScores.of(*one, level) for one in zip(names, *columns, strict=True))
+    return MultilabelEvaluation(n, names, scores, per_label, level)
 
 
 def _flags(values: npt.ArrayLike, name: str) -> Flags:
@@ -119,7 +108,7 @@ def _means_of_f1(hits: Flags, T: Flags, P: Flags, level: float) -> dict[str, tup
     """Macro and weighted F1, with what each row adds to every label's F1."""
     both = (T.sum(0) + P.sum(0)).astype(np.float64)  # (labels,)
     safe = np.where(both > 0, both, 1.0)
-    f1 = 2 * hits.sum(0) / safe
+    f1 = share(2 * hits.sum(0), both)
     added = (2.0 * hits - f1 * (T.astype(np.float64) + P)) / safe  # (rows, labels)
     macro = float(f1.mean())
     support = T.sum(0) / max(1, T.sum())
@@ -130,20 +119,3 @@ def _means_of_f1(hits: Flags, T: Flags, P: Flags, level: float) -> dict[str, tup
         "macro_f1": (macro, jackknife_interval(macro, added.mean(axis=1), n, level)),
         "weighted_f1": (weighted, jackknife_interval(weighted, moved, n, level)),
     }
-
-
-def _rows_f1(hits: Flags, T: Flags, P: Flags) -> Floats:
-    both = (T.sum(1) + P.sum(1)).astype(np.float64)
-    return np.asarray(np.divide(2 * hits.sum(1), both, out=np.zeros(len(both)), where=both > 0))
-
-
-def _per_label(hits: Flags, T: Flags, P: Flags, names: tuple[Hashable, ...], level: float) -> tuple[ClassScores, ...]:
-    found = []
-    for label, h, t, p in zip(names, hits.sum(0).tolist(), T.sum(0).tolist(), P.sum(0).tolist(), strict=True):
-        found.append(
-            ClassScores(
-                label, h / p if p else 0.0, h / t if t else 0.0, 2 * h / (t + p) if t + p else 0.0, t, p,
-                wilson(h, p, level), wilson(h, t, level), f1_wilson(h, t + p - 2 * h, level),
-            )
-        )  # fmt: skip
-    return tuple(found)

@@ -21,15 +21,16 @@ import numpy.typing as npt
 
 from linnet.errors import DataError, nearest
 from linnet.evaluate.intervals import Interval, bootstrap
+from linnet.evaluate.metrics import METRICS, Counts
 from linnet.evaluate.student import two_sided, two_sided_quantile
+from linnet.values import to_plain
 
-__all__ = ["METRICS", "PairedTest", "corrected_t", "holm", "mcnemar", "paired_bootstrap"]
+__all__ = ["PairedTest", "corrected_t", "holm", "mcnemar", "paired_bootstrap"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 FEW_DISCORDANT = 25  # rows that only one of the two gets right: below this many, the exact test
-METRICS = ("accuracy", "macro-f1")
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,7 @@ class PairedTest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values; the interval is [low, high] or None."""
-        interval = None if self.interval is None else list(self.interval)
-        return {
-            "test": self.test,
-            "p": self.p,
-            "difference": self.difference,
-            "interval": interval,
-            "statistic": self.statistic,
-        }
+        return dict(to_plain(self))
 
 
 def mcnemar(right_a: npt.ArrayLike, right_b: npt.ArrayLike, *, exact: bool | None = None) -> PairedTest:
@@ -114,7 +108,7 @@ def paired_bootstrap(
 ) -> PairedTest:
     """Compare two scores on the same rows by drawing the rows again and again, with replacement, for both at once.
 
-    metric is "accuracy" or "macro-f1"; labels are of any kind. The interval is the middle 95 % of the drawn
+    metric is a name of ``linnet.evaluate.metrics.METRICS``; labels are of any kind. The interval is the middle 95 % of the drawn
     differences. p is twice the share of draws on the less likely side of zero, so that p < 0.05 says the same as "zero
     is outside the interval". Rows with the same truth and answers are one cell of a table, and a draw is a multinomial
     over the cells: it costs as much for a million rows as for a thousand. The statistic is the spread of the drawn
@@ -133,13 +127,14 @@ def paired_bootstrap(
         raise DataError(nearest("metric", metric, METRICS))
     a, b = _paired(predicted_a, predicted_b)
     y, _ = _paired(truth, a)
-    _, codes = np.unique(np.concatenate([y, a, b]), return_inverse=True)
+    names, codes = np.unique(np.concatenate([y, a, b]), return_inverse=True)
     cells, counts = np.unique(codes.reshape(3, -1), axis=1, return_counts=True)  # (3, cells): truth, a, b
-    score = _accuracy if metric == "accuracy" else _macro_f1
+    score = METRICS[metric].score
     drawn: list[Floats] = []
 
     def gap(table: npt.NDArray[np.int64]) -> Floats:
-        found: Floats = score(table, cells[0], cells[1]) - score(table, cells[0], cells[2])
+        first, second = (score(Counts(cells[0], answers, len(names), table)) for answers in cells[1:])
+        found: Floats = np.nan_to_num(first) - np.nan_to_num(second)
         drawn.append(found)
         return found
 
@@ -150,20 +145,6 @@ def paired_bootstrap(
     side = min(int(np.sum(gaps <= 0)), int(np.sum(gaps >= 0)))
     p = min(1.0, 2 * (1 + side) / (1 + draws))
     return PairedTest(f"paired bootstrap of the {metric}", p, difference, float(gaps.std()), interval)
-
-
-def _accuracy(table: npt.NDArray[np.int64], truth: Indices, predicted: Indices) -> Floats:
-    """Return the accuracy of each draw, (draws,), from how often each cell was drawn, (draws, cells)."""
-    return np.asarray(table @ (truth == predicted).astype(np.float64) / table.sum(axis=1))
-
-
-def _macro_f1(table: npt.NDArray[np.int64], truth: Indices, predicted: Indices) -> Floats:
-    """Return the mean F1 over the labels that are in the draw, in the truth or among the answers."""
-    labels = np.unique(np.concatenate([truth, predicted]))
-    hits = ((truth == predicted)[:, None] & (truth[:, None] == labels)).astype(np.float64)  # (cells, labels)
-    both = table @ ((truth[:, None] == labels).astype(np.float64) + (predicted[:, None] == labels))
-    f1 = np.divide(2 * (table @ hits), both, out=np.zeros_like(both), where=both > 0)
-    return np.asarray(f1.sum(axis=1) / (both > 0).sum(axis=1))
 
 
 def corrected_t(

@@ -8,17 +8,17 @@ import numpy as np
 
 from linnet.draw.markup import paragraphs, safe, text_table
 from linnet.draw.terminal import aligned, fit, one_line, width_of
+from linnet.evaluate.intervals import Interval
+from linnet.evaluate.metrics import ALL_METRICS, METRICS, PROBABILITY_METRICS
 
 if TYPE_CHECKING:
-    from linnet.evaluate.metrics import Evaluation
+    from linnet.evaluate.evaluation import Evaluation
 
 __all__ = ["html", "text"]
 
 MATRIX_CLASSES = 12  # a larger confusion matrix is shown as its largest cells
 MATRIX = "confusion matrix (rows: truth, columns: predicted)"
 LARGEST = 10
-PROBABILITY = (("log_loss", "log loss"), ("brier", "Brier score"), ("calibration_error", "calibration error"))
-RANKING = (("roc_area", "ROC area"), ("pr_area", "precision-recall area"))
 
 
 def text(result: Evaluation, width: int) -> str:
@@ -42,28 +42,25 @@ def html(result: Evaluation) -> str:
 
 
 def _summary(result: Evaluation) -> list[str]:
-    low, high = result.accuracy_interval
     rows = "row" if result.n == 1 else "rows"
-    lines = [f"accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} {rows}"]
-    low, high = result.macro_f1_interval
-    lines.append(
-        f"macro F1 {result.macro_f1:.4f} [{low:.4f}, {high:.4f}], weighted F1 {result.weighted_f1:.4f}, "
-        f"balanced accuracy {result.balanced_accuracy:.4f}"
-    )
-    if result.log_loss is not None:
-        lines.append(", ".join(_scored(result, name, words) for name, words in PROBABILITY))
-        lines.append(", ".join(_scored(result, name, words) for name, words in RANKING))
+    lines = [f"{_scored(result, 'accuracy', 'accuracy')} on {result.n:,} {rows}"]
+    shown = [name for name, metric in METRICS.items() if metric.shown and name != "accuracy"]
+    more = PROBABILITY_METRICS if result.proba is not None else {}
+    scores = [_scored(result, name, ALL_METRICS[name].title) for name in (*shown, *more)]
+    lines += [", ".join(scores[k : k + 2]) for k in range(0, len(scores), 2)]
     if result.top_k:
-        best = ", ".join(
-            f"{t.k}: {t.accuracy:.4f} [{t.interval[0]:.4f}, {t.interval[1]:.4f}]" for t in result.top_k[:3]
-        )
+        best = ", ".join(f"{t.k}: {t.accuracy:.4f} {_ends(t.interval)}" for t in result.top_k[:3])
         lines.append(f"truth among the best {best}")
     return lines
 
 
-def _scored(result: Evaluation, name: str, words: str) -> str:
-    value, interval = getattr(result, name), getattr(result, f"{name}_interval")
-    return f"{words} undefined" if value is None else f"{words} {value:.4f} [{interval[0]:.4f}, {interval[1]:.4f}]"
+def _scored(result: Evaluation, name: str, title: str) -> str:
+    value, interval = result.score(name)
+    return f"{title} undefined" if value is None else f"{title} {value:.4f} {_ends(interval)}"
+
+
+def _ends(interval: Interval) -> str:
+    return f"[{interval[0]:.4f}, {interval[1]:.4f}]"
 
 
 def _class_rows(result: Evaluation) -> list[list[str]]:
@@ -98,7 +95,7 @@ def _matrix(result: Evaluation, width: int) -> list[str]:
 
 def _confusions(result: Evaluation) -> list[list[str]]:
     """The largest cells off the diagonal as truth, predicted, count."""
-    table = np.vstack([result.confusion, result.unknown_confusion])
+    table = result.table.copy()
     np.fill_diagonal(table, 0)
     truth = [*result.classes, *result.unknown_labels]
     cells = [divmod(int(cell), table.shape[1]) for cell in np.argsort(-table, axis=None, kind="stable")[:LARGEST]]

@@ -6,25 +6,21 @@ from collections.abc import Sequence
 
 from linnet.draw.formatting import score
 from linnet.draw.markup import bar, note, safe, table
+from linnet.evaluate.metrics import ALL_METRICS
 from linnet.report.inputs import ReportInputs
 
 __all__ = ["scores"]
 
-OVERALL = {
-    "accuracy": "accuracy", "macro_f1": "macro F1", "weighted_f1": "weighted F1", "balanced_accuracy": "balanced accuracy",
-    "roc_area": "ROC area", "pr_area": "precision-recall area", "log_loss": "log loss", "brier": "Brier score",
-    "calibration_error": "calibration error",
-}  # fmt: skip
 OPEN = 30  # classes that are listed at once
 
 
 def scores(inputs: ReportInputs) -> str:
     """Write two tables: one score a row, one class a row."""
     result = inputs.result
-    rows = [
-        [words, score(getattr(result, name), 4), _ends(getattr(result, f"{name}_interval"))]
-        for name, words in OVERALL.items()
-    ]
+    rows = []
+    for name, metric in ALL_METRICS.items():
+        value, ends = result.score(name)
+        rows.append([metric.title, score(value, 4), _ends(ends)])
     rows += [[f"top-{t.k} accuracy", score(t.accuracy, 4), _ends(t.interval)] for t in result.top_k]
     head = ["class", "precision", "recall", "F1", "", "rows", "ROC area"]
     classes = []

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from linnet.checks.checked_data import CheckedData
 from linnet.checks.checkup import Checkup
 from linnet.checks.finding import Finding
-from linnet.checks.material import Material
 from linnet.checks.registry import CHECKS, applicable
 from linnet.data import Dataset
 from linnet.errors import DataError, LinnetError
@@ -59,7 +59,7 @@ class DataHealth:
     material: Any = None
 
     def __post_init__(self) -> None:
-        self.material = Material(self.data, (), 0, self.threads)
+        self.material = CheckedData(self.data, (), 0, self.threads)
         self.pending = sorted(
             applicable(CHECKS, self.material), key=lambda name: SLOW.index(name) if name in SLOW else -1
         )

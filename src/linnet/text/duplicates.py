@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from linnet._kernels import minhash
 from linnet.errors import DataError, nearest
@@ -69,6 +70,10 @@ def exact_groups(texts: Any, same: str = "exact") -> Ints:
     `same` says which texts are the same: "exact", "spaces" (white space aside) or "words" (case, white space and signs
     aside).
     """
+    if same == "exact" and isinstance(texts, pa.Array | pa.ChunkedArray):  # Arrow numbers values by their first rows
+        column = pa.chunked_array(texts if isinstance(texts, pa.ChunkedArray) else [texts]).cast(pa.large_string())
+        chunks = column.fill_null("").dictionary_encode().chunks
+        return np.concatenate([np.zeros(0, np.int64), *(chunk.indices.to_numpy() for chunk in chunks)])
     if hasattr(texts, "to_pylist"):
         texts = texts.to_pylist()
     rows = ["" if text is None else text for text in texts]

@@ -65,14 +65,9 @@ class Candidate:
         except TypeError as error:
             raise LinnetError(f"these are not the settings of a candidate: {values!r:.200} ({error})") from None
 
-    def settings(self) -> dict[str, Any]:
-        """Return what TextClassifier takes."""
-        given = {k: v for k, v in asdict(self).items() if v is not None and k != "params"}
-        return {**given, "params": dict(self.params)} if self.params else given
-
     def make(self, seed: int, threads: int | None) -> TextClassifier:
         """Return the classifier, not fitted."""
-        return TextClassifier(**self.settings(), seed=seed, threads=threads)
+        return TextClassifier(**self.to_dict(), seed=seed, threads=threads)
 
     def __str__(self) -> str:
         shown = [self.model, self.features, f"ratio={self.ratio:g}"]
@@ -81,27 +76,17 @@ class Candidate:
 
     def command(self, data: str, **files: Any) -> str:
         """Return the ``linnet train`` command that makes this model; files are further options and their values."""
-        words = [
-            "linnet",
-            "train",
-            data,
-            "--model",
-            self.model,
-            "--features",
-            self.features,
-            "--ratio",
-            f"{self.ratio:g}",
-        ]
-        for name in WEIGHTING:
-            value = getattr(self, name)
-            if name == "idf" and value is not None:
-                words.append("--idf" if value else "--no-idf")
-            elif value is not None:
-                shown = {True: "length", False: "none"}.get(value, value) if name == "normalise" else value
-                words += [f"--{name.replace('_', '-')}", str(shown)]
-        for name, value in self.params:
-            words += ["--set", f"{name}={json.dumps(value) if not isinstance(value, str) else value}"]
-        for name, value in files.items():
-            if value is not None:
-                words += [f"--{name.replace('_', '-')}", str(value)]
+        given = {**self.to_dict(), "ratio": f"{self.ratio:g}", **{k: v for k, v in files.items() if v is not None}}
+        words = ["linnet", "train", data]
+        for name, value in given.items():
+            option = f"--{name.replace('_', '-')}"
+            if name == "idf":
+                words.append(option if value else "--no-idf")
+            elif name == "params":
+                for key, one in value.items():
+                    words += ["--set", f"{key}={one if isinstance(one, str) else json.dumps(one)}"]
+            elif name == "normalise" and isinstance(value, bool):
+                words += [option, "length" if value else "none"]
+            else:
+                words += [option, str(value)]
         return shlex.join(words)

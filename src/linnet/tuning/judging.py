@@ -25,14 +25,14 @@ from linnet.tuning.clock import Clock
 from linnet.tuning.levels import Level
 from linnet.tuning.limits import Limits
 
-__all__ = ["Judge", "Judged", "Material"]
+__all__ = ["Judge", "Judged", "TuningRows"]
 
 Indices = npt.NDArray[np.int64]
 KEPT = 3  # groups of candidates whose rows are kept
 
 
 @dataclass(frozen=True)
-class Material:
+class TuningRows:
     """The rows to tune on: all but the test rows. dev holds the numbers of the dev rows, None for folds."""
 
     pieces: list[TextBuffer]
@@ -83,7 +83,7 @@ class Judge:
     """
 
     def __init__(
-        self, material: Material, levels: list[Level], clock: Clock, limits: Limits, seed: int, threads: int | None
+        self, material: TuningRows, levels: list[Level], clock: Clock, limits: Limits, seed: int, threads: int | None
     ) -> None:
         self.material, self.levels, self.clock, self.limits, self.seed = material, levels, clock, limits, seed
         self.threads = thread_count(threads)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.evaluate.intervals import Interval
-from linnet.tuning.scores import resampled, score_of
+from linnet.evaluate.metrics import resampled_scores, score_of
 
 __all__ = ["Optimism", "corrected"]
 
@@ -72,8 +72,8 @@ def corrected(
     n = len(texts)
     inside = np.stack([np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(draws)]).astype(np.float64)
     outside = (inside == 0).astype(np.float64)
-    drawn = resampled(metric, truth, answers, inside[:, number], n_classes)  # (draws, candidates)
-    left = resampled(metric, truth, answers, outside[:, number], n_classes)
+    drawn = resampled_scores(metric, truth, answers, inside[:, number], n_classes)  # (draws, candidates)
+    left = resampled_scores(metric, truth, answers, outside[:, number], n_classes)
     chosen = drawn.argmax(axis=1)
     kept = outside.sum(axis=1) > 0
     found = left[np.arange(draws), chosen][kept] if kept.any() else drawn[np.arange(draws), chosen]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from linnet.draw.markup import paragraphs, safe, text_table
 from linnet.draw.terminal import aligned
-from linnet.tuning.scores import interval_of
+from linnet.evaluate import Evaluation
+from linnet.evaluate.metrics import METRICS
 from linnet.units import duration, size_text
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
-    from linnet.evaluate import Evaluation
     from linnet.tuning.optimism import Optimism
-    from linnet.tuning.results import Result, Results
+    from linnet.tuning.results import CandidateResult, Results
 
 __all__ = ["Tuning"]
 
@@ -31,7 +31,7 @@ class Tuning:
     """
 
     model: TextClassifier
-    winner: Result
+    winner: CandidateResult
     results: Results = field(repr=False)
     optimism: Optimism
     test: Evaluation | None
@@ -51,7 +51,7 @@ class Tuning:
         return self.results.metric
 
     @property
-    def default(self) -> Result | None:
+    def default(self) -> CandidateResult | None:
         """The default recipe on the highest level that it was judged on; None where it was refused."""
         key = self.results.default
         return next((level[key] for level in reversed(self.results.at) if key in level), None) if key else None
@@ -75,23 +75,22 @@ class Tuning:
     @cached_property
     def table(self) -> list[dict[str, Any]]:
         """The candidates that reached the folds, the best first: a list of dicts."""
-        best: dict[str, Result] = {}
+        best: dict[str, CandidateResult] = {}
         for level in self.results.at[self.results.base :]:
             best.update(level)
         won = self.winner.candidate.key
         ranked = sorted(best.values(), key=lambda r: (r.candidate.key != won, -r.score))
         return [self._row(r, rank) for rank, r in enumerate(ranked, 1)]
 
-    def _row(self, r: Result, rank: int) -> dict[str, Any]:
+    def _row(self, r: CandidateResult, rank: int) -> dict[str, Any]:
         first = len(self.results.at[self.results.base][r.candidate.key].rows)
         rows = r.rows[:first] if self.results.levels[r.level].adds else r.rows  # draws of the same rows say no more
-        low, high = interval_of(
-            self.metric, self.results.y[rows].astype("int64"), r.predicted[: len(rows)], self.results.n_classes
-        )
-        shift = r.score - _score(self, r, len(rows))
+        truth, classes = self.results.y[rows].astype("int64"), tuple(range(self.results.n_classes))
+        score, (low, high) = Evaluation(classes, truth, r.predicted[: len(rows)], None, {}).score(self.metric)
+        shift, (least, most) = r.score - score, METRICS[self.metric].bounds
         return {
-            "rank": rank, "model": r.candidate.model, "score": r.score, "low": max(0.0, low + shift),
-            "high": min(1.0, high + shift), "judged_on": self.results.levels[r.level].name, "size_bytes": r.size,
+            "rank": rank, "model": r.candidate.model, "score": r.score, "low": max(least, low + shift),
+            "high": min(most, high + shift), "judged_on": self.results.levels[r.level].name, "size_bytes": r.size,
             "seconds": r.seconds, "default": r.candidate.key == self.results.default, "settings": r.candidate.to_dict(),
         }  # fmt: skip
 
@@ -112,8 +111,7 @@ class Tuning:
             f"{self.optimism.optimism:.4f}: expect {self.expected:.4f} [{low:.4f}, {high:.4f}] on new rows."
         )
         if self.test is not None:
-            score = getattr(self.test, name.replace("-", "_"))
-            low, high = getattr(self.test, name.replace("-", "_") + "_interval")
+            score, (low, high) = self.test.score(name)
             lines.append(f"Test {name}, measured once: {score:.4f} [{low:.4f}, {high:.4f}] on {self.test.n:,} rows.")
         return lines
 
@@ -167,10 +165,3 @@ class Tuning:
 
     def _repr_html_(self) -> str:
         return f"<div>{text_table(self.cells(400))}{paragraphs(map(safe, (*self.notes, *self.words)))}</div>"
-
-
-def _score(tuning: Tuning, r: Result, n: int) -> float:
-    from linnet.tuning.scores import score_of
-
-    truth = tuning.results.y[r.rows[:n]].astype("int64")
-    return score_of(tuning.metric, truth, r.predicted[:n], tuning.results.n_classes)

@@ -12,14 +12,14 @@ from linnet.tuning.levels import Level
 from linnet.tuning.limits import file_size
 from linnet.tuning.optimism import Optimism, corrected
 
-__all__ = ["Result", "Results"]
+__all__ = ["CandidateResult", "Results"]
 
 Indices = npt.NDArray[np.int64]
 SCORES = 6  # candidates whose scores are kept
 
 
 @dataclass(frozen=True)
-class Result:
+class CandidateResult:
     """A candidate on a level: its score, its answers, what judging took and how large the model would be."""
 
     candidate: Candidate
@@ -44,12 +44,12 @@ class Results:
     def __init__(self, levels: list[Level], metric: str, y: npt.NDArray[np.int32], n_classes: int, seed: int) -> None:
         self.levels, self.metric, self.y, self.n_classes, self.seed = levels, metric, y, n_classes, seed
         self.base = next(k for k, level in enumerate(levels) if level.base)
-        self.at: list[dict[str, Result]] = [{} for _ in levels]
+        self.at: list[dict[str, CandidateResult]] = [{} for _ in levels]
         self.refused: dict[str, tuple[Candidate, str]] = {}
         self.default: str | None = None
         self.scores: dict[str, list[npt.NDArray[np.float64]]] = {}
 
-    def add(self, result: Result) -> None:
+    def add(self, result: CandidateResult) -> None:
         """Take in a result."""
         self.at[result.level][result.candidate.key] = result
 
@@ -63,18 +63,18 @@ class Results:
         """How many different candidates were judged on any level."""
         return len({key for level in self.at for key in level})
 
-    def ranked(self, level: int) -> list[Result]:
+    def ranked(self, level: int) -> list[CandidateResult]:
         """Return the results of a level, the best first, of equals the first judged."""
         return sorted(self.at[level].values(), key=lambda r: -r.score)
 
-    def final_seconds(self, result: Result) -> float:
+    def final_seconds(self, result: CandidateResult) -> float:
         """Return about how long the last fit takes: counting, fitting on all rows, judging again if scores are not kept."""
         known = self.at[self.base].get(result.candidate.key, result)
         each = known.seconds / max(1, self.trained(known.level))
         again = 0 if self.kept_scores(known) is not None else self.trained(self.base)
         return known.counting + each * (again + len(self.y))
 
-    def keep_scores(self, result: Result, scores: npt.NDArray[np.float64]) -> None:
+    def keep_scores(self, result: CandidateResult, scores: npt.NDArray[np.float64]) -> None:
         """Keep the scores of the few candidates that may be taken, on the rows that ``linnet train`` would choose on."""
         level = self.levels[result.level]
         if level.family != self.levels[self.base].family or result.level > self.base:
@@ -87,7 +87,7 @@ class Results:
             done = set(self.at[self.base]) - best
             self.scores = {key: found for key, found in self.scores.items() if key not in done}
 
-    def kept_scores(self, result: Result) -> npt.NDArray[np.float64] | None:
+    def kept_scores(self, result: CandidateResult) -> npt.NDArray[np.float64] | None:
         """Return the scores of a candidate on the rows of the base level, where they were kept."""
         found = self.scores.get(result.candidate.key, [])
         base = self.at[self.base].get(result.candidate.key)
@@ -99,7 +99,7 @@ class Results:
         here = self.levels[level]
         return here.rows + (self.trained(level - 1) if here.adds else 0)
 
-    def hopeful(self, level: int) -> list[Result]:
+    def hopeful(self, level: int) -> list[CandidateResult]:
         """Return the results of a level, the best first, that are not clearly worse than the default; not the default."""
         ranked = self.ranked(level)
         held = self.at[level].get(self.default or "")
@@ -107,7 +107,7 @@ class Results:
             return ranked
         return [r for r in ranked if r is not held and r.score >= held.score - self._luck(r, held, level)]
 
-    def _luck(self, a: Result, b: Result, level: int) -> float:
+    def _luck(self, a: CandidateResult, b: CandidateResult, level: int) -> float:
         """Return what luck does to the difference of two scores; once all folds are judged, none is granted."""
         return 0.0 if level >= self.base else float(np.sqrt(np.sum(a.predicted != b.predicted))) / len(a.rows)
 
@@ -118,7 +118,7 @@ class Results:
             best.append(self.at[self.base][self.default])
         return max((self.final_seconds(r) for r in best), default=0.0)
 
-    def winner(self) -> Result | None:
+    def winner(self) -> CandidateResult | None:
         """Return the candidate to take.
 
         On the highest level that has several: the best, if it is better than the default by more than the noise of the
@@ -156,7 +156,7 @@ class Results:
         pool = list(self.at[self.base].values())
         return self._bootstrap(pool) if pool else None
 
-    def _bootstrap(self, pool: list[Result]) -> Optimism:
+    def _bootstrap(self, pool: list[CandidateResult]) -> Optimism:
         rows = pool[0].rows
         answers = [r.predicted for r in pool]
         return corrected(self.metric, rows, self.y[rows].astype(np.int64), answers, self.n_classes, self.seed)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from linnet.classifier import TextClassifier
 from linnet.data import Dataset, read
 from linnet.errors import DataError, LinnetError, nearest
+from linnet.evaluate.metrics import find_metric
 from linnet.features.blocks import describe, parse
 from linnet.features.plan import default_blocks
 from linnet.features.sharing import Shared
@@ -23,18 +24,17 @@ from linnet.pipeline.crossval import FEW_ROWS
 from linnet.pipeline.events import Event
 from linnet.pipeline.rows import encode
 from linnet.pipeline.search import SearchResult, Trial
-from linnet.tuning.blocks import FeatureSpace
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock
-from linnet.tuning.judging import Judge, Material
+from linnet.tuning.feature_space import FeatureSpace
+from linnet.tuning.judging import Judge, TuningRows
 from linnet.tuning.levels import levels_for
 from linnet.tuning.limits import Limits
 from linnet.tuning.outcome import Tuning
-from linnet.tuning.results import Result, Results
-from linnet.tuning.scores import metric_named
+from linnet.tuning.results import CandidateResult, Results
 from linnet.tuning.search import Search
-from linnet.tuning.space import Space
-from linnet.tuning.state import State
+from linnet.tuning.search_space import SearchSpace
+from linnet.tuning.search_state import SearchState
 from linnet.units import as_bytes, as_seconds, duration, size_text
 
 __all__ = ["tune"]
@@ -84,7 +84,7 @@ def tune(
     """
     clock = Clock(as_seconds(budget), began=began)
     size, memory = as_bytes(max_size, "max_size"), as_bytes(max_memory, "max_memory")
-    metric, names = metric_named(metric), _models(models)
+    metric, names = find_metric(metric), _models(models)
     blocks = tuple(block for path in lists for block in parse(f"lists:{os.fspath(path)}"))
     rows, held, tested = _dataset(data, y, "training"), _other(dev, "dev"), _other(test, "test")
     material = _material(rows, held)
@@ -92,11 +92,11 @@ def tune(
         "data": _digest(material), "dev": 0 if held is None else len(held), "seed": seed, "metric": metric, "max_size": size,
         "max_memory": memory, "models": names, "lists": describe(blocks),
     }  # fmt: skip
-    kept = State(None if state is None else Path(state), about, fresh=fresh)
+    kept = SearchState(None if state is None else Path(state), about, fresh=fresh)
     try:
         limits = _limits(size, memory, material, kept)
         run = _Run(rows, held, tested, material, limits, clock, seed, threads, on_event)
-        search = run.search(Space, names, blocks, metric, kept, candidates)
+        search = run.search(SearchSpace, names, blocks, metric, kept, candidates)
         search.run()
         return run.finish(search, kept, named or rows.source, command or {})
     finally:
@@ -110,7 +110,7 @@ class _Run:
     rows: Dataset
     dev: Dataset | None
     test: Dataset | None
-    material: Material
+    material: TuningRows
     limits: Limits
     clock: Clock
     seed: int
@@ -118,7 +118,13 @@ class _Run:
     on_event: Callable[[Event], None] | None
 
     def search(
-        self, space: type[Space], names: list[str] | None, lists: Any, metric: str, kept: State, candidates: int | None
+        self,
+        space: type[SearchSpace],
+        names: list[str] | None,
+        lists: Any,
+        metric: str,
+        kept: SearchState,
+        candidates: int | None,
     ) -> Search:
         """Lay out levels and space, and return the search, ready to run."""
         m = self.material
@@ -133,7 +139,7 @@ class _Run:
         results = Results(judge.levels, metric, m.y, m.n_classes, self.seed)
         return Search(judge, laid, results, kept, self.clock, candidates=candidates, on_event=self.on_event)
 
-    def finish(self, search: Search, kept: State, source: str, command: dict[str, Any]) -> Tuning:
+    def finish(self, search: Search, kept: SearchState, source: str, command: dict[str, Any]) -> Tuning:
         """Fit the winner, look at the test rows, and put everything together."""
         results = search.results
         winner, optimism = results.winner(), results.optimism()
@@ -212,7 +218,7 @@ class _Fitted:
     interrupted: bool
 
 
-def _choice(results: Results, winner: Result) -> SearchResult | None:
+def _choice(results: Results, winner: CandidateResult) -> SearchResult | None:
     """Return what ``linnet train`` would come to with the winner's settings; None where its scores were not kept."""
     base, scores = results.at[results.base].get(winner.candidate.key), results.kept_scores(winner)
     if base is None or scores is None:
@@ -257,7 +263,7 @@ def _other(data: Any, what: str) -> Dataset | None:
     return _dataset(texts, labels, what)
 
 
-def _material(rows: Dataset, dev: Dataset | None) -> Material:
+def _material(rows: Dataset, dev: Dataset | None) -> TuningRows:
     """Put training and dev rows behind one another, and refuse what cannot be held out."""
     labels = rows.label_list() + ([] if dev is None else dev.label_list())
     classes, y = encode(labels)
@@ -270,10 +276,10 @@ def _material(rows: Dataset, dev: Dataset | None) -> Material:
     chunks = [*rows.text.chunks, *([] if dev is None else dev.text.chunks)]
     shared = Shared(pa.chunked_array(chunks) if chunks else rows.text)
     held = None if dev is None else np.arange(len(rows), len(y))
-    return Material(shared.pieces, classes, y, held, shared)
+    return TuningRows(shared.pieces, classes, y, held, shared)
 
 
-def _digest(m: Material) -> str:
+def _digest(m: TuningRows) -> str:
     """Return what tells these rows from others."""
     found = hashlib.sha256(repr(m.classes).encode("utf-8"))
     found.update(m.y.tobytes())
@@ -283,7 +289,7 @@ def _digest(m: Material) -> str:
     return found.hexdigest()
 
 
-def _limits(size: int | None, memory: int | None, m: Material, kept: State) -> Limits:
+def _limits(size: int | None, memory: int | None, m: TuningRows, kept: SearchState) -> Limits:
     """Return the limits; what the process held at the beginning is the same when a search goes on."""
     known = kept.known.get("memory", {}).get("base")
     limits = Limits(size, memory, m.pieces, known)
@@ -299,7 +305,7 @@ def _size(clf: TextClassifier) -> int:
         return path.stat().st_size
 
 
-def _notes(search: Search, kept: State) -> list[str]:
+def _notes(search: Search, kept: SearchState) -> list[str]:
     notes = []
     if search.interrupted:
         notes.append("interrupted: this is the best so far")

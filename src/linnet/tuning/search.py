@@ -16,16 +16,16 @@ import numpy as np
 from linnet import arithmetic
 from linnet.classifier import TextClassifier
 from linnet.errors import LinnetError
+from linnet.evaluate.metrics import score_of
 from linnet.models import MODELS
 from linnet.pipeline.events import Event
 from linnet.pipeline.search import Trial, axes_of, walk
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock, OutOfTimeError
 from linnet.tuning.judging import Judge
-from linnet.tuning.results import Result, Results
-from linnet.tuning.scores import score_of
-from linnet.tuning.space import Space
-from linnet.tuning.state import State, packed, unpacked
+from linnet.tuning.results import CandidateResult, Results
+from linnet.tuning.search_space import SearchSpace
+from linnet.tuning.search_state import SearchState, packed, unpacked
 
 __all__ = ["Search"]
 
@@ -39,7 +39,7 @@ AFTER = 0.5  # seconds for the test, saving and leaving
 OnEvent = Callable[[Event], None]
 
 
-class _Enough(Exception):  # noqa: N818 - not an error
+class _EnoughCandidates(Exception):  # noqa: N818 - not an error
     """As many candidates were judged as were asked for."""
 
 
@@ -47,7 +47,7 @@ class Search:
     """One search. ``run`` goes on until the clock, Ctrl-C or the number of candidates ends it; results are kept."""
 
     def __init__(
-        self, judge: Judge, space: Space, results: Results, state: State, clock: Clock, *, candidates: int | None = None,
+        self, judge: Judge, space: SearchSpace, results: Results, state: SearchState, clock: Clock, *, candidates: int | None = None,
         on_event: OnEvent | None = None,
     ) -> None:  # fmt: skip
         self.judge, self.space, self.results, self.state, self.clock = judge, space, results, state, clock
@@ -64,7 +64,7 @@ class Search:
             while True:
                 self._round(self._drawn(np.random.default_rng((self.results.seed, number))))
                 number += 1
-        except (OutOfTimeError, _Enough):
+        except (OutOfTimeError, _EnoughCandidates):
             pass
         except KeyboardInterrupt:
             self.clock.stop()
@@ -136,7 +136,7 @@ class Search:
         """Judge candidates level by level; a third of them goes on each time, and only the best reach the top."""
         level, left = 0, sorted(drawn, key=lambda c: c.features)  # those that share counts, together
         if not left:
-            raise _Enough
+            raise _EnoughCandidates
         keep = float(len(left))
         while left and level < len(self.results.levels):
             self._ask_default(level)
@@ -155,7 +155,7 @@ class Search:
 
     # ---- one candidate on one level
 
-    def _ask(self, candidate: Candidate, level: int) -> Result | None:
+    def _ask(self, candidate: Candidate, level: int) -> CandidateResult | None:
         """Return the result of a candidate on a level, from memory, from the state file or by judging it; None: refused."""
         key = candidate.key
         if key in self.results.at[level]:
@@ -166,7 +166,7 @@ class Search:
             return None
         fresh = all(key not in one for one in self.results.at)
         if fresh and self.most is not None and self.results.candidates >= self.most:
-            raise _Enough
+            raise _EnoughCandidates
         entry, scores = self.state.known.get(f"{level} {key}"), None
         if entry is None:
             self.clock.check()
@@ -189,7 +189,7 @@ class Search:
         }  # fmt: skip
         return entry, found.scores
 
-    def _keep(self, candidate: Candidate, number: int, entry: dict[str, Any], scores: Any) -> Result | None:
+    def _keep(self, candidate: Candidate, number: int, entry: dict[str, Any], scores: Any) -> CandidateResult | None:
         results, level = self.results, self.results.levels[number]
         if "refused" in entry:
             results.refused[candidate.key] = (candidate, str(entry["refused"]))
@@ -202,7 +202,7 @@ class Search:
             rows, predicted = np.concatenate([before.rows, rows]), np.concatenate([before.predicted, predicted])
             seconds += before.seconds
         score = score_of(results.metric, results.y[rows].astype(np.int64), predicted, results.n_classes)
-        result = Result(
+        result = CandidateResult(
             candidate, number, score, rows, predicted, seconds, float(entry["counting"]),
             int(entry["columns"]), int(entry["lookups"]),
         )  # fmt: skip
@@ -214,7 +214,7 @@ class Search:
         self._say(candidate, number, result)
         return result
 
-    def _say(self, candidate: Candidate, number: int, result: Result | None) -> None:
+    def _say(self, candidate: Candidate, number: int, result: CandidateResult | None) -> None:
         if self.on_event is None:
             return
         ranked = self.results.ranked(self.results.base)

@@ -90,13 +90,13 @@ class TrainPage:
     def _settings(self) -> dict[str, Any]:
         if self.preset.value != OWN:
             return dict(next(p.settings for p in PRESETS if p.name == self.preset.value))
-        from linnet.cli.options import settings_of
+        from linnet.values import parse_settings
 
         found: dict[str, Any] = {"model": self.model.value}
         if (self.features.value or "").strip():
             found["features"] = self.features.value.strip()
         if (self.extra.value or "").strip():
-            found["params"] = settings_of(self.extra.value.split())
+            found["params"] = parse_settings(self.extra.value.split())
         if self.balanced.value:
             found["class_weight"] = "balanced"
         return found

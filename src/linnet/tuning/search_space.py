@@ -16,16 +16,16 @@ from linnet.features.blocks import Block, describe, parse
 from linnet.features.counts import TF
 from linnet.features.plan import FeaturePlan
 from linnet.models import MODELS
-from linnet.tuning.blocks import FeatureSpace
 from linnet.tuning.candidate import Candidate
+from linnet.tuning.feature_space import FeatureSpace
 
-__all__ = ["Space"]
+__all__ = ["SearchSpace"]
 
 RATIOS = (0.0, 0.25, 0.5, 0.75, 1.0)
 MIN_DF = (None, 2, 3)
 
 
-class Space:
+class SearchSpace:
     """What can be tried. most_features bounds every model (None: no bound); many says that rows are many."""
 
     def __init__(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from linnet.checks.checked_data import CheckedData
 from linnet.checks.finding import Finding, counted, excerpt, percent
-from linnet.checks.material import Material
 
 __all__ = ["tiny"]
 
@@ -13,7 +13,7 @@ TINY = 2  # characters
 SHORT = 64  # bytes: longer texts are taken to hold something
 
 
-def tiny(m: Material) -> Finding:
+def tiny(m: CheckedData) -> Finding:
     """Find texts that are empty (set aside when reading), of one or two characters, or without a letter or digit."""
     from linnet.data.arrays import lengths
 

@@ -7,10 +7,10 @@ what is known already.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
-...     state = State(Path(folder) / "a.tune.jsonl", {"seed": 0})
+...     state = SearchState(Path(folder) / "a.tune.jsonl", {"seed": 0})
 ...     state.add("k", {"score": 0.5})
 ...     state.close()
-...     State(Path(folder) / "a.tune.jsonl", {"seed": 0}).known
+...     SearchState(Path(folder) / "a.tune.jsonl", {"seed": 0}).known
 {'k': {'score': 0.5}}
 """
 
@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError
 
-__all__ = ["State", "packed", "unpacked"]
+__all__ = ["SearchState", "packed", "unpacked"]
 
 VERSION = 1
 
@@ -49,7 +49,7 @@ def unpacked(text: str) -> npt.NDArray[np.int64]:
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), "<u4").astype(np.int64)
 
 
-class State:
+class SearchState:
     """Results by key. Without a path they are kept in memory only.
 
     A file of another search (other data, seed, metric, limits or version) is started anew; ``replaced`` says so.

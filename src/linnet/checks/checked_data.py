@@ -1,0 +1,102 @@
+"""The inputs of the checks: the data, other sets such as dev and test, and what several checks need, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from linnet.data import Dataset
+from linnet.features.blocks import Blocks
+from linnet.features.buffers import TextBuffer, text_buffers
+from linnet.features.counting import Counted
+from linnet.features.sharing import Shared
+from linnet.text.duplicates import exact_groups, near_groups
+
+__all__ = ["CheckedData"]
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CheckedData:
+    """The data to check, and other sets (dev, test) that must not share texts with it."""
+
+    data: Dataset
+    others: tuple[Dataset, ...] = ()
+    seed: int = 0
+    threads: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The first row of each set when all are concatenated, and the end."""
+        return [0, *np.cumsum([len(data) for data in (self.data, *self.others)]).tolist()]
+
+    @cached_property
+    def texts(self) -> pa.ChunkedArray:
+        """The texts of all sets."""
+        columns = [data.text for data in (self.data, *self.others)]
+        if len({column.type for column in columns}) > 1:
+            columns = [column.cast(pa.large_string()) for column in columns]
+        return pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=columns[0].type)
+
+    @cached_property
+    def pieces(self) -> list[TextBuffer]:
+        """The same as bytes."""
+        return text_buffers(self.texts)
+
+    @cached_property
+    def exact(self) -> Ints:
+        """A group number for each row of all sets: rows with the very same text have the same."""
+        return exact_groups(self.texts)
+
+    @cached_property
+    def near(self) -> Ints:
+        """The same for near duplicates."""
+        return near_groups(self.texts, threads=self.threads)
+
+    @cached_property
+    def codes(self) -> npt.NDArray[np.int32]:
+        """The class of each row of the data, as a number in the order of its labels."""
+        return self.data._codes().astype(np.int32)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The labels of the data, sorted."""
+        return self.data.labels
+
+    @cached_property
+    def shared(self) -> Shared:
+        """What was counted of the texts of all sets."""
+        return Shared(self.texts)
+
+    def counted(self, blocks: Blocks) -> Counted:
+        """Return the features of all sets, counted once."""
+        return self.shared.counted(blocks, None, False, self.threads)[0]
+
+    @cached_property
+    def source_rows(self) -> Ints:
+        """The number of each row of the data in its source, from 1; rows that were left out are counted too."""
+        bad = np.array([row.row for row in self.data.unusable.rows], dtype=np.int64)
+        return np.setdiff1d(np.arange(1, len(self.data) + len(bad) + 1), bad)[: len(self.data)]
+
+    def text(self, row: int) -> str:
+        """Return one text of all sets."""
+        found: str = self.texts[row].as_py()
+        return found
+
+    def label(self, row: int) -> str:
+        """Return the label of one row of the data."""
+        name: str = self.labels[self.codes[row]]
+        return name
+
+    def where(self, rows: Sequence[int] | Ints) -> list[int]:
+        """Return the source rows of some rows of the data."""
+        return [int(self.source_rows[row]) for row in rows]

@@ -1,0 +1,73 @@
+"""The labelled rows of a command: read from its options, and split into rows to train, choose and test on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from linnet.cli.output import say
+from linnet.errors import LinnetError
+
+if TYPE_CHECKING:
+    from linnet.data import Dataset
+
+__all__ = ["read_labelled", "split_columns", "split_rows"]
+
+
+def split_columns(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the columns that --groups and --time read."""
+    names = (options.get("groups"), options.get("time"))
+    return tuple(name for name in names if name is not None and name != "duplicates")
+
+
+def read_labelled(path: str, options: dict[str, Any], *, test: bool = False, extra: Sequence[str] = ()) -> Dataset:
+    """Read labelled rows and say what was found; a blind test set is refused for anything but a test.
+
+    options are --text, --label and --format; extra names further columns to read.
+    """
+    from linnet.data import read
+    from linnet.data.seal import refuse_sealed, seal_of
+
+    if test:
+        seal_of(path)  # a sealed file that has changed is refused before the work
+    else:
+        refuse_sealed(path, "to learn from")
+    columns = {name.rstrip("_"): options.get(name) for name in ("text", "label", "format_")}
+    data = read(path, **columns, labelled=True, also=extra)
+    say(data.describe())
+    return data
+
+
+def split_rows(rows: Any, options: dict[str, Any], extra: Sequence[str] = ()) -> tuple[Any, Any, Any]:
+    """Return the rows to fit on, to choose settings on (None: by folds) and to test on.
+
+    options are --dev, --test, --groups, --time, --seed and --watch; extra are further columns of the dev and test files.
+    """
+    from linnet.pipeline.crossval import FEW_ROWS
+
+    watch = options.get("watch", False)
+    dev = read_labelled(options["dev"], options, extra=extra) if options["dev"] else None
+    test = read_labelled(options["test"], options, test=True, extra=extra) if options["test"] else None
+    how = {"groups": options["groups"], "time": options["time"]}
+    notes = {"groups": "groups kept together", "time": "the newest rows held out"}
+    note = "".join(f", {words}" for name, words in notes.items() if how[name])
+    if note and dev is not None and test is not None:
+        raise LinnetError("with --dev and --test there is nothing to hold out; leave out --groups and --time")
+    needs_dev = (watch or bool(note)) and dev is None
+    if test is not None:
+        if needs_dev:
+            rows, dev = rows.split(options["seed"], (0.9, 0.1), **how)
+            say(f"split: {len(rows):,} rows to train on, {len(dev):,} to {'watch' if watch else 'choose on'}{note}")
+        return rows, dev, test
+    if len(rows) < 10:
+        raise LinnetError(
+            f"{rows.source}: {len(rows)} usable rows are too few to hold some out for a test; give --test FILE or more rows"
+        )
+    if dev is not None or (len(rows) < FEW_ROWS and not needs_dev):
+        fit_on, test = rows.split(options["seed"], (0.9, 0.1), **how)
+        chosen = f"dev from {options['dev']}" if dev is not None else "settings chosen by 5 folds"
+        say(f"split: {len(fit_on):,} rows to train on ({chosen}), {len(test):,} to test on{note}")
+        return fit_on, dev, test
+    fit_on, dev, test = rows.split(options["seed"], (0.8, 0.1, 0.1), **how)
+    say(f"split: {len(fit_on):,} train, {len(dev):,} dev, {len(test):,} test{note}")
+    return fit_on, dev, test

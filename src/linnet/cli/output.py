@@ -1,0 +1,114 @@
+"""What commands print: results to standard output, messages to standard error, JSON where it is asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from linnet.errors import LinnetError
+from linnet.units import size_text
+
+__all__ = ["check_output", "check_outputs", "check_report", "command_line", "echo_json", "print_lines", "say", "say_sealed", "say_written",
+           "table_lines", "width", "write_json", "write_unusable"]  # fmt: skip
+
+
+def say(text: str = "") -> None:
+    """Write a message to standard error."""
+    click.echo(text, err=True)
+
+
+def echo_json(content: Any, *, indent: int | None = 2) -> None:
+    """Print JSON; without indent, on one line."""
+    click.echo(json.dumps(content, indent=indent, ensure_ascii=False))
+
+
+def write_json(content: Any, where: str | None) -> bool:
+    """Write the result where ``--json F`` says; return whether that is standard output, and nothing else belongs there."""
+    if where == "-":
+        echo_json(content)
+    elif where is not None:
+        Path(where).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return where == "-"
+
+
+def width(default: int = 100) -> int:
+    """Return how many characters a line of the terminal holds; default where there is none."""
+    return shutil.get_terminal_size((default, 24)).columns
+
+
+def colours() -> bool:
+    """Whether to print in colour: on a terminal, unless NO_COLOR is set."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines that may hold colours; these are left out where there is no terminal."""
+    click.echo("\n".join(lines), color=colours())
+
+
+def table_lines(rows: list[list[str]], left: int = 1) -> list[str]:
+    """Return a table, its head first, as aligned lines; the first ``left`` columns are aligned to the left."""
+    from linnet.draw.terminal import aligned
+
+    return aligned(rows, width(120), left)
+
+
+def check_output(name: str | None, option: str, example: str = "") -> Path | None:
+    """Refuse before the work a file that could not be written after it; None and - are fine."""
+    if name is None or name == "-":
+        return None
+    path = Path(name)
+    if path.is_dir():
+        hint = f", for example {path / example}" if example else ""
+        raise LinnetError(f"{path}: is a folder; give a file name with {option}{hint}")
+    if not path.parent.is_dir():
+        raise LinnetError(f"{path}: the folder {path.parent} does not exist; make it first or choose another {option}")
+    return path
+
+
+def check_outputs(names: dict[str, str | None], inputs: Iterable[str]) -> None:
+    """The same for several options and their files, which must differ from each other and from the inputs."""
+    paths = [path for option, name in names.items() if (path := check_output(name, option))]
+    for path in paths:
+        if any(Path(given).exists() and path.exists() and path.samefile(given) for given in inputs):
+            raise LinnetError(f"{path}: is also an input; write to another file")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise LinnetError(f"{', '.join(names)} must be different files")
+
+
+def check_report(name: str | None) -> None:
+    """Refuse before the work a report that could not be written after it: a missing folder."""
+    check_output(name, "--report", "report.html")
+
+
+def say_written(path: str | Path) -> None:
+    """Say that a file was written, and how large it is."""
+    say(f"wrote {path} ({size_text(Path(path).stat().st_size)})")
+
+
+def write_unusable(unusable: Any, path: str | None) -> None:
+    """Write the rows that could not be used where ``--unusable F`` says, and say how many."""
+    if path:
+        unusable.write(path)
+        say(f"wrote {len(unusable.rows):,} unusable rows to {path}")
+
+
+def say_sealed(seal: Any, path: str = "") -> None:
+    """Say how often a blind test set was used, where there is one."""
+    if seal:
+        click.echo(
+            f"{path}{': ' if path else ''}blind test set, sealed {seal.sealed[:10]}: {seal.words}", err=bool(path)
+        )
+
+
+def command_line() -> str:
+    """Return the command that was typed, to be pasted into a shell."""
+    return shlex.join(["linnet", *sys.argv[1:]])

@@ -1,0 +1,385 @@
+"""How good a classifier is, from true labels and predictions: every score with its conventions, and an interval."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import DataError, nearest
+from linnet.evaluate import probability, tables
+from linnet.evaluate.intervals import Interval, bootstrap_many, f1_wilson, wilson
+from linnet.evaluate.metrics import METRICS, PROBABILITY_METRICS, Counts, share
+from linnet.evaluate.ranking import Area, TopK, areas, mean_area, top_k
+from linnet.values import to_plain
+
+__all__ = ["ClassScores", "Evaluation", "evaluate"]
+
+Label = Hashable
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+TOP = (2, 3, 5, 10)
+ALIASES = dict.fromkeys(("micro_precision", "micro_recall", "micro_f1"), "accuracy")  # every row has one label
+SCORES = (*METRICS, *ALIASES, *PROBABILITY_METRICS)
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """Precision, recall and F1 of one class, with Wilson intervals; what is undefined is 0.0."""
+
+    label: Label
+    precision: float
+    recall: float
+    f1: float
+    support: int  # rows of this class
+    predicted: int  # rows put into this class
+    precision_interval: Interval
+    recall_interval: Interval
+    f1_interval: Interval
+
+    @classmethod
+    def of(cls, label: Label, hits: int, support: int, predicted: int, level: float) -> ClassScores:
+        """Score one class from its right rows, its rows, and the rows put into it.
+
+        >>> ClassScores.of("spam", 3, 4, 6, 0.95).f1
+        0.6
+        """
+        precision, recall, f1 = share(
+            np.array([hits, hits, 2 * hits]), np.array([predicted, support, support + predicted])
+        )
+        return cls(
+            label, float(precision), float(recall), float(f1), support, predicted, wilson(hits, predicted, level),
+            wilson(hits, support, level), f1_wilson(hits, support + predicted - 2 * hits, level),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The scores of one classifier on one set of rows.
+
+    Every metric of ``linnet.evaluate.metrics`` is an attribute, NAME, with its 95 % interval, NAME_interval. Both are
+    computed when first asked for. The conventions are scikit-learn's. `macro_f1` is the mean over every label that
+    occurs in the truth or in the predictions; `weighted_f1` weighs it by support; `micro_f1` is the accuracy, as every
+    row has one label; `balanced_accuracy` is the mean recall of the labels in the truth. `log_loss` (natural logarithm,
+    probabilities clipped to 2.2e-16), `brier` (squared error summed over the classes; half of it for two classes, so
+    that it is the squared error of one probability) and `calibration_error` (mean distance of confidence and accuracy
+    over 15 bins of equal mass) are None without probabilities. So are `roc_area` and `pr_area`: for two classes those
+    of the second, else the mean over the classes that have rows, each against the rest; `areas` holds each class.
+
+    Labels in the truth that the classifier does not know stand in `unknown_labels` with their counts. Their rows are
+    errors in every score: a true probability of 0 in log loss and Brier, a class of F1 0 and recall 0 in the means.
+    """
+
+    classes: tuple[Label, ...]
+    truth: Indices = field(repr=False)  # class numbers; those past the classes are unknown labels
+    predicted: Indices = field(repr=False)
+    proba: Floats | None = field(repr=False)  # (n, n_classes)
+    unknown_labels: Mapping[Label, int]  # the most frequent first
+    level: float = 0.95
+    draws: int = 2000
+    seed: int = 0
+
+    def __getattr__(self, name: str) -> Any:
+        """Compute a metric or its interval, by the rows of the registry."""
+        key = name.removesuffix("_interval")
+        key = ALIASES.get(key, key).replace("_", "-")
+        wants_interval = name.endswith("_interval")
+        if key in METRICS:
+            found: Any = (self.averages_intervals if wants_interval else self.averages)[key.replace("-", "_")]
+        elif key in PROBABILITY_METRICS:
+            metric = PROBABILITY_METRICS[key]
+            found = None if self.proba is None else (metric.interval if wants_interval else metric.value)(self)
+        else:
+            raise AttributeError(nearest("score", name, [known.replace("-", "_") for known in SCORES]))
+        self.__dict__[name] = found
+        return found
+
+    def score(self, metric: str) -> tuple[Any, Any]:
+        """Return a metric and its interval, by the name that ``--metric`` takes.
+
+        >>> evaluate(["a", "b"], ["a", "b"], ["a", "b"]).score("macro-f1")[0]
+        1.0
+        """
+        name = metric.replace("-", "_")
+        return getattr(self, name), getattr(self, f"{name}_interval")
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return len(self.truth)
+
+    @cached_property
+    def table(self) -> Indices:
+        """Rows by truth and prediction, (n_classes + n_unknown, n_classes): the confusion matrix, unknown labels last."""
+        k = len(self.classes)
+        cells = np.bincount(self.truth * k + self.predicted, minlength=(k + len(self.unknown_labels)) * k)
+        return np.asarray(cells.reshape(-1, k))
+
+    @property
+    def confusion(self) -> Indices:
+        """The confusion matrix, (n_classes, n_classes): rows truth, columns predicted."""
+        return self.table[: len(self.classes)]
+
+    @property
+    def unknown_confusion(self) -> Indices:
+        """The same for the unknown labels, (n_unknown, n_classes)."""
+        return self.table[len(self.classes) :]
+
+    @cached_property
+    def per_class(self) -> tuple[ClassScores, ...]:
+        """The scores of each class."""
+        hits, support, predicted = np.diagonal(self.table), self.table.sum(axis=1), self.table.sum(axis=0)
+        columns = (hits.tolist(), support[: len(self.classes)].tolist(), predicted.tolist())
+        return tuple(ClassScores.of(*one, self.level) for one in zip(self.classes, *columns, strict=True))
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What is undefined, and labels that the classifier does not know."""
+        return tuple(_warnings(self.per_class, self.unknown_labels))
+
+    @cached_property
+    def accuracy_interval(self) -> Interval:
+        """Wilson's interval: the accuracy is a share of rows."""
+        return wilson(int(np.sum(self.truth == self.predicted)), self.n, self.level)
+
+    @cached_property
+    def averages(self) -> dict[str, float]:
+        """Every metric of predicted labels, by name."""
+        counts = Counts.of_rows(self.truth, self.predicted, len(self.table))
+        return {name.replace("-", "_"): float(np.nan_to_num(m.score(counts)[0])) for name, m in METRICS.items()}
+
+    @cached_property
+    def averages_intervals(self) -> dict[str, Interval]:
+        """Their intervals, by a bootstrap of the confusion matrix.
+
+        Without any error there is nothing to resample: then it is the interval of the accuracy, on the metric's scale.
+        """
+        if self.accuracy == 1:
+            first, last = self.accuracy_interval
+            bounds = [metric.bounds for metric in METRICS.values()]
+            found = [(low + (high - low) * first, low + (high - low) * last) for low, high in bounds]
+        else:
+            t, p = np.nonzero(self.table)
+
+            def scores(drawn: npt.NDArray[np.int64]) -> Floats:
+                counts = Counts(t, p, len(self.table), drawn)
+                return np.stack([m.score(counts) for m in METRICS.values()], axis=1)
+
+            found = bootstrap_many(self.table[t, p], scores, level=self.level, draws=self.draws, seed=self.seed)
+        names = [name.replace("-", "_") for name in METRICS]
+        return {**dict(zip(names, found, strict=True)), "accuracy": self.accuracy_interval}
+
+    @cached_property
+    def calibration_bins(self) -> tuple[probability.CalibrationBin, ...]:
+        """15 bins of equal mass by confidence; none without probabilities."""
+        if self.proba is None:
+            return ()
+        confidence = self.proba[np.arange(self.n), self.predicted]
+        return probability.calibration_bins(self.truth == self.predicted, confidence)
+
+    @cached_property
+    def areas(self) -> list[tuple[Area, Area] | None]:
+        """ROC and precision-recall area of each class against the rest; None where all rows are on one side."""
+        return [] if self.proba is None else areas(self.truth, self.proba, self.level)
+
+    @cached_property
+    def mean_areas(self) -> tuple[Area | None, Area | None]:
+        """Both areas of the second of two classes, else their means over classes."""
+        found = [both for both in (self.areas[1:] if len(self.classes) == 2 else self.areas) if both is not None]
+        return mean_area([roc for roc, _ in found], self.level), mean_area([pr for _, pr in found], self.level)
+
+    @cached_property
+    def top_k(self) -> tuple[TopK, ...]:
+        """How often the truth is among the best 2, 3, 5 and 10, as far as there are more classes than that."""
+        if self.proba is None:
+            return ()
+        return tuple(top_k(self.truth, self.proba, k, self.level) for k in TOP if k < len(self.classes))
+
+    def confusion_interval(self, truth: int, predicted: int) -> Interval:
+        """Wilson's interval of the share of the rows of class number `truth` that are put into `predicted`.
+
+        >>> low, high = evaluate(["a", "b", "b"], ["a", "a", "b"], ["a", "b"]).confusion_interval(1, 0)
+        >>> round(low, 2), round(high, 2)
+        (0.09, 0.91)
+        """
+        return wilson(self.table[truth, predicted], self.table[truth].sum(), self.level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values for JSON.
+
+        Keys: n, classes, level, every metric and its _interval, per_class (a list of label, precision, recall, f1,
+        support, predicted, roc_area, pr_area and their intervals), confusion (rows truth, columns predicted),
+        unknown_labels (a list of label, count), unknown_confusion, warnings, calibration_bins (a list of size,
+        confidence, accuracy, interval), top_k (a list of k, accuracy, interval). Intervals are [low, high]; what needs
+        probabilities is null without them.
+
+        >>> evaluate(["a", "b"], ["a", "a"], ["a", "b"]).to_dict()["confusion"]
+        [[1, 0], [1, 0]]
+        """
+        names = [name.replace("-", "_") for name in SCORES]
+        return {
+            "n": self.n,
+            "classes": to_plain(self.classes),
+            "level": self.level,
+            **{key: to_plain(getattr(self, key)) for name in names for key in (name, f"{name}_interval")},
+            "per_class": [{**to_plain(one), **self._areas_of(c)} for c, one in enumerate(self.per_class)],
+            "confusion": self.confusion.tolist(),
+            "unknown_labels": [{"label": to_plain(label), "count": n} for label, n in self.unknown_labels.items()],
+            "unknown_confusion": self.unknown_confusion.tolist(),
+            "warnings": list(self.warnings),
+            "calibration_bins": to_plain(self.calibration_bins),
+            "top_k": to_plain(self.top_k),
+        }
+
+    def _areas_of(self, c: int) -> dict[str, Any]:
+        both = (self.areas[c] if self.areas else None) or (None, None)
+        found: dict[str, Any] = {}
+        for name, area in zip(("roc_area", "pr_area"), both, strict=True):
+            found |= {name: area and area.value, f"{name}_interval": area and list(area.interval)}
+        return found
+
+    def to_text(self, width: int = 80) -> str:
+        """A plain-text report for the terminal.
+
+        >>> print(evaluate(["a", "b", "b", "b"], ["a", "a", "b", "b"], ["a", "b"]).to_text())
+        accuracy 0.7500 [0.3006, 0.9544] on 4 rows
+        macro F1 0.7333 [0.2000, 1.0000], weighted F1 0.7667 [0.3333, 1.0000]
+        balanced accuracy 0.8333 [0.2500, 1.0000], Matthews correlation 0.5774 [0.3333, 1.0000]
+        <BLANKLINE>
+        class  precision  recall      F1  support
+        a         0.5000  1.0000  0.6667        1
+        b         1.0000  0.6667  0.8000        3
+        <BLANKLINE>
+        confusion matrix (rows: truth, columns: predicted)
+           a  b
+        a  1  0
+        b  1  2
+        """
+        return tables.text(self, width)
+
+    def _repr_html_(self) -> str:
+        return tables.html(self)
+
+
+def evaluate(
+    y_true: Sequence[Label] | npt.ArrayLike,
+    predicted: Sequence[Label] | npt.ArrayLike,
+    classes: Sequence[Label] | npt.ArrayLike,
+    *,
+    proba: npt.ArrayLike | None = None,
+    level: float = 0.95,
+    draws: int = 2000,
+    seed: int = 0,
+) -> Evaluation:
+    """Compare predictions with the truth.
+
+    `predicted` holds labels, or probabilities of shape (n, n_classes) in the order of `classes`; then the most probable
+    class is the prediction. Give labels and `proba` when the labels were not decided by the largest probability.
+
+    >>> result = evaluate(["neg", "pos", "pos"], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], ["neg", "pos"])
+    >>> round(result.accuracy, 4), round(result.log_loss, 4), result.confusion.tolist()
+    (0.6667, 0.4149, [[1, 0], [1, 1]])
+    """
+    known = tuple(_listed(classes))
+    index = {label: number for number, label in enumerate(known)}
+    if not known or len(index) < len(known):
+        raise DataError(f"classes must be one or more different labels, got {list(known)!r}")
+    labels: Any = predicted
+    if _is_table(predicted):
+        if proba is not None:
+            raise DataError("predicted holds probabilities already; give labels there, or leave proba out")
+        labels, proba = None, labels
+    truth = _listed(y_true)
+    if not truth:
+        raise DataError("there are no rows to evaluate; give at least one row with a label")
+    P = None if proba is None else _probabilities(proba, len(truth), known)
+    p = P.argmax(axis=1) if labels is None and P is not None else _predictions(labels, len(truth), index)
+    t, unknown = _truth(truth, index)
+    return Evaluation(known, t, p, P, unknown, level, draws, seed)
+
+
+def _warnings(per_class: tuple[ClassScores, ...], unknown: Mapping[Label, int]) -> list[str]:
+    warnings = []
+    if unknown:
+        rows = sum(unknown.values())
+        warnings.append(
+            f"{rows:,} {'row has a label' if rows == 1 else 'rows have labels'} the classifier does not know "
+            f"({_named(list(unknown))}); counted as errors"
+        )
+    never = [one.label for one in per_class if not one.predicted]
+    if never:
+        warnings.append(f"nothing was predicted as {_named(never)}; precision is undefined there and set to 0.0")
+    absent = [one.label for one in per_class if not one.support]
+    if absent:
+        warnings.append(f"no row is labelled {_named(absent)}; recall is undefined there and set to 0.0")
+    return warnings
+
+
+def _named(labels: list[Label], most: int = 5) -> str:
+    more = f" and {len(labels) - most:,} more" if len(labels) > most else ""
+    return ", ".join(repr(label) for label in labels[:most]) + more
+
+
+# ---- input
+
+
+def _listed(values: Any) -> list[Any]:
+    """Labels as a list of plain values, from Arrow, NumPy, pandas, polars or any sequence."""
+    for method in ("to_pylist", "tolist", "to_list"):
+        if hasattr(values, method):
+            listed = getattr(values, method)()
+            return listed if isinstance(listed, list) else [listed]
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+def _is_table(values: Any) -> bool:
+    if hasattr(values, "shape"):
+        return len(values.shape) == 2
+    return isinstance(values, list | tuple) and bool(values) and isinstance(values[0], list | tuple | np.ndarray)
+
+
+def _truth(labels: list[Any], index: dict[Label, int]) -> tuple[Indices, dict[Label, int]]:
+    """Class numbers, unknown labels numbered after the classes, and how often each of those occurs."""
+    strange = Counter(label for label in labels if label not in index)
+    missing = [label for label in strange if label is None or label != label]
+    if missing:
+        rows = [row for row, label in enumerate(labels) if label not in index and (label is None or label != label)]
+        raise DataError(f"{len(rows):,} of {len(labels):,} rows have no label, first row {rows[0]}; leave them out")
+    unknown = dict(sorted(strange.items(), key=lambda item: (-item[1], str(item[0]))))
+    numbers = index | {label: len(index) + number for number, label in enumerate(unknown)}
+    return np.array([numbers[label] for label in labels], np.int64), unknown
+
+
+def _predictions(predicted: Any, n: int, index: dict[Label, int]) -> Indices:
+    labels = _listed(predicted)
+    if len(labels) != n:
+        raise DataError(f"there are {n:,} true labels but {len(labels):,} predictions; give one for each row")
+    numbers = [index.get(label, -1) for label in labels]
+    if -1 in numbers:
+        row = numbers.index(-1)
+        raise DataError(
+            f"prediction {labels[row]!r} (row {row}) is none of the classes {_named(list(index))}; "
+            "give labels, or probabilities of shape (rows, classes)"
+        )
+    return np.array(numbers, np.int64)
+
+
+def _probabilities(proba: npt.ArrayLike, n: int, classes: tuple[Label, ...]) -> Floats:
+    P = np.asarray(proba, np.float64)
+    if P.shape != (n, len(classes)):
+        raise DataError(f"probabilities must have shape ({n}, {len(classes)}), rows and classes; got {P.shape}")
+    wrong = ~((P >= 0) & (P <= 1 + 1e-6)).all(axis=1) | ~(np.abs(P.sum(axis=1) - 1) <= 1e-3)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise DataError(
+            f"row {row} does not hold probabilities, from 0 to 1 with the sum 1, but "
+            f"{', '.join(f'{value:.4g}' for value in P[row, :5])}{' ...' if len(classes) > 5 else ''}; "
+            "give probabilities, or labels"
+        )
+    return P
