@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import vocab
+from linnet._kernels.text import fill_rows
 from linnet.choosing import Candidate, Choice
 from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import TextBuffer
@@ -81,7 +81,7 @@ def lay_out(
         )
     table = empty_table(Slots.size_for(len(fingerprints))[1], W.shape[1])
     slots = Slots.of(fingerprints, table.slots)
-    vocab.fill_rows(fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
+    fill_rows(fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
     top = largest(strength, named)
     name_bytes, name_offsets = names(top)
     return Model(

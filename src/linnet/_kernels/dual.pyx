@@ -12,7 +12,7 @@ Paper     Hsieh, Chang, Lin, Keerthi, Sundararajan: A Dual Coordinate Descent Me
 """
 from libc.math cimport exp, fabs, log, log1p
 from libc.stdint cimport int8_t, int32_t, int64_t
-from linnet._kernels.text cimport ln_prefetch
+from linnet._kernels.hints cimport ln_prefetch
 
 cdef fused real:
     float

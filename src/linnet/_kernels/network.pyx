@@ -17,7 +17,7 @@ Papers    Duchi, Hazan, Singer: Adaptive Subgradient Methods, 2011; Joulin et al
 from libc.math cimport exp, log1p, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
-from linnet._kernels.text cimport ln_prefetch
+from linnet._kernels.hints cimport ln_prefetch
 
 cdef fused real:
     float

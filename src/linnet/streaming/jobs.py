@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import vocab
+from linnet._kernels.text import class_frequency
 from linnet.choosing import weighted
 from linnet.data.arrays import booleans
 from linnet.features.blocks import Blocks
@@ -206,7 +206,7 @@ def totals(task: Task, plan: Plan, fitted: tuple[int, ...]) -> Totals:
     counts = np.zeros((rows.n_columns, len(plan.classes)), dtype=np.int32)
     mine = np.flatnonzero(np.isin(parts, fitted))
     some = rows if len(mine) == len(y) else rows.take(mine)
-    vocab.class_frequency(some.row_ptr, some.indices, y[mine], counts)
+    class_frequency(some.row_ptr, some.indices, y[mine], counts)
     by_part = [np.bincount(y[parts == part], minlength=len(plan.classes)) for part in (TRAIN, DEV)]
     return Totals(counts, np.stack(by_part), len(rows.indices))
 

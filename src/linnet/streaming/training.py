@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import vocab
+from linnet._kernels.text import class_frequency
 from linnet.choosing import Choice, choose, fit_watched, fit_weighted
 from linnet.classifier import Event, TextClassifier
 from linnet.errors import LinnetError
@@ -217,7 +217,7 @@ class Run(Reading):
                 y = self._classes_of(batch)
                 self.rows_of[part] += np.bincount(y, minlength=self.n_classes)
                 if part in fitted:
-                    vocab.class_frequency(counted.rows.row_ptr, counted.rows.indices, y, self.class_counts)
+                    class_frequency(counted.rows.row_ptr, counted.rows.indices, y, self.class_counts)
                 self.cache.add(part, counted.rows, y)
                 del counted, pieces
 
