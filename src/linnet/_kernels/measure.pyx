@@ -55,6 +55,10 @@ def list_sums(const uint8_t[::1] data, const int64_t[::1] offsets, PhraseTable p
     cdef Tokens* s = &scratch.tokens
     cdef const int32_t* begin = &phrases.begin[0]
     cdef const int32_t* end = &phrases.end[0]
+    cdef const uint64_t* slots = &phrases.slots[0]
+    cdef const int32_t* lists = &phrases.lists[0]
+    cdef const double* weights = &phrases.weights[0]
+    cdef int shift = phrases.shift
     cdef const uint8_t* base = &data[0] if data.shape[0] else NULL
     with nogil:
         for d in range(offsets.shape[0] - 1):
@@ -67,7 +71,7 @@ def list_sums(const uint8_t[::1] data, const int64_t[::1] offsets, PhraseTable p
                 size = 1
                 for k in range(i, s.n_tokens):
                     h = join(h, s.token_hash[k])
-                    slot = slot_of(finish(h), &phrases.slots[0], phrases.shift)
+                    slot = slot_of(finish(h), slots, shift)
                     if slot < 0:
                         break
                     if end[slot] > begin[slot]:
@@ -76,8 +80,8 @@ def list_sums(const uint8_t[::1] data, const int64_t[::1] offsets, PhraseTable p
                 if best >= 0:
                     sign = -1.0 if i - negation <= REACH else 1.0
                     for j in range(begin[best], end[best]):
-                        out[d, 2 * phrases.lists[j]] += 1.0
-                        out[d, 2 * phrases.lists[j] + 1] += sign * phrases.weights[j]
+                        out[d, 2 * lists[j]] += 1.0
+                        out[d, 2 * lists[j] + 1] += sign * weights[j]
                 for k in range(i, i + size):
                     if begins_with_stop(s, k):
                         negation = -REACH - 1

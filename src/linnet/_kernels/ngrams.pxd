@@ -22,19 +22,20 @@ cdef inline int64_t chain(const Tokens* s, const uint64_t* tokens, const uint8_t
                           uint64_t seed, uint64_t* out, int32_t* start, int32_t* length) noexcept nogil:
     """Write n-grams of token hashes, low <= n <= high; the flag of an n-gram, where there are flags, is that of its first token."""
     cdef int64_t i, k, n = s.n_tokens, top, m = 0
+    cdef int32_t flag = 0
     cdef uint64_t h
     for i in range(n):
         h = seed
         top = high if i + high <= n else n - i
+        if flags != NULL:
+            flag = <int32_t>flags[i] << FLAG_SHIFT
         for k in range(top):
             h = join(h, tokens[i + k])
             if k + 1 >= low:
                 out[m] = finish(h)
                 if start != NULL:
                     start[m] = s.token_start[i]
-                    length[m] = s.token_end[i + k] - s.token_start[i]
-                    if flags != NULL:
-                        length[m] |= <int32_t>flags[i] << FLAG_SHIFT
+                    length[m] = (s.token_end[i + k] - s.token_start[i]) | flag
                 m += 1
     return m
 

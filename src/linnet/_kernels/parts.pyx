@@ -118,6 +118,7 @@ def walk_documents(const uint8_t[::1] data, const int64_t[::1] offsets, Compiled
     cdef const uint8_t* text = &data[0] if data.shape[0] else NULL
     cdef uint64_t slot, key
     cdef double norm, t, x
+    scratch.need_room(1)
     found.work_room(scratch.room)
     with nogil:
         for d in range(offsets.shape[0] - 1):
@@ -129,7 +130,7 @@ def walk_documents(const uint8_t[::1] data, const int64_t[::1] offsets, Compiled
                 n = emit_bound(s, block)
                 if n > scratch.room:
                     with gil:
-                        scratch.make_room(2 * n)
+                        scratch.need_room(n)
                         found.work_room(scratch.room)
                 n = emit(s, block, scratch.out_fps, scratch.out_starts, scratch.out_lengths)
                 f = found.n_features

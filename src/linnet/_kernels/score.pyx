@@ -211,6 +211,7 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
     cdef double* total
     if out.shape[1] != n_outputs:
         raise ValueError(f"out has {out.shape[1]} columns, the model {n_outputs} outputs")
+    scratch.need_room(1)
     scratch.outputs(n_outputs)
     if weights.tf == TF_PRESENCE:
         scratch.bits(weights.n_slots)
@@ -227,7 +228,7 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
                 m = emit_bound(s, block)
                 if m > scratch.room:
                     with gil:
-                        scratch.make_room(max(m, 2 * scratch.room))
+                        scratch.need_room(m)
                 m = emit(s, block, scratch.out_fps, NULL, NULL)
                 for c in range(n_outputs):
                     total[c] = 0.0

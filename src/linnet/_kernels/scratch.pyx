@@ -8,6 +8,8 @@ from linnet._kernels.tokens cimport *
 
 import numpy
 
+NO_FINGERPRINTS, NO_PLACES = numpy.empty(0, numpy.uint64), numpy.empty(0, numpy.int32)
+
 
 cdef beginning(values, int64_t n):
     """Return the first n values as an array that shares their memory."""
@@ -25,7 +27,8 @@ cdef larger_copy(old, int64_t room):
 cdef class Scratch:
     """The working memory of one thread: tokens of the document at hand, and the fingerprints of some documents.
 
-    It holds documents of up to longest bytes; room is how many fingerprints it holds, and grows where more are needed.
+    It holds documents of up to longest bytes; room is how many fingerprints it holds, and grows where more are needed: 0 is
+    enough for tokens alone.
     After tokenise_text, token_places is [first byte, last byte + 1, first character] of each token, and codes are the
     folded characters. After emit_chunk, fps are fingerprints, starts and lengths their places.
     """
@@ -59,16 +62,17 @@ cdef class Scratch:
         self.tokens.char_start = &char_places[0, 0]
         self.tokens.char_end = &char_places[1, 0]
         self.tokens.n_tokens = self.tokens.n_chars = 0
-        self.bits(64)
-        self.outputs(1)
-        self.make_room(room)
+        self.room = 0
+        self.fps, self.starts, self.lengths = NO_FINGERPRINTS, NO_PLACES, NO_PLACES
+        if room:
+            self.make_room(room)
 
     def make_room(self, int64_t room):
         """Give the fingerprints this much room; what they held is lost."""
         cdef uint64_t[::1] fps
         cdef int32_t[::1] starts, lengths
         cdef uint32_t[::1] distinct
-        self.room = room = max(1, room)
+        self.room = room
         self.fps = fps = numpy.empty(room, numpy.uint64)
         self.starts = starts = numpy.empty(room, numpy.int32)
         self.lengths = lengths = numpy.empty(room, numpy.int32)
@@ -77,6 +81,11 @@ cdef class Scratch:
         self.out_starts = &starts[0]
         self.out_lengths = &lengths[0]
         self.distinct = &distinct[0]
+
+    cdef need_room(self, int64_t room):
+        """Have room for this many fingerprints, and for twice as many as before where that is not so."""
+        if room > self.room:
+            self.make_room(max(room, 2 * self.room))
 
     cdef bits(self, int64_t n):
         """Have at least n bits, all zero; who sets them clears them."""

@@ -230,7 +230,7 @@ def names_of(
     which = np.searchsorted(starts, seen.document, side="right") - 1
     compiled = compile_blocks(blocks)
     spans = (seen.length & ((1 << 29) - 1)).astype(np.int64)
-    scratch = Scratch(int(spans.max(initial=0)), room=1)
+    scratch = Scratch(int(spans.max(initial=0)), room=0)
     fps = np.zeros(0, np.uint64) if fingerprints is None else fingerprints
     out: list[npt.NDArray[np.uint8]] = []
     lengths = np.zeros(len(seen.document), dtype=np.int64)

@@ -41,7 +41,7 @@ class Lengths(Computed):
     def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
         """Return the numbers of all documents, (n_texts, 9)."""
         out = np.zeros((len(piece), len(self.columns)))
-        count_lengths(piece.data, piece.offsets, Scratch(piece.longest(), room=1), out)
+        count_lengths(piece.data, piece.offsets, Scratch(piece.longest(), room=0), out)
         mean = out[:, 1] / np.maximum(out[:, 0], 1.0)
         np.log1p(out, out=out)
         out[:, 1] = mean

@@ -88,7 +88,7 @@ class Lists(Computed):
     def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
         """Return the numbers of all documents, (n_texts, 2 n_lists)."""
         out = np.zeros((len(piece), 2 * len(self.lists)))
-        list_sums(piece.data, piece.offsets, self._table, Scratch(piece.longest(), room=1), out)
+        list_sums(piece.data, piece.offsets, self._table, Scratch(piece.longest(), room=0), out)
         return _scaled(out)
 
     def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:

@@ -80,13 +80,13 @@ def words_of(texts: Iterable[str], tokens: str = "words", case: str = "fold") ->
     >>> list(words_of(["It ROCKS!", ""]))
     [['it', 'rocks', '!'], []]
     """
-    scratch = Scratch(1 << 10, room=1)
+    scratch = Scratch(1 << 10, room=0)
     for text in texts:
         if case == "lower" and any(c in text for c in IN_CONTEXT):
             text = text.lower()
         data = np.frombuffer(_SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
         if len(data) > scratch.longest:
-            scratch = Scratch(max(2 * scratch.longest, len(data)), room=1)
+            scratch = Scratch(max(2 * scratch.longest, len(data)), room=0)
         number = tokenise_text(data, TOKENS[tokens], CASES[case], scratch)
         first = scratch.token_places[2, : number + 1].tolist()
         folded = scratch.codes[: first[number]].astype("<u4", copy=False).tobytes().decode("utf-32-le")
@@ -95,7 +95,7 @@ def words_of(texts: Iterable[str], tokens: str = "words", case: str = "fold") ->
 
 def _cut(text: str, tokens: str, case: str) -> list[Token]:
     data = np.frombuffer(_SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
-    scratch = Scratch(len(data), room=1)
+    scratch = Scratch(len(data), room=0)
     number = tokenise_text(data, TOKENS[tokens], CASES[case], scratch)
     places, at = scratch.token_places, _character_of(data)
     folded = scratch.codes[: places[2, number]].astype("<u4").tobytes().decode("utf-32-le")
