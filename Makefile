@@ -6,7 +6,7 @@
 # make bench  linnet beside scikit-learn, fastText and Vowpal Wabbit; rewrites the tables of the README
 # make bench-scale  linnet filter on 2 GB beside fastText: throughput, threads, memory (needs Debian's fasttext)
 # make explore  the property tests on examples never drawn before
-# make fuzz   a million random inputs for the tokenisers and blocks, against their twins and alone
+# make fuzz   a million random inputs for the tokenisers and blocks, against the plain-Python reference and alone
 # make docs   check the documentation's examples
 # make sdist  the source distribution, tried in a fresh environment: build, install, demo, predict
 PYTHON ?= python3

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from linnet._kernels import featurize
-from linnet.features.blocks import Block, parse, table
-from linnet.features.buffers import Scratch, TextBuffer, text_buffers
+from linnet._kernels.text import Scratch, emit_chunk
+from linnet.features.blocks import Block, compile_blocks, parse
+from linnet.features.buffers import TextBuffer, text_buffers
 
 TARGET = 50.0  # MB/s
 BLOCKS = [
@@ -34,20 +34,13 @@ BLOCKS = [
 
 def emitting(block: Block, piece: TextBuffer) -> Callable[[], None]:
     """Return a run of one kernel block over all documents."""
-    scratch, kinds = Scratch(piece.longest(), room=1 << 20), table((block,))
+    scratch, compiled = Scratch(piece.longest(), room=1 << 20), compile_blocks((block,))
     ends = np.empty(4096, dtype=np.int64)
 
     def run() -> None:
         d = 0
         while d < len(piece):
-            done = featurize.emit_chunk(
-                piece.data, piece.offsets, d, len(piece), kinds, *scratch.cutting, scratch.fps, scratch.starts,
-                scratch.lengths, ends,
-            )  # fmt: skip
-            if done < 0:
-                scratch.make_room(-done)
-                continue
-            d += done
+            d += emit_chunk(piece.data, piece.offsets, d, len(piece), compiled, scratch, ends)
 
     return run
 

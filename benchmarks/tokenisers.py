@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from linnet._kernels import featurize
-from linnet.features.blocks import Words, table
-from linnet.features.buffers import Scratch, TextBuffer, text_buffers
+from linnet._kernels.text import Scratch, emit_chunk
+from linnet.features.blocks import Words, compile_blocks
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.text import TOKENS, Subword, words_of
 
 PATTERN = re.compile(r"(?u)\b\w\w+\b")
@@ -37,19 +37,13 @@ def seconds(task: Callable[[], Any]) -> float:
 
 def kernel(piece: TextBuffer, tokens: str) -> Callable[[], None]:
     """Return the task of cutting and hashing every text in the kernel."""
-    scratch, ends, kinds = (
-        Scratch(piece.longest(), 1 << 20),
-        np.empty(4096, np.int64),
-        table((Words(1, 1, tokens=tokens),)),
-    )
+    scratch, ends = Scratch(piece.longest(), 1 << 20), np.empty(4096, np.int64)
+    compiled = compile_blocks((Words(1, 1, tokens=tokens),))
 
     def task() -> None:
         d = 0
         while d < len(piece):
-            d += featurize.emit_chunk(
-                piece.data, piece.offsets, d, len(piece), kinds, *scratch.cutting, scratch.fps, scratch.starts,
-                scratch.lengths, ends,
-            )  # fmt: skip
+            d += emit_chunk(piece.data, piece.offsets, d, len(piece), compiled, scratch, ends)
 
     return task
 

@@ -1,4 +1,4 @@
-"""Duplicates: the kernel against its twin, groups against all pairs, repeated keys whatever the memory."""
+"""Duplicates: the kernel against the plain-Python reference, groups against all pairs, repeated keys whatever the memory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet._kernels import minhash, twins_minhash
+from linnet._kernels.text import similarity, sketch_documents, word_keys
 from linnet.errors import LinnetError
 from linnet.features.buffers import text_buffers
 from linnet.text.duplicates import Sketches, bands_for, exact_groups, near_groups, repeats, same_keys
 from linnet.text.repeats import Repeats
 from linnet.text.sentences import sentences, span_keys
+from reference import minhash as reference
 
 TEXTS = st.one_of(
     st.text(max_size=40),
@@ -32,26 +33,26 @@ needs_data = pytest.mark.skipif("LINNET_DATA" not in os.environ, reason="LINNET_
     size=st.integers(1, 4),
 )
 @settings(max_examples=300, deadline=None)
-def test_kernel_is_its_twin(texts, size):
+def test_kernel_is_the_reference(texts, size):
     piece = text_buffers(texts)[0]
     n, kept = len(texts), 3
     multipliers = np.array([3, 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 5, 7], dtype=np.uint64)
     keys, totals = np.empty(n, np.uint64), np.empty(n, np.int32)
     smallest, minima = np.zeros((n, kept), np.uint32), np.empty((n, 5), np.uint32)
     scratch = np.empty(piece.longest() + 1, np.uint64)
-    minhash.sketch(piece.data, piece.offsets, 0, n, size, multipliers, scratch, keys, totals, smallest, minima)
+    sketch_documents(piece.data, piece.offsets, 0, n, size, multipliers, scratch, keys, totals, smallest, minima)
     for k, text in enumerate(texts):
-        few, least = twins_minhash.sketch(text, size, multipliers.tolist(), kept)
-        assert keys[k] == twins_minhash.key(text)
-        assert totals[k] == len(twins_minhash.shingles(text, size))
+        few, least = reference.sketch(text, size, multipliers.tolist(), kept)
+        assert keys[k] == reference.key(text)
+        assert totals[k] == len(reference.shingles(text, size))
         assert smallest[k, : min(kept, totals[k])].tolist() == few
         assert minima[k].tolist() == least
     again = np.empty(n, np.uint64)
-    minhash.word_keys(piece.data, piece.offsets, scratch, again)
+    word_keys(piece.data, piece.offsets, scratch, again)
     assert again.tolist() == keys.tolist()
 
 
-def test_kernel_and_twin_agree_on_every_kind_of_character():
+def test_kernel_and_reference_agree_on_every_kind_of_character():
     ranges = [
         range(0x3400),
         range(0xA000, 0xA100),
@@ -61,22 +62,22 @@ def test_kernel_and_twin_agree_on_every_kind_of_character():
     ]
     codes = [c for part in ranges for c in part] + [0x1F600, 0x20000, 0xE0001, 0x10FFFF]
     texts = [f"a{chr(c)}b {chr(c)} x" for c in codes]
-    assert same_keys_as_they_are(texts) == [twins_minhash.key(text) for text in texts]
+    assert same_keys_as_they_are(texts) == [reference.key(text) for text in texts]
 
 
 def same_keys_as_they_are(texts):
     piece = text_buffers(texts)[0]
     keys = np.empty(len(texts), np.uint64)
-    minhash.word_keys(piece.data, piece.offsets, np.empty(piece.longest() + 1, np.uint64), keys)
+    word_keys(piece.data, piece.offsets, np.empty(piece.longest() + 1, np.uint64), keys)
     return keys.tolist()
 
 
 @given(a=st.sets(st.integers(0, 60)), b=st.sets(st.integers(0, 60)), kept=st.integers(1, 64))
-def test_similarity_is_its_twin(a, b, kept):
+def test_similarity_is_that_of_the_reference(a, b, kept):
     few = [np.array(sorted(s)[:kept], dtype=np.uint32) for s in (a, b)]
-    assert minhash.similarity(*few, kept) == twins_minhash.alike(sorted(a)[:kept], sorted(b)[:kept], kept)
+    assert similarity(*few, kept) == reference.alike(sorted(a)[:kept], sorted(b)[:kept], kept)
     if kept > 61:
-        assert minhash.similarity(*few, kept) == (len(a & b) / len(a | b) if a | b else 0)
+        assert similarity(*few, kept) == (len(a & b) / len(a | b) if a | b else 0)
 
 
 def made_corpus(seed: int, n: int = 300) -> list[str]:
@@ -96,7 +97,7 @@ def made_corpus(seed: int, n: int = 300) -> list[str]:
 
 def components(rows: list[str], threshold: float) -> list[int]:
     """Groups by comparing all pairs."""
-    sets = [set(twins_minhash.shingles(row, 3)) for row in rows]
+    sets = [set(reference.shingles(row, 3)) for row in rows]
     parent = list(range(len(rows)))
 
     def root(k: int) -> int:
@@ -166,7 +167,7 @@ def test_minima_estimate_the_similarity():
     a = " ".join(f"w{k}" for k in range(100))
     b = " ".join(f"w{k}" for k in range(20, 120))
     found = Sketches.of([a, b], 1024)
-    exact = twins_minhash.alike(twins_minhash.shingles(a, 3), twins_minhash.shingles(b, 3), 10**6)
+    exact = reference.alike(reference.shingles(a, 3), reference.shingles(b, 3), 10**6)
     assert abs((found.minima[0] == found.minima[1]).mean() - exact) < 4 * (exact * (1 - exact) / 1024) ** 0.5
 
 

@@ -75,7 +75,7 @@ def test_stages_compose(text, specs):
 
 @given(text=st.text(alphabet="abc", max_size=12), data=st.data())
 def test_composition_is_that_of_character_sets(text, data):
-    """Against a twin that carries the set of source characters of each character along."""
+    """Against a reference that carries the set of source characters of each character along."""
     now, origin, whole = text, [{k} for k in range(len(text))], Offsets.same(len(text))
     for _ in range(3):
         cuts = sorted(data.draw(st.lists(st.integers(0, len(now)), max_size=6)))

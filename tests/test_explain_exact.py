@@ -160,10 +160,10 @@ def models():
     return {name: TextClassifier("svm", **kind).fit(texts, labels) for name, kind in kinds.items()}
 
 
-# ---- the twin of the kernel: the same walk, feature by feature, in NumPy and dictionaries
+# ---- the kernel in plain Python: the same walk, feature by feature, in NumPy and dictionaries
 
 
-def twin(model, text, column):
+def reference(model, text, column):
     """{(block, places): contribution} and the number of unknown pieces."""
     out, unknown = {}, 0
     for source, numbers in by_source(model.blocks):
@@ -197,14 +197,14 @@ def twin(model, text, column):
 
 
 @pytest.mark.parametrize("name", ["svm", "hashed", "pieces"])
-def test_the_kernel_is_its_twin(models, name):
+def test_the_kernel_is_the_reference(models, name):
     from linnet.explain.walk import walk
 
     model = models[name].artefact
     texts = ["Not good at ALL, fun fun ß straße", "", "dull\x00 dull 😀", "x " * 3000]
     walked = walk(model, text_buffers(texts)[0])
     for d, text in enumerate(texts):
-        wanted, unknown = twin(model, text, 0)
+        wanted, unknown = reference(model, text, 0)
         found = {}
         for f in range(int(walked.ptr[d]), int(walked.ptr[d + 1])):
             places = range(int(walked.first[f]), int(walked.first[f] + walked.count[f]))

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 import linnet
 from linnet import TextClassifier
-from linnet._kernels import twins, twins_blocks
-from linnet._kernels.negation import NEGATIONS
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import (
     BLOCKS,
@@ -26,15 +24,18 @@ from linnet.features.blocks import (
     Shapes,
     Skips,
     as_blocks,
+    compile_blocks,
     describe,
     from_dict,
     parse,
-    table,
 )
 from linnet.features.computed import COMPUTED
 from linnet.features.lengths import Lengths
 from linnet.features.lists import Lists
 from linnet.features.showing import EXAMPLES, SENTENCE, Emitted, changes, seen
+from linnet.text.negation import NEGATIONS
+from reference import blocks as reference_blocks
+from reference import text as reference
 from test_kernels_text import any_bytes, any_text, as_piece, some_blocks
 
 TEXTS = ["loved it, not bad", "great fun", "loved the cast", "dull", "not good", "a dull bore", "AWFUL!", "so dull"] * 3
@@ -118,7 +119,7 @@ def test_every_block_has_an_example():
 def test_blocks_are_written_and_read_back(blocks):
     assert parse(describe(blocks)) == blocks
     assert tuple(from_dict(json.loads(json.dumps(b.to_dict()))) for b in blocks) == blocks
-    assert len({tuple(row) for row in table(blocks).tolist()}) == len(blocks)
+    assert len({tuple(row) for row in compile_blocks(blocks).rows}) == len(blocks)
 
 
 def test_what_makes_no_sense_is_refused():
@@ -143,7 +144,7 @@ def test_places_point_at_what_the_name_says(data, blocks):
     """Cut again from its place alone, every piece has the same name; and places lie inside the text."""
     emitted = Emitted.of(as_piece([data]), blocks)
     spans = emitted.spans()
-    characters = len(twins.decode(data)) if not data.decode("utf-8", "replace").isascii() else len(data)
+    characters = len(reference.decode(data)) if not data.decode("utf-8", "replace").isascii() else len(data)
     assert (spans[:, 0] <= spans[:, 1]).all()
     assert spans.max(initial=0) <= max(characters, len(data))
     for b, block in enumerate(blocks):
@@ -153,11 +154,11 @@ def test_places_point_at_what_the_name_says(data, blocks):
         entries = np.arange(part.start, part.stop)
         for name, k in zip(emitted.names(entries, b), entries.tolist(), strict=True):
             piece = data[emitted.starts[k] : emitted.starts[k] + emitted.lengths[k]]
-            words = [t.text for t in twins.cut(piece, block.tokens, block.case)]
+            words = [t.text for t in reference.cut(piece, block.tokens, block.case)]
             said = {
                 "words": ("" if block.tokens in ("characters", "bytes") else " ").join(words),
                 "skips": f"{words[0]} … {words[-1]}",
-                "shapes": " ".join(map(twins_blocks.shape, words)),
+                "shapes": " ".join(map(reference_blocks.shape, words)),
             }
             assert name == said[block.name]
 
@@ -167,11 +168,11 @@ def test_places_point_at_what_the_name_says(data, blocks):
 
 @settings(max_examples=150, deadline=None)
 @given(any_bytes)
-def test_lengths_are_those_of_the_twin(data):
+def test_lengths_are_those_of_the_reference(data):
     got = Lengths().values_of(as_piece([data]))[0]
-    twin = np.array(twins_blocks.lengths(data), float)
-    mean = twin[1] / max(1.0, twin[0])
-    expected = np.log1p(twin)
+    counted = np.array(reference_blocks.lengths(data), float)
+    mean = counted[1] / max(1.0, counted[0])
+    expected = np.log1p(counted)
     expected[1] = mean
     assert np.allclose(got, expected, rtol=1e-12)
 

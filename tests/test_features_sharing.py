@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linnet import TextClassifier
-from linnet._kernels import twins
 from linnet.data.splitting import fold_indices
 from linnet.datasets import load
 from linnet.features.blocks import parse as blocks
@@ -16,6 +15,7 @@ from linnet.features.buffers import text_buffers
 from linnet.features.counts import SparseCounts
 from linnet.features.sharing import Shared, Texts
 from linnet.models import MODELS
+from reference import text as reference
 
 TRAIN = load("reviews")[0]
 CODES = np.array([label == "positive" for label in TRAIN.label_list()]).astype(int)
@@ -34,12 +34,12 @@ def rows_and_some(draw):
 
 
 @given(rows_and_some())
-def test_take_is_its_plain_twin(given):
+def test_take_is_its_reference(given):
     rows, some = given
     segments = [2 * int(r) + block for r in some for block in (0, 1)]
     begin = [int(rows.indptr[s]) for s in segments]
     lengths = [int(rows.indptr[s + 1] - rows.indptr[s]) for s in segments]
-    fresh, columns = twins.take(rows.indices.tolist(), begin, lengths)
+    fresh, columns = reference.take(rows.indices.tolist(), begin, lengths)
     taken = rows.take(some)
     numbered, found = rows.take_seen(some)
     assert found.tolist() == columns

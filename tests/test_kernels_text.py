@@ -1,9 +1,10 @@
-"""The text kernels give what their plain-Python twin gives: on any bytes, any Unicode, real lines of 75 languages."""
+"""The text kernels give what the plain-Python reference gives: on any bytes, any Unicode, real lines of 75 languages."""
 
 from __future__ import annotations
 
 import csv
 import os
+import pickle
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from linnet._kernels import featurize, twins, twins_blocks, vocab
+from linnet._kernels.text import CompiledBlocks, Scratch, classify, emit_chunk, lookup_chunk, tokenise_text
 from linnet.errors import LinnetError
 from linnet.features.blocks import (
     BLOCKS,
@@ -28,10 +29,12 @@ from linnet.features.blocks import (
     Negated,
     Not,
     Words,
-    table,
+    compile_blocks,
 )
-from linnet.features.buffers import Scratch, TextBuffer, text_buffers
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Slots, count, count_known, names_of
+from reference import blocks as reference_blocks
+from reference import text as reference
 
 ODD = [
     "a", "B", "Z", "9", "_", " ", "\t", "\n", "\x00", "\x1c", "\x85", "\xa0", ".", "!", "-", "'", "\u2019", "\uff07",
@@ -109,11 +112,12 @@ def as_piece(documents: list[bytes]) -> TextBuffer:
 
 def kernel_cut(data: bytes, tokens: str, case: str) -> list[tuple[str, int, int, int]]:
     s = Scratch(len(data))
-    n = featurize.cut_one(np.frombuffer(data, np.uint8), TOKENS[tokens], CASES[case], *s.cutting)
+    n = tokenise_text(np.frombuffer(data, np.uint8), TOKENS[tokens], CASES[case], s)
     out = []
     for t in range(n):
-        codes = s.codes[s.tokens[2, t] : s.tokens[2, t + 1]]
-        out.append(("".join(map(chr, codes.tolist())), int(s.hashes[t]), int(s.tokens[0, t]), int(s.tokens[1, t])))
+        start, end, first = s.token_places[:, t].tolist()
+        codes = s.codes[first : s.token_places[2, t + 1]]
+        out.append(("".join(map(chr, codes.tolist())), int(s.hashes[t]), start, end))
     return out
 
 
@@ -123,13 +127,8 @@ def kernel_grams(documents: list[bytes], blocks: Blocks) -> list[list[tuple[int,
     ends = np.zeros(2 * len(blocks), np.int64)
     d = 0
     while d < len(documents):
-        done = featurize.emit_chunk(
-            piece.data, piece.offsets, d, len(documents), table(blocks), *s.cutting, s.fps, s.starts, s.lengths, ends
-        )
-        if done < 0:
-            assert -done > s.room
-            s.make_room(-done)
-            continue
+        done = emit_chunk(piece.data, piece.offsets, d, len(documents), compile_blocks(blocks), s, ends)
+        assert done > 0
         begin = 0
         for end in ends[: done * len(blocks)].tolist():
             part = slice(begin, end)
@@ -139,10 +138,10 @@ def kernel_grams(documents: list[bytes], blocks: Blocks) -> list[list[tuple[int,
     return out
 
 
-def twin_grams(data: bytes, blocks: Blocks) -> list[list[twins.Gram]]:
-    seeds = table(blocks)[:, 5].tolist()
+def reference_grams(data: bytes, blocks: Blocks) -> list[list[reference.Gram]]:
+    seeds = [row[5] for row in compile_blocks(blocks).rows]
     return [
-        twins_blocks.ngrams(data, b.name, b.tokens, b.case, b.low, b.high, seed)
+        reference_blocks.ngrams(data, b.name, b.tokens, b.case, b.low, b.high, seed)
         for b, seed in zip(blocks, seeds, strict=True)
     ]
 
@@ -150,18 +149,20 @@ def twin_grams(data: bytes, blocks: Blocks) -> list[list[twins.Gram]]:
 def test_the_class_bits_follow_their_definitions() -> None:
     codes = np.arange(0x110000, dtype=np.uint32)
     bits = np.empty(len(codes), np.uint8)
-    featurize.classify(codes, bits)
-    twin = [twins.char_class(chr(c)) for c in range(0x110000)]
-    assert np.flatnonzero(bits != np.array(twin, np.uint8)).tolist() == []
-    twins.char_class.cache_clear()
+    classify(codes, bits)
+    expected = [reference.char_class(chr(c)) for c in range(0x110000)]
+    assert np.flatnonzero(bits != np.array(expected, np.uint8)).tolist() == []
+    reference.char_class.cache_clear()
 
 
-@pytest.mark.skipif(not twins.SAME_UNICODE, reason="this Python has another Unicode version than the tables")
+@pytest.mark.skipif(not reference.SAME_UNICODE, reason="this Python has another Unicode version than the tables")
 def test_lower_casing_keeps_the_class_but_for_the_dotted_i() -> None:
     """So a text may be lowered before or after it is cut: U+0130 alone (see Vectorizer) must be lowered before."""
-    bits = twins.WORD | twins.PYSPACE
+    bits = reference.WORD | reference.PYSPACE
     cased = [c for c in map(chr, range(0x110000)) if c.lower() != c]
-    moved = [c for c in cased if [twins.char_class(x) & bits for x in c.lower()] != [twins.char_class(c) & bits]]
+    moved = [
+        c for c in cased if [reference.char_class(x) & bits for x in c.lower()] != [reference.char_class(c) & bits]
+    ]
     assert moved == ["İ"]
 
 
@@ -171,8 +172,8 @@ def test_folding_every_character(case: str) -> None:
         chars = [chr(c) for c in range(start, start + 0x1000) if not 0xD800 <= c < 0xE000]
         words = [c for c in chars if not c.isspace()]
         got = [t for t, *_ in kernel_cut(" ".join(words).encode(), "whitespace", case)]
-        assert got == [twins.fold(c, case) for c in words]
-    twins.fold.cache_clear()
+        assert got == [reference.fold(c, case) for c in words]
+    reference.fold.cache_clear()
 
 
 @settings(max_examples=300, deadline=None)
@@ -209,8 +210,8 @@ def test_tokens_at_length(data: bytes, tokens: str, case: str) -> None:
 
 
 def check_tokens(data: bytes, tokens: str, case: str) -> None:
-    twin = [(t.text, twins.token_hash(t.text), t.start, t.end) for t in twins.cut(data, tokens, case)]
-    assert kernel_cut(data, tokens, case) == twin
+    expected = [(t.text, reference.token_hash(t.text), t.start, t.end) for t in reference.cut(data, tokens, case)]
+    assert kernel_cut(data, tokens, case) == expected
 
 
 @settings(max_examples=150, deadline=None)
@@ -233,16 +234,18 @@ def test_fingerprints_at_length(documents: list[bytes], blocks: Blocks) -> None:
 
 
 def check_grams(documents: list[bytes], blocks: Blocks) -> None:
-    twin = [grams for d in documents for grams in twin_grams(d, blocks)]
-    assert kernel_grams(documents, blocks) == [[(g.fingerprint, g.start, g.length) for g in grams] for grams in twin]
+    expected = [grams for d in documents for grams in reference_grams(d, blocks)]
+    assert kernel_grams(documents, blocks) == [
+        [(g.fingerprint, g.start, g.length) for g in grams] for grams in expected
+    ]
 
     for threads in (1, 3):
         counted = count([as_piece(documents)], blocks, counting=True, threads=threads)
-        assert counts_of(counted.rows, counted.fingerprints) == [twins.count(grams) for grams in twin]
-    order = list(dict.fromkeys(g.fingerprint for grams in twin for g in grams))
+        assert counts_of(counted.rows, counted.fingerprints) == [reference.count(grams) for grams in expected]
+    order = list(dict.fromkeys(g.fingerprint for grams in expected for g in grams))
     assert counted.fingerprints.tolist() == order  # numbered in the order of first sight
 
-    names = {g.fingerprint: g.name for grams in twin for g in grams}
+    names = {g.fingerprint: g.name for grams in expected for g in grams}
     data, offsets = names_of([as_piece(documents)], blocks, counted.seen, counted.fingerprints)
     assert [bytes(data[a:b]).decode() for a, b in pairwise(offsets.tolist())] == [names[f] for f in order]
 
@@ -260,7 +263,7 @@ def check_grams(documents: list[bytes], blocks: Blocks) -> None:
     hashed = count_known(
         [as_piece(documents)], blocks, np.zeros(0, np.uint64), 56, np.zeros(0, np.int32), 256, counting=True
     )
-    for k, grams in enumerate(twin):
+    for k, grams in enumerate(expected):
         a, b = hashed.indptr[k : k + 2]
         got = dict(zip(hashed.indices[a:b].tolist(), hashed.counts[a:b].tolist(), strict=True))
         assert got == Counter(g.fingerprint >> 56 for g in grams)
@@ -295,8 +298,10 @@ def test_the_place_of_every_fingerprint_is_found_whatever_the_set() -> None:
         asked = np.concatenate([fingerprints, np.array([7, 2**64 - 5000], np.uint64)])
         state, indices, indptr = np.zeros(2, np.int64), np.empty(len(asked), np.int32), np.zeros(2, np.int64)
         last = np.zeros(len(fps) + 1, np.uint32)
-        vocab.lookup_chunk(
-            asked,
+        scratch = Scratch(0, room=len(asked))
+        scratch.fps[:] = asked
+        lookup_chunk(
+            scratch,
             np.array([len(asked)]),
             1,
             slots.slots,
@@ -309,6 +314,35 @@ def test_the_place_of_every_fingerprint_is_found_whatever_the_set() -> None:
             indptr,
         )
         assert indices[: state[0]].tolist() == list(range(len(fps)))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ((9, 0, 1, 1, 1, 7, 1.0), "unknown kind of feature block 9"),
+        ((-1, 0, 1, 1, 1, 7, 1.0), "unknown kind of feature block -1"),
+        ((0, 6, 1, 1, 1, 7, 1.0), "unknown tokens 6"),
+        ((0, 0, 3, 1, 1, 7, 1.0), "case 3"),
+        ((0, 0, 1, 2, 1, 7, 1.0), "n-grams of 2 to 1"),
+        ((0, 0, 1, 1, 13, 7, 1.0), "n-grams of 1 to 13"),
+    ],
+)
+def test_a_block_that_the_kernels_do_not_know_is_refused(row, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        CompiledBlocks([(0, 0, 1, 1, 1, 7, 1.0), row])
+
+
+def test_compiled_blocks_can_be_pickled() -> None:
+    blocks = compile_blocks((Words(1, 2), Chars(2, 3, weight=0.5)))
+    assert pickle.loads(pickle.dumps(blocks)).rows == blocks.rows
+    assert len(blocks) == 2
+
+
+def test_a_text_longer_than_the_scratch_or_an_unknown_tokeniser_is_refused() -> None:
+    with pytest.raises(ValueError, match="the scratch holds 3"):
+        tokenise_text(np.zeros(4, np.uint8), 0, 0, Scratch(3))
+    with pytest.raises(ValueError, match="unknown tokens 6"):
+        tokenise_text(np.zeros(1, np.uint8), 6, 0, Scratch(3))
 
 
 def test_fingerprints_made_to_collide_are_refused_and_overrun_nothing() -> None:
@@ -329,9 +363,11 @@ def lines_of_75_languages() -> list[str]:
 def test_real_lines(tokens: str, case: str) -> None:
     documents = [line.encode() for line in lines_of_75_languages()]
     blocks = tuple(made(kind, (1, 2), tokens, case) for kind in BLOCKS.values())
-    twin = [grams for d in documents for grams in twin_grams(d, blocks)]
-    assert kernel_grams(documents, blocks) == [[(g.fingerprint, g.start, g.length) for g in grams] for grams in twin]
-    names = {g.fingerprint: g.name for grams in twin for g in grams}
+    expected = [grams for d in documents for grams in reference_grams(d, blocks)]
+    assert kernel_grams(documents, blocks) == [
+        [(g.fingerprint, g.start, g.length) for g in grams] for grams in expected
+    ]
+    names = {g.fingerprint: g.name for grams in expected for g in grams}
     counted = count([as_piece(documents)], blocks, threads=2)
     data, offsets = names_of([as_piece(documents)], blocks, counted.seen, counted.fingerprints)
     got = [bytes(data[a:b]).decode() for a, b in pairwise(offsets.tolist())]

@@ -231,5 +231,4 @@ def test_doctests_of_models_and_solvers():
             result = doctest.testmod(importlib.import_module(module.name))
             assert result.failed == 0, module.name
             tried += result.attempted
-    assert doctest.testmod(importlib.import_module("linnet._kernels.twins_solvers")).failed == 0
     assert tried > 20

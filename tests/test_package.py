@@ -6,6 +6,7 @@ import ast
 import doctest
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 import tempfile
@@ -139,3 +140,15 @@ def test_everything_public_is_documented_and_there():
     for name in linnet.__all__:
         assert getattr(linnet, name) is not None
     assert (ROOT / "py.typed").exists()
+
+
+def test_the_package_imports_no_reference_code():
+    modules = [p for p in ROOT.rglob("*") if p.suffix in (".py", ".pyx", ".pxd", ".pyi")]
+    assert not [p for p in modules if "twin" in p.name]
+    lines = [line for p in modules for line in p.read_text(encoding="utf-8").splitlines()]
+    assert not [line for line in lines if re.match(r"\s*(from|import|cimport) (\w+\.)*(reference|twins)\b", line)]
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in (Path(__file__).parent / "reference").glob("[a-z]*.py")))
+def test_docstring_examples_of_the_reference(name):
+    assert doctest.testmod(importlib.import_module(f"reference.{name}")).failed == 0

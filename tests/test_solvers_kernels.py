@@ -1,4 +1,4 @@
-"""The solver kernels against their plain-Python twins, on generated rows."""
+"""The solver kernels compared with the plain-Python reference, on generated rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from generated import matrices
 from linnet._kernels import columns, coordinate, dual, online, sparse
-from linnet._kernels import twins_solvers as twins
+from reference import solvers as reference
 
 EMPTY = {np.float32: np.zeros(0, np.float32), np.float64: np.zeros(0)}
 few = settings(deadline=None, max_examples=60)
@@ -20,8 +20,8 @@ def close(got, want, dtype=np.float64):
     np.testing.assert_allclose(np.asarray(got, float), np.asarray(want, float), rtol=tolerance, atol=tolerance)
 
 
-def twin_rows(X):
-    return twins.rows_of(X.indptr, X.indices, X.values)
+def plain_rows(X):
+    return reference.rows_of(X.indptr, X.indices, X.values)
 
 
 @few
@@ -31,11 +31,11 @@ def test_products(X, n_outputs, kind, seed):
     W = rng.normal(size=(X.n_features, n_outputs)).astype(kind)
     out = np.empty((len(X), n_outputs))
     sparse.dot(X.indptr, X.indices, X.values, W, 0, len(X), out)
-    close(out, twins.dot(twin_rows(X), W.tolist()))
+    close(out, reference.dot(plain_rows(X), W.tolist()))
     R = rng.normal(size=(len(X), n_outputs))
     back = np.ones((X.n_features, n_outputs))
     sparse.transposed_dot(X.indptr, X.indices, X.values, R, back)
-    close(back - 1, twins.transposed_dot(twin_rows(X), R.tolist(), X.n_features))
+    close(back - 1, reference.transposed_dot(plain_rows(X), R.tolist(), X.n_features))
 
 
 @few
@@ -45,12 +45,12 @@ def test_products_of_one_output(X, seed):
     h, p, shift = rng.random(len(X)), rng.normal(size=X.n_features), float(rng.normal())
     out = np.zeros(X.n_features)
     total = sparse.curved_dot(X.indptr, X.indices, X.values, h, p, shift, out)
-    want, want_total = twins.curved_dot(twin_rows(X), h.tolist(), p.tolist(), shift, X.n_features)
+    want, want_total = reference.curved_dot(plain_rows(X), h.tolist(), p.tolist(), shift, X.n_features)
     close(out, want)
     close(total, want_total)
     squares = np.zeros(X.n_features)
     sparse.squared_columns(X.indptr, X.indices, X.values, h, squares)
-    close(squares, twins.squared_columns(twin_rows(X), h.tolist(), X.n_features))
+    close(squares, reference.squared_columns(plain_rows(X), h.tolist(), X.n_features))
 
 
 @few
@@ -58,7 +58,9 @@ def test_products_of_one_output(X, seed):
 def test_has_duplicates(found, stride):
     indptr = np.cumsum([0, *map(len, found)])
     indices = np.array([j * stride for row in found for j in row], np.int32)
-    assert sparse.has_duplicates(indptr, indices) == twins.has_duplicates([[(j, 1.0) for j in row] for row in found])
+    assert sparse.has_duplicates(indptr, indices) == reference.has_duplicates(
+        [[(j, 1.0) for j in row] for row in found]
+    )
 
 
 def test_has_duplicates_in_a_long_row():
@@ -75,7 +77,7 @@ def test_compact_rows(X):
     counts, place = np.zeros(X.n_features, np.int32), np.empty(X.n_features, np.int32)
     columns.count_columns(X.indptr, X.indices, rows, counts)
     n_shared, entries = columns.rank_columns(counts, place)
-    want = twins.compact_rows(twin_rows(X), rows.tolist(), X.n_features)
+    want = reference.compact_rows(plain_rows(X), rows.tolist(), X.n_features)
     assert counts.tolist() == want.counts
     assert n_shared == sum(n > 1 for n in counts)
     assert entries == sum(n for n in counts if n > 1)
@@ -90,13 +92,13 @@ def test_compact_rows(X):
     assert found == want.n_columns
     close(
         sums[:found],
-        [r[0] for r in twins.transposed_dot(want.rows, coefficient[:, None].tolist(), found)],
+        [r[0] for r in reference.transposed_dot(want.rows, coefficient[:, None].tolist(), found)],
         X.values.dtype.type,
     )
     assert place.tolist() == want.place
     close(factor, want.factor, X.values.dtype.type)
     close(norms, want.norms, X.values.dtype.type)
-    got = twins.rows_of(indptr, indices, values)
+    got = reference.rows_of(indptr, indices, values)
     assert [[j for j, _ in row] for row in got] == [[j for j, _ in row] for row in want.rows]
     close([v for row in got for _, v in row], [v for row in want.rows for _, v in row], X.values.dtype.type)
 
@@ -113,9 +115,9 @@ def test_lasso_pass(X, n_outputs, seed):
     column, output = (a.astype(np.int32) for a in np.nonzero(rng.random((X.n_features, n_outputs)) < 0.8))
     diagonal = np.empty(len(column))
     coordinate.column_curvature(indptr, indices, values, column, output, A, B, diagonal)
-    twin = twins.Lasso(twins.transpose(twin_rows(X), X.n_features), A.tolist(), B.tolist())
+    plain = reference.Lasso(reference.transpose(plain_rows(X), X.n_features), A.tolist(), B.tolist())
     pairs = list(zip(column.tolist(), output.tolist(), strict=True))
-    close(diagonal, [twin.curvature(j, k) for j, k in pairs])
+    close(diagonal, [plain.curvature(j, k) for j, k in pairs])
     diagonal += 0.01
     w, d = np.where(rng.random(len(column)) < 0.5, rng.normal(size=len(column)), 0.0), np.zeros(len(column))
     slope, penalty = rng.normal(size=len(column)) * 2, rng.choice([0.0, 1.0], len(column))
@@ -128,7 +130,7 @@ def test_lasso_pass(X, n_outputs, seed):
         )
         close(
             left,
-            twin.visit(order.tolist(), pairs, slope.tolist(), diagonal.tolist(), penalty.tolist(), w.tolist(), want),
+            plain.visit(order.tolist(), pairs, slope.tolist(), diagonal.tolist(), penalty.tolist(), w.tolist(), want),
         )
         close(d, want)
     assert not (w + d)[np.abs(w + d) < 1e-14].any()  # zero is zero
@@ -140,7 +142,7 @@ def test_transpose(X):
     indptr = np.zeros(X.n_features + 1, np.int64)
     indices, values = np.empty_like(X.indices), np.empty_like(X.values)
     sparse.transpose(X.indptr, X.indices, X.values, indptr, indices, values)
-    assert twins.rows_of(indptr, indices, values) == twins.transpose(twin_rows(X), X.n_features)
+    assert reference.rows_of(indptr, indices, values) == reference.transpose(plain_rows(X), X.n_features)
 
 
 @few
@@ -149,17 +151,17 @@ def test_row_keys(X, data):
     keys = np.zeros(len(X), np.uint64)
     none = np.zeros(0, X.values.dtype)
     sparse.row_keys(X.indptr, 1, X.indices, X.values, none, 0, len(X), keys)
-    assert [int(k) for k in keys] == [twins.row_key(row) for row in twin_rows(X)]
+    assert [int(k) for k in keys] == [reference.row_key(row) for row in plain_rows(X)]
     # two segments a row, no values: an entry is the scale of its segment
     if len(X) % 2 == 0:
         scale = np.array(data.draw(st.lists(st.sampled_from([0.5, 0.1, 1.0]), min_size=len(X), max_size=len(X))))
         scale = scale.astype(X.values.dtype)
         halves = np.zeros(len(X) // 2, np.uint64)
         sparse.row_keys(X.indptr, 2, X.indices, none, scale, 0, len(halves), halves)
-        columns = [[j for j, _ in row] for row in twin_rows(X)]
+        columns = [[j for j, _ in row] for row in plain_rows(X)]
         pairs = zip(columns[::2], columns[1::2], scale[::2].tolist(), scale[1::2].tolist(), strict=True)
         whole = [[(j, a) for j in left] + [(j, b) for j in right] for left, right, a, b in pairs]
-        assert [int(k) for k in halves] == [twins.row_key(row) for row in whole]
+        assert [int(k) for k in halves] == [reference.row_key(row) for row in whole]
 
 
 @few
@@ -171,8 +173,8 @@ def test_class_sums(X, n_classes, ones, seed):
     out = np.zeros((X.n_features, n_classes))
     values = EMPTY[X.values.dtype.type] if ones else X.values
     sparse.class_sums(X.indptr, X.indices, values, y, weight, out)
-    rows = [[(j, 1.0) for j, _ in row] for row in twin_rows(X)] if ones and len(X.indices) else twin_rows(X)
-    close(out, twins.class_sums(rows, y.tolist(), weight.tolist(), X.n_features, n_classes))
+    rows = [[(j, 1.0) for j, _ in row] for row in plain_rows(X)] if ones and len(X.indices) else plain_rows(X)
+    close(out, reference.class_sums(rows, y.tolist(), weight.tolist(), X.n_features, n_classes))
 
 
 @few
@@ -187,13 +189,13 @@ def test_scale_segments(X, tf, normalise, multiply, seed):
     out = np.empty(len(X.indices), np.float32)
     kind = {"presence": 0, "count": 1, "sublinear": 2}[tf]
     sparse.scale_segments(X.indptr, X.indices, counts, kind, norm_weight, normalise, multiply, out)
-    rows = twins.rows_of(X.indptr, X.indices, counts)
-    want = [twins.scale_segment(row, tf, norm_weight.tolist(), normalise, multiply) for row in rows]
+    rows = reference.rows_of(X.indptr, X.indices, counts)
+    want = [reference.scale_segment(row, tf, norm_weight.tolist(), normalise, multiply) for row in rows]
     close(out, [v for row in want for v in row], np.float32)
     scale = np.empty(len(X), np.float32)
     how = normalise or 1
     sparse.segment_scale(X.indptr, X.indices, norm_weight, how, scale)
-    want = [twins.scale_segment(row, "presence", norm_weight.tolist(), how, False) for row in rows]
+    want = [reference.scale_segment(row, "presence", norm_weight.tolist(), how, False) for row in rows]
     close(scale, [row[0] if row else 1.0 for row in want], np.float32)
 
 
@@ -210,7 +212,7 @@ def test_svm_pass(X, squared, bias_scale, weighted, seed):
     bias, alpha, q = np.zeros(1), np.zeros(n), np.full(n, -1.0)
     diag, upper = (0.5 / C, np.full(n, np.inf)) if squared else (np.zeros(n), C.copy())
     stats, keep = np.zeros(3), np.zeros(n, np.int32)
-    twin = twins.Margins([0.0] * X.n_features, squares.tolist(), 0.0, [0.0] * n)
+    plain = reference.Margins([0.0] * X.n_features, squares.tolist(), 0.0, [0.0] * n)
     bounds, active = np.array([np.inf, -np.inf]), np.arange(n, dtype=np.int32)
     if bias_scale == 0.0 and not squared:  # an empty row then has no curvature at all
         active = active[np.diff(X.indptr) > 0]
@@ -220,14 +222,14 @@ def test_svm_pass(X, squared, bias_scale, weighted, seed):
             X.indptr, 1, X.indices, X.values, EMPTY[kind], signs, order, pair, bias, bias_scale, alpha, diag, upper, q, C,
             squared, bounds, stats, keep,
         )  # fmt: skip
-        visit = twins.svm_pass(
-            twin_rows(X), signs.tolist(), order.tolist(), twin, C.tolist(), squared=squared, bias_scale=bias_scale
+        visit = reference.svm_pass(
+            plain_rows(X), signs.tolist(), order.tolist(), plain, C.tolist(), squared=squared, bias_scale=bias_scale
         )
         assert keep[:left].tolist() == visit.keep
         close(stats, [visit.top, visit.low, visit.loss], kind)
-        close(alpha, twin.alpha, kind)
-        close(pair[:, 0], twin.u, kind)
-        close(bias[0], twin.bias, kind)
+        close(alpha, plain.alpha, kind)
+        close(pair[:, 0], plain.u, kind)
+        close(bias[0], plain.bias, kind)
 
 
 def test_svm_pass_shrinks_like_its_twin():
@@ -241,16 +243,18 @@ def test_svm_pass_shrinks_like_its_twin():
     pair = np.stack([np.zeros(6), np.ones(6)], axis=1)
     bias, alpha, q = np.zeros(1), np.zeros(40), np.full(40, -1.0)
     stats, keep = np.zeros(3), np.zeros(40, np.int32)
-    twin = twins.Margins([0.0] * 6, [1.0] * 6, 0.0, [0.0] * 40)
+    plain = reference.Margins([0.0] * 6, [1.0] * 6, 0.0, [0.0] * 40)
     active, bounds, shrunk = np.arange(40, dtype=np.int32), (np.inf, -np.inf), False
     for _ in range(30):
         left = dual.svm_pass(
             indptr, 1, indices, dense.ravel(), np.zeros(0), signs, active, pair, bias, 1.0, alpha, np.zeros(40), C, q, C,
             False, np.array(bounds), stats, keep,
         )  # fmt: skip
-        visit = twins.svm_pass(rows, signs.tolist(), active.tolist(), twin, C.tolist(), squared=False, bounds=bounds)
+        visit = reference.svm_pass(
+            rows, signs.tolist(), active.tolist(), plain, C.tolist(), squared=False, bounds=bounds
+        )
         assert keep[:left].tolist() == visit.keep
-        close(alpha, twin.alpha)
+        close(alpha, plain.alpha)
         shrunk |= left < len(active)
         active = keep[:left].copy() if left else np.arange(40, dtype=np.int32)
         bounds = (visit.top if visit.top > 0 else np.inf, visit.low if visit.low < 0 else -np.inf)
@@ -274,7 +278,7 @@ def test_online_pass(X, loss, decay, bias_rate, n_classes, batch, seed):
     V, A = np.zeros((X.n_features, n_classes), kind), np.zeros((X.n_features, n_classes), kind)
     b, A_b, state = np.zeros(n_classes), np.zeros(n_classes), np.array([1.0, 0, 0, 0])
     scratch = np.empty(batch * n_classes)
-    theta = twins.Theta([[0.0] * n_classes for _ in range(X.n_features)], [0.0] * n_classes)
+    theta = reference.Theta([[0.0] * n_classes for _ in range(X.n_features)], [0.0] * n_classes)
     for _ in range(3):
         order = rng.permutation(n).astype(np.int32)
         rates = rng.uniform(0.2, 1.0, n)
@@ -282,8 +286,8 @@ def test_online_pass(X, loss, decay, bias_rate, n_classes, batch, seed):
             X.indptr, X.indices, X.values, y, order, rates, weight, {"perceptron": 0, "hinge": 1, "softmax": 2}[loss],
             cost, decay, bias_rate, V, b, A, A_b, state, scratch,
         )  # fmt: skip
-        want = twins.online_pass(
-            twin_rows(X), y.tolist(), order.tolist(), rates.tolist(), weight.tolist(), theta, loss=loss,
+        want = reference.online_pass(
+            plain_rows(X), y.tolist(), order.tolist(), rates.tolist(), weight.tolist(), theta, loss=loss,
             cost=cost.tolist(), decay=decay, bias_rate=bias_rate, batch=batch,
         )  # fmt: skip
         assert changed == want[0]
@@ -317,10 +321,10 @@ def test_plain_pass_is_svm_pass(X, squared, bias_scale, seed):
     rng = np.random.default_rng(seed)
     n = len(X)
     signs, C = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(0.3, 4.0, n)
-    twin = twins.Margins([0.0] * X.n_features, [1.0] * X.n_features, 0.0, [0.0] * n)
+    plain = reference.Margins([0.0] * X.n_features, [1.0] * X.n_features, 0.0, [0.0] * n)
     diag, upper = (0.5 / C, np.full(n, np.inf)) if squared else (np.zeros(n), C.copy())
     w, bias, alpha = np.zeros(X.n_features), np.zeros(1), np.zeros(n)
-    q = np.array([bias_scale**2 + sum(v * v for _, v in row) for row in twin_rows(X)])
+    q = np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
     stats, keep, slack = np.zeros(3), np.zeros(n, np.int32), np.zeros(n)
     active = np.arange(n, dtype=np.int32)
     if bias_scale == 0.0 and not squared:
@@ -331,14 +335,14 @@ def test_plain_pass_is_svm_pass(X, squared, bias_scale, seed):
             X.indptr, X.indices, X.values, signs, order, w, bias, bias_scale, alpha, diag, upper, q, C, squared,
             np.array([np.inf, -np.inf]), stats, keep, slack,
         )  # fmt: skip
-        visit = twins.svm_pass(
-            twin_rows(X), signs.tolist(), order.tolist(), twin, C.tolist(), squared=squared, bias_scale=bias_scale
+        visit = reference.svm_pass(
+            plain_rows(X), signs.tolist(), order.tolist(), plain, C.tolist(), squared=squared, bias_scale=bias_scale
         )
         assert keep[:left].tolist() == visit.keep
         close(stats, [visit.top, visit.low, visit.loss])
-        close(alpha, twin.alpha)
-        close(w, twin.u)
-        close(bias[0], twin.bias)
+        close(alpha, plain.alpha)
+        close(w, plain.u)
+        close(bias[0], plain.bias)
 
 
 @few
@@ -348,25 +352,25 @@ def test_logistic_pass(X, bias_scale, seed):
     n = len(X)
     signs, C = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(0.3, 4.0, n)
     w, bias = np.zeros(X.n_features), np.zeros(1)
-    q = np.array([bias_scale**2 + sum(v * v for _, v in row) for row in twin_rows(X)])
+    q = np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
     alpha, stats = 1e-3 * C, np.zeros(3)
     rest = C - alpha
-    twin = twins.Odds([0.0] * X.n_features, 0.0, alpha.tolist())
+    plain = reference.Odds([0.0] * X.n_features, 0.0, alpha.tolist())
     for _ in range(3):
         order = rng.permutation(n).astype(np.int32)
         dual.logistic_pass(
             X.indptr, X.indices, X.values, signs, order, w, bias, bias_scale, 0.3, alpha, rest, q, 1e-11, stats
         )
-        loss, square, drift = twins.logistic_pass(
-            twin_rows(X), signs.tolist(), order.tolist(), twin, C.tolist(), bias_scale=bias_scale, offset=0.3
+        loss, square, drift = reference.logistic_pass(
+            plain_rows(X), signs.tolist(), order.tolist(), plain, C.tolist(), bias_scale=bias_scale, offset=0.3
         )
-        for got, want in ((alpha, twin.alpha), (w, twin.w), (bias[0], twin.bias)):
+        for got, want in ((alpha, plain.alpha), (w, plain.w), (bias[0], plain.bias)):
             np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(stats, [loss, square, drift], rtol=1e-7, atol=1e-8)
         np.testing.assert_allclose(alpha + rest, C)
     out = np.zeros(X.n_features)
     found = dual.logistic_gradient(X.indptr, X.indices, X.values, signs, order, C, w, 0.2, out)
-    scores = [s[0] + 0.2 for s in twins.dot(twin_rows(X), w[:, None].tolist())]
+    scores = [s[0] + 0.2 for s in reference.dot(plain_rows(X), w[:, None].tolist())]
     R = [[-C[i] * signs[i] / (1 + np.exp(signs[i] * s))] for i, s in enumerate(scores)]
     close(found, sum(r[0] for r in R))
-    close(out, [r[0] for r in twins.transposed_dot(twin_rows(X), R, X.n_features)])
+    close(out, [r[0] for r in reference.transposed_dot(plain_rows(X), R, X.n_features)])

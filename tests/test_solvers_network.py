@@ -1,4 +1,4 @@
-"""The kernel of the feed-forward net: like its twin, gradients like finite differences, layers like NumPy."""
+"""The kernel of the feed-forward net: like the plain-Python reference, gradients like finite differences, layers like NumPy."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from generated import matrices
 from linnet._kernels import network
-from linnet._kernels import twins_network as twins
-from linnet._kernels.twins_solvers import rows_of
 from linnet.solvers.dense import DenseLayers, finish, scaled
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.network import STEPS, Net, Shape
+from reference import network as reference
+from reference.solvers import rows_of
 
 few = settings(max_examples=60, deadline=None)
 NO_MASK = np.zeros((0, 1))
@@ -64,12 +64,12 @@ def problems(draw, **options):
 
 @few
 @given(problems())
-def test_gradient_is_that_of_the_twin(problem):
+def test_gradient_is_that_of_the_reference(problem):
     X, y, weight, net, smoothing, mask, rng = problem
     rows = rng.permutation(len(X)).astype(np.int32)
     loss, dE, dtheta = gradient_of(net, X, y, weight, rows, smoothing, mask)
     all_rows = rows_of(X.indptr, X.indices, X.values)
-    want = twins.gradient(
+    want = reference.gradient(
         [all_rows[i] for i in rows], y[rows].tolist(), weight[rows].tolist(), net.E.tolist(), layers_of(net),
         smoothing=smoothing, masks=mask.tolist() if len(mask) else None,
     )  # fmt: skip
@@ -80,25 +80,25 @@ def test_gradient_is_that_of_the_twin(problem):
 
 @few
 @given(problems(), st.sampled_from(["sgd", "adagrad"]), st.integers(1, 4))
-def test_steps_are_those_of_the_twin(problem, step, batch):
+def test_steps_are_those_of_the_reference(problem, step, batch):
     X, y, weight, net, smoothing, mask, rng = problem
     shape, kind = net.shape, X.values.dtype
     order = rng.permutation(len(X)).astype(np.int32)
     E, layers = net.E.tolist(), layers_of(net)
-    squares_E, squares, twin_E, twin_squares = (np.zeros(n) for n in (X.n_features, shape.size) * 2)
+    squares_E, squares, plain_E, plain_squares = (np.zeros(n) for n in (X.n_features, shape.size) * 2)
     room = X.n_features
     place, touched = np.full(X.n_features, -1, np.int32), np.zeros(room, np.int32)
     dE, dtheta, loss = np.zeros((room, shape.dim)), np.zeros(shape.size), np.zeros(1)
     scratch = np.empty(2 * shape.dim + 2 * shape.hidden + shape.n_outputs)
-    twin_E, twin_squares, total = twin_E.tolist(), twin_squares.tolist(), 0.0
+    plain_E, plain_squares, total = plain_E.tolist(), plain_squares.tolist(), 0.0
     for _ in range(2):
         network.descend(
             X.indptr, X.indices, X.values, y, weight, order, batch, smoothing, shape.hidden, STEPS[step], 0.1, 0.5, net.E,
             net.theta, squares_E, squares, mask, place, touched, dE, dtheta, scratch, loss,
         )  # fmt: skip
-        total += twins.descend(
+        total += reference.descend(
             rows_of(X.indptr, X.indices, X.values), y.tolist(), weight.tolist(), order.tolist(), batch, E, layers,
-            twin_E, twin_squares, smoothing=smoothing, step=step, rate=0.1, share=0.5,
+            plain_E, plain_squares, smoothing=smoothing, step=step, rate=0.1, share=0.5,
             masks=mask.tolist() if len(mask) else None,
         )  # fmt: skip
         assert (place == -1).all()
@@ -109,8 +109,8 @@ def test_steps_are_those_of_the_twin(problem, step, batch):
     np.testing.assert_allclose(net.E, E, **digits)
     np.testing.assert_allclose(net.theta, flat(layers), **digits)
     if step == "adagrad":
-        np.testing.assert_allclose(squares_E, twin_E, **digits)
-        np.testing.assert_allclose(squares, twin_squares, **digits)
+        np.testing.assert_allclose(squares_E, plain_E, **digits)
+        np.testing.assert_allclose(squares, plain_squares, **digits)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 4])

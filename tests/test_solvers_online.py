@@ -7,11 +7,11 @@ import pytest
 
 from generated import rows
 from linnet._kernels import online
-from linnet._kernels import twins_solvers as twins
 from linnet.errors import LinnetError
 from linnet.solvers.distinct import distinct
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Constant, Inverse, InverseRoot, descend
+from reference import solvers as reference
 
 
 def test_perceptron_step_of_the_notes():
@@ -40,7 +40,7 @@ def problem(dtype=np.float64, classes=3, n=40):
 def by_hand(M, y, of, sgd, loss, decay, passes, seed, bias_scale=1.0, cost=None):
     """The same walk with plain weights and a plain sum over steps."""
     K = int(y.max()) + 1
-    theta = twins.Theta([[0.0] * K for _ in range(M.n_features)], [0.0] * K)
+    theta = reference.Theta([[0.0] * K for _ in range(M.n_features)], [0.0] * K)
     rng = np.random.Generator(np.random.PCG64(seed))
     weight = np.zeros(len(M))
     weight[of.rows] = of.weight / of.weight.mean()
@@ -48,8 +48,8 @@ def by_hand(M, y, of, sgd, loss, decay, passes, seed, bias_scale=1.0, cost=None)
     for number in range(passes):
         order = rng.permutation(of.rows)
         rates = sgd.rate * sgd.schedule(number + np.arange(n) / n)
-        twins.online_pass(
-            twins.rows_of(M.indptr, M.indices, M.values), y.tolist(), order.tolist(), rates.tolist(), weight.tolist(),
+        reference.online_pass(
+            reference.rows_of(M.indptr, M.indices, M.values), y.tolist(), order.tolist(), rates.tolist(), weight.tolist(),
             theta, loss=loss, cost=(1 - np.eye(K)) if cost is None else cost, decay=decay, bias_rate=bias_scale**2,
         )  # fmt: skip
     return theta

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnet import TextClassifier, load, read
-from linnet._kernels import twins_varint, varint
+from linnet._kernels.text import pack_numbers, unpack_numbers
 from linnet.errors import DataError, LinnetError
 from linnet.features.counts import SparseCounts
 from linnet.pipeline.budget import Budget
@@ -30,6 +30,7 @@ from linnet.pipeline.stream import fit_stream
 from linnet.pipeline.vocabulary import Vocabulary
 from linnet.streaming.shards import find_shards
 from linnet.units import as_bytes
+from reference import varint as reference
 
 DATA = os.environ.get("LINNET_DATA")
 WORDS = ["good", "fine", "great", "lovely", "bright", "warm", "poor", "bad", "dull", "awful", "grey", "cold"]
@@ -76,17 +77,17 @@ def many_blocks(monkeypatch):
 
 
 @given(st.lists(st.integers(0, 2**31 - 1)))
-def test_numbers_packed_as_the_twin_packs_them(values):
+def test_numbers_packed_as_the_reference_packs_them(values):
     array, out = np.array(values, dtype=np.int32), np.empty(5 * len(values), dtype=np.uint8)
-    size = varint.pack(array, out)
-    assert out[:size].tobytes() == twins_varint.pack(values)
+    size = pack_numbers(array, out)
+    assert out[:size].tobytes() == reference.pack(values)
     back = np.empty(len(values), dtype=np.int32)
-    assert varint.unpack(out[:size], back) == size
-    assert back.tolist() == values == twins_varint.unpack(out[:size].tobytes(), len(values))
+    assert unpack_numbers(out[:size], back) == size
+    assert back.tolist() == values == reference.unpack(out[:size].tobytes(), len(values))
 
 
 def test_numbers_cut_short_are_noticed():
-    assert varint.unpack(np.array([129], dtype=np.uint8), np.empty(1, dtype=np.int32)) == -1
+    assert unpack_numbers(np.array([129], dtype=np.uint8), np.empty(1, dtype=np.int32)) == -1
 
 
 batches = st.lists(st.lists(st.sets(st.integers(1, 40), min_size=1, max_size=8), min_size=1, max_size=5), max_size=25)

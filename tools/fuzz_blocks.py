@@ -1,10 +1,10 @@
-"""Throw random bytes at every feature block and hold the kernels to their plain-Python twins.
+"""Throw random bytes at every feature block and compare the kernels with the plain-Python reference.
 
     python tools/fuzz_blocks.py [--inputs N] [--seconds S] [--seed K] [--kernels]
 
 Each input is a few random documents (letters, odd Unicode, broken UTF-8, negations and stops) and a random block. The
-fingerprints, places and names must be the twin's; the lengths and word lists too. Stops at the first difference, with
-the input that shows it, and exits 1. With --kernels the twins stay out and inputs go in by the thousand: nothing may crash,
+fingerprints, places and names must be those of the reference; the lengths and word lists too. Stops at the first difference, with
+the input that shows it, and exits 1. With --kernels the reference is left out and inputs go in by the thousand: nothing may crash,
 places must lie inside their documents, two threads must count as one does, and names must be UTF-8.
 """
 
@@ -14,17 +14,20 @@ import argparse
 import random
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
-from linnet._kernels import twins_blocks
-from linnet.features.blocks import BLOCKS, Block, table
+from linnet.features.blocks import BLOCKS, Block, compile_blocks
 from linnet.features.buffers import TextBuffer
 from linnet.features.counting import count, names_of
 from linnet.features.lengths import Lengths
 from linnet.features.lists import Lists
 from linnet.features.showing import Emitted
 from linnet.text.tokens import TOKENS
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from reference import blocks as reference  # noqa: E402 - the reference lives with the tests
 
 PIECES: list[bytes] = [
     *(p.encode() for p in [
@@ -56,19 +59,21 @@ def block(rng: random.Random) -> Block:
 
 
 def difference(data: bytes, b: Block) -> str:
-    """Say in what the kernel and its twin differ; nothing if they do not."""
+    """Say in what the kernel and the reference differ; nothing if they do not."""
     piece = TextBuffer(np.frombuffer(data, np.uint8), np.array([0, len(data)]))
     found = Emitted.of(piece, (b,))
-    twin = twins_blocks.ngrams(data, b.name, b.tokens, b.case, b.low, b.high, int(table((b,))[0, 5]))
-    if found.fps.tolist() != [g.fingerprint for g in twin]:
+    expected_grams = reference.ngrams(data, b.name, b.tokens, b.case, b.low, b.high, compile_blocks((b,)).rows[0][5])
+    if found.fps.tolist() != [g.fingerprint for g in expected_grams]:
         return "fingerprints"
-    if list(zip(found.starts.tolist(), found.lengths.tolist(), strict=True)) != [(g.start, g.length) for g in twin]:
+    if list(zip(found.starts.tolist(), found.lengths.tolist(), strict=True)) != [
+        (g.start, g.length) for g in expected_grams
+    ]:
         return "places"
-    names = found.names(np.arange(len(twin)), 0)
-    if any(n != g.name for n, g in zip(names, twin, strict=True)):
+    names = found.names(np.arange(len(expected_grams)), 0)
+    if any(n != g.name for n, g in zip(names, expected_grams, strict=True)):
         return "names"
     lengths = np.expm1(Lengths().values_of(piece)[0])
-    expected = twins_blocks.lengths(data)
+    expected = reference.lengths(data)
     if not np.allclose(np.delete(lengths, 1), np.delete(np.array(expected, float), 1)):
         return "lengths"
     try:

@@ -1,8 +1,8 @@
 """Fuzz every tokeniser and the blocks over them: ``python tools/fuzz_tokens.py --inputs 1000000 --seed 1``.
 
 Inputs are random bytes, broken UTF-8 and mixtures of awkward pieces. Checked on each: no crash; places in order, inside
-the text and on whole characters; lossless tokenisers give the text back; every tenth input (--twins) also the kernel
-against its plain-Python twin, token by token. A failure prints the seed and the input and ends with exit code 1.
+the text and on whole characters; lossless tokenisers give the text back; every tenth input (--reference) also the kernel
+against the plain-Python reference, token by token. A failure prints the seed and the input and ends with exit code 1.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ import random
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
-from linnet._kernels import featurize, twins
-from linnet.features.buffers import Scratch
+from linnet._kernels.text import Scratch, tokenise_text
 from linnet.text import CASES, TOKENS, Token, tokenize
 from linnet.text.tokenisers import lossless, rebuilt
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from reference import text as reference  # noqa: E402 - the reference lives with the tests
 
 AWKWARD = [
     "a", "B", "9", "_", " ", "\t", "\n", "\x00", "\x1c", "\x85", "\xa0", ".", "...", "!", "-", "--", "'", "\u2019", "\uff07", "`",
@@ -72,16 +75,17 @@ def check_text(text: str, tokens: str, case: str) -> None:
         raise AssertionError("the pieces are not the text")
 
 
-def check_twin(data: bytes, tokens: str, case: str, scratch: Scratch) -> None:
-    """Hold the kernel to its twin."""
-    n = featurize.cut_one(np.frombuffer(data, np.uint8), TOKENS[tokens], CASES[case], *scratch.cutting)
+def check_reference(data: bytes, tokens: str, case: str, scratch: Scratch) -> None:
+    """Compare the kernel with the reference."""
+    n = tokenise_text(np.frombuffer(data, np.uint8), TOKENS[tokens], CASES[case], scratch)
     got = []
     for t in range(n):
-        codes = scratch.codes[scratch.tokens[2, t] : scratch.tokens[2, t + 1]].tolist()
-        got.append(("".join(map(chr, codes)), int(scratch.tokens[0, t]), int(scratch.tokens[1, t])))
-    wanted = [(t.text, t.start, t.end) for t in twins.cut(data, tokens, case)]
+        start, end, first = scratch.token_places[:, t].tolist()
+        codes = scratch.codes[first : scratch.token_places[2, t + 1]].tolist()
+        got.append(("".join(map(chr, codes)), start, end))
+    wanted = [(t.text, t.start, t.end) for t in reference.cut(data, tokens, case)]
     if got != wanted:
-        raise AssertionError(f"the kernel gave {got}, its twin {wanted}")
+        raise AssertionError(f"the kernel gave {got}, the reference {wanted}")
 
 
 def main() -> int:
@@ -89,7 +93,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--twins", type=int, default=9, help="compare every n-th input with the twin; 0: none")
+    parser.add_argument("--reference", type=int, default=9, help="compare every n-th input with the reference; 0: none")
     args = parser.parse_args()
     pairs = [(tokens, case) for tokens in TOKENS for case in CASES]
     scratch = Scratch(4096)
@@ -98,8 +102,8 @@ def main() -> int:
         tokens, case = pairs[(k + k // len(pairs)) % len(pairs)]  # so that every pair meets every kind of input
         try:
             check_text(data.decode("utf-8", "replace"), tokens, case)
-            if args.twins and k % args.twins == 0:
-                check_twin(data, tokens, case, scratch)
+            if args.reference and k % args.reference == 0:
+                check_reference(data, tokens, case, scratch)
         except Exception as error:
             print(f"input {k} of seed {args.seed}, tokens {tokens}, case {case}: {data!r}\n{error}")
             return 1

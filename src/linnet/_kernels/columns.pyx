@@ -8,7 +8,7 @@ Cost      two passes over the entries, and a copy of them.
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
-from linnet._kernels.text cimport ln_prefetch
+from linnet._kernels.hints cimport ln_prefetch
 
 cdef fused real:
     float

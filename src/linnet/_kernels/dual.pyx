@@ -13,7 +13,7 @@ Paper     Hsieh, Chang, Lin, Keerthi, Sundararajan: A Dual Coordinate Descent Me
 from libc.math cimport fabs
 from libc.stdint cimport int8_t, int32_t, int64_t
 from linnet._kernels.arithmetic cimport exp, log, log1p
-from linnet._kernels.text cimport ln_prefetch
+from linnet._kernels.hints cimport ln_prefetch
 
 cdef fused real:
     float

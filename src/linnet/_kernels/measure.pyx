@@ -2,30 +2,18 @@
 
 Inputs are Arrow UTF-8 buffers as in featurize. Word lists are a vocabulary of phrases, each the hash of its tokens, laid
 out by vocab.place; the beginnings of phrases are in it too, so that a search goes on only where a phrase may follow.
-Cost: one pass over the bytes and one lookup a token. The plain-Python twins are Lists.matches of
-features/lists.py and twins_blocks.lengths.
+Cost: one pass over the bytes and one lookup a token. In plain Python: Lists.matches of features/lists.py
+and lengths of tests/reference/blocks.py.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from linnet._kernels.emit cimport *
-from linnet._kernels.text cimport *
+from linnet._kernels.characters cimport *
+from linnet._kernels.hash cimport finish, join
+from linnet._kernels.negation cimport begins_with_stop, ends_with_stop, is_negation
+from linnet._kernels.tokenise cimport tokenise
+from linnet._kernels.tokens cimport *
 
 cdef enum:
     REACH = 3   # tokens: how far a negation turns the sign
-
-
-cdef Scratch scratch_of(uint64_t[::1] hashes, int32_t[:, ::1] tokens, uint32_t[::1] codes,
-                        int32_t[:, ::1] chars) noexcept nogil:
-    cdef Scratch s
-    s.token_hash = &hashes[0]
-    s.token_start = &tokens[0, 0]
-    s.token_end = &tokens[1, 0]
-    s.token_char = &tokens[2, 0]
-    s.char_code = &codes[0]
-    s.char_start = &chars[0, 0]
-    s.char_end = &chars[1, 0]
-    s.n_tokens = 0
-    s.n_chars = 0
-    return s
 
 
 cdef inline int64_t slot_of(uint64_t h, const uint64_t* slots, int shift) noexcept nogil:
@@ -35,24 +23,46 @@ cdef inline int64_t slot_of(uint64_t h, const uint64_t* slots, int shift) noexce
     return <int64_t>slot if slots[slot] == h else -1
 
 
-def list_sums(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last, int tokens_mode,
-              int case_mode, const uint64_t[::1] slots, int shift, const int32_t[::1] begin, const int32_t[::1] end,
-              const int32_t[::1] lists, const double[::1] weights, uint64_t[::1] hashes, int32_t[:, ::1] tokens,
-              uint32_t[::1] codes, int32_t[:, ::1] chars, double[:, ::1] out):
-    """Add up what the lists say of documents first..last-1: out[d, 2 * list] counts, out[d, 2 * list + 1] sums weights.
+cdef class PhraseTable:
+    """Word lists laid out for lookup: what slot j says is lists[begin[j]:end[j]] with their weights."""
 
-    Of the phrases that begin at a token the longest counts, and the search goes on behind it; what slot j says is
-    lists[begin[j]:end[j]] with their weights. A sum changes its sign within three tokens behind a negation, unless a
-    stop stands between.
+    cdef const uint64_t[::1] slots
+    cdef int shift, tokens, case_mode
+    cdef const int32_t[::1] begin, end, lists
+    cdef const double[::1] weights
+    cdef tuple given
+
+    def __init__(self, const uint64_t[::1] slots, int shift, const int32_t[::1] begin, const int32_t[::1] end,
+                 const int32_t[::1] lists, const double[::1] weights, int tokens, int case_mode):
+        self.given = slots, shift, begin, end, lists, weights, tokens, case_mode
+        self.slots, self.shift, self.begin, self.end = slots, shift, begin, end
+        self.lists, self.weights = lists, weights
+        self.tokens, self.case_mode = tokens, case_mode
+
+    def __reduce__(self):
+        return PhraseTable, tuple(v if isinstance(v, int) else numpy.asarray(v) for v in self.given)
+
+
+def list_sums(const uint8_t[::1] data, const int64_t[::1] offsets, PhraseTable phrases, Scratch scratch, double[:, ::1] out):
+    """Add up what the lists say of each document: out[d, 2 * list] counts, out[d, 2 * list + 1] sums weights.
+
+    Of the phrases that begin at a token the longest counts, and the search goes on behind it. A sum changes its sign within
+    three tokens behind a negation, unless a stop stands between.
     """
     cdef int64_t d, i, k, slot, best, size, j, negation
     cdef uint64_t h
     cdef double sign
-    cdef Scratch s = scratch_of(hashes, tokens, codes, chars)
+    cdef Tokens* s = &scratch.tokens
+    cdef const int32_t* begin = &phrases.begin[0]
+    cdef const int32_t* end = &phrases.end[0]
+    cdef const uint64_t* slots = &phrases.slots[0]
+    cdef const int32_t* lists = &phrases.lists[0]
+    cdef const double* weights = &phrases.weights[0]
+    cdef int shift = phrases.shift
     cdef const uint8_t* base = &data[0] if data.shape[0] else NULL
     with nogil:
-        for d in range(first, last):
-            cut(&s, base + offsets[d], offsets[d + 1] - offsets[d], tokens_mode, case_mode, False)
+        for d in range(offsets.shape[0] - 1):
+            tokenise(s, base + offsets[d], offsets[d + 1] - offsets[d], phrases.tokens, phrases.case_mode, False)
             negation = -REACH - 1
             i = 0
             while i < s.n_tokens:
@@ -61,7 +71,7 @@ def list_sums(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first
                 size = 1
                 for k in range(i, s.n_tokens):
                     h = join(h, s.token_hash[k])
-                    slot = slot_of(finish(h), &slots[0], shift)
+                    slot = slot_of(finish(h), slots, shift)
                     if slot < 0:
                         break
                     if end[slot] > begin[slot]:
@@ -73,25 +83,24 @@ def list_sums(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first
                         out[d, 2 * lists[j]] += 1.0
                         out[d, 2 * lists[j] + 1] += sign * weights[j]
                 for k in range(i, i + size):
-                    if begins_with_stop(&s, k):
+                    if begins_with_stop(s, k):
                         negation = -REACH - 1
                     elif is_negation(s.token_hash[k]):
                         negation = k
-                    if ends_with_stop(&s, k):
+                    if ends_with_stop(s, k):
                         negation = -REACH - 1
                 i += size
 
 
-def lengths(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last, uint64_t[::1] hashes,
-            int32_t[:, ::1] tokens, uint32_t[::1] codes, int32_t[:, ::1] chars, double[:, ::1] out):
+def count_lengths(const uint8_t[::1] data, const int64_t[::1] offsets, Scratch scratch, double[:, ::1] out):
     """Count in each document: words, their characters, capitals, words in capitals, digits, !, ?, commas, other signs."""
     cdef int64_t d, t, k, size, upper, other
     cdef uint32_t c, kind
-    cdef Scratch s = scratch_of(hashes, tokens, codes, chars)
+    cdef Tokens* s = &scratch.tokens
     cdef const uint8_t* base = &data[0] if data.shape[0] else NULL
     with nogil:
-        for d in range(first, last):
-            cut(&s, base + offsets[d], offsets[d + 1] - offsets[d], TOKENS_WORDS, CASE_KEEP, True)
+        for d in range(offsets.shape[0] - 1):
+            tokenise(s, base + offsets[d], offsets[d + 1] - offsets[d], TOKENS_WORDS, CASE_KEEP, True)
             for t in range(s.n_tokens):
                 size = s.token_char[t + 1] - s.token_char[t]
                 c = s.char_code[s.token_char[t]]

@@ -8,19 +8,12 @@ smallest hashes of the set: the k smallest of the union, counted, give the simil
 and within about 1 / (2 sqrt(k)) beyond (bottom-k, Cohen & Kaplan 2007). Candidates are verified with (2).
 Words are runs of letters and digits, ASCII letters lowered, everything else kept; characters from U+3000 on, and Thai,
 Lao, Khmer and Burmese, stand alone. A document of fewer words than a shingle is one shingle.
-Cost: one pass over the bytes, a sort and m multiplications per shingle. The plain-Python twin is twins_minhash.py.
+Cost: one pass over the bytes, a sort and m multiplications per shingle. The reference in plain Python is
+tests/reference/minhash.py.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
-
-
-cdef inline uint64_t mix(uint64_t h) noexcept nogil:
-    """Finish a hash: every input bit reaches every output bit (splitmix64)."""
-    h ^= h >> 30
-    h *= <uint64_t>0xBF58476D1CE4E5B9
-    h ^= h >> 27
-    h *= <uint64_t>0x94D049BB133111EB
-    return h ^ (h >> 31)
+from linnet._kernels.hash cimport mix
 
 
 cdef inline bint is_word(uint8_t c) noexcept nogil:
@@ -45,7 +38,7 @@ cdef inline bint is_sign(const uint8_t* p, int64_t left) noexcept nogil:
     return left >= 2 and p[0] == 0xC2 and p[1] == 0xA0
 
 
-cdef int64_t cut_words(const uint8_t* p, int64_t n, uint64_t* out) noexcept nogil:
+cdef int64_t hash_words(const uint8_t* p, int64_t n, uint64_t* out) noexcept nogil:
     """Write the hash of each word; return how many."""
     cdef int64_t i = 0, m = 0, stop
     cdef uint64_t h
@@ -77,7 +70,7 @@ cdef int64_t cut_words(const uint8_t* p, int64_t n, uint64_t* out) noexcept nogi
     return m
 
 
-cdef int compare(const void* a, const void* b) noexcept nogil:
+cdef int compare_hashes(const void* a, const void* b) noexcept nogil:
     cdef uint64_t x = (<const uint64_t*>a)[0], y = (<const uint64_t*>b)[0]
     return (x > y) - (x < y)
 
@@ -94,7 +87,7 @@ cdef int64_t shingle(uint64_t* words, int64_t n, int64_t size) noexcept nogil:
         for k in range(top):
             h = mix(h ^ words[i + k]) + <uint64_t>0x9E3779B97F4A7C15
         words[i] = mix(h)
-    qsort(words, <size_t>m, sizeof(uint64_t), compare)
+    qsort(words, <size_t>m, sizeof(uint64_t), compare_hashes)
     k = 1
     for i in range(1, m):
         if words[i] != words[i - 1]:
@@ -116,14 +109,14 @@ cdef uint64_t key_of(const uint64_t* words, int64_t n, const uint8_t* p, int64_t
 
 
 def word_keys(const uint8_t[::1] data, const int64_t[::1] offsets, uint64_t[::1] scratch, uint64_t[::1] keys):
-    """Write a hash of the words of each document; scratch is as in sketch."""
+    """Write a hash of the words of each document; scratch is as in sketch_documents."""
     cdef int64_t d, n
     cdef const uint8_t* p
     with nogil:
         for d in range(keys.shape[0]):
             n = offsets[d + 1] - offsets[d]
             p = &data[offsets[d]] if n else NULL
-            keys[d] = key_of(&scratch[0], cut_words(p, n, &scratch[0]), p, n)
+            keys[d] = key_of(&scratch[0], hash_words(p, n, &scratch[0]), p, n)
 
 
 cdef inline uint32_t least(uint32_t a, uint64_t h) noexcept nogil:
@@ -151,9 +144,9 @@ cdef void take_minima(const uint64_t* hashes, int64_t n, const uint64_t* by, int
         out[i % m] = least(out[i % m], hashes[i // m] * by[i % m])
 
 
-def sketch(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last, int64_t size,
-           const uint64_t[::1] multipliers, uint64_t[::1] scratch, uint64_t[::1] keys, int32_t[::1] totals,
-           uint32_t[:, ::1] smallest, uint32_t[:, ::1] minima):
+def sketch_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last, int64_t size,
+                     const uint64_t[::1] multipliers, uint64_t[::1] scratch, uint64_t[::1] keys, int32_t[::1] totals,
+                     uint32_t[:, ::1] smallest, uint32_t[:, ::1] minima):
     """Sketch documents first..last-1 into rows 0.. of the outputs.
 
     keys: a hash of all words in order; of the bytes where there are none. totals: the number of distinct shingles.
@@ -167,7 +160,7 @@ def sketch(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, i
             row = d - first
             n = offsets[d + 1] - offsets[d]
             p = &data[offsets[d]] if n else NULL
-            n = cut_words(p, n, &scratch[0])
+            n = hash_words(p, n, &scratch[0])
             keys[row] = key_of(&scratch[0], n, p, offsets[d + 1] - offsets[d])
             n = shingle(&scratch[0], n, size)
             totals[row] = <int32_t>n
@@ -207,8 +200,8 @@ cdef inline int64_t root(int64_t[::1] parent, int64_t d) noexcept nogil:
     return d
 
 
-def link(const int64_t[::1] order, const uint64_t[::1] keys, const int64_t[::1] starts, const uint32_t[::1] values,
-         int64_t k, double threshold, int64_t patience, int64_t[::1] parent) -> int:
+def link_similar(const int64_t[::1] order, const uint64_t[::1] keys, const int64_t[::1] starts, const uint32_t[::1] values,
+                 int64_t k, double threshold, int64_t patience, int64_t[::1] parent) -> int:
     """Unite the documents of equal keys that are at least as similar as the threshold; return the comparisons made.
 
     order lists documents by (key, document); keys are theirs. Document d has the sketch values[starts[d]:starts[d + 1]].

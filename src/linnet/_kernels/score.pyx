@@ -15,8 +15,10 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 from linnet._kernels.arithmetic cimport log
-from linnet._kernels.emit cimport *
-from linnet._kernels.text cimport *
+from linnet._kernels.blocks cimport *
+from linnet._kernels.hints cimport ln_prefetch
+from linnet._kernels.tokenise cimport tokenise
+from linnet._kernels.tokens cimport Tokens
 
 cdef enum:
     LOOKAHEAD = 12
@@ -50,28 +52,80 @@ cdef inline int64_t distinct(uint64_t* fps, int32_t* counts, int64_t n, uint32_t
     return m
 
 
-cdef inline void touch(const char* slot_base, int64_t slot_step, const char* row_base, int64_t row_step, uint64_t slot,
-                       bint hashing, bint apart) noexcept nogil:
+cdef struct Lookup:
+    const char* slot_base   # plain pointers and steps in bytes: slots and rows may be columns of one table of records
+    const char* row_base
+    int64_t slot_step
+    int64_t row_step
+    int64_t n_outputs
+    int shift
+    bint hashing            # no slots: the row is the top bits of the fingerprint
+    bint apart              # slots and rows are in different cache lines
+    bint mean               # rows are averaged, not divided by their length
+
+
+cdef class WeightTable:
+    """What a model knows of its features, laid out for lookup: fingerprints by slot, rows [n, W_1 .. W_K], b, tf, normalise.
+
+    tf is 0 (presence), 1 (count) or 2 (sublinear); normalise is 0 (not), 1 (length 1) or 2 (mean). slots is empty in hash
+    mode. The arrays are kept, not copied.
+    """
+
+    cdef Lookup lookup
+    cdef int tf, normalise
+    cdef int64_t n_slots
+    cdef tuple given
+    cdef const double[::1] b
+
+    def __init__(self, const uint64_t[:] slots, int shift, const float[:, :] rows, const double[::1] b, int tf, int normalise):
+        if not 0 <= tf <= TF_SUBLINEAR or not 0 <= normalise <= NORM_MEAN:
+            raise ValueError(f"unknown tf {tf} or normalise {normalise}")
+        if rows.shape[0] == 0 or rows.shape[1] != b.shape[0] + 1:
+            raise ValueError(f"rows of {rows.shape[1]} numbers, with {b.shape[0]} outputs; a row is its norm and a weight each")
+        self.given = numpy.asarray(slots), shift, numpy.asarray(rows), numpy.asarray(b), tf, normalise
+        self.b, self.tf, self.normalise, self.n_slots = b, tf, normalise, rows.shape[0]
+        self.lookup.slot_base = <const char*>&slots[0] if slots.shape[0] else NULL
+        self.lookup.row_base = <const char*>&rows[0, 0]
+        self.lookup.slot_step = slots.strides[0]
+        self.lookup.row_step = rows.strides[0]
+        self.lookup.n_outputs = b.shape[0]
+        self.lookup.shift = shift
+        self.lookup.hashing = slots.shape[0] == 0
+        self.lookup.apart = slots.shape[0] > 0 and slots.strides[0] == sizeof(uint64_t)
+        self.lookup.mean = normalise == NORM_MEAN
+
+    def __reduce__(self):
+        return WeightTable, self.given
+
+
+cdef inline void touch(Lookup w, uint64_t slot) noexcept nogil:
     """Ask for the cache lines of a slot ahead of time."""
-    if not hashing:
-        ln_prefetch(slot_base + slot * slot_step)
-    if hashing or apart:
-        ln_prefetch(row_base + slot * row_step)
+    if not w.hashing:
+        ln_prefetch(w.slot_base + slot * w.slot_step)
+    if w.hashing or w.apart:
+        ln_prefetch(w.row_base + slot * w.row_step)
 
 
-cdef inline uint64_t find(const char* slot_base, int64_t slot_step, uint64_t fp, uint64_t slot) noexcept nogil:
+cdef inline uint64_t fingerprint_at(Lookup w, uint64_t slot) noexcept nogil:
+    return (<const uint64_t*>(w.slot_base + slot * w.slot_step))[0]
+
+
+cdef inline const float* row_at(Lookup w, uint64_t slot) noexcept nogil:
+    return <const float*>(w.row_base + slot * w.row_step)
+
+
+cdef inline uint64_t slot_for(Lookup w, uint64_t fp) noexcept nogil:
     """Where a fingerprint is, or the first slot that says it is nowhere; an empty slot, less one, is above them all."""
+    cdef uint64_t slot = fp >> w.shift
     cdef int _
     for _ in range(STEPS):
-        slot += (<const uint64_t*>(slot_base + slot * slot_step))[0] - 1 < fp - 1
-    while (<const uint64_t*>(slot_base + slot * slot_step))[0] - 1 < fp - 1:
+        slot += fingerprint_at(w, slot) - 1 < fp - 1
+    while fingerprint_at(w, slot) - 1 < fp - 1:
         slot += 1
     return slot
 
 
-cdef inline double add_present(uint64_t* fps, int64_t m, const char* slot_base, int64_t slot_step, const char* row_base,
-                               int64_t row_step, int shift, bint hashing, bint apart, bint mean, int64_t n_outputs,
-                               uint64_t* seen, double* total) noexcept nogil:
+cdef inline double add_present(Lookup w, uint64_t* fps, int64_t m, uint64_t* seen, double* total) noexcept nogil:
     """Add the rows of the features that are there, each once, to total; return the norm. seen is zero again after."""
     cdef double norm = 0.0, first = 0.0, unit
     cdef double[2] units
@@ -81,123 +135,110 @@ cdef inline double add_present(uint64_t* fps, int64_t m, const char* slot_base, 
     units[0] = 0.0
     units[1] = 1.0
     for i in range(m if m < LOOKAHEAD else LOOKAHEAD):
-        touch(slot_base, slot_step, row_base, row_step, fps[i] >> shift, hashing, apart)
+        touch(w, fps[i] >> w.shift)
     for i in range(m):
         if i + LOOKAHEAD < m:
-            touch(slot_base, slot_step, row_base, row_step, fps[i + LOOKAHEAD] >> shift, hashing, apart)
-            ln_prefetch(seen + (fps[i + LOOKAHEAD] >> shift >> 6))
-        slot = fps[i] >> shift
-        hit = 1
-        if not hashing:
-            slot = find(slot_base, slot_step, fps[i], slot)
-            hit = (<const uint64_t*>(slot_base + slot * slot_step))[0] == fps[i]
+            touch(w, fps[i + LOOKAHEAD] >> w.shift)
+            ln_prefetch(seen + (fps[i + LOOKAHEAD] >> w.shift >> 6))
+        if w.hashing:
+            slot = fps[i] >> w.shift
+            hit = 1
+        else:
+            slot = slot_for(w, fps[i])
+            hit = fingerprint_at(w, slot) == fps[i]
         fps[i] = slot >> 6
         bit = seen[slot >> 6]
         hit &= ~(bit >> (slot & 63))
         seen[slot >> 6] = bit | (hit << (slot & 63))
-        row = <const float*>(row_base + slot * row_step)
-        if n_outputs == 1:
+        row = row_at(w, slot)
+        if w.n_outputs == 1:
             unit = units[hit]
-            norm += unit * (row[0] if mean else <double>row[0] * row[0])
+            norm += unit * (row[0] if w.mean else <double>row[0] * row[0])
             first += unit * row[1]
         elif hit:
-            norm += row[0] if mean else <double>row[0] * row[0]
-            for c in range(n_outputs):
+            norm += row[0] if w.mean else <double>row[0] * row[0]
+            for c in range(w.n_outputs):
                 total[c] += row[1 + c]
-    if n_outputs == 1:
+    if w.n_outputs == 1:
         total[0] = first
     for i in range(m):
         seen[fps[i]] = 0
     return norm
 
 
-cdef inline double add_counted(uint64_t* fps, int32_t* counts, int64_t m, uint32_t* table, const char* slot_base,
-                               int64_t slot_step, const char* row_base, int64_t row_step, int shift, bint hashing,
-                               bint apart, bint mean, int tf, int64_t n_outputs, double* total) noexcept nogil:
+cdef inline double add_counted(Lookup w, uint64_t* fps, int32_t* counts, int64_t m, uint32_t* table, int tf,
+                               double* total) noexcept nogil:
     """Add the rows of the features that are there, times their counts or 1 + log of them, to total; return the norm."""
     cdef double norm = 0.0, t
     cdef int64_t i, c, size = 16
     cdef int bits = 4
     cdef uint64_t slot
     cdef const float* row
-    if hashing:   # features that share a column are one feature, as in training
+    if w.hashing:   # features that share a column are one feature, as in training
         for i in range(m):
-            fps[i] = (fps[i] >> shift) << shift
+            fps[i] = (fps[i] >> w.shift) << w.shift
     while size < 2 * m:
         size <<= 1
         bits += 1
     m = distinct(fps, counts, m, table, size - 1, 64 - bits)
     for i in range(m if m < LOOKAHEAD else LOOKAHEAD):
-        touch(slot_base, slot_step, row_base, row_step, fps[i] >> shift, hashing, apart)
+        touch(w, fps[i] >> w.shift)
     for i in range(m):
         if i + LOOKAHEAD < m:
-            touch(slot_base, slot_step, row_base, row_step, fps[i + LOOKAHEAD] >> shift, hashing, apart)
-        slot = fps[i] >> shift
-        if not hashing:
-            slot = find(slot_base, slot_step, fps[i], slot)
-            if (<const uint64_t*>(slot_base + slot * slot_step))[0] != fps[i]:
+            touch(w, fps[i + LOOKAHEAD] >> w.shift)
+        slot = fps[i] >> w.shift
+        if not w.hashing:
+            slot = slot_for(w, fps[i])
+            if fingerprint_at(w, slot) != fps[i]:
                 continue
-        row = <const float*>(row_base + slot * row_step)
+        row = row_at(w, slot)
         t = 1.0 + log(counts[i]) if tf == TF_SUBLINEAR else counts[i]
-        norm += t * row[0] if mean else t * t * row[0] * row[0]
-        for c in range(n_outputs):
+        norm += t * row[0] if w.mean else t * t * row[0] * row[0]
+        for c in range(w.n_outputs):
             total[c] += t * row[1 + c]
     return norm
 
 
-def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last,
-                    const int64_t[:, ::1] blocks, const double[::1] shares, int tf, int normalise,
-                    const uint64_t[:] slots, int shift, const float[:, :] rows, const double[::1] b,
-                    uint64_t[::1] hashes, int32_t[:, ::1] tokens, uint32_t[::1] codes, int32_t[:, ::1] chars,
-                    uint64_t[::1] fps, int32_t[::1] starts, int32_t[::1] lengths, uint32_t[::1] table,
-                    uint64_t[::1] seen, double[::1] total, double[:, ::1] out) -> int:
-    """Score documents first..last-1 into out; returns the document at which the scratch was too small, or last.
-
-    normalise is 0 (not), 1 (length 1) or 2 (mean). total is scratch, (n_outputs,); seen too, a bit a slot, all zero.
-    """
-    cdef Scratch s
-    cdef int64_t n_blocks = blocks.shape[0], n_outputs = rows.shape[1] - 1, d, block_number, m, c, room = fps.shape[0]
-    cdef const int64_t* base = &blocks[0, 0]
-    cdef const int64_t* block
+def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last, CompiledBlocks blocks,
+                    WeightTable weights, Scratch scratch, double[:, ::1] out):
+    """Score documents first..last-1 into their rows of out; the scratch is made larger where a document needs it."""
+    cdef Lookup w = weights.lookup
+    cdef Tokens* s = &scratch.tokens
+    cdef int64_t d, number, m, c, n_outputs = w.n_outputs
+    cdef const BlockSpec* block
     cdef const uint8_t* text = &data[0] if data.shape[0] else NULL
-    cdef bint keep = needs_chars(base, n_blocks), hashing = slots.shape[0] == 0, mean = normalise == NORM_MEAN
+    cdef const double* b = &weights.b[0]
     cdef double norm, t
-    # plain pointers and strides: the arrays may be columns of one table of records
-    cdef const char* slot_base = <const char*>&slots[0] if slots.shape[0] else NULL
-    cdef const char* row_base = <const char*>&rows[0, 0]
-    cdef int64_t slot_step = slots.strides[0], row_step = rows.strides[0]
-    cdef bint apart = not hashing and slot_step == sizeof(uint64_t)
-    s.token_hash = &hashes[0]
-    s.token_start = &tokens[0, 0]
-    s.token_end = &tokens[1, 0]
-    s.token_char = &tokens[2, 0]
-    s.char_code = &codes[0]
-    s.char_start = &chars[0, 0]
-    s.char_end = &chars[1, 0]
+    cdef double* total
+    if out.shape[1] != n_outputs:
+        raise ValueError(f"out has {out.shape[1]} columns, the model {n_outputs} outputs")
+    scratch.need_room(1)
+    scratch.outputs(n_outputs)
+    if weights.tf == TF_PRESENCE:
+        scratch.bits(weights.n_slots)
+    total = scratch.sums
     with nogil:
         for d in range(first, last):
             for c in range(n_outputs):
                 out[d, c] = b[c]
-            for block_number in range(n_blocks):
-                block = base + block_number * B_WIDTH
-                if block_number == 0 or not same_tokens(block, block - B_WIDTH):
-                    cut(&s, text + offsets[d], offsets[d + 1] - offsets[d], <int>block[B_TOKENS],
-                        <int>block[B_CASE], keep)
-                if emit_bound(&s, block) > room:
+            for number in range(blocks.n):
+                block = blocks.specs + number
+                if number == 0 or not same_tokens(block, block - 1):
+                    tokenise(s, text + offsets[d], offsets[d + 1] - offsets[d], block.tokens, block.case_mode,
+                             blocks.needs_chars)
+                m = emit_bound(s, block)
+                if m > scratch.room:
                     with gil:
-                        return d
-                m = emit(&s, block, &fps[0], NULL, NULL)
+                        scratch.need_room(m)
+                m = emit(s, block, scratch.out_fps, NULL, NULL)
                 for c in range(n_outputs):
                     total[c] = 0.0
-                if tf == TF_PRESENCE:
-                    norm = add_present(&fps[0], m, slot_base, slot_step, row_base, row_step, shift, hashing, apart, mean,
-                                       n_outputs, &seen[0], &total[0])
+                if weights.tf == TF_PRESENCE:
+                    norm = add_present(w, scratch.out_fps, m, scratch.seen, total)
                 else:
-                    norm = add_counted(&fps[0], &starts[0], m, &table[0], slot_base, slot_step, row_base, row_step, shift,
-                                       hashing, apart, mean, tf, n_outputs, &total[0])
-                t = shares[block_number]
-                if normalise and norm > 0.0:
-                    t /= norm if mean else sqrt(norm)
+                    norm = add_counted(w, scratch.out_fps, scratch.out_starts, m, scratch.distinct, weights.tf, total)
+                t = block.share
+                if weights.normalise and norm > 0.0:
+                    t /= norm if w.mean else sqrt(norm)
                 for c in range(n_outputs):
                     out[d, c] += total[c] * t
-    return last

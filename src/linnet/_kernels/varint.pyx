@@ -7,7 +7,7 @@ numbers: one to three bytes an entry where a fixed width would take four. Cost: 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 
-def pack(const int32_t[::1] values, uint8_t[::1] out) -> int:
+def pack_numbers(const int32_t[::1] values, uint8_t[::1] out) -> int:
     """Write numbers that are not negative; out has room for five bytes each. Returns the bytes written."""
     cdef int64_t i, at = 0
     cdef uint32_t v
@@ -23,7 +23,7 @@ def pack(const int32_t[::1] values, uint8_t[::1] out) -> int:
     return at
 
 
-def unpack(const uint8_t[::1] data, int32_t[::1] out) -> int:
+def unpack_numbers(const uint8_t[::1] data, int32_t[::1] out) -> int:
     """Read as many numbers as out has room for; returns the bytes read, or -1 where data ends before."""
     cdef int64_t i, at = 0, n = data.shape[0]
     cdef uint32_t v

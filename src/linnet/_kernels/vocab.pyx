@@ -1,4 +1,4 @@
-"""Fingerprints to columns: the vocabulary, hash mode, and the bookkeeping of a sparse matrix.
+"""Fingerprints to columns: the growing vocabulary, hash mode, and the layout for lookup.
 
 The growing table holds two 64-bit words a slot: the fingerprint, and the column (high half) beside the place in the
 output where the column was last written (low half). The second word makes the per-document count free: a feature whose
@@ -7,77 +7,165 @@ Columns are numbered in the order of first sight, so the numbering does not depe
 shards merged in order give the numbers one shard would have given.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from linnet._kernels.text cimport ln_prefetch
+from linnet._kernels.hints cimport ln_prefetch
 
 cdef enum:
     AHEAD = 24
 
 
-def index_chunk(const uint64_t[::1] fps, const int32_t[::1] starts, const int32_t[::1] lengths,
-                const int64_t[::1] ends, int64_t first_segment, int64_t n_segments, int64_t n_blocks,
-                int64_t first_doc, uint64_t[::1] table, int shift, int64_t[::1] state, int32_t[::1] indices,
-                int32_t[::1] counts, int64_t[::1] indptr, uint64_t[::1] vocab, int32_t[::1] seen_doc,
-                int32_t[::1] seen_start, int32_t[::1] seen_length, uint8_t[::1] seen_block) -> int:
-    """Number the fingerprints of segments first_segment.. of a chunk; new ones get the next column.
+cdef class VocabularyBuilder:
+    """Counts of some documents and the vocabulary they make: columns are numbered in the order of first sight.
 
-    state = [columns so far, entries so far, segments so far]. counts may be empty (presence). Stops, and returns the
-    segment to go on with, when the table is 3/4 full or an output array has no room for the next segment.
+    bits is the size of the table at first, n_entries and n_segments the room for sparse counts; all but n_segments grow.
+    With counting, repetitions within a segment (one block of one document) are counted; else presence is all that is kept.
+    Of each column the fingerprint is kept and where it was first seen: document, first byte, length and block.
     """
-    cdef int64_t n_columns = state[0], pos = state[1], segment = state[2], k, i, begin, end, ahead
-    cdef int64_t segment_start, before
-    cdef int64_t capacity = table.shape[0] // 2, limit = capacity * 3 // 4
-    cdef uint64_t mask = <uint64_t>(capacity - 1), fp, slot, word
-    cdef bint counting = counts.shape[0] > 0
-    cdef int64_t last_fp = ends[n_segments - 1] if n_segments else 0
-    with nogil:
-        k = first_segment
-        while k < n_segments:
-            begin = ends[k - 1] if k else 0
-            end = ends[k]
-            if (n_columns + (end - begin) > limit or n_columns + (end - begin) > vocab.shape[0]
-                    or pos + (end - begin) > indices.shape[0]):
-                break
-            segment_start = pos
-            for i in range(begin, end):
-                ahead = i + AHEAD
-                if ahead < last_fp:
-                    ln_prefetch(&table[2 * (fps[ahead] >> shift)])
-                fp = fps[i]
-                slot = fp >> shift
-                while table[2 * slot] != fp and table[2 * slot] != 0:
-                    slot = (slot + 1) & mask
-                if table[2 * slot] == 0:
-                    table[2 * slot] = fp
-                    vocab[n_columns] = fp
-                    seen_doc[n_columns] = <int32_t>(first_doc + k // n_blocks)
-                    seen_start[n_columns] = starts[i]
-                    seen_length[n_columns] = lengths[i]
-                    seen_block[n_columns] = <uint8_t>(k % n_blocks)
-                    word = <uint64_t>n_columns << 32
-                    n_columns += 1
-                else:
-                    word = table[2 * slot + 1]
-                    before = <int64_t>(<uint32_t>word)
-                    if segment_start <= before < pos and indices[before] == <int32_t>(word >> 32):
-                        if counting:
-                            counts[before] += 1
-                        continue
-                    word = (word >> 32) << 32
-                table[2 * slot + 1] = word | <uint64_t>pos
-                indices[pos] = <int32_t>(word >> 32)
-                if counting:
-                    counts[pos] = 1
-                pos += 1
-            segment += 1
-            indptr[segment] = pos
-            k += 1
-        state[0] = n_columns
-        state[1] = pos
-        state[2] = segment
-    return k
+
+    cdef int bits
+    cdef bint counting
+    cdef readonly int64_t n_columns, n_entries, n_segments
+    cdef uint64_t[::1] table, fingerprint
+    cdef int32_t[::1] document, start, length, index, count
+    cdef uint8_t[::1] block
+    cdef int64_t[::1] pointer
+
+    def __init__(self, int bits, int64_t n_entries, int64_t n_segments, bint counting):
+        self.bits, self.counting = bits, counting
+        self.n_columns = self.n_entries = self.n_segments = 0
+        self.table = numpy.zeros(2 << bits, numpy.uint64)
+        self.index = numpy.empty(n_entries, numpy.int32)
+        self.count = numpy.empty(n_entries if counting else 0, numpy.int32)
+        self.pointer = numpy.zeros(n_segments + 1, numpy.int64)
+        room = max(1024, (1 << bits) * 3 // 4)
+        self.fingerprint = numpy.empty(room, numpy.uint64)
+        self.document, self.start, self.length = (numpy.empty(room, numpy.int32) for _ in range(3))
+        self.block = numpy.empty(room, numpy.uint8)
+
+    @property
+    def fingerprints(self):
+        """The fingerprint of each column."""
+        return beginning(self.fingerprint, self.n_columns)
+
+    @property
+    def seen(self):
+        """Where each column was first seen: documents, first bytes, lengths, blocks."""
+        n = self.n_columns
+        return beginning(self.document, n), beginning(self.start, n), beginning(self.length, n), beginning(self.block, n)
+
+    @property
+    def indptr(self):
+        """Where the entries of each segment begin, and the last ends."""
+        return numpy.asarray(self.pointer)
+
+    @property
+    def indices(self):
+        """The column of each entry."""
+        return beginning(self.index, self.n_entries)
+
+    @property
+    def counts(self):
+        """The count of each entry; empty where only presence is kept."""
+        return beginning(self.count, self.n_entries)
+
+    def add(self, Scratch scratch, const int64_t[::1] ends, int64_t n_documents, int64_t n_blocks, int64_t first_document):
+        """Count the documents whose fingerprints emit_chunk wrote to scratch; the first has the number first_document."""
+        cdef int64_t segment = 0, n = n_documents * n_blocks
+        while segment < n:
+            segment = self.add_segments(scratch, &ends[0], segment, n, n_blocks, first_document)
+            if segment < n:
+                self.grow(ends[segment] - (ends[segment - 1] if segment else 0))
+
+    cdef grow(self, int64_t wanted):
+        """Enlarge whatever has no room for wanted more."""
+        cdef int64_t columns = self.n_columns + wanted, entries = self.n_entries + wanted, room
+        while (<int64_t>1 << self.bits) * 3 // 4 < columns:
+            self.bits += 1
+            larger = numpy.zeros(2 << self.bits, numpy.uint64)
+            rehash_table(self.table, larger, 64 - self.bits)
+            self.table = larger
+        if columns > self.fingerprint.shape[0]:
+            room = max(2 * self.fingerprint.shape[0], columns)
+            self.fingerprint = larger_copy(self.fingerprint, room)
+            self.document = larger_copy(self.document, room)
+            self.start = larger_copy(self.start, room)
+            self.length = larger_copy(self.length, room)
+            self.block = larger_copy(self.block, room)
+        if entries > self.index.shape[0]:
+            room = max(self.index.shape[0] * 3 // 2, entries)
+            self.index = larger_copy(self.index, room)
+            if self.counting:
+                self.count = larger_copy(self.count, room)
+
+    cdef int64_t add_segments(self, Scratch scratch, const int64_t* ends, int64_t first_segment, int64_t n, int64_t n_blocks,
+                              int64_t first_document) noexcept:
+        """Number the fingerprints of segments first_segment..n-1; return the segment for which there is no room, or n."""
+        cdef int64_t n_columns = self.n_columns, pos = self.n_entries, k, i, begin, end, ahead, segment_start, before
+        cdef int64_t capacity = <int64_t>1 << self.bits, limit = capacity * 3 // 4, room = self.index.shape[0]
+        cdef int64_t last_fp = ends[n - 1], n_segments = self.n_segments
+        cdef int shift = 64 - self.bits
+        cdef uint64_t mask = <uint64_t>(capacity - 1), fp, slot, word
+        cdef bint counting = self.counting
+        # plain pointers: what is read through self may have changed after every store
+        cdef const uint64_t* fps = scratch.out_fps
+        cdef const int32_t* starts = scratch.out_starts
+        cdef const int32_t* lengths = scratch.out_lengths
+        cdef uint64_t* table = &self.table[0]
+        cdef uint64_t* fingerprint = &self.fingerprint[0]
+        cdef int32_t* document = &self.document[0]
+        cdef int32_t* seen_start = &self.start[0]
+        cdef int32_t* seen_length = &self.length[0]
+        cdef uint8_t* block = &self.block[0]
+        cdef int32_t* indices = &self.index[0]
+        cdef int32_t* counts = &self.count[0] if counting else NULL
+        cdef int64_t* indptr = &self.pointer[0]
+        if limit > self.fingerprint.shape[0]:
+            limit = self.fingerprint.shape[0]
+        with nogil:
+            k = first_segment
+            while k < n:
+                begin = ends[k - 1] if k else 0
+                end = ends[k]
+                if n_columns + (end - begin) > limit or pos + (end - begin) > room:
+                    break
+                segment_start = pos
+                for i in range(begin, end):
+                    ahead = i + AHEAD
+                    if ahead < last_fp:
+                        ln_prefetch(&table[2 * (fps[ahead] >> shift)])
+                    fp = fps[i]
+                    slot = fp >> shift
+                    while table[2 * slot] != fp and table[2 * slot] != 0:
+                        slot = (slot + 1) & mask
+                    if table[2 * slot] == 0:
+                        table[2 * slot] = fp
+                        fingerprint[n_columns] = fp
+                        document[n_columns] = <int32_t>(first_document + k // n_blocks)
+                        seen_start[n_columns] = starts[i]
+                        seen_length[n_columns] = lengths[i]
+                        block[n_columns] = <uint8_t>(k % n_blocks)
+                        word = <uint64_t>n_columns << 32
+                        n_columns += 1
+                    else:
+                        word = table[2 * slot + 1]
+                        before = <int64_t>(<uint32_t>word)
+                        if segment_start <= before < pos and indices[before] == <int32_t>(word >> 32):
+                            if counting:
+                                counts[before] += 1
+                            continue
+                        word = (word >> 32) << 32
+                    table[2 * slot + 1] = word | <uint64_t>pos
+                    indices[pos] = <int32_t>(word >> 32)
+                    if counting:
+                        counts[pos] = 1
+                    pos += 1
+                n_segments += 1
+                indptr[n_segments] = pos
+                k += 1
+        self.n_columns, self.n_entries, self.n_segments = n_columns, pos, n_segments
+        return k
 
 
-def rehash(const uint64_t[::1] old, uint64_t[::1] table, int shift):
+def rehash_table(const uint64_t[::1] old, uint64_t[::1] table, int shift):
     """Move a growing table into a larger, zeroed one."""
     cdef int64_t i
     cdef uint64_t mask = <uint64_t>(table.shape[0] // 2 - 1), slot
@@ -92,8 +180,8 @@ def rehash(const uint64_t[::1] old, uint64_t[::1] table, int shift):
             table[2 * slot + 1] = old[2 * i + 1]
 
 
-def merge(const uint64_t[::1] shard, uint64_t[::1] table, int shift, int64_t n_columns, uint64_t[::1] vocab,
-          int32_t[::1] numbers) -> int:
+def merge_vocabulary(const uint64_t[::1] shard, uint64_t[::1] table, int shift, int64_t n_columns, uint64_t[::1] vocab,
+                     int32_t[::1] numbers) -> int:
     """Number the columns of a shard in the common table; numbers[j] is the common column of the shard's j."""
     cdef int64_t i
     cdef uint64_t mask = <uint64_t>(table.shape[0] // 2 - 1), slot, fp
@@ -114,7 +202,7 @@ def merge(const uint64_t[::1] shard, uint64_t[::1] table, int shift, int64_t n_c
     return n_columns
 
 
-def place(const uint64_t[::1] fps, uint64_t[:] slots, int shift) -> bool:
+def place_fingerprints(const uint64_t[::1] fps, uint64_t[:] slots, int shift) -> bool:
     """Lay distinct fingerprints out for lookup: home slot = top bits, clusters in ascending order.
 
     Ordered linear probing (Amble and Knuth, 1974): the layout depends on the set alone, not on the order of insertion,
@@ -142,10 +230,10 @@ def place(const uint64_t[::1] fps, uint64_t[:] slots, int shift) -> bool:
     return True
 
 
-def lookup_chunk(const uint64_t[::1] fps, const int64_t[::1] ends, int64_t n_segments, const uint64_t[::1] slots,
-                 int shift, const int32_t[::1] column_of, uint32_t[::1] last, int64_t[::1] state,
+def lookup_chunk(Scratch scratch, const int64_t[::1] ends, int64_t n_segments, const uint64_t[::1] slots, int shift,
+                 const int32_t[::1] column_of, uint32_t[::1] last, int64_t[::1] state,
                  int32_t[::1] indices, int32_t[::1] counts, int64_t[::1] indptr):
-    """Find the columns of a chunk's fingerprints in a laid-out vocabulary; unknown ones are left out.
+    """Find the columns of the fingerprints that emit_chunk wrote to scratch in a laid-out vocabulary; unknown ones are left out.
 
     With no slots the column is the top bits of the fingerprint (hash mode). last, one a column, must start at zero;
     the caller makes the output arrays large enough. state = [entries so far, segments so far].
@@ -155,6 +243,7 @@ def lookup_chunk(const uint64_t[::1] fps, const int64_t[::1] ends, int64_t n_seg
     cdef bint counting = counts.shape[0] > 0, hashing = slots.shape[0] == 0
     cdef int32_t column
     cdef int64_t place_of
+    cdef const uint64_t* fps = scratch.out_fps
     last_fp = ends[n_segments - 1] if n_segments else 0
     with nogil:
         begin = 0
@@ -192,7 +281,7 @@ def lookup_chunk(const uint64_t[::1] fps, const int64_t[::1] ends, int64_t n_seg
         state[1] = segment
 
 
-def find(const uint64_t[::1] fps, const uint64_t[:] slots, int shift, int64_t[::1] out):
+def find_slots(const uint64_t[::1] fps, const uint64_t[:] slots, int shift, int64_t[::1] out):
     """Write the slot of each fingerprint, or -1; with no slots, the top bits (hash mode)."""
     cdef int64_t i
     cdef uint64_t slot
@@ -227,142 +316,9 @@ def fill_rows(const uint64_t[::1] fps, const uint64_t[:] slots, int shift, const
                 rows[slot, 1 + c] = W[i, c]
 
 
-def renumber(int32_t[::1] indices, const int32_t[::1] numbers):
+def renumber_columns(int32_t[::1] indices, const int32_t[::1] numbers):
     """Replace each column by numbers[column], in place."""
     cdef int64_t i
     with nogil:
         for i in range(indices.shape[0]):
             indices[i] = numbers[indices[i]]
-
-
-def prune(int32_t[::1] indices, int32_t[::1] counts, int64_t[::1] indptr, const int32_t[::1] numbers) -> int:
-    """Drop entries whose new number is negative and renumber the rest, in place; returns the entries left."""
-    cdef int64_t k, i, begin = 0, pos = 0
-    cdef int32_t column
-    cdef bint counting = counts.shape[0] > 0
-    with nogil:
-        for k in range(indptr.shape[0] - 1):
-            for i in range(begin, indptr[k + 1]):
-                column = numbers[indices[i]]
-                if column >= 0:
-                    indices[pos] = column
-                    if counting:
-                        counts[pos] = counts[i]
-                    pos += 1
-            begin = indptr[k + 1]
-            indptr[k + 1] = pos
-    return pos
-
-
-def take(const int32_t[::1] indices, const int32_t[::1] counts, const int64_t[::1] begin, const int64_t[::1] indptr,
-         int32_t[::1] numbers, int32_t[::1] columns, int32_t[::1] out_indices, int32_t[::1] out_counts) -> int:
-    """Copy segments: segment s of the result, out[indptr[s]:indptr[s + 1]], is what stands from begin[s] on.
-
-    With numbers (one a column, all -1 at first; else empty) columns are numbered afresh in the order of first sight:
-    numbers[old] = new, columns[new] = old. Returns how many columns were met. One pass over the entries.
-    """
-    cdef int64_t s, i, shift
-    cdef int32_t column, n = 0
-    cdef bint counting = counts.shape[0] > 0, numbering = numbers.shape[0] > 0
-    with nogil:
-        for s in range(begin.shape[0]):
-            shift = begin[s] - indptr[s]
-            for i in range(indptr[s], indptr[s + 1]):
-                column = indices[i + shift]
-                if numbering:
-                    if numbers[column] < 0:
-                        numbers[column] = n
-                        columns[n] = column
-                        n += 1
-                    column = numbers[column]
-                out_indices[i] = column
-            if counting:
-                for i in range(indptr[s], indptr[s + 1]):
-                    out_counts[i] = counts[i + shift]
-    return n
-
-
-def document_frequency(const int32_t[::1] indices, int32_t[::1] df):
-    """Count in how many documents each column occurs (an entry a document)."""
-    cdef int64_t i
-    with nogil:
-        for i in range(indices.shape[0]):
-            df[indices[i]] += 1
-
-
-def class_frequency(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] y, int32_t[:, ::1] out):
-    """Count in how many documents of each class each column occurs."""
-    cdef int64_t i, k
-    cdef int32_t c
-    with nogil:
-        for i in range(indptr.shape[0] - 1):
-            c = y[i]
-            for k in range(indptr[i], indptr[i + 1]):
-                out[indices[k], c] += 1
-
-
-cdef fused number:
-    int32_t
-    int64_t
-    float
-    double
-
-
-cdef inline uint64_t* sort_keys(uint64_t* keys, uint64_t* spare, int64_t n, int n_bytes) noexcept nogil:
-    """Sort keys by their upper half, column by byte from the lowest; returns where the sorted keys lie."""
-    cdef int64_t count[256]
-    cdef int64_t i, k, total, here
-    cdef int shift, b
-    cdef uint64_t key
-    if n <= 48:   # insertion: for few keys quicker than counting bytes
-        for i in range(1, n):
-            key = keys[i]
-            k = i - 1
-            while k >= 0 and keys[k] > key:
-                keys[k + 1] = keys[k]
-                k -= 1
-            keys[k + 1] = key
-        return keys
-    for b in range(n_bytes):
-        shift = 32 + 8 * b
-        for k in range(256):
-            count[k] = 0
-        for i in range(n):
-            count[(keys[i] >> shift) & 255] += 1
-        total = 0
-        for k in range(256):
-            here = count[k]
-            count[k] = total
-            total += here
-        for i in range(n):
-            k = (keys[i] >> shift) & 255
-            spare[count[k]] = keys[i]
-            count[k] += 1
-        keys, spare = spare, keys
-    return keys
-
-
-def sort_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const number[::1] values, int64_t n_columns,
-              uint64_t[:, ::1] scratch, int32_t[::1] out_indices, number[::1] out_values):
-    """Write each row with its columns in order; equal columns keep their order. scratch is (2, longest row).
-
-    Radix sort in the cache: a pass for each byte of the largest column, so the cost is linear in the entries.
-    """
-    cdef int64_t i, k, n, begin
-    cdef int n_bytes = 1
-    cdef uint64_t* keys
-    while n_bytes < 4 and n_columns > (<int64_t>1 << (8 * n_bytes)):
-        n_bytes += 1
-    if scratch.shape[1] == 0:
-        return
-    with nogil:
-        for i in range(indptr.shape[0] - 1):
-            begin = indptr[i]
-            n = indptr[i + 1] - begin
-            keys = &scratch[0, 0]
-            for k in range(n):
-                keys[k] = (<uint64_t>indices[begin + k] << 32) | <uint64_t>k
-            keys = sort_keys(keys, &scratch[1, 0], n, n_bytes)
-            for k in range(n):
-                out_indices[begin + k] = <int32_t>(keys[k] >> 32)
-                out_values[begin + k] = values[begin + <int64_t>(keys[k] & <uint64_t>0xFFFFFFFF)]

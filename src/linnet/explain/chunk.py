@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import parts
+from linnet._kernels.text import largest_of_runs, spread_over_characters, weigh_features
 from linnet.explain.explanation import Contribution, Explanation, add
 from linnet.explain.walk import Walked, walk
 from linnet.features.buffers import TextBuffer
@@ -120,7 +120,7 @@ class DocumentChunk:
         """Return factor times the weight of some rows of W; those of document d are ptr[d] ... ptr[d + 1] - 1."""
         out = np.empty(len(rows))
         if slopes is None and len(rows):
-            parts.weigh(ptr, rows, factor, W, *self._columns(), out)
+            weigh_features(ptr, rows, factor, W, *self._columns(), out)
         elif slopes is not None:
             documents = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
             if len(rows):
@@ -159,7 +159,7 @@ class DocumentChunk:
         """Return the n largest features of every document, and where those of each document begin."""
         if n not in self._ranked:
             top = np.empty((len(self.piece), n), np.int64)
-            parts.largest(self.values, self.walked.ptr, top)
+            largest_of_runs(self.values, self.walked.ptr, top)
             there = top >= 0
             ends = np.cumsum(there.sum(axis=1)).tolist()
             self._ranked[n] = FeatureBatch(self, top[there]), [0, *ends]
@@ -255,7 +255,7 @@ class DocumentParts:
         w, (a, b) = self.chunk.walked, self.range
         out = np.zeros(len(text))
         blank = np.frombuffer(bytes(map(str.isspace, text)), np.uint8)
-        left = parts.spread(self.chunk.values[a:b], w.first[a:b], w.count[a:b], w.begin, w.end, blank, out)
+        left = spread_over_characters(self.chunk.values[a:b], w.first[a:b], w.count[a:b], w.begin, w.end, blank, out)
         for c in self._computed():
             left += add(out, text, c.value, c.spans)
         return out, left

@@ -14,9 +14,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import featurize, parts
-from linnet.features.blocks import table
-from linnet.features.buffers import Scratch, TextBuffer
+from linnet._kernels.text import NameTable, Scratch, emit_chunk
+from linnet.features.buffers import TextBuffer
 from linnet.features.counting import CHUNK_DOCUMENTS, Seen, names_of
 from linnet.features.derived import by_source, derive
 from linnet.features.names import bounded
@@ -41,7 +40,7 @@ def name_columns(model: Model, pieces: list[TextBuffer], seen: npt.NDArray[np.in
         gathered = _Gathered(part, texts, rank, len(columns))
         for row, times, name in gathered.names(texts):
             found[row].append((-times, name))
-        more |= gathered.dropped != 0
+        more |= gathered.table.dropped != 0
     names: list[bytes] = []
     slots: list[int] = []
     for column, some, dropped in zip(columns.tolist(), found, more.tolist(), strict=True):
@@ -68,39 +67,24 @@ class _Gathered:
     """The commonest features of wanted columns, and where each was met."""
 
     def __init__(self, model: Model, pieces: list[TextBuffer], rank: npt.NDArray[np.int32], n: int) -> None:
-        self.blocks = model.blocks
-        shape = (n, TRACKED)
-        self.fps, self.tally = np.zeros(shape, np.uint64), np.zeros(shape, np.int64)
-        self.document, self.block = np.zeros(shape, np.int64), np.zeros(shape, np.uint8)
-        self.start, self.length = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
-        self.dropped = np.zeros(n, np.uint8)
-        kinds, n_blocks = table(model.blocks), len(model.blocks)
-        scratch = Scratch(max((p.longest() for p in pieces), default=0))
+        self.blocks, self.table = model.blocks, NameTable(rank, model.shift, n, TRACKED)
+        n_blocks, scratch = len(model.blocks), Scratch(max((p.longest() for p in pieces), default=0))
         ends = np.empty(CHUNK_DOCUMENTS * n_blocks, np.int64)
         before = 0
         for piece in pieces:
             d = 0
             while d < len(piece):
-                done = featurize.emit_chunk(
-                    piece.data, piece.offsets, d, len(piece), kinds, *scratch.cutting, scratch.fps, scratch.starts,
-                    scratch.lengths, ends,
-                )  # fmt: skip
-                if done < 0:
-                    scratch.make_room(-done)
-                    continue
-                parts.gather_names(
-                    scratch.fps, scratch.starts, scratch.lengths, ends, done * n_blocks, n_blocks, before + d, model.shift,
-                    rank, self.fps, self.tally, self.document, self.start, self.length, self.block, self.dropped,
-                )  # fmt: skip
+                done = emit_chunk(piece.data, piece.offsets, d, len(piece), model.compiled, scratch, ends)
+                self.table.add(scratch, ends, done, n_blocks, before + d)
                 d += done
             before += len(piece)
 
     def names(self, pieces: list[TextBuffer]) -> Iterator[tuple[int, int, str]]:
         """Yield the row, the count and the name of each feature that was kept."""
-        rows, places = np.nonzero(self.tally)
-        at = (rows, places)
-        seen = Seen(self.document[at].astype(np.int32), self.start[at], self.length[at], self.block[at])
-        data, offsets = names_of(pieces, self.blocks, seen, self.fps[at])
+        found = self.table
+        at = np.nonzero(found.tally)
+        seen = Seen(found.document[at].astype(np.int32), found.start[at], found.length[at], found.block[at])
+        data, offsets = names_of(pieces, self.blocks, seen, found.fps[at])
         text, ends = data.tobytes(), offsets.tolist()
-        for k, (row, times) in enumerate(zip(rows.tolist(), self.tally[at].tolist(), strict=True)):
+        for k, (row, times) in enumerate(zip(at[0].tolist(), found.tally[at].tolist(), strict=True)):
             yield row, times, bounded(text[ends[k] : ends[k + 1]].decode("utf-8", "replace"))

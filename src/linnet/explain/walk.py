@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import parts
-from linnet.features.blocks import Blocks, table
-from linnet.features.buffers import Scratch, TextBuffer
+from linnet._kernels.text import FoundFeatures, Scratch, walk_documents
+from linnet.features.blocks import Blocks
+from linnet.features.buffers import TextBuffer
 from linnet.features.counting import Seen, names_of
-from linnet.features.counts import NORM, TF
 from linnet.features.derived import by_source, place
 from linnet.model.model import Model
 
@@ -101,29 +100,13 @@ def walk(model: Model, piece: TextBuffer) -> Walked:
 def _walk(model: Model, piece: TextBuffer, at: Ints | None) -> Walked:
     """Walk the texts that some blocks read; at maps their bytes to characters (None: they are the original)."""
     n, n_blocks = len(piece), len(model.blocks)
-    shares = np.array([b.weight for b in model.blocks], dtype=np.float64)
     spread = sum((b.high - b.low + 1) * b.density for b in model.blocks)
     size = int(piece.offsets[-1] - piece.offsets[0])
-    kinds, scratch, out = (
-        table(model.blocks),
-        _Scratch(piece.longest(), 1 << 12),
-        _Out(max(1 << 10, size * spread // 3)),
-    )
-    state, ends, unknown = np.zeros(3, np.int64), np.zeros(n * n_blocks, np.int64), np.zeros(n, np.int64)
-    d = 0
-    while d < n:
-        d = parts.walk_documents(
-            piece.data, piece.offsets, d, n, kinds, shares, TF[model.tf], NORM[model.normalise], model.slots, model.shift,
-            model.rows, *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths, scratch.table,
-            *scratch.numbering, state, ends[d * n_blocks :], unknown[d:], *out.arrays,
-        )  # fmt: skip
-        if d < n and state[2]:
-            scratch.make_room(int(2 * state[2]))
-        elif d < n:
-            out.grow(max(2 * out.room, scratch.room))
-    features, places = int(state[0]), int(state[1])
-    slot, factor, first, count = (a[:features] for a in out.arrays[:4])
-    fps, start, length = (a[:places] for a in out.arrays[4:])
+    found = FoundFeatures(n, n_blocks, max(1 << 10, size * spread // 3))
+    walk_documents(piece.data, piece.offsets, model.compiled, model.weights, Scratch(piece.longest(), 1 << 12), found)
+    slot, factor, first, count = found.features
+    fps, start, length = found.places
+    ends, unknown = found.ends, found.unknown
     ptr = np.concatenate([np.zeros(1, np.int64), ends[n_blocks - 1 :: n_blocks]])
     block = np.repeat(np.tile(np.arange(n_blocks, dtype=np.uint8), n), np.diff(ends, prepend=0))
     walked = Walked(
@@ -184,31 +167,3 @@ def _nothing(n: int) -> Walked:
         (), np.zeros(n + 1, np.int64), np.zeros(0, np.uint8), none, np.zeros(0), none, none, np.zeros(0, np.uint64),
         ints, ints, ints, ints, np.zeros(n, np.int64), (),
     )  # fmt: skip
-
-
-class _Scratch(Scratch):
-    """Working memory of a walk."""
-
-    numbering: tuple[Any, ...]
-
-    def make_room(self, room: int) -> None:
-        """Give the buffers at least this much room."""
-        super().make_room(room)
-        owner, tally = np.empty(room, np.int32), np.empty(room, np.int32)
-        self.numbering = (np.empty(room, np.uint64), owner, tally, np.empty(room, np.int64))
-
-
-class _Out:
-    """Growing results: slot, factor, first, count of features; fingerprint, start, length of places."""
-
-    kinds = (np.int64, np.float64, np.int64, np.int64, np.uint64, np.int32, np.int32)
-
-    def __init__(self, room: int) -> None:
-        self.room = room
-        self.arrays: list[npt.NDArray[Any]] = [np.empty(room, kind) for kind in self.kinds]
-
-    def grow(self, room: int) -> None:
-        """Make room, keeping what is there."""
-        more = room - self.room
-        self.arrays = [np.concatenate([a, np.empty(more, a.dtype)]) for a in self.arrays]
-        self.room = room

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from linnet._kernels.text import CompiledBlocks
 from linnet.errors import LinnetError, nearest
 from linnet.features.computed import COMPUTED, Computed, kind_of, split
 from linnet.text.tokens import CASES, TOKENS
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Across", "Affixes", "BLOCKS", "Block", "Chars", "DERIVED", "Negated", "Not", "Position", "Shapes", "Skips", "Words", "as_blocks",
-    "counted_only", "describe", "from_dict", "parse", "table",
+    "compile_blocks", "counted_only", "describe", "from_dict", "parse",
 ]  # fmt: skip
 
 LONGEST = 12
@@ -305,13 +306,17 @@ def from_dict(values: dict[str, Any]) -> Block:
     return BLOCKS[name](**settings)
 
 
-def table(blocks: Blocks) -> npt.NDArray[np.int64]:
-    """Return the table the kernels read: kind, tokens, case, low, high, seed."""
+def compile_blocks(blocks: Blocks) -> CompiledBlocks:
+    """Return the blocks as the kernels read them.
+
+    >>> [row[:5] for row in compile_blocks((Words(1, 2), Chars(3, 5))).rows]  # kind, tokens, case, low, high
+    [(0, 0, 1, 1, 2), (1, 0, 1, 3, 5)]
+    """
     rows = []
     for b in blocks:
         if b.waits:
             raise LinnetError(f"{b.waits} of '{b}' has not been learned; fit a TextClassifier with it")
         # the tokens and the case are part of the seed: the same letters cut differently are another feature
         seed = (b.seed + 0x9E3779B97F4A7C15 * (3 * TOKENS[b.tokens] + CASES[b.case] + b.salt)) & 0xFFFFFFFFFFFFFFFF
-        rows.append((b.kind, TOKENS[b.tokens], CASES[b.case], b.low, b.high, seed - (seed >> 63 << 64)))
-    return np.array(rows, dtype=np.int64).reshape(len(blocks), 6)
+        rows.append((b.kind, TOKENS[b.tokens], CASES[b.case], b.low, b.high, seed, b.weight))
+    return CompiledBlocks(rows)

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet._kernels.text import Scratch
 from linnet.errors import DataError
 from linnet.text.tokens import IN_CONTEXT
 
-__all__ = ["TextBuffer", "Scratch", "lowered", "text_buffers", "shards", "spare"]
+__all__ = ["TextBuffer", "lowered", "text_buffers", "shards", "spare"]
 
 LONGEST_DOCUMENT = (1 << 29) - 1
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -213,38 +214,6 @@ def shards(pieces: list[TextBuffer], n: int) -> list[list[tuple[int, int, int]]]
                 runs[r].append((k, first, last))
         passed = int(at[-1])
     return [run for run in runs if run] or [[(0, 0, 0)]]
-
-
-class Scratch:
-    """Working memory of one thread; grows to the longest document it has met."""
-
-    def __init__(self, longest: int, room: int = 1 << 15) -> None:
-        n = longest + 2
-        self.hashes = np.empty(n, dtype=np.uint64)
-        self.tokens = np.empty((3, n), dtype=np.int32)
-        self.codes = np.empty(2 * n, dtype=np.uint32)
-        self.chars = np.empty((2, 2 * n), dtype=np.int32)
-        self.seen = np.zeros(0, dtype=np.uint64)
-        self.make_room(room)
-
-    def bits(self, n: int) -> npt.NDArray[np.uint64]:
-        """Return at least n bits, all zero; who sets them clears them."""
-        if 64 * len(self.seen) < n:
-            self.seen = np.zeros((n + 63) // 64, dtype=np.uint64)
-        return self.seen
-
-    def make_room(self, room: int) -> None:
-        """Give the fingerprint buffers at least this much room."""
-        self.room = room
-        self.fps = np.empty(room, dtype=np.uint64)
-        self.starts = np.empty(room, dtype=np.int32)
-        self.lengths = np.empty(room, dtype=np.int32)
-        self.table = np.empty(max(16, 1 << (2 * room - 1).bit_length()), dtype=np.uint32)
-
-    @property
-    def cutting(self) -> tuple[Any, Any, Any, Any]:
-        """The arrays that the tokeniser writes."""
-        return self.hashes, self.tokens, self.codes, self.chars
 
 
 KEPT = 1 << 16  # bytes: the scratch of longer documents is not kept

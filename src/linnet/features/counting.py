@@ -7,6 +7,7 @@ gives the numbers that one thread would have given.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import featurize, vocab
+from linnet._kernels import text as kernels
+from linnet._kernels.text import Scratch, VocabularyBuilder
 from linnet.errors import LinnetError
-from linnet.features.blocks import Blocks, table
-from linnet.features.buffers import Scratch, TextBuffer, shards
+from linnet.features.blocks import Blocks, compile_blocks
+from linnet.features.buffers import TextBuffer, shards
 from linnet.features.counts import SparseCounts
 
 __all__ = ["Counted", "Seen", "Slots", "count", "count_known", "names_of", "thread_count"]
@@ -68,7 +70,7 @@ class Slots:
     def find(self, fingerprints: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
         """Return the slot of each fingerprint, -1 where it is not known."""
         out = np.empty(len(fingerprints), dtype=np.int64)
-        vocab.find(fingerprints, self.slots, self.shift, out)
+        kernels.find_slots(fingerprints, self.slots, self.shift, out)
         return out
 
     @classmethod
@@ -77,7 +79,7 @@ class Slots:
         bits, size = cls.size_for(len(fingerprints))
         if slots is None:
             slots = np.zeros(size, dtype=np.uint64)
-        if not vocab.place(fingerprints, slots, 64 - bits):
+        if not kernels.place_fingerprints(fingerprints, slots, 64 - bits):
             raise LinnetError("thousands of features have nearly the same hash, as if made to; look for odd texts")
         return cls(slots, 64 - bits)
 
@@ -91,132 +93,78 @@ class Slots:
         return bits, (1 << bits) + min(n, 4096) + 1
 
 
-class _Run:
-    """The growing tables of one thread."""
+def _builder(
+    pieces: list[TextBuffer], run: list[tuple[int, int, int]], blocks: Blocks, counting: bool
+) -> VocabularyBuilder:
+    """Return an empty vocabulary of about the right size for a run of documents."""
+    spread = sum((b.high - b.low + 1) * b.density for b in blocks)
+    size = sum(int(pieces[k].offsets[b] - pieces[k].offsets[a]) for k, a, b in run)
+    documents = sum(b - a for _, a, b in run)
+    # Heaps' law, for pairs of words; a table that must grow costs more than one that is a little large
+    bits = min(22, max(12, int(4.5 * size**0.75).bit_length()))
+    return VocabularyBuilder(bits, max(1024, size * spread // 5), documents * len(blocks), counting)
 
-    def __init__(
-        self, pieces: list[TextBuffer], run: list[tuple[int, int, int]], blocks: Blocks, counting: bool
-    ) -> None:
-        self.pieces, self.run, self.blocks, self.counting = pieces, run, blocks, counting
-        spread = sum((b.high - b.low + 1) * b.density for b in blocks)
-        size = sum(int(pieces[k].offsets[b] - pieces[k].offsets[a]) for k, a, b in run)
-        documents = sum(b - a for _, a, b in run)
-        # Heaps' law, for pairs of words; a table that must grow costs more than one that is a little large
-        self.bits = min(22, max(12, int(4.5 * size**0.75).bit_length()))
-        self.table = np.zeros(2 << self.bits, dtype=np.uint64)
-        self.columns_room(max(1024, (1 << self.bits) * 3 // 4))
-        self.indices = np.empty(max(1024, size * spread // 5), dtype=np.int32)
-        self.counts = np.empty(len(self.indices) if counting else 0, dtype=np.int32)
-        self.indptr = np.zeros(documents * len(blocks) + 1, dtype=np.int64)
-        self.state = np.zeros(3, dtype=np.int64)
 
-    def columns_room(self, n: int) -> None:
-        """Make room for n columns, keeping those there are."""
-        kinds = {"fps": np.uint64, "doc": np.int32, "start": np.int32, "length": np.int32, "block": np.uint8}
-        for name, kind in kinds.items():
-            new = np.empty(n, dtype=kind)
-            if hasattr(self, name):
-                old = getattr(self, name)
-                new[: len(old)] = old
-            setattr(self, name, new)
+def _chunks(
+    pieces: list[TextBuffer], run: list[tuple[int, int, int]], blocks: Blocks, scratch: Scratch
+) -> Iterator[tuple[int, int, int, npt.NDArray[np.int64]]]:
+    """Write fingerprints to scratch, some documents at a time: piece, first document, documents, ends of their blocks."""
+    compiled = compile_blocks(blocks)
+    ends = np.empty(CHUNK_DOCUMENTS * len(blocks), dtype=np.int64)
+    for k, d, last in run:
+        while d < last:
+            done = kernels.emit_chunk(pieces[k].data, pieces[k].offsets, d, last, compiled, scratch, ends)
+            yield k, d, done, ends
+            d += done
 
-    fps: npt.NDArray[np.uint64]
-    doc: npt.NDArray[np.int32]
-    start: npt.NDArray[np.int32]
-    length: npt.NDArray[np.int32]
-    block: npt.NDArray[np.uint8]
 
-    def grow(self, wanted: int) -> None:
-        """Double whatever has no room for wanted more."""
-        columns, entries = int(self.state[0]), int(self.state[1])
-        while (1 << self.bits) * 3 // 4 < columns + wanted:
-            self.bits += 1
-            larger = np.zeros(2 << self.bits, dtype=np.uint64)
-            vocab.rehash(self.table, larger, 64 - self.bits)
-            self.table = larger
-        if columns + wanted > len(self.fps):
-            self.columns_room(max(2 * len(self.fps), columns + wanted))
-        if entries + wanted > len(self.indices):
-            room = max(len(self.indices) * 3 // 2, entries + wanted)
-            if room > MOST_ENTRIES:
-                raise LinnetError("more than 4 billion features in one run; use more threads or fewer n-grams")
-            self.indices = np.concatenate([self.indices, np.empty(room - len(self.indices), dtype=np.int32)])
-            if self.counting:
-                self.counts = np.concatenate([self.counts, np.empty(room - len(self.counts), dtype=np.int32)])
-
-    def work(self, first_document: list[int]) -> _Run:
-        """Count all documents of the run."""
-        n_blocks, kinds = len(self.blocks), table(self.blocks)
-        scratch = Scratch(max((self.pieces[k].longest() for k, _, _ in self.run), default=0))
-        ends = np.empty(CHUNK_DOCUMENTS * n_blocks, dtype=np.int64)
-        for k, first, last in self.run:
-            piece = self.pieces[k]
-            d = first
-            while d < last:
-                done = featurize.emit_chunk(
-                    piece.data, piece.offsets, d, last, kinds, *scratch.cutting,
-                    scratch.fps, scratch.starts, scratch.lengths, ends,
-                )  # fmt: skip
-                if done < 0:
-                    scratch.make_room(-done)
-                    continue
-                segment, n_segments = 0, done * n_blocks
-                while segment < n_segments:
-                    segment = vocab.index_chunk(
-                        scratch.fps, scratch.starts, scratch.lengths, ends, segment, n_segments, n_blocks,
-                        first_document[k] + d, self.table, 64 - self.bits, self.state, self.indices, self.counts,
-                        self.indptr, self.fps, self.doc, self.start, self.length, self.block,
-                    )  # fmt: skip
-                    if segment < n_segments:
-                        self.grow(int(ends[segment] - (ends[segment - 1] if segment else 0)))
-                d += done
-        return self
-
-    def rows(self, n_columns: int) -> SparseCounts:
-        entries = int(self.state[1])
-        return SparseCounts(self.indptr, self.indices[:entries], self.counts[:entries], len(self.blocks), n_columns)
-
-    def seen(self, n: int) -> Seen:
-        return Seen(self.doc[:n], self.start[:n], self.length[:n], self.block[:n])
+def _longest(pieces: list[TextBuffer], run: list[tuple[int, int, int]]) -> int:
+    return max((pieces[k].longest() for k, _, _ in run), default=0)
 
 
 def count(pieces: list[TextBuffer], blocks: Blocks, *, counting: bool = False, threads: int | None = None) -> Counted:
     """Count the features of all documents; columns are numbered in the order of first sight."""
-    runs = shards(pieces, thread_count(threads))
     starts = np.concatenate([[0], np.cumsum([len(p) for p in pieces])]).tolist()
-    work = [_Run(pieces, run, blocks, counting) for run in runs]
-    if len(work) == 1:
-        run = work[0].work(starts)
-        n = int(run.state[0])
-        return Counted(run.rows(n), run.fps[:n], run.seen(n))
-    with ThreadPoolExecutor(len(work)) as pool:
-        done = list(pool.map(lambda r: r.work(starts), work))
-    return _merge(done)
+
+    def work(run: list[tuple[int, int, int]]) -> VocabularyBuilder:
+        scratch, found = Scratch(_longest(pieces, run)), _builder(pieces, run, blocks, counting)
+        for k, d, done, ends in _chunks(pieces, run, blocks, scratch):
+            if found.n_entries + int(ends[done * len(blocks) - 1]) > MOST_ENTRIES:
+                raise LinnetError("more than 4 billion features in one run; use more threads or fewer n-grams")
+            found.add(scratch, ends, done, len(blocks), starts[k] + d)
+        return found
+
+    runs = shards(pieces, thread_count(threads))
+    if len(runs) == 1:
+        found = work(runs[0])
+        rows = SparseCounts(found.indptr, found.indices, found.counts, len(blocks), found.n_columns)
+        return Counted(rows, found.fingerprints, Seen(*found.seen))
+    with ThreadPoolExecutor(len(runs)) as pool:
+        return _merge(list(pool.map(work, runs)), len(blocks))
 
 
-def _merge(runs: list[_Run]) -> Counted:
-    sizes = [int(r.state[0]) for r in runs]
-    bits = max(12, (sum(sizes) * 4 // 3).bit_length())
+def _merge(runs: list[VocabularyBuilder], n_blocks: int) -> Counted:
+    total = sum(r.n_columns for r in runs)
+    bits = max(12, (total * 4 // 3).bit_length())
     common = np.zeros(2 << bits, dtype=np.uint64)
-    fps = np.empty(sum(sizes), dtype=np.uint64)
+    fps = np.empty(total, dtype=np.uint64)
     n = 0
     parts = []
-    for run, size in zip(runs, sizes, strict=True):
-        numbers = np.empty(size, dtype=np.int32)
+    for run in runs:
+        numbers = np.empty(run.n_columns, dtype=np.int32)
         before = n
-        n = vocab.merge(run.fps[:size], common, 64 - bits, n, fps, numbers)
+        n = kernels.merge_vocabulary(run.fingerprints, common, 64 - bits, n, fps, numbers)
         fresh = np.empty(n - before, dtype=np.int64)
         new = numbers >= before
         fresh[numbers[new] - before] = np.flatnonzero(new)
-        parts.append(run.seen(size).take(fresh))
-        vocab.renumber(run.indices[: int(run.state[1])], numbers)
-    entries = [int(r.state[1]) for r in runs]
-    at = np.concatenate([[0], np.cumsum(entries)])
+        parts.append(Seen(*run.seen).take(fresh))
+        kernels.renumber_columns(run.indices, numbers)
+    at = np.concatenate([[0], np.cumsum([r.n_entries for r in runs])])
     rows = SparseCounts(
         np.concatenate([[0], *(r.indptr[1:] + a for r, a in zip(runs, at, strict=False))]),
-        np.concatenate([r.indices[:e] for r, e in zip(runs, entries, strict=True)]),
-        np.concatenate([r.counts[:e] for r, e in zip(runs, entries, strict=True)]),
-        len(runs[0].blocks),
+        np.concatenate([r.indices for r in runs]),
+        np.concatenate([r.counts for r in runs]),
+        n_blocks,
         n,
     )
     seen = Seen(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("document", "start", "length", "block")))
@@ -235,36 +183,24 @@ def count_known(
     threads: int | None = None,
 ) -> SparseCounts:
     """Count the features that a vocabulary knows; with no slots, every feature, by hashing (n_columns = 2^bits)."""
-    kinds, n_blocks = table(blocks), len(blocks)
+    n_blocks = len(blocks)
 
     def work(run: list[tuple[int, int, int]]) -> tuple[Any, Any, Any]:
-        scratch = Scratch(max((pieces[k].longest() for k, _, _ in run), default=0))
-        ends = np.empty(CHUNK_DOCUMENTS * n_blocks, dtype=np.int64)
+        scratch = Scratch(_longest(pieces, run))
         last_seen = np.zeros(n_columns, dtype=np.uint32)
         indptr = np.zeros(sum(b - a for _, a, b in run) * n_blocks + 1, dtype=np.int64)
         indices, counts = np.empty(1 << 16, np.int32), np.empty((1 << 16) if counting else 0, np.int32)
         state = np.zeros(2, dtype=np.int64)
-        for k, d, last in run:
-            piece = pieces[k]
-            while d < last:
-                done = featurize.emit_chunk(
-                    piece.data, piece.offsets, d, last, kinds, *scratch.cutting,
-                    scratch.fps, scratch.starts, scratch.lengths, ends,
-                )  # fmt: skip
-                if done < 0:
-                    scratch.make_room(-done)
-                    continue
-                need = int(state[0]) + int(ends[done * n_blocks - 1])
-                if need > MOST_ENTRIES:
-                    raise LinnetError("more than 4 billion features in one run; transform in smaller batches")
-                if need > len(indices):
-                    indices = np.concatenate([indices, np.empty(need, np.int32)])
-                    counts = np.concatenate([counts, np.empty(need, np.int32)]) if counting else counts
-                vocab.lookup_chunk(
-                    scratch.fps, ends, done * n_blocks, slots, shift, column_of, last_seen, state, indices, counts,
-                    indptr,
-                )  # fmt: skip
-                d += done
+        for _, _, done, ends in _chunks(pieces, run, blocks, scratch):
+            need = int(state[0]) + int(ends[done * n_blocks - 1])
+            if need > MOST_ENTRIES:
+                raise LinnetError("more than 4 billion features in one run; transform in smaller batches")
+            if need > len(indices):
+                indices = np.concatenate([indices, np.empty(need, np.int32)])
+                counts = np.concatenate([counts, np.empty(need, np.int32)]) if counting else counts
+            kernels.lookup_chunk(
+                scratch, ends, done * n_blocks, slots, shift, column_of, last_seen, state, indices, counts, indptr
+            )
         return indptr, indices[: state[0]], counts[: state[0]]
 
     runs = shards(pieces, thread_count(threads))
@@ -292,9 +228,9 @@ def names_of(
     """
     starts = np.concatenate([[0], np.cumsum([len(p) for p in pieces])])
     which = np.searchsorted(starts, seen.document, side="right") - 1
-    kinds = table(blocks)
+    compiled = compile_blocks(blocks)
     spans = (seen.length & ((1 << 29) - 1)).astype(np.int64)
-    scratch = Scratch(int(spans.max(initial=0)), room=1)
+    scratch = Scratch(int(spans.max(initial=0)), room=0)
     fps = np.zeros(0, np.uint64) if fingerprints is None else fingerprints
     out: list[npt.NDArray[np.uint8]] = []
     lengths = np.zeros(len(seen.document), dtype=np.int64)
@@ -303,9 +239,9 @@ def names_of(
         begin = piece.offsets[seen.document[mine] - starts[k]] + seen.start[mine]
         room = np.empty(int((8 * spans[mine] + 16).sum()), dtype=np.uint8)
         offsets = np.zeros(len(begin) + 1, dtype=np.int64)
-        featurize.write_names(
-            piece.data, begin, seen.length[mine], seen.block[mine], fps[mine] if len(fps) else fps, kinds,
-            *scratch.cutting, room, offsets,
+        kernels.write_names(
+            piece.data, begin, seen.length[mine], seen.block[mine], fps[mine] if len(fps) else fps, compiled, scratch,
+            room, offsets,
         )  # fmt: skip
         lengths[mine] = np.diff(offsets)
         out.append(room[: offsets[-1]].copy())

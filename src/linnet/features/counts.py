@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import sparse, vocab
+from linnet._kernels import sparse
+from linnet._kernels import text as kernels
 from linnet.errors import require
 
 __all__ = ["NORM", "TF", "Norm", "SparseCounts", "concatenate"]
@@ -67,7 +68,7 @@ class SparseCounts:
         np.cumsum(end - begin, out=indptr[1:])
         indices = np.empty(indptr[-1], np.int32)
         counts = np.empty(indptr[-1] if len(self.counts) else 0, np.int32)
-        n = vocab.take(self.indices, self.counts, begin, indptr, numbers, columns, indices, counts)
+        n = kernels.take_segments(self.indices, self.counts, begin, indptr, numbers, columns, indices, counts)
         computed = None if self.computed is None else self.computed[rows]
         return replace(self, indptr=indptr, indices=indices, counts=counts, computed=computed), n
 
@@ -82,7 +83,7 @@ class SparseCounts:
     def document_frequency(self) -> npt.NDArray[np.int32]:
         """Return in how many documents each column occurs."""
         df = np.zeros(self.n_columns, dtype=np.int32)
-        vocab.document_frequency(self.indices, df)
+        kernels.document_frequency(self.indices, df)
         return df
 
     def values(self, tf: str, weight: npt.NDArray[Real], *, normalise: Norm, multiply: bool) -> npt.NDArray[Real]:
@@ -122,13 +123,13 @@ class SparseCounts:
     def class_counts(self, y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int32]:
         """Return how many documents of each class hold each column, (n_columns, n_classes)."""
         out = np.zeros((self.n_columns, n_classes), dtype=np.int32)
-        vocab.class_frequency(self.row_ptr, self.indices, y, out)
+        kernels.class_frequency(self.row_ptr, self.indices, y, out)
         return out
 
     def keep(self, numbers: npt.NDArray[np.int32]) -> SparseCounts:
         """Renumber columns, in place, dropping those with a negative number."""
         indptr = self.indptr
-        left = vocab.prune(self.indices, self.counts, indptr, numbers)
+        left = kernels.prune_columns(self.indices, self.counts, indptr, numbers)
         counts = self.counts[:left] if len(self.counts) else self.counts
         n_columns = int(numbers.max(initial=-1)) + 1
         return SparseCounts(indptr, self.indices[:left], counts, self.n_blocks, n_columns, self.computed)
@@ -144,7 +145,7 @@ class SparseCounts:
         row_ptr = self.row_ptr
         indices, data = np.empty_like(self.indices), np.empty_like(values)
         scratch = np.empty((2, int(np.diff(row_ptr).max(initial=0))), dtype=np.uint64)
-        vocab.sort_rows(row_ptr, self.indices, values, self.n_columns, scratch, indices, data)
+        kernels.sort_rows(row_ptr, self.indices, values, self.n_columns, scratch, indices, data)
         if len(indices) < 2**31:
             row_ptr = row_ptr.astype(np.int32)
         matrix = csr_matrix((data, indices, row_ptr), shape=(len(self), self.n_columns))

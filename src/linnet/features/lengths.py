@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet._kernels import measure
+from linnet._kernels.text import Scratch, count_lengths
 from linnet.errors import LinnetError
-from linnet.features.buffers import Scratch, TextBuffer, text_buffers
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import Computed
 
 __all__ = ["Lengths"]
@@ -42,7 +42,7 @@ class Lengths(Computed):
     def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
         """Return the numbers of all documents, (n_texts, 9)."""
         out = np.zeros((len(piece), len(self.columns)))
-        measure.lengths(piece.data, piece.offsets, 0, len(piece), *Scratch(piece.longest(), room=1).cutting, out)
+        count_lengths(piece.data, piece.offsets, Scratch(piece.longest(), room=0), out)
         mean = out[:, 1] / np.maximum(out[:, 0], 1.0)
         out = arithmetic.log1p(out)
         out[:, 1] = mean

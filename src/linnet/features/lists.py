@@ -30,14 +30,13 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet._kernels import measure
-from linnet._kernels.negation import STOPS, is_negation
-from linnet._kernels.twins import join, token_hash
+from linnet._kernels.text import PhraseTable, Scratch, list_sums, phrase_hash
 from linnet.data.wordlists import TABLES, word_lists
 from linnet.errors import DataError, LinnetError
-from linnet.features.buffers import Scratch, TextBuffer, text_buffers
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import Computed
 from linnet.features.counting import Slots
+from linnet.text.negation import STOPS, is_negation
 from linnet.text.tokens import CASES, TOKENS, tokenize, words_of
 
 __all__ = ["Lists", "Match"]
@@ -90,11 +89,7 @@ class Lists(Computed):
     def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
         """Return the numbers of all documents, (n_texts, 2 n_lists)."""
         out = np.zeros((len(piece), 2 * len(self.lists)))
-        scratch = Scratch(piece.longest(), room=1)
-        measure.list_sums(
-            piece.data, piece.offsets, 0, len(piece), TOKENS["words"], CASES["fold"], *self._table, *scratch.cutting,
-            out,
-        )  # fmt: skip
+        list_sums(piece.data, piece.offsets, self._table, Scratch(piece.longest(), room=0), out)
         return _scaled(out)
 
     def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
@@ -102,10 +97,10 @@ class Lists(Computed):
         return np.concatenate([self.values_of(p) for p in text_buffers(texts)])
 
     @cached_property
-    def _table(self) -> tuple[Any, ...]:
-        """Slots, shift, where the lists of each slot begin and end, the lists and weights of all entries."""
-        hashes = {words: _hash(words) for words in self.entries}
-        beginnings = {_hash(words[:k]) for words in self.entries for k in range(1, len(words))}
+    def _table(self) -> PhraseTable:
+        """The entries and their beginnings, laid out for lookup."""
+        hashes = {words: phrase_hash(words) for words in self.entries}
+        beginnings = {phrase_hash(words[:k]) for words in self.entries for k in range(1, len(words))}
         fps = np.array(sorted({*hashes.values(), *beginnings}), dtype=np.uint64)
         slots = Slots.of(fps)
         begin, end = np.zeros(len(slots.slots), np.int32), np.zeros(len(slots.slots), np.int32)
@@ -117,7 +112,10 @@ class Lists(Computed):
             lists += found
             weights += found.values()
             end[at[hashes[words]]] = len(lists)
-        return slots.slots, slots.shift, begin, end, np.array(lists, np.int32), np.array(weights, np.float64)
+        return PhraseTable(
+            slots.slots, slots.shift, begin, end, np.array(lists, np.int32), np.array(weights, np.float64),
+            TOKENS["words"], CASES["fold"],
+        )  # fmt: skip
 
     def matches(self, text: str) -> list[Match]:
         """Return the entries in a text, with their places: what the kernel adds up, in plain Python."""
@@ -206,13 +204,6 @@ def _cut(lists: Mapping[str, Mapping[str, float]]) -> Entries:
             if tokens:
                 entries.setdefault(tuple(tokens), {})[number] = value
     return entries
-
-
-def _hash(words: tuple[str, ...]) -> int:
-    h = 0
-    for word in words:
-        h = join(h, token_hash(word))
-    return h or 1
 
 
 def _scaled(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

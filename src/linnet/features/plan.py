@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet._kernels import featurize
+from linnet._kernels import text as kernels
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, Chars, Words
 from linnet.features.buffers import TextBuffer
@@ -39,7 +39,7 @@ CHARS_WEIGHT = 0.8  # characters repeat what the words say: a little less than a
 CHUNK = 1 << 14
 LOOKED_AT = 500  # texts
 BEGINNING = 400  # bytes
-WORD, ALONE = 1, 8  # class bits of characters, see featurize.classify
+WORD, ALONE = 1, 8  # class bits of characters, see classify of the kernels
 LARGE_MODEL = 2_000_000  # weights: above this, features seen in one document only are dropped
 
 
@@ -169,7 +169,7 @@ def scripts(piece: TextBuffer, rows: npt.NDArray[np.int64] | None = None) -> npt
     """
     rows = np.arange(len(piece)) if rows is None else rows
     out = np.empty(len(rows), np.uint8)
-    featurize.scripts(piece.data, piece.offsets, rows, BEGINNING, out)
+    kernels.scripts(piece.data, piece.offsets, rows, BEGINNING, out)
     return out
 
 

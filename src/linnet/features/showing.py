@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import featurize
-from linnet.features.blocks import Block, Blocks, as_blocks, table
-from linnet.features.buffers import Scratch, TextBuffer, text_buffers
+from linnet._kernels.text import Scratch, emit_chunk
+from linnet.features.blocks import Block, Blocks, as_blocks, compile_blocks
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import needed
 from linnet.features.counting import Seen, names_of
 from linnet.features.derived import place
@@ -76,15 +76,9 @@ class Emitted:
         """Walk one text as the scorer does."""
         scratch = Scratch(piece.longest())
         ends = np.zeros(len(blocks), dtype=np.int64)
-        while True:
-            done = featurize.emit_chunk(
-                piece.data, piece.offsets, 0, 1, table(blocks), *scratch.cutting, scratch.fps, scratch.starts,
-                scratch.lengths, ends,
-            )  # fmt: skip
-            if done == 1:
-                n = int(ends[-1])
-                return cls(piece, blocks, scratch.fps[:n], scratch.starts[:n], scratch.lengths[:n], ends)
-            scratch.make_room(-done)
+        emit_chunk(piece.data, piece.offsets, 0, 1, compile_blocks(blocks), scratch, ends)
+        n = int(ends[-1])
+        return cls(piece, blocks, scratch.fps[:n], scratch.starts[:n], scratch.lengths[:n], ends)
 
     def part(self, b: int) -> slice:
         """Return where the fingerprints of one block are."""

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import score
+from linnet._kernels.text import CompiledBlocks, WeightTable, score_documents
 from linnet.errors import LinnetError, ModelFileError
-from linnet.features.blocks import Block, Blocks, from_dict, table
+from linnet.features.blocks import Block, Blocks, compile_blocks, from_dict
 from linnet.features.buffers import TextBuffer, shards, spare, text_buffers
 from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of, needed
 from linnet.features.counting import thread_count
@@ -140,12 +140,14 @@ class Model:
         return text_buffers(texts, self.needs, self.text_column)
 
     @cached_property
-    def _kinds(self) -> npt.NDArray[np.int64]:
-        return table(self.blocks)
+    def compiled(self) -> CompiledBlocks:
+        """The blocks as the kernels read them."""
+        return compile_blocks(self.blocks)
 
     @cached_property
-    def _shares(self) -> npt.NDArray[np.float64]:
-        return np.array([b.weight for b in self.blocks], dtype=np.float64)
+    def weights(self) -> WeightTable:
+        """The table of weights as the kernels read it."""
+        return WeightTable(self.slots, self.shift, self.rows, self.b, TF[self.tf], NORM[self.normalise])
 
     def scores(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return the score of every text, (n_texts, n_outputs)."""
@@ -196,17 +198,9 @@ class Model:
         self, pieces: list[TextBuffer], run: list[tuple[int, int, int]], parts: list[npt.NDArray[np.float64]]
     ) -> None:
         scratch = spare(max(pieces[k].longest() for k, _, _ in run))
-        total, seen = np.empty(self.n_lookup), scratch.bits(len(self.rows) if self.tf == "presence" else 1)
         for k, first, last in run:
-            while True:
-                first = score.score_documents(
-                    pieces[k].data, pieces[k].offsets, first, last, self._kinds, self._shares, TF[self.tf], NORM[self.normalise],
-                    self.slots, self.shift, self.rows, self.b, *scratch.cutting, scratch.fps, scratch.starts, scratch.lengths,
-                    scratch.table, seen, total, parts[k],
-                )  # fmt: skip
-                if first == last:
-                    break
-                scratch.make_room(2 * scratch.room)
+            text = pieces[k]
+            score_documents(text.data, text.offsets, first, last, self.compiled, self.weights, scratch, parts[k])
 
     def effects(self, slots: npt.NDArray[np.int64], output: int) -> npt.NDArray[np.float64]:
         """Return what the features in some slots, and behind them the computed ones, do to a score: their weights.

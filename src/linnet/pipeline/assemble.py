@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import vocab
+from linnet._kernels.text import fill_rows
 from linnet.features.blocks import Blocks, describe
 from linnet.features.counting import Slots
 from linnet.features.plan import FeaturePlan, FeatureWeights
@@ -80,7 +80,7 @@ def assemble(
         )
     table = empty_table(Slots.size_for(len(fingerprints))[1], W.shape[1])
     slots = Slots.of(fingerprints, table.slots)
-    vocab.fill_rows(fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
+    fill_rows(fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
     top = largest(strength, named)
     name_bytes, name_offsets = names(top)
     return Model(

@@ -20,7 +20,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import varint
+from linnet._kernels.text import pack_numbers, unpack_numbers
 from linnet.errors import LinnetError
 from linnet.features.counts import SparseCounts, concatenate
 
@@ -204,7 +204,7 @@ class Cache:
                     ]
                     for out, length in zip(outs, lengths, strict=True):
                         data = np.frombuffer(file.read(length), dtype=np.uint8)
-                        if varint.unpack(data, out) != length or len(data) != length:
+                        if unpack_numbers(data, out) != length or len(data) != length:
                             raise LinnetError(
                                 f"the cache in {self.folder} was changed while it was in use; run it again"
                             )
@@ -254,4 +254,4 @@ class Cache:
 
 def _packed(values: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
     out = np.empty(5 * len(values), dtype=np.uint8)
-    return out[: varint.pack(np.ascontiguousarray(values), out)]
+    return out[: pack_numbers(np.ascontiguousarray(values), out)]

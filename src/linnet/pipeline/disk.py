@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet._kernels import vocab
+from linnet._kernels.text import class_frequency
 from linnet.errors import LinnetError
 from linnet.features.computed import column_names
 from linnet.features.counting import Slots
@@ -129,7 +129,7 @@ class DiskRows(StreamedRows):
                 y = codes_of(batch.label, self.known)
                 rows_of[part] += np.bincount(y, minlength=self.n_classes)
                 if part in fitted:
-                    vocab.class_frequency(counted.rows.row_ptr, counted.rows.indices, y, self.class_counts)
+                    class_frequency(counted.rows.row_ptr, counted.rows.indices, y, self.class_counts)
                 self.cache.add(part, counted.rows, y)
                 del counted, buffers
         self.set_rows_of(rows_of)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import vocab
+from linnet._kernels.text import merge_vocabulary, rehash_table
 from linnet.errors import DataError
 from linnet.features.pruning import documents
 
@@ -93,7 +93,7 @@ class Vocabulary:
         self._grow(self.n + size)
         numbers = np.empty(size, dtype=np.int32)
         before = self.n
-        self.n = vocab.merge(fingerprints, self.table, 64 - self.bits, before, self.fps, numbers)
+        self.n = merge_vocabulary(fingerprints, self.table, 64 - self.bits, before, self.fps, numbers)
         self.df[before : self.n], self.came[before : self.n], self.key[before : self.n] = 0, self.lost, _NEVER
         self.df[numbers] += df
         places = np.arange(self._next[dev], self._next[dev] + size) + (LATER if dev else 0)
@@ -106,7 +106,7 @@ class Vocabulary:
         while (1 << self.bits) * 3 // 4 < wanted:
             self.bits += 1
             larger = np.zeros(2 << self.bits, dtype=np.uint64)
-            vocab.rehash(self.table, larger, 64 - self.bits)
+            rehash_table(self.table, larger, 64 - self.bits)
             self.table = larger
         if wanted > len(self.fps):
             self._room(max(wanted, len(self.fps) * 3 // 2))
@@ -126,7 +126,7 @@ class Vocabulary:
         self.n = len(kept)
         self.table[:] = 0
         numbers = np.empty(self.n, dtype=np.int32)
-        vocab.merge(self.fps[: self.n].copy(), self.table, 64 - self.bits, 0, self.fps, numbers)
+        merge_vocabulary(self.fps[: self.n].copy(), self.table, 64 - self.bits, 0, self.fps, numbers)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the table and the spare room: it is made again."""
@@ -136,7 +136,7 @@ class Vocabulary:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.table = np.zeros(2 << self.bits, dtype=np.uint64)
-        vocab.merge(self.fps.copy(), self.table, 64 - self.bits, 0, self.fps, np.empty(self.n, dtype=np.int32))
+        merge_vocabulary(self.fps.copy(), self.table, 64 - self.bits, 0, self.fps, np.empty(self.n, dtype=np.int32))
 
     def __add__(self, other: Vocabulary) -> Vocabulary:
         """Return what counting this stream and then the other would have given; both must be exact."""
@@ -146,7 +146,7 @@ class Vocabulary:
         both._grow(self.n + other.n)
         for one in (self, other):
             numbers, before = np.empty(one.n, dtype=np.int32), both.n
-            both.n = vocab.merge(one.fps[: one.n], both.table, 64 - both.bits, before, both.fps, numbers)
+            both.n = merge_vocabulary(one.fps[: one.n], both.table, 64 - both.bits, before, both.fps, numbers)
             both.df[before : both.n], both.key[before : both.n] = 0, _NEVER
             both.came[before : both.n] = 0
             both.df[numbers] += one.counts

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet._kernels import vocab
+from linnet._kernels.text import class_frequency
 from linnet.data.arrays import booleans
 from linnet.features.blocks import AnyBlocks
 from linnet.features.buffers import TextBuffer
@@ -188,7 +188,7 @@ def totals(task: Task, shared: ShardPlan, fitted: tuple[int, ...]) -> ShardTotal
     counts = np.zeros((rows.n_columns, len(shared.classes)), dtype=np.int32)
     mine = np.flatnonzero(np.isin(parts, fitted))
     some = rows if len(mine) == len(y) else rows.take(mine)
-    vocab.class_frequency(some.row_ptr, some.indices, y[mine], counts)
+    class_frequency(some.row_ptr, some.indices, y[mine], counts)
     by_part = [np.bincount(y[parts == part], minlength=len(shared.classes)) for part in (TRAIN, DEV)]
     squares = (
         np.zeros(0) if some.computed is None else arithmetic.total(np.square(some.computed, dtype=np.float64), axis=0)

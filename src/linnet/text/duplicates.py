@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from linnet._kernels import minhash
+from linnet._kernels.text import link_similar, sketch_documents, word_keys
 from linnet.errors import DataError, nearest
 
 __all__ = ["SAME", "Sketches", "bands_for", "exact_groups", "near_groups", "repeats", "same_keys"]
@@ -52,7 +52,7 @@ def same_keys(texts: Sequence[str], same: str = "exact") -> npt.NDArray[np.uint6
 
         piece = text_buffers(folded)[0]
         keys = np.empty(len(folded), dtype=np.uint64)
-        minhash.word_keys(piece.data, piece.offsets, np.empty(piece.longest() + 1, np.uint64), keys)
+        word_keys(piece.data, piece.offsets, np.empty(piece.longest() + 1, np.uint64), keys)
         return keys
     if same not in SAME:
         raise DataError(nearest("kind of sameness", same, SAME))
@@ -157,7 +157,7 @@ class Sketches:
             meets[1:] = key[1:] == key[:-1]
             meets[:-1] |= meets[1:]
             if meets.any():
-                minhash.link(
+                link_similar(
                     np.ascontiguousarray(who[meets]), np.ascontiguousarray(key[meets]), self.starts, self.values, KEPT,
                     threshold, PATIENCE, parent,
                 )  # fmt: skip
@@ -171,7 +171,7 @@ def _sketch_chunk(piece: Any, a: int, b: int, shingle: int, multipliers: Any) ->
     keys, totals = np.empty(n, np.uint64), np.empty(n, np.int32)
     smallest, minima = np.empty((n, KEPT), np.uint32), np.empty((n, len(multipliers)), np.uint32)
     scratch = np.empty(int(np.diff(piece.offsets[a : b + 1]).max()) + 1, np.uint64)
-    minhash.sketch(piece.data, piece.offsets, a, b, shingle, multipliers, scratch, keys, totals, smallest, minima)
+    sketch_documents(piece.data, piece.offsets, a, b, shingle, multipliers, scratch, keys, totals, smallest, minima)
     counts = np.minimum(totals, KEPT).astype(np.int64)
     return keys, minima, counts, smallest[np.arange(KEPT) < counts[:, None]]
 

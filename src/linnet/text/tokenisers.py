@@ -4,7 +4,8 @@
 >>> [t.text for t in cut("Didn't the cat purr?")]
 ['did', "n't", 'the', 'cat', 'purr', '?']
 
-A new tokeniser of the kernels is a row of ``TOKENS``, a branch of ``cut`` in text.pxd and its twin; a row here shows it.
+A new tokeniser of the kernels is a row of ``TOKENS``, a branch of ``cut`` in tokenise.pxd and of ``cut`` in
+tests/reference/text.py; a row here describes it.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import featurize
+from linnet._kernels.text import Scratch, tokenise_text
 from linnet.errors import DataError, nearest
 
 __all__ = ["CASES", "IN_CONTEXT", "TOKENS", "Token", "tokenize", "words_of"]
@@ -80,31 +80,25 @@ def words_of(texts: Iterable[str], tokens: str = "words", case: str = "fold") ->
     >>> list(words_of(["It ROCKS!", ""]))
     [['it', 'rocks', '!'], []]
     """
-    room = 0
+    scratch = Scratch(1 << 10, room=0)
     for text in texts:
         if case == "lower" and any(c in text for c in IN_CONTEXT):
             text = text.lower()
         data = np.frombuffer(_SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
-        if len(data) + 2 > room:
-            room = max(2 * room, len(data) + 2)
-            hashes, places = np.empty(room, np.uint64), np.empty((3, room), dtype=np.int32)
-            codes, chars = np.empty(2 * room, dtype=np.uint32), np.empty((2, 2 * room), np.int32)
-        number = featurize.cut_one(data, TOKENS[tokens], CASES[case], hashes, places, codes, chars)
-        first = places[2, : number + 1].tolist()
-        folded = codes[: first[number]].astype("<u4", copy=False).tobytes().decode("utf-32-le")
+        if len(data) > scratch.longest:
+            scratch = Scratch(max(2 * scratch.longest, len(data)), room=0)
+        number = tokenise_text(data, TOKENS[tokens], CASES[case], scratch)
+        first = scratch.token_places[2, : number + 1].tolist()
+        folded = scratch.codes[: first[number]].astype("<u4", copy=False).tobytes().decode("utf-32-le")
         yield [folded[a:b] for a, b in pairwise(first)]
 
 
 def _cut(text: str, tokens: str, case: str) -> list[Token]:
     data = np.frombuffer(_SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
-    n = len(data) + 2
-    places = np.empty((3, n), dtype=np.int32)  # start, end, first folded character
-    codes = np.empty(2 * n, dtype=np.uint32)
-    number = featurize.cut_one(
-        data, TOKENS[tokens], CASES[case], np.empty(n, np.uint64), places, codes, np.empty((2, 2 * n), np.int32)
-    )
-    at = _character_of(data)
-    folded = codes[: places[2, number]].astype("<u4").tobytes().decode("utf-32-le")
+    scratch = Scratch(len(data), room=0)
+    number = tokenise_text(data, TOKENS[tokens], CASES[case], scratch)
+    places, at = scratch.token_places, _character_of(data)
+    folded = scratch.codes[: places[2, number]].astype("<u4").tobytes().decode("utf-32-le")
     first = places[2, : number + 1].tolist()
     starts, ends = (at[places[0, :number] + 1] - 1).tolist(), at[places[1, :number]].tolist()
     return [Token(folded[first[k] : first[k + 1]], starts[k], ends[k]) for k in range(number)]

@@ -1,4 +1,4 @@
-"""The kernel network in plain Python: slow, short, and what the tests hold it to.
+"""The network kernel in plain Python.
 
 A row is a list of (column, value) pairs, a layer a pair (A, a) of lists. Gradients are kept for every embedding, touched
 or not.

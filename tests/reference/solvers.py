@@ -1,4 +1,4 @@
-"""The kernels of sparse, dual and online in plain Python: slow, short, and what the tests hold them to.
+"""The kernels of sparse rows, dual coordinate descent and online learning in plain Python.
 
 A row is a list of (column, value) pairs. Weights are dense lists, kept as they are written in the papers: no running
 scale, no lazy average, no pairs of numbers in one cache line.

@@ -1,4 +1,4 @@
-"""The text kernels in plain Python: slow, short, and what the tests hold text.pxd, featurize and vocab to.
+"""The text kernels in plain Python: UTF-8, tokenisers, n-grams of words and characters, counts.
 
 It does what they do, on one document at a time: bytes to characters, characters to tokens, tokens to n-grams with their
 fingerprints, places and names, n-grams to counts. Settings are the words of features/blocks.py.
@@ -21,7 +21,7 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
-from linnet._kernels import featurize
+from linnet._kernels.text import classify, unicode_version
 
 __all__ = ["Char", "Cut", "Gram", "char_class", "char_ngrams", "count", "cut", "fold", "ngrams", "word_ngrams"]
 
@@ -29,7 +29,7 @@ WORD, MARK, SPACE, ALONE, IGNORE, PYSPACE = 1, 2, 4, 8, 16, 32
 EDGE_LEFT, EDGE_RIGHT = 1 << 30, 1 << 29
 APOSTROPHES = "'\u2019\uff07"
 JOINER = "\u200d"
-SAME_UNICODE = unicodedata.unidata_version == featurize.unicode_version()
+SAME_UNICODE = unicodedata.unidata_version == unicode_version()
 ALONE_NAMES = (
     "CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA", "THAI", "LAO",
     "KHMER", "MYANMAR", "TIBETAN",
@@ -87,7 +87,7 @@ def char_class(c: str) -> int:
     """Return the class bits of a character, from the definitions where this Python has the Unicode of the tables."""
     if not SAME_UNICODE:
         out = np.zeros(1, np.uint8)
-        featurize.classify(np.array([ord(c)], np.uint32), out)
+        classify(np.array([ord(c)], np.uint32), out)
         return int(out[0])
     name, category = unicodedata.name(c, ""), unicodedata.category(c)
     word = c.isalnum() or c == "_"

@@ -1,4 +1,4 @@
-"""Plain-Python twins of the minhash kernel: the same hashes, the same sketches, slowly. For the tests."""
+"""The minhash kernel in plain Python: the same hashes, the same sketches."""
 
 from __future__ import annotations
 

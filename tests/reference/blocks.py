@@ -1,4 +1,4 @@
-"""The blocks of emit.pxd in plain Python: slow, short, and what the tests hold the kernels to.
+"""The feature blocks of the kernels in plain Python.
 
 >>> [g.name for g in ngrams(b"It is not good, no.", "negated", "words", "fold", 1, 1)]
 ['it', 'is', 'not', 'NOT_good', ',', 'no', '.']
@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from linnet._kernels import twins
-from linnet._kernels.negation import STOPS, is_negation
-from linnet._kernels.twins import EDGE_LEFT, EDGE_RIGHT, MARK, MASK, WORD, Char, Cut, Gram, char_class, join, token_hash
+from linnet.text.negation import STOPS, is_negation
+from reference import text as reference
+from reference.text import EDGE_LEFT, EDGE_RIGHT, MARK, MASK, WORD, Char, Cut, Gram, char_class, join, token_hash
 
 __all__ = ["lengths", "ngrams", "shape"]
 
@@ -29,7 +29,7 @@ def _windows(n: int, low: int, high: int) -> list[tuple[int, int]]:
 
 
 def _begins(data: bytes, t: Cut) -> bool:
-    return twins.decode(data[t.start : t.end])[0].text in STOPS
+    return reference.decode(data[t.start : t.end])[0].text in STOPS
 
 
 def _ends(data: bytes, t: Cut) -> bool:
@@ -117,7 +117,7 @@ def shape(token: str) -> str:
     for c in token:
         kind = (
             "X"
-            if twins.fold(c, "lower") != c
+            if reference.fold(c, "lower") != c
             else "d"
             if c in "0123456789"
             else "x"
@@ -141,7 +141,7 @@ def shapes(_: bytes, tokens: list[Cut], low: int, high: int, seed: int) -> list[
 def lengths(data: bytes) -> list[int]:
     """Return words, their characters, capitals, words in capitals, digits, !, ?, commas, other signs."""
     out = [0] * 9
-    for t in twins.cut(data, "words", "keep"):
+    for t in reference.cut(data, "words", "keep"):
         if not char_class(t.text[0]) & (WORD | MARK):
             out[{"!": 5, "?": 6, ",": 7}.get(t.text[0], 8)] += len(t.text)
             continue
@@ -156,15 +156,15 @@ def across(data: bytes, case: str, low: int, high: int, seed: int) -> list[Gram]
     """Return the n-grams of all characters of a text, by where they end."""
     chars: list[Char] = []
     blank = None
-    for c in twins.decode(data):
-        if char_class(c.text) & (twins.SPACE | twins.PYSPACE):
+    for c in reference.decode(data):
+        if char_class(c.text) & (reference.SPACE | reference.PYSPACE):
             blank = blank or c
-        elif not char_class(c.text) & twins.IGNORE:
+        elif not char_class(c.text) & reference.IGNORE:
             if blank and chars:
                 chars.append(Char(" ", blank.start, blank.end))
             blank = None
-            text = "'" if c.text in twins.APOSTROPHES else c.text
-            chars += [Char(f, c.start, c.end) for f in twins.fold(text, case)]
+            text = "'" if c.text in reference.APOSTROPHES else c.text
+            chars += [Char(f, c.start, c.end) for f in reference.fold(text, case)]
     grams = []
     for end in range(1, len(chars) + 1):
         for n in range(low, min(high, end) + 1):
@@ -180,10 +180,10 @@ def across(data: bytes, case: str, low: int, high: int, seed: int) -> list[Gram]
 def ngrams(data: bytes, kind: str, tokens: str, case: str, low: int, high: int, seed: int = 0) -> list[Gram]:
     """Return what one block makes of a document."""
     if kind in ("words", "chars"):
-        return twins.ngrams(data, kind, tokens, case, low, high, seed)
+        return reference.ngrams(data, kind, tokens, case, low, high, seed)
     if kind == "across":
         return across(data, case, low, high, seed)
     makers = {
         "negated": negated, "not": nots, "position": position, "skips": skips, "affixes": affixes, "shapes": shapes,
     }  # fmt: skip
-    return makers[kind](data, twins.cut(data, tokens, case), low, high, seed)
+    return makers[kind](data, reference.cut(data, tokens, case), low, high, seed)

@@ -1,4 +1,4 @@
-"""Plain-Python twins of the kernels in varint.pyx: what the tests hold them to."""
+"""The varint kernel in plain Python."""
 
 from __future__ import annotations
 
