@@ -245,10 +245,9 @@ def _tell(report: Any, options: dict[str, Any]) -> None:
             if kind == ".json"
             else report.html() if kind == ".html" else report.text(samples=5, width=160) + "\n"
         )  # fmt: skip
-        from linnet.data.unusable import replacing
+        from linnet.files import write_atomic
 
-        with replacing(path) as file:
-            file.write(content)
+        write_atomic(path, content)
     if options["json_"]:
         click.echo(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
     elif options["out"] not in (None, "-"):

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from linnet.data.unusable import replacing
-from linnet.errors import DataError, MissingExtraError
+from linnet.errors import MissingExtraError
+from linnet.files import OutputError, write_atomic
 from linnet.report.markup import plain_json, safe
 
 __all__ = ["BLUE", "GREEN", "ORANGE", "altair", "bundle", "figure", "rows"]
@@ -50,10 +50,8 @@ def bundle() -> str:
             return found
     code: str = vl_convert.javascript_bundle()  # type: ignore[call-arg] # its stub lacks the default
     made = "(function(){" + code.replace("</script", "<\\/script").replace("<!--", "<\\!--") + END
-    with contextlib.suppress(OSError, DataError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(kept) as file:
-            file.write(made)
+    with contextlib.suppress(OutputError):
+        write_atomic(kept, made, mkdir=True)
     return made
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linnet.data.unusable import replacing
 from linnet.errors import DataError
+from linnet.files import write_atomic
 from linnet.report.charts import altair
 from linnet.report.material import Material
 
@@ -79,9 +78,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to one file, whole or not at all."""
-        content = self.html
-        with replacing(Path(path)) as file:
-            file.write(content)
+        write_atomic(path, self.html)
 
     def __repr__(self) -> str:
         return f"<Report: accuracy {self.evaluation.accuracy:.4f} on {self.evaluation.n:,} rows>"

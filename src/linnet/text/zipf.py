@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, MissingExtraError
+from linnet.files import write_atomic
 
 __all__ = ["Zipf"]
 
@@ -100,15 +101,12 @@ class Zipf:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plot as .svg, or with the extra ``report`` as .png; whole or not at all."""
-        from linnet.data.unusable import replacing
-
         target = Path(path)
         kind = target.suffix.lower()
         if kind == ".svg":
-            with replacing(target) as file:
-                file.write(self.to_svg())
+            write_atomic(target, self.to_svg())
         elif kind == ".png":
-            _write_whole(target, _png(self.to_svg()))
+            write_atomic(target, _png(self.to_svg()))
         else:
             raise DataError(f"cannot draw {target.name!r}: end the name in .svg or .png")
 
@@ -119,17 +117,6 @@ def _png(svg: str) -> bytes:
     except ImportError:
         raise MissingExtraError("a PNG plot", "report") from None
     return bytes(vl_convert.svg_to_png(svg, scale=2))
-
-
-def _write_whole(target: Path, data: bytes) -> None:
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(target)
-    except OSError as error:
-        raise DataError(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _svg(law: Zipf) -> str:
