@@ -15,7 +15,7 @@ import pytest
 import linnet
 
 ORDER = [
-    "errors", "units", "engines", "_kernels", "data", "datasets", "text", "features", "solvers", "models", "model",
+    "errors", "files", "units", "engines", "_kernels", "data", "datasets", "text", "features", "solvers", "models", "model",
     "evaluate", "explain", "choosing", "laying", "training", "classifier", "comparison", "checks", "report", "tuning",
     "serve", "filter", "streaming", "studio", "cli",
 ]  # fmt: skip

@@ -107,7 +107,11 @@ def open_atomic(
 
 
 def write_atomic(
-    target: str | os.PathLike[str], content: str | bytes | memoryview, *, staging: Path | None = None, mkdir: bool = False
+    target: str | os.PathLike[str],
+    content: str | bytes | memoryview,
+    *,
+    staging: Path | None = None,
+    mkdir: bool = False,
 ) -> None:
     """Write a whole file with `open_atomic`; text as UTF-8."""
     with open_atomic(target, staging=staging, mkdir=mkdir) as file:
@@ -134,7 +138,7 @@ class _Output(io.BufferedWriter):
 
     def finish(self) -> None:
         self.flush()
-        os.fsync(self.raw.fileno())
+        os.fsync(self.fileno())
         self.raw.close()
 
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from linnet.cli.options import say
-from linnet.filter.running import Progress
+from linnet.filter.filtering import FilterProgress
 
 __all__ = ["Show"]
 
@@ -63,7 +63,7 @@ class Show:
         elif not self.quiet:
             say(text)
 
-    def __call__(self, news: Progress) -> None:
+    def __call__(self, news: FilterProgress) -> None:
         if news.kind == "stage":
             self._stage(news)
         elif news.kind == "shard" and news.record is not None and news.shard is not None:
@@ -71,7 +71,7 @@ class Show:
         elif news.happening is not None and news.shard is not None:
             self._worker(news)
 
-    def _stage(self, news: Progress) -> None:
+    def _stage(self, news: FilterProgress) -> None:
         self.stage_began = self.said = time.perf_counter()
         self.total, self.done, self.shards, self.finished = news.bytes, 0, news.shards, 0
         resumed = f", {news.resumed:,} done before" if news.resumed else ""
@@ -82,7 +82,7 @@ class Show:
                 self.bars.remove_task(self.bar)
             self.bar = self.bars.add_task(news.stage, total=max(1, news.bytes), note="")
 
-    def _shard(self, news: Progress) -> None:
+    def _shard(self, news: FilterProgress) -> None:
         shard, record = news.shard, news.record
         if shard is None or record is None:
             return
@@ -106,7 +106,7 @@ class Show:
         left = (self.total - self.done) / rate if rate else 0.0
         return f"{rate / 1e6:,.1f} MB/s, {_time(left)} left"
 
-    def _worker(self, news: Progress) -> None:
+    def _worker(self, news: FilterProgress) -> None:
         happening, shard = news.happening, news.shard
         if happening is None or shard is None:
             return

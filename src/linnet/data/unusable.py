@@ -22,7 +22,7 @@ class UnusableRow:
 
     `row` counts data rows of the source from 1 (a header is not a data row), `line` is the line of the file where the
     format has one row a line, `detail` says more than `reason` does, and `text` is the raw line where a row could not
-    be taken apart.
+    be parsed.
     """
 
     row: int

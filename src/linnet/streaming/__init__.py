@@ -8,8 +8,8 @@ Where all rows fit in one block the model is the one that ordinary training give
 
 from __future__ import annotations
 
+from linnet.data.shards import find_shards
 from linnet.streaming.memory import Budget
-from linnet.streaming.shards import find_shards
 from linnet.streaming.training import Streamed, fit_stream
 
 __all__ = ["Budget", "Streamed", "find_shards", "fit_stream"]

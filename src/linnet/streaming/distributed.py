@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.data.labelled import Scan, Source, join_scans
 from linnet.engines import Engine
 from linnet.engines.engine import check
 from linnet.errors import DataError, LinnetError
@@ -37,7 +38,6 @@ from linnet.streaming.held import TestRows
 from linnet.streaming.jobs import Plan, Solving, Task
 from linnet.streaming.meter import Meter
 from linnet.streaming.parts import DEV, TRAIN
-from linnet.streaming.source import Scan, Source, join_scans
 from linnet.streaming.sums import PartSum, SumProblem
 from linnet.streaming.training import Run, Streamed
 from linnet.streaming.vocabulary import Vocabulary

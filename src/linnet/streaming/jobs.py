@@ -18,6 +18,7 @@ import numpy.typing as npt
 from linnet._kernels import vocab
 from linnet.choosing import weighted
 from linnet.data.arrays import booleans
+from linnet.data.labelled import Labelled, Scan, Source, codes_of
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import text_buffers
 from linnet.features.counting import Counted, Slots, names_of
@@ -27,7 +28,6 @@ from linnet.features.sharing import Texts
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
 from linnet.streaming.parts import DEV, TEST, TRAIN
-from linnet.streaming.source import Labelled, Scan, Source, codes_of
 from linnet.streaming.sums import PartSum, SumProblem, part_product, part_sum
 from linnet.streaming.vocabulary import Vocabulary
 

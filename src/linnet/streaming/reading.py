@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.classifier import Event, TextClassifier
+from linnet.data import labelled as sources
 from linnet.data.arrays import booleans
+from linnet.data.labelled import Labelled, Scan, Source, codes_of
 from linnet.errors import DataError
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
@@ -18,11 +20,9 @@ from linnet.features.computed import split
 from linnet.features.counting import Counted, thread_count
 from linnet.features.recipe import Recipe, blocks_for, looked_at, mostly_unspaced
 from linnet.features.sharing import Texts
-from linnet.streaming import source as sources
 from linnet.streaming.memory import Budget
 from linnet.streaming.meter import Meter
 from linnet.streaming.parts import DEV, TEST, TRAIN, Parts, held_out
-from linnet.streaming.source import Labelled, Scan, Source, codes_of
 from linnet.training import Log
 
 __all__ = ["Reading", "Say"]

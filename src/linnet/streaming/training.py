@@ -13,6 +13,8 @@ import numpy.typing as npt
 from linnet._kernels import vocab
 from linnet.choosing import Choice, choose, fit_watched, fit_weighted
 from linnet.classifier import Event, TextClassifier
+from linnet.data.labelled import Source
+from linnet.data.shards import spool
 from linnet.errors import LinnetError
 from linnet.features.blocks import describe
 from linnet.features.computed import Computed
@@ -31,8 +33,6 @@ from linnet.streaming.names import NameFile
 from linnet.streaming.parts import DEV, TEST, TRAIN
 from linnet.streaming.reading import Reading, Say
 from linnet.streaming.sampling import sample
-from linnet.streaming.shards import spool
-from linnet.streaming.source import Source
 from linnet.streaming.totals import Totals, per_class
 from linnet.streaming.vocabulary import Kept, Vocabulary
 from linnet.units import as_bytes

@@ -152,7 +152,7 @@ class Answers:
         """Write the answers as CSV, TSV, JSON lines or Parquet by the name of the file; returns how many."""
         import pyarrow as pa
 
-        from linnet.data.writing import writing
+        from linnet.data.writers import open_writer
 
         rows = [a for a in self.of(task) if a.label is not None]
         table = pa.table({
@@ -161,7 +161,7 @@ class Answers:
             "was": pa.array([a.was for a in rows], pa.string()),
             "at": pa.array([a.at for a in rows], pa.string()),
         })  # fmt: skip
-        with writing(os.fspath(path)) as writer:
+        with open_writer(path) as writer:
             writer.write(table)
         return len(rows)
 
