@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet.data.whole import stream_whole
+from linnet.data.streaming import stream_rows
 from linnet.errors import DataError, LinnetError
 from linnet.text.clean import C4, Pages
 from linnet.text.clean.corpus import Corpus
@@ -27,7 +27,7 @@ def run(texts, *args, **settings):
     kept = []
     removed = []
     rows = pa.table({"id": pa.array(range(len(texts)), pa.int64()), "text": pa.array(texts, pa.string())})
-    report = Corpus(*args, **settings).run(stream_whole(rows, text="text", batch_rows=3), kept.append, removed.append)
+    report = Corpus(*args, **settings).run(stream_rows(rows, text="text", batch_rows=3), kept.append, removed.append)
     out = pa.concat_tables(kept) if kept else pa.table({"id": [], "text": []})
     gone = {row["id"]: row["removed_by"] for table in removed for row in table.to_pylist()}
     return report, dict(zip(out.column("id").to_pylist(), out.column("text").to_pylist(), strict=True)), gone
@@ -192,7 +192,7 @@ def test_types_and_columns_stay(tmp_path):
         }
     )
     kept = []
-    report = Corpus("html", dedup=["exact"]).run(stream_whole(table), kept.append)
+    report = Corpus("html", dedup=["exact"]).run(stream_rows(table), kept.append)
     assert kept[0].schema.types == [pa.int64(), pa.string(), pa.timestamp("s"), pa.list_(pa.string())]
     assert kept[0].column("text").to_pylist() == ["a b", "c"]
     assert report.removed_documents == {"empty": 1}
@@ -207,7 +207,7 @@ def test_20_newsgroups_add_up(rules):
     path = Path(os.environ["LINNET_DATA"], "20newsgroups", "train.parquet")
     texts = pq.read_table(path, columns=["text"]).column("text").to_pylist()
     kept = []
-    report = Corpus(rules, list(C4), ["exact", "spans"]).run(stream_whole(path), kept.append)
+    report = Corpus(rules, list(C4), ["exact", "spans"]).run(stream_rows(path), kept.append)
     assert report.documents == len(texts) == 11_314
     assert report.lines == sum(text.count("\n") + 1 for text in texts)
     assert report.documents == report.kept_documents + sum(report.removed_documents.values())

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from linnet.data import read, stream
-from linnet.data.records import Dialect, whole_records
+from linnet.data.readers.records import Dialect, whole_records
 from linnet.errors import DataError
 
 N = 30_000

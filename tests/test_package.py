@@ -17,9 +17,8 @@ import pytest
 import linnet
 
 ORDER = [
-    "errors", "units", "values", "draw", "engines", "_kernels", "arithmetic", "data", "datasets", "text", "features", "solvers",
-    "models", "model",
-    "evaluate", "explain", "streaming", "pipeline", "classifier", "comparison", "checks", "report", "tuning",
+    "errors", "files", "units", "values", "draw", "engines", "_kernels", "arithmetic", "data", "datasets", "text", "features",
+    "solvers", "models", "model", "evaluate", "explain", "pipeline", "classifier", "comparison", "checks", "report", "tuning",
     "serve", "filter", "studio", "cli",
 ]  # fmt: skip
 ROOT = Path(linnet.__file__).parent

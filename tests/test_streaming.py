@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from linnet import TextClassifier, load, read
 from linnet._kernels.text import pack_numbers, unpack_numbers
+from linnet.data.shards import find_shards
 from linnet.errors import DataError, LinnetError
 from linnet.features.counts import SparseCounts
 from linnet.pipeline.budget import Budget
@@ -28,7 +29,6 @@ from linnet.pipeline.cache import Cache, check_room, temporary
 from linnet.pipeline.parts import DEV, TEST, TRAIN, Parts
 from linnet.pipeline.stream import fit_stream
 from linnet.pipeline.vocabulary import Vocabulary
-from linnet.streaming.shards import find_shards
 from linnet.units import as_bytes
 from reference import varint as reference
 

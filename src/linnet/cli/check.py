@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 from typing import Any
 
 import click
@@ -95,13 +94,13 @@ def _read(path: str, options: dict[str, Any]) -> Any:
 
 
 def _write_suspects(found: Any, out: str) -> None:
-    from linnet.data.unusable import replacing
+    from linnet.files import open_atomic
 
     if "label-errors" not in [one.check for one in found]:
         raise LinnetError("--suspects needs labels and the check label-errors")
     one, m = found["label-errors"], found.material
     words = {example["row"]: " ".join(example["words"]) for example in one.examples}
-    with replacing(Path(out)) as file:
+    with open_atomic(out, "w") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["row", "label", "suggested", "confidence", "words", "text"])
         for row in one.arrays.get("suspects", []):

@@ -119,12 +119,12 @@ def _name(spec: str) -> str:
 
 
 def _check_outputs(inputs: tuple[str, ...], options: dict[str, Any]) -> None:
-    from linnet.data.writing import form_of
+    from linnet.data.writers import format_to_write
 
     check_outputs({f"--{name}": options[name] for name in ("out", "removed", "report")}, inputs)
     for key in ("out", "removed"):
         if options[key] not in (None, "-"):
-            form_of(options[key])
+            format_to_write(options[key])
     if options["report"] is not None and Path(options["report"]).suffix.lower() not in (".json", ".html", ".txt"):
         raise LinnetError(f"--report {options['report']}: end its name in .json, .html or .txt")
     if options["removed"] == "-" and options["out"] in (None, "-"):
@@ -132,11 +132,11 @@ def _check_outputs(inputs: tuple[str, ...], options: dict[str, Any]) -> None:
 
 
 def _run(inputs: tuple[str, ...], corpus: Any, options: dict[str, Any]) -> Any:
-    from linnet.data.writing import writing
+    from linnet.data.writers import open_writer
 
     with contextlib.ExitStack() as stack:
-        out = stack.enter_context(writing(options["out"]))
-        aside = stack.enter_context(writing(options["removed"])) if options["removed"] else None
+        out = stack.enter_context(open_writer(options["out"]))
+        aside = stack.enter_context(open_writer(options["removed"])) if options["removed"] else None
         progress = stack.enter_context(CleaningProgress(inputs, options["quiet"]))
         batches = _batches(inputs, options, progress)
         report = corpus.run(batches, out.write, aside.write if aside else None, progress)
@@ -146,13 +146,13 @@ def _run(inputs: tuple[str, ...], corpus: Any, options: dict[str, Any]) -> Any:
 
 
 def _batches(inputs: tuple[str, ...], options: dict[str, Any], progress: CleaningProgress) -> Iterator[Any]:
-    from linnet.data.whole import stream_whole
+    from linnet.data.streaming import stream_rows
 
     for source in inputs:
         first = True
-        for batch in stream_whole(source, text=options["text"], format=options["format_"]):
+        for batch in stream_rows(source, text=options["text"], format=options["format_"]):
             if first:
-                progress.line(f"{batch.source}: {batch.how}")
+                progress.line(f"{batch.source}: text column '{batch.text_column}' ({batch.choice.why_text})")
                 first = False
             yield batch
 
@@ -181,13 +181,12 @@ class CleaningProgress(ProgressBars):
 
 def _print_report(report: Any, options: dict[str, Any]) -> None:
     if options["report"]:
-        from linnet.data.unusable import replacing
+        from linnet.files import write_atomic
 
         path = Path(options["report"])
         as_json = json.dumps(report.to_dict(), indent=2, ensure_ascii=False) + "\n"
         pages = {".json": as_json, ".html": report.html(), ".txt": report.text(samples=5, width=160) + "\n"}
-        with replacing(path) as file:
-            file.write(pages[path.suffix.lower()])
+        write_atomic(path, pages[path.suffix.lower()])
     if options["json_"]:
         echo_json(report.to_dict())
     elif options["out"] not in (None, "-"):

@@ -64,12 +64,12 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     linnet filter quality.linnet *.warc.wet.gz --out kept --keep good --quota 1000 --by host
     """
     from linnet.engines import open_engine
+    from linnet.filter.filtering import filter_corpus
+    from linnet.filter.inputs import filter_shards
     from linnet.filter.rule import percent
-    from linnet.filter.running import filter_corpus
-    from linnet.filter.shards import find_shards
 
     rule = _rule(options, percent)
-    shards = find_shards(inputs, options["format_"])
+    shards = filter_shards(inputs, options["format_"])
     workers, threads = _share_out(options, len(shards), model)
     settings: dict[str, Any] = {"retries": options["retries"], "timeout": options["timeout"], "threads": threads}
     if options["scheduler"] and options["engine"] == "local":

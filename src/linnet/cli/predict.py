@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import io
-import json
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import click
@@ -22,17 +15,17 @@ from linnet.errors import LinnetError
 
 __all__ = ["predict"]
 
-ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "lines"}
-
 
 @click.command(short_help="Label texts; streams files of any size.")
 @click.argument("model")
 @click.argument("source", metavar="[INPUT|-]", default="-")
 @click.option("--proba", is_flag=True, help="Also write the probability of each class.")
-@click.option("--out", metavar="F", help="Write to F (.csv, .tsv, .jsonl, .txt); standard output by default.")
+@click.option(
+    "--out", metavar="F", help="Write to F (.csv, .tsv, .jsonl, .parquet, .arrow, .txt); standard output by default."
+)
 @click.option(
     "--to",
-    type=click.Choice(["lines", "csv", "tsv", "jsonl"]),
+    type=click.Choice(["lines", "csv", "tsv", "jsonl", "parquet", "arrow"]),
     help="The format of the output; by the ending of F, else lines.",
 )
 @o.text_options
@@ -45,22 +38,29 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
     INPUT may be larger than memory, gzipped or zstd, or - for standard input (one text a line, CSV, JSON lines).
     Results are lines of labels; with --proba, CSV with a probability a class.
     """
+    import numpy as np
+
     from linnet.classifier import load
     from linnet.data import stream
+    from linnet.data.writers import open_writer
 
     clf = load(model, threads=threads)
-    form = to or (ENDINGS.get(Path(out).suffix.lower(), "csv") if out else "csv" if proba else "lines")
+    form = to or _form(out, proba)
     if proba and form == "lines":
         raise LinnetError("--proba needs columns: choose --to csv, tsv or jsonl")
-    write = _writer(form, [str(c) for c in clf.artefact.classes], proba)
+    classes = [str(c) for c in clf.artefact.classes]
     done, broken = 0, 0
-    with _opened(out) as sink, ProgressBars(quiet or not out) as progress:
-        sink.write(write.head)
+    with (
+        open_writer(out, "text" if form == "lines" else form) as writer,
+        ProgressBars(quiet or not out) as progress,
+    ):
+        writer.write(_table(np.zeros(0, np.int64), np.zeros((0, len(classes))), classes, form, proba))
         progress.stage("labelling")
         for batch in _ahead(stream(source, text=text, format=format_, also=clf.artefact.needs)):
             scores = clf.artefact.scores(batch, threads)
             best = clf.artefact.best(scores)
-            sink.write(write.rows(best, clf.artefact.proba(scores) if proba or form != "lines" else None))
+            P = clf.artefact.proba(scores) if form != "lines" else None
+            writer.write(_table(best, P, classes, form, proba))
             if done == 0 and not quiet and batch.how:
                 say(f"{source}: {batch.how}")
             done += len(batch)
@@ -81,69 +81,33 @@ def _ahead(batches: Iterator[Any]) -> Iterator[Any]:
             yield batch
 
 
-class _Writer:
-    """Rows in one form, as bytes."""
+def _form(out: str | None, proba: bool) -> str:
+    from linnet.data.writers import ENDINGS
+    from linnet.files import split_ending
 
-    def __init__(self, head: bytes, rows: Callable[[Any, Any], bytes]) -> None:
-        self.head, self.rows = head, rows
+    if out is None:
+        return "csv" if proba else "lines"
+    return {".txt": "lines", **ENDINGS}.get(split_ending(out)[0], "csv")
 
 
-def _writer(form: str, classes: list[str], proba: bool) -> _Writer:
+def _table(best: Any, P: Any, classes: list[str], form: str, proba: bool) -> Any:
+    """Return the results of a batch as a table: label, probability, and with `proba` one of each class."""
+    import numpy as np
+    import pyarrow as pa
+
+    from linnet.data.arrays import floats, integers, strings
+
+    columns = {"label": strings(classes).take(integers(best))}
     if form == "lines":
-        names = [c.replace("\r", " ").replace("\n", " ").encode() + b"\n" for c in classes]
-        return _Writer(b"", lambda best, _: b"".join([names[k] for k in best.tolist()]))
-    if form == "jsonl":
+        return pa.table(columns)
 
-        def json_rows(best: Any, P: Any) -> bytes:
-            lines = []
-            for k, p in zip(best.tolist(), P.tolist(), strict=True):
-                row: dict[str, Any] = {"label": classes[k], "probability": round(p[k], 6)}
-                if proba:
-                    row["probabilities"] = {c: round(v, 6) for c, v in zip(classes, p, strict=True)}
-                lines.append(json.dumps(row, ensure_ascii=False))
-            return ("\n".join(lines) + "\n").encode() if lines else b""
+    def numbers(values: Any) -> Any:
+        plain = form in ("csv", "tsv")
+        return strings([f"{p:.6f}" for p in values.tolist()]) if plain else floats(np.round(values, 6))
 
-        return _Writer(b"", json_rows)
-    comma = "," if form == "csv" else "\t"
-    quoted = [_cells([c], comma).rstrip("\n") for c in classes]
-    head = _cells(["label", "probability", *(f"p_{c}" for c in classes if proba)], comma)
-
-    def rows(best: Any, P: Any) -> bytes:
-        if not proba:
-            top = P.max(axis=1)
-            return "".join(
-                [f"{quoted[k]}{comma}{p:.6f}\n" for k, p in zip(best.tolist(), top.tolist(), strict=True)]
-            ).encode()
-        return "".join(
-            [
-                f"{quoted[k]}{comma}{p[k]:.6f}{comma}{comma.join([f'{v:.6f}' for v in p])}\n"
-                for k, p in zip(best.tolist(), P.tolist(), strict=True)
-            ]
-        ).encode()
-
-    return _Writer(head.encode(), rows)
-
-
-def _cells(values: list[str], comma: str) -> str:
-    line = io.StringIO()
-    csv.writer(line, delimiter=comma, lineterminator="\n").writerow(values)
-    return line.getvalue()
-
-
-@contextlib.contextmanager
-def _opened(out: str | None) -> Iterator[Any]:
-    """Give standard output, or a file that appears only when it is whole."""
-    if out is None or out == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    target = Path(out)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb", buffering=1 << 20) as sink:
-            yield sink
-        part.replace(target)
-    except OSError as error:
-        raise LinnetError(f"{out}: cannot write ({error.strerror or error}); choose another --out") from error
-    finally:
-        part.unlink(missing_ok=True)
+    columns["probability"] = numbers(P[np.arange(len(best)), best])
+    if proba and form == "jsonl":
+        columns["probabilities"] = pa.StructArray.from_arrays([numbers(p) for p in P.T], names=classes)
+    elif proba:
+        columns |= {f"p_{name}": numbers(p) for name, p in zip(classes, P.T, strict=True)}
+    return pa.table(columns)

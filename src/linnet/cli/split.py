@@ -82,7 +82,7 @@ def _fractions(given: str | None, options: dict[str, Any]) -> tuple[float, ...]:
 def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
     """Say where each part goes, and refuse before reading what would be refused after it."""
     from linnet.data.seal import refuse_sealed
-    from linnet.data.writing import ENDINGS, form_of
+    from linnet.data.writers import ENDINGS, format_to_write
 
     named = {name: options[f"{name}_out"] for name in ("train", "dev", "test") if options[f"{name}_out"]}
     wanted = ("train", "dev", "test") if n_parts == 3 else ("train", "test")
@@ -102,7 +102,7 @@ def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
         if folder.exists() and not folder.is_dir():
             raise LinnetError(f"{folder}: is a file; choose another --out-dir")
     for path in outs.values():
-        form_of(str(path))
+        format_to_write(path)
         refuse_sealed(path, "to write to")
     check_outputs({f"--{name}": str(path) for name, path in outs.items() if named or path.exists()}, [data])
     return outs
@@ -115,9 +115,9 @@ def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
 
     from linnet.data import read
     from linnet.data.arrays import integers
-    from linnet.data.whole import stream_whole
+    from linnet.data.streaming import stream_rows
 
-    batches = list(stream_whole(data, text=options["text"], format=options["format_"], batch_rows=1 << 16))
+    batches = list(stream_rows(data, text=options["text"], format=options["format_"], batch_rows=1 << 16))
     if not batches:
         raise LinnetError(f"{data} is empty: it holds no rows")
     table = pa.concat_tables([batch.table for batch in batches], promote_options="permissive")
@@ -131,7 +131,7 @@ def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
     rows = replace(rows, source=batches[0].source)
     say(rows.describe())
     if broken:
-        say(f"{len(broken):,} rows could not be taken apart and are in no part (first: row {broken[0] + 1:,})")
+        say(f"{len(broken):,} rows could not be parsed and are in no part (first: row {broken[0] + 1:,})")
     return table, rows
 
 
@@ -139,10 +139,10 @@ def _write(table: Any, parts: Any, outs: dict[str, Path]) -> None:
     import numpy as np
 
     from linnet.data.arrays import integers
-    from linnet.data.writing import writing
+    from linnet.data.writers import open_writer
 
     for part, path in zip(parts, outs.values(), strict=True):
-        with writing(str(path)) as writer:
+        with open_writer(path) as writer:
             writer.write(table.take(integers(np.array(part.column(_ROW), dtype=np.int64))))
 
 

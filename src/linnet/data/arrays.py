@@ -11,7 +11,19 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["binaries", "booleans", "data_bytes", "integers", "lengths", "offsets", "strings", "take", "to_mask"]
+__all__ = [
+    "binaries",
+    "booleans",
+    "data_bytes",
+    "floats",
+    "integers",
+    "lengths",
+    "offsets",
+    "strings",
+    "take",
+    "to_mask",
+    "to_numbers",
+]
 
 _INT32_MAX = 2**31 - 1
 
@@ -62,6 +74,17 @@ def integers(values: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)])
 
 
+def floats(values: np.ndarray) -> pa.Array:
+    """Numpy floats of 32 or 64 bits to an Arrow array without a copy.
+
+    >>> floats(np.array([0.5, 2.0], np.float32)).type
+    DataType(float)
+    """
+    found = np.ascontiguousarray(values)
+    kind = pa.float32() if found.dtype == np.float32 else pa.float64()
+    return pa.Array.from_buffers(kind, len(found), [None, pa.py_buffer(found)])
+
+
 def booleans(mask: np.ndarray) -> pa.Array:
     """A numpy mask to an Arrow boolean array.
 
@@ -87,6 +110,19 @@ def _bits(chunk: pa.Array) -> np.ndarray:
     packed = np.frombuffer(chunk.buffers()[1], dtype=np.uint8)
     bits = np.unpackbits(packed, bitorder="little", count=chunk.offset + len(chunk))
     return bits[chunk.offset :].astype(bool)
+
+
+def to_numbers(array: pa.Array) -> np.ndarray:
+    """An Arrow array of integers of 32 or 64 bits as a numpy array, without a copy; nulls hold anything.
+
+    >>> to_numbers(integers(np.array([2, 0, 1]))[1:]).tolist()
+    [0, 1]
+    """
+    dtype = np.int64 if array.type == pa.int64() else np.int32
+    if len(array) == 0:
+        return np.zeros(0, dtype=dtype)
+    found: np.ndarray = np.frombuffer(array.buffers()[1], dtype=dtype, count=array.offset + len(array))
+    return found[array.offset :]
 
 
 def offsets(array: pa.Array) -> np.ndarray:

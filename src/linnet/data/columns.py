@@ -15,7 +15,7 @@ import pyarrow as pa
 from linnet.data.arrays import take
 from linnet.errors import DataError, nearest
 
-__all__ = ["LABEL_NAMES", "TEXT_NAMES", "Choice", "by_content", "by_name", "given", "normalise"]
+__all__ = ["LABEL_NAMES", "TEXT_NAMES", "ColumnChoice", "by_content", "by_name", "given", "normalise"]
 
 #: Names that people give to texts and labels, the clearest first.
 _TEXT = (
@@ -33,7 +33,7 @@ _SAMPLE = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ColumnChoice:
     """The chosen columns; None where names alone do not decide. `why_*` say how each was found."""
 
     text: str | None
@@ -65,13 +65,13 @@ def by_name(
     label: str | None = None,
     source: str = "the data",
     not_text: frozenset[str] = frozenset(),
-) -> Choice:
+) -> ColumnChoice:
     """Choose columns as given, or by their names.
 
     >>> by_name(["id", "Review", "Stars"]).how
     "text column 'Review' (by name), label column 'Stars' (by name)"
     >>> by_name(["a", "b"], text="B")
-    Choice(text='b', label=None, why_text='as given', why_label='')
+    ColumnChoice(text='b', label=None, why_text='as given', why_label='')
     >>> by_name(["text", "label"], label="lable")
     Traceback (most recent call last):
     linnet.errors.DataError: the data: unknown column 'lable'; choose one of: text, label (did you mean 'label'?)
@@ -86,7 +86,7 @@ def by_name(
     found_label, why_label = given_label, "as given"
     if found_label is None:
         found_label, why_label = _match([name for name in names if name != found_text], LABEL_NAMES, TEXT_NAMES)
-    return Choice(found_text, found_label, why_text, why_label)
+    return ColumnChoice(found_text, found_label, why_text, why_label)
 
 
 def given(wanted: str, names: Sequence[str], source: str) -> str:
@@ -117,12 +117,12 @@ def _match(names: Sequence[str], known: Sequence[str], other: Sequence[str]) -> 
 
 def by_content(
     columns: Mapping[str, pa.ChunkedArray],
-    choice: Choice,
+    choice: ColumnChoice,
     *,
     labelled: bool | None,
     source: str = "the data",
     not_text: frozenset[str] = frozenset(),
-) -> Choice:
+) -> ColumnChoice:
     """Fill what names left open, from string columns: the longest texts, and the fewest distinct values.
 
     >>> from linnet.data.arrays import strings
@@ -144,7 +144,7 @@ def by_content(
             label, why_label = next(iter(others)), "the only other column"
     if label is None and labelled:
         raise DataError(_no_label(source, columns, text))
-    return Choice(text, label, why_text, why_label)
+    return ColumnChoice(text, label, why_text, why_label)
 
 
 _FLAGS = "name them: --text COL --label COL (text=..., label=... in Python)"

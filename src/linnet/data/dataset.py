@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import strings, take
-from linnet.data.clean import missing
+from linnet.data.arrays import strings, take, to_numbers
+from linnet.data.decode import missing
 from linnet.data.splitting import numbered, split_indices, time_split
 from linnet.data.times import moments
 from linnet.data.unusable import Unusable
@@ -56,7 +56,7 @@ class Dataset:
         >>> Dataset.from_lists(["a", "b"], [1, 2]).label.to_pylist()
         ['1', '2']
         """
-        from linnet.data.objects import from_lists
+        from linnet.data.readers.objects import from_lists
 
         return from_lists(texts, labels)
 
@@ -193,8 +193,7 @@ class Dataset:
         found = pc.index_in(self.label, value_set=strings(self.labels))
         at = 0
         for chunk in found.chunks:
-            raw = np.frombuffer(chunk.buffers()[1], dtype=np.int32)[chunk.offset : chunk.offset + len(chunk)]
-            codes[at : at + len(chunk)] = np.where(missing(chunk), len(self.labels), raw)
+            codes[at : at + len(chunk)] = np.where(missing(chunk), len(self.labels), to_numbers(chunk))
             at += len(chunk)
         return codes
 

@@ -1,4 +1,8 @@
-"""The registry of file formats: one row each, and how a source finds its row."""
+"""The registry of file formats: one row each, and how a source finds its row.
+
+A new format is one file in `linnet.data.readers` with two functions (recognise it by its first bytes, open it) and one
+row here. Then `read`, `stream`, training, prediction and `linnet filter` read it.
+"""
 
 from __future__ import annotations
 
@@ -10,44 +14,59 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from linnet.data import delimited, folder, jsonlines, lines, tables, warc
-from linnet.data.blocks import Rows, Wanted
-from linnet.data.source import Source, foreign, looks_binary
+from linnet.data.input_file import InputFile, foreign, looks_binary
+from linnet.data.reader import ReadOptions, RecordReader
+from linnet.data.readers import arrow, delimited, folder, jsonlines, lines, parquet, warc
 from linnet.errors import DataError, nearest
+from linnet.files import split_ending
 
-__all__ = ["FORMATS", "Format", "find_format", "open_file"]
+__all__ = ["FORMATS", "Format", "find_format", "format_by_ending", "open_file"]
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format: its name, the endings of its files, how to tell it from the first bytes, how to open it.
 
-    A `magic` format is told beyond doubt by its first bytes, whatever the file is called.
+    A `magic` format is told beyond doubt by its first bytes, whatever the file is called. `rewrite` gives rows of a batch
+    as they came, with fields added; where it is None, rows are written from their columns (see `linnet.data.writers`).
+    Where `members` is true, each record of a gz file is a gzip member of its own.
     """
 
     name: str
     extensions: tuple[str, ...]
     sniff: Callable[[bytes], bool]
-    open: Callable[[Source, Wanted], Rows]
+    open: Callable[[InputFile, ReadOptions], RecordReader]
     magic: bool = False
+    rewrite: Callable[..., Iterator[bytes]] | None = None
+    members: bool = False
 
 
 #: In the order in which a source without a telling name is tried.
 FORMATS = {
     format.name: format
     for format in (
-        Format("parquet", (".parquet", ".pq"), tables.sniff_parquet, tables.open_parquet, magic=True),
-        Format("arrow", (".arrow", ".feather", ".ipc", ".arrows"), tables.sniff_arrow, tables.open_arrow, magic=True),
-        Format("warc", (".warc", ".wet"), warc.sniff_warc, warc.open_warc, magic=True),
+        Format("parquet", (".parquet", ".pq"), parquet.sniff_parquet, parquet.open_parquet, magic=True),
+        Format("arrow", (".arrow", ".feather", ".ipc", ".arrows"), arrow.sniff_arrow, arrow.open_arrow, magic=True),
+        Format("warc", (".warc", ".wet"), warc.sniff_warc, warc.open_warc, True, warc.rewrite_records, members=True),
         Format("json", (".json",), jsonlines.sniff_json, jsonlines.open_json),
-        Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), jsonlines.sniff_jsonl, jsonlines.open_jsonl),
+        Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), jsonlines.sniff_jsonl, jsonlines.open_jsonl,
+               rewrite=jsonlines.rewrite_lines),
         Format("fasttext", (".ft", ".fasttext"), lines.sniff_fasttext, lines.open_fasttext),
         Format("tsv", (".tsv", ".tab"), delimited.sniff_tsv, delimited.open_tsv),
         Format("csv", (".csv",), delimited.sniff_csv, delimited.open_csv),
         Format("text", (".txt", ".text"), lambda head: True, lines.open_text),
     )
-}
-_PACKED = (".gz", ".gzip", ".zst", ".zstd", ".bz2")
+}  # fmt: skip
+
+
+def format_by_ending(name: str | os.PathLike[str]) -> str | None:
+    """Return the name of the format that the ending of a file stands for; None where it says nothing.
+
+    >>> format_by_ending("part-0001.jsonl.zst"), format_by_ending("CC-MAIN-00000.warc.wet.gz"), format_by_ending("notes")
+    ('jsonl', 'warc', None)
+    """
+    ending, _ = split_ending(name)
+    return next((format.name for format in FORMATS.values() if ending in format.extensions), None)
 
 
 def find_format(name: str, head: bytes) -> Format:
@@ -61,38 +80,38 @@ def find_format(name: str, head: bytes) -> Format:
     for format in FORMATS.values():
         if format.magic and format.sniff(head):
             return format
-    ending = _ending(name)
-    if ending in FORMATS["text"].extensions and lines.sniff_fasttext(head):
+    named = format_by_ending(name)
+    if named == "text" and lines.sniff_fasttext(head):
         return FORMATS["fasttext"]
-    named = [format for format in FORMATS.values() if ending in format.extensions]
-    if named:
-        return named[0]
+    if named is not None:
+        return FORMATS[named]
     return next(format for format in FORMATS.values() if format.sniff(head))
 
 
-def _ending(name: str) -> str:
-    path = Path(name.lower())
-    return Path(path.stem).suffix if path.suffix in _PACKED else path.suffix
-
-
 @contextlib.contextmanager
-def open_file(place: str | os.PathLike[str], format: str | None, wanted: Wanted) -> Iterator[tuple[Rows, str, str]]:
-    """Open a file, a folder or standard input: its rows, its name for messages, its encoding."""
+def open_file(
+    place: str | os.PathLike[str], format: str | None, options: ReadOptions
+) -> Iterator[RecordReader]:  # fmt: skip
+    """Open a file, a folder or standard input ("-")."""
     known = [*FORMATS, "folder"]
     if format is not None and format not in known:
         raise DataError(nearest("format", format, known))
     if place != "-" and Path(place).is_dir():
-        yield folder.open_folder(Path(place), wanted), str(place), "utf-8"
+        yield folder.open_folder(Path(place), options)
         return
     if format == "folder":
         raise DataError(f"{place} is not a folder")
-    with Source(place) as source:
-        head = source.peek()
-        chosen = FORMATS[format] if format else find_format(source.name, head)
+    with InputFile(place) as file:
+        head = file.peek()
+        chosen = FORMATS[format] if format else find_format(file.name, head)
         if not chosen.magic:
-            _refuse_binary(source.name, head)
-        with explained(source.name, head, chosen):
-            yield chosen.open(source, wanted), source.name, source.encoding
+            _refuse_binary(file.name, head)
+        with explained(file.name, head, chosen):
+            reader = chosen.open(file, options)
+            reader.source, reader.encoding, reader.codec, reader.format = (
+                file.name, file.encoding, file.compression, chosen.name,
+            )  # fmt: skip
+            yield reader
 
 
 def _refuse_binary(name: str, head: bytes) -> None:

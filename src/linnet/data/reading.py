@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import booleans
-from linnet.data.blocks import Block, Rows, Wanted, join
-from linnet.data.clean import as_labels, blank, clean, missing, repair_counts, repair_notes
-from linnet.data.columns import Choice, by_content, by_name, given
+from linnet.data.columns import ColumnChoice, by_content, by_name, given
 from linnet.data.dataset import Dataset
+from linnet.data.decode import as_labels, blank, decoded, missing, repair_counts, repair_notes
 from linnet.data.formats import open_file
-from linnet.data.objects import open_object
+from linnet.data.reader import RawBatch, ReadOptions, RecordReader, join
+from linnet.data.readers.objects import open_object
 from linnet.data.unusable import MAX_KEPT, Unusable, UnusableRow
 from linnet.errors import DataError
 
-__all__ = ["account", "finish", "opened", "read"]
+__all__ = ["account", "finish", "open_reader", "read"]
 
 
 def read(
@@ -44,7 +44,7 @@ def read(
     `text` and `label` name the columns; without them they are found by name, else by content, and `Dataset.how` says
     so. `labelled=True` requires labels. `labelled=False` takes a label column that is called like one, and keeps rows
     without a label (their label is null). By default a label column is used if there is one. Where labels are used,
-    a row without one is unusable, as is a row with an empty text or one that cannot be taken apart: such rows are
+    a row without one is unusable, as is a row with an empty text or one that cannot be parsed: such rows are
     counted and kept in `Dataset.unusable`. `also` names further columns to keep, as strings in `Dataset.also`: an
     author to split by, a date. They are never taken for the text or the label unless named as such.
 
@@ -65,57 +65,53 @@ def read(
         from linnet.datasets.named import read_named  # data sets come after data: looked up when used
 
         return read_named(source, text=text, label=label, format=format, labelled=labelled, also=also)
-    wanted = Wanted(text, label)
-    with opened(source, format, wanted) as (rows, name, encoding):
-        _require_columns(rows, name)
-        more = [given(column, rows.names, name) for column in also]
-        free = [column for column in rows.names if column not in more or column in (text, label)]
-        choice = by_name(free, text=text, label=label, source=name, not_text=rows.not_text)
+    with open_reader(source, format, ReadOptions(text, label)) as reader:
+        _require_columns(reader)
+        name = reader.source
+        more = [given(column, reader.names, name) for column in also]
+        free = [column for column in reader.names if column not in more or column in (text, label)]
+        choice = by_name(free, text=text, label=label, source=name, not_text=reader.not_text)
         decided = choice.text is not None and (choice.label is not None or labelled is False)
         chosen = [column for column in (choice.text, choice.label) if column]
         names = list(dict.fromkeys([*chosen, *more])) if decided else None
-        blocks = [clean(block, names or rows.names) for block in rows.blocks(names)]
-        whole = join(blocks, names or rows.names)
-        if not whole.rows:
-            what = (
-                "is empty: it holds no rows" if rows.how else f"has columns ({', '.join(rows.names[:10])}) but no rows"
-            )
-            raise DataError(f"{name} {what}")
+        rows = join([decoded(batch, names or reader.names) for batch in reader.batches(names)], names or reader.names)
+        if not rows.rows:
+            listed = f"has columns ({', '.join(reader.names[:10])}) but no rows"
+            raise DataError(f"{name} {'is empty: it holds no rows' if reader.how else listed}")
         if not decided:
-            columns = {column: whole.columns[column] for column in free}
-            choice = by_content(columns, choice, labelled=labelled, source=name, not_text=rows.not_text)
-    how = "; ".join(part for part in (rows.how, choice.how) if part)
-    return finish(whole, _chosen(choice), choice.label, name, how, labelled, encoding, rows.notes, more)
+            columns = {column: rows.columns[column] for column in free}
+            choice = by_content(columns, choice, labelled=labelled, source=name, not_text=reader.not_text)
+    how = "; ".join(part for part in (reader.how, choice.how) if part)
+    return finish(rows, _chosen(choice), choice.label, name, how, labelled, reader.encoding, reader.notes, more)
 
 
 @contextlib.contextmanager
-def opened(source: Any, format: str | None, wanted: Wanted) -> Iterator[tuple[Rows, str, str]]:
-    """A path or an object as rows, with its name and its encoding; hub:NAME is a path too."""
+def open_reader(source: Any, format: str | None, options: ReadOptions) -> Iterator[RecordReader]:
+    """Open a path, standard input ("-"), a data set by name ("hub:NAME") or a Python object."""
     if isinstance(source, str) and source.startswith("hub:"):
         from linnet.datasets.named import part_path
 
         source = part_path(source)
     if isinstance(source, str | os.PathLike):
-        place = source if source == "-" else Path(source)
-        with open_file(place, format, wanted) as found:
-            yield found
+        with open_file(source if source == "-" else Path(source), format, options) as reader:
+            yield reader
     else:
-        yield (*open_object(source, wanted), "utf-8")
+        yield open_object(source, options)
 
 
-def _require_columns(rows: Rows, name: str) -> None:
-    if not rows.names:
-        raise DataError(f"{name} is empty: it holds no rows")
+def _require_columns(reader: RecordReader) -> None:
+    if not reader.names:
+        raise DataError(f"{reader.source} is empty: it holds no rows")
 
 
-def _chosen(choice: Choice) -> str:
+def _chosen(choice: ColumnChoice) -> str:
     if choice.text is None:
         raise DataError("no text column; name it: --text COL (text=... in Python)")
     return choice.text
 
 
 def finish(
-    block: Block,
+    batch: RawBatch,
     text_column: str,
     label_column: str | None,
     source: str,
@@ -125,29 +121,29 @@ def finish(
     notes: Sequence[str] = (),
     also: Sequence[str] = (),
 ) -> Dataset:
-    """Set the unusable rows of a clean block aside and make the rest a Dataset."""
+    """Set the unusable rows of a decoded batch aside and make the rest a Dataset."""
     names = [name for name in (text_column, label_column) if name]
-    text = block.columns[text_column]
-    label = as_labels(block.columns[label_column]) if label_column else None
-    unlabelled = missing(label) if label is not None else np.zeros(block.rows, dtype=bool)
+    text = batch.columns[text_column]
+    label = as_labels(batch.columns[label_column]) if label_column else None
+    unlabelled = missing(label) if label is not None else np.zeros(batch.rows, dtype=bool)
     notes = list(notes)
     if label is not None and not labelled and unlabelled.all():
         notes.append(f"label column '{label_column}' holds nothing: read without labels")
         label, label_column = None, None
-    more = {name: block.columns[name] for name in also}
+    more = {name: batch.columns[name] for name in also}
     empty = blank(text)
     bad = empty | unlabelled if label is not None and labelled is not False else empty.copy()
-    bad[list(block.malformed)] = True
-    unusable = account(block, np.flatnonzero(bad), empty, text, label)
+    bad[list(batch.malformed)] = True
+    unusable = account(batch, np.flatnonzero(bad), empty, text, label)
     if len(unusable):
         if bad.all():
             raise DataError(f"no usable rows in {source}: {unusable}")
         keep = booleans(~bad)
         text, label = text.filter(keep), None if label is None else label.filter(keep)
         more = {name: column.filter(keep) for name, column in more.items()}
-    elif not block.rows:
+    elif not batch.rows:
         raise DataError(f"{source}: there are no rows")
-    repairs = repair_counts(block, names)
+    repairs = repair_counts(batch, names)
     encoding = "windows-1252" if "windows_1252" in repairs else encoding
     notes = (*_encoding_note(encoding), *repair_notes(repairs), *notes)
     return Dataset(text, label, source, text_column, label_column, how, unusable, notes, encoding, more)
@@ -158,30 +154,30 @@ def _encoding_note(encoding: str) -> list[str]:
 
 
 def account(
-    block: Block,
+    batch: RawBatch,
     bad: np.ndarray,
     empty: np.ndarray,
     text: pa.ChunkedArray,
     label: pa.ChunkedArray | None,
     first_row: int = 1,
 ) -> Unusable:
-    """The rows `bad` of a block, each with its reason and with what is known of it."""
-    broken = np.array(sorted(block.malformed), dtype=np.int64)
+    """The rows `bad` of a batch, each with its reason and with what is known of it."""
+    broken = np.array(sorted(batch.malformed), dtype=np.int64)
     whole = np.setdiff1d(bad, broken, assume_unique=True)
-    counts = Counter(block.malformed[row].reason for row in np.intersect1d(bad, broken).tolist())
+    counts = Counter(batch.malformed[row].reason for row in np.intersect1d(bad, broken).tolist())
     n_empty = int(np.count_nonzero(empty[whole]))
     counts.update({"empty text": n_empty, "no label": len(whole) - n_empty})
     rows = []
     for row in bad[:MAX_KEPT].tolist():
-        wrong = block.malformed.get(row)
+        wrong = batch.malformed.get(row)
         rows.append(
             UnusableRow(
                 row=first_row + row,
                 reason=wrong.reason if wrong else "empty text" if empty[row] else "no label",
                 text=wrong.raw if wrong else text[row].as_py() or "",
                 label="" if label is None else label[row].as_py() or "",
-                line=None if block.lines is None else int(block.lines[row]),
-                detail=wrong.detail if wrong else block.files[row] if block.files else "",
+                line=None if batch.lines is None else int(batch.lines[row]),
+                detail=wrong.detail if wrong else batch.files[row] if batch.files else "",
             )
         )
     return Unusable({reason: count for reason, count in counts.items() if count}, tuple(rows))

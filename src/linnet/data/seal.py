@@ -17,7 +17,6 @@ command, which model). A file that changed after it was sealed is refused.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import time
@@ -27,10 +26,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from linnet.data.unusable import replacing
 from linnet.errors import DataError
+from linnet.files import digest, write_atomic
 
-__all__ = ["Seal", "digest", "look", "refuse_sealed", "seal", "seal_of"]
+__all__ = ["Seal", "look", "refuse_sealed", "seal", "seal_of"]
 
 VERSION = 1
 PATIENCE = 30.0  # seconds to wait for another process that records a look
@@ -114,15 +113,6 @@ def refuse_sealed(path: str | os.PathLike[str], purpose: str) -> None:
         )
 
 
-def digest(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
-
-
 def _place(target: Path) -> Path:
     return target.with_name(f"{target.name}.seal.json")
 
@@ -146,8 +136,7 @@ def _read(target: Path) -> Seal:
 
 
 def _write(target: Path, found: Seal) -> None:
-    with replacing(_place(target)) as file:
-        file.write(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n")
+    write_atomic(_place(target), json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n")
 
 
 @contextlib.contextmanager

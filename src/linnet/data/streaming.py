@@ -1,25 +1,26 @@
-"""`stream`: a source of any size in batches, for prediction at constant memory."""
+"""`stream`: a source of any size in batches, for prediction at constant memory. `stream_rows`: with every column."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import offsets, strings
-from linnet.data.blocks import Block, Rows, Wanted
-from linnet.data.clean import as_labels, blank, clean, repair_counts, repair_notes
-from linnet.data.columns import Choice, by_content, by_name, given
+from linnet.data.arrays import offsets
+from linnet.data.columns import ColumnChoice, by_content, by_name, given
 from linnet.data.dataset import Dataset
-from linnet.data.reading import account, opened
+from linnet.data.decode import as_labels, blank, column_strings, decoded, filled, repair_counts, repair_notes
+from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader
+from linnet.data.reading import account, open_reader
 from linnet.data.unusable import Unusable
 from linnet.errors import DataError
 
-__all__ = ["Batch", "stream"]
+__all__ = ["Batch", "RowBatch", "open_rows", "stream", "stream_rows"]
 
 _BATCH_BYTES = 8 << 20
 
@@ -59,7 +60,7 @@ def stream(
     """Read a source of any size in batches of at most `batch_rows` rows and about 8 MB.
 
     Sources, formats and columns are those of `read`, with three differences. Nothing is dropped, so that results can
-    be written beside the rows. Columns are chosen from the first block, labels only as given or by name. A source
+    be written beside the rows. Columns are chosen from the first batch, labels only as given or by name. A source
     without rows is no error: there are no batches. Memory stays constant for every format that can be cut: not for a
     JSON array, nor for Parquet from a pipe or inside gz, whose index is at the end. `also` names further columns to keep,
     as in `read`.
@@ -77,67 +78,42 @@ def stream(
         text, label = source.text_column, source.label_column if source.label is not None else None
         columns = {**source.also, text: source.text} | ({} if label is None else {label: source.label})
         source = pa.table(columns)
-    wanted = Wanted(text, label, block_bytes=_BATCH_BYTES, block_rows=batch_rows, streaming=True)
-    with contextlib.ExitStack() as stack:
-        rows, name, encoding = stack.enter_context(opened(source, format, wanted))
-        more = [given(column, rows.names, name) for column in also]
-        free = [column for column in rows.names if column not in more or column in (text, label)]
-        choice = by_name(free, text=text, label=label, source=name, not_text=rows.not_text)
-        if encoding != "utf-8":
-            rows.notes.append(f"decoded as {encoding.upper()}")
-        return _batches(rows, choice, name, batch_rows, more, stack.pop_all())
+    reader, rows = open_rows(source, text=text, label=label, format=format, also=also, batch_rows=batch_rows)
+    if reader.encoding != "utf-8":
+        reader.notes.append(f"decoded as {reader.encoding.upper()}")
+    return _batches(rows, batch_rows)
 
 
-def _batches(
-    rows: Rows, choice: Choice, name: str, batch_rows: int, more: list[str], stack: contextlib.ExitStack
-) -> Iterator[Batch]:
-    with stack:
-        chosen = [column for column in (choice.text, choice.label) if column]
-        names = list(dict.fromkeys([*chosen, *more])) if choice.text else None
-        first = 1
-        for raw in rows.blocks(names):
-            if choice.text is None:
-                free = [column for column in rows.names if column not in more]
-                every = {column: found for column, found in clean(raw, free).columns.items() if column in free}
-                choice = by_content(every, choice, labelled=False, source=name, not_text=rows.not_text)
-            how = "; ".join(part for part in (rows.how, choice.how) if part)
-            for batch in _cut(raw, choice, batch_rows, first, how, more):
-                notes, rows.notes[:] = tuple(rows.notes), []
-                yield replace(batch, notes=(*notes, *batch.notes)) if notes else batch
-            first += raw.rows
+def _batches(rows: Iterator[RowBatch], batch_rows: int) -> Iterator[Batch]:
+    for row_batch in rows:
+        for batch in _cut(row_batch, batch_rows):
+            notes, row_batch.reader.notes[:] = tuple(row_batch.reader.notes), []
+            yield replace(batch, notes=(*notes, *batch.notes)) if notes else batch
 
 
-def _cut(raw: Block, choice: Choice, batch_rows: int, first: int, how: str, more: list[str]) -> Iterator[Batch]:
-    """One block as batches."""
+def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
+    """Cut a batch of rows to at most so many rows and 8 MB of text."""
+    choice, more, first = rows.choice, rows.also, rows.first_row
     names = [column for column in (choice.text, choice.label) if column]
-    block = clean(raw, list(dict.fromkeys([*names, *more])))
-    text = block.columns[names[0]]
-    label = as_labels(block.columns[choice.label]) if choice.label else None
+    raw = decoded(rows.raw, list(dict.fromkeys([*names, *more])))
+    text = raw.columns[names[0]]
+    label = as_labels(raw.columns[choice.label]) if choice.label else None
     empty = blank(text)
     broken = empty.copy()
-    broken[list(block.malformed)] = True
+    broken[list(raw.malformed)] = True
     bad = np.flatnonzero(broken)
-    columns = [_filled(text), *([] if label is None else [label]), *(block.columns[column] for column in more)]
+    columns = [filled(text), *([] if label is None else [label]), *(raw.columns[column] for column in more)]
     start = 0
     for part in pa.table(columns, names=[str(k) for k in range(len(columns))]).to_batches(max_chunksize=batch_rows):
         for piece in _by_bytes(part):
             stop = start + piece.num_rows
             mine = bad[np.searchsorted(bad, start) : np.searchsorted(bad, stop)]
-            unusable = account(block, mine, empty, text, label, first) if len(mine) else Unusable()
-            notes = tuple(repair_notes(repair_counts(block, names, start, stop)))
+            unusable = account(raw, mine, empty, text, label, first) if len(mine) else Unusable()
+            notes = tuple(repair_notes(repair_counts(raw, names, start, stop)))
             labels = None if label is None else piece.column(1)
             also = {column: piece.column(len(columns) - len(more) + k) for k, column in enumerate(more)}
-            yield Batch(piece.column(0), labels, first + start, unusable, notes, how, also)
+            yield Batch(piece.column(0), labels, first + start, unusable, notes, rows.how, also)
             start = stop
-
-
-def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with "" for null."""
-    if column.null_count == 0:
-        return column
-    import pyarrow.compute as pc
-
-    return pc.fill_null(column, strings([""]).cast(column.type)[0])
 
 
 def _by_bytes(part: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -148,3 +124,138 @@ def _by_bytes(part: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         stop = max(start + 1, int(np.searchsorted(ends, ends[start] + _BATCH_BYTES, side="right")) - 1)
         yield part.slice(start, stop - start)
         start = stop
+
+
+@dataclass(eq=False, repr=False)
+class RowBatch:
+    """Consecutive rows with their columns, for tools that write rows again; row 0 is row `first_row` of the source."""
+
+    raw: RawBatch
+    choice: ColumnChoice
+    first_row: int
+    reader: RecordReader
+    also: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return self.raw.rows
+
+    @property
+    def source(self) -> str:
+        """The name of the source."""
+        return self.reader.source
+
+    @property
+    def how(self) -> str:
+        """How the columns were chosen."""
+        return "; ".join(part for part in (self.reader.how, self.choice.how) if part)
+
+    @property
+    def malformed(self) -> Mapping[int, Malformed]:
+        """The rows that could not be parsed."""
+        return self.raw.malformed
+
+    @property
+    def text_column(self) -> str:
+        """The name of the text column."""
+        return self.choice.text or ""
+
+    @cached_property
+    def text(self) -> pa.ChunkedArray:
+        """The texts, "" for null."""
+        return filled(column_strings(self.raw, self.text_column))
+
+    def values(self, name: str) -> list[str]:
+        """Return a column as strings, "" for null."""
+        found: list[str] = filled(column_strings(self.raw, name)).to_pylist()
+        return found
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """All columns: texts and bytes as strings, other columns in their own types."""
+        names = dict.fromkeys([*self.reader.names, *self.raw.columns])
+        return pa.table({name: self._column(name) for name in names})
+
+    def _column(self, name: str) -> pa.ChunkedArray:
+        column = self.raw.columns.get(name)
+        if column is None or name == self.text_column or not _typed(column.type):
+            return column_strings(self.raw, name)
+        return column
+
+    def slices(self, rows: int) -> Iterator[RowBatch]:
+        """Cut into batches of so many rows; without their records."""
+        if len(self) <= rows:
+            yield self
+            return
+        for start in range(0, len(self), rows):
+            columns = {name: column.slice(start, rows) for name, column in self.raw.columns.items()}
+            stop = min(start + rows, len(self))
+            bad = {row - start: why for row, why in self.malformed.items() if start <= row < stop}
+            yield replace(self, raw=RawBatch(columns, stop - start, bad), first_row=self.first_row + start)
+
+
+def _typed(kind: Any) -> bool:
+    types = pa.types
+    return bool(
+        types.is_primitive(kind) or types.is_boolean(kind) or types.is_temporal(kind) or types.is_decimal(kind)
+        or types.is_nested(kind) or types.is_null(kind)
+    )  # fmt: skip
+
+
+def stream_rows(
+    source: Any, *, text: str | None = None, format: str | None = None, batch_rows: int = 4096
+) -> Iterator[RowBatch]:
+    """Read a source of any size in batches of rows with all their columns; formats and columns are those of `stream`.
+
+    Columns of a typed source (Parquet, Arrow, JSON lines) keep their types; those of a CSV file are strings.
+
+    >>> for batch in stream_rows([{"id": 1, "text": "good"}, {"id": 2, "text": None}], batch_rows=1):
+    ...     print(batch.first_row, batch.text_column, batch.table.column_names, batch.text.to_pylist())
+    1 text ['id', 'text'] ['good']
+    2 text ['id', 'text'] ['']
+    """
+    _, rows = open_rows(source, text=text, format=format, batch_rows=batch_rows, every=True)
+    return (part for batch in rows for part in batch.slices(batch_rows))
+
+
+def open_rows(
+    source: Any,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    format: str | None = None,
+    also: Sequence[str] = (),
+    batch_rows: int = 1 << 16,
+    every: bool = False,
+    labelled: bool = False,
+) -> tuple[RecordReader, Generator[RowBatch, None, None]]:
+    """Open a source and choose its columns, by name or by the content of its first batch; return its batches of rows.
+
+    With `every`, all columns are read, else those that are chosen and `also`. `labelled` asks for a label column, which
+    is then found by content, too. The source is closed when the batches end or are abandoned.
+    """
+    options = ReadOptions(text, label, _BATCH_BYTES, batch_rows, streaming=True)
+    with contextlib.ExitStack() as stack:
+        reader = stack.enter_context(open_reader(source, format, options))
+        more = [given(column, reader.names, reader.source) for column in also]
+        free = [column for column in reader.names if column not in more or column in (text, label)]
+        choice = by_name(free, text=text, label=label, source=reader.source, not_text=reader.not_text)
+        return reader, _row_batches(reader, choice, free, more, every, labelled, stack.pop_all())
+
+
+def _row_batches(
+    reader: RecordReader, choice: ColumnChoice, free: list[str], more: list[str], every: bool, labelled: bool,
+    stack: contextlib.ExitStack,
+) -> Generator[RowBatch, None, None]:  # fmt: skip
+    with stack:
+        decided = choice.text is not None and (choice.label is not None or not labelled)
+        chosen = [column for column in (choice.text, choice.label, *more) if column]
+        first = 1
+        for raw in reader.batches(None if every or not decided else list(dict.fromkeys(chosen))):
+            if not raw.rows:
+                continue
+            if not decided:
+                columns = decoded(raw, free).columns
+                choice = by_content(columns, choice, labelled=labelled, source=reader.source, not_text=reader.not_text)
+                decided = True
+            yield RowBatch(raw, choice, first, reader, more)
+            first += raw.rows

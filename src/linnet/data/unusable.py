@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TextIO
 
-from linnet.errors import DataError
+from linnet.files import open_atomic
 
 __all__ = ["Unusable", "UnusableRow"]
 
@@ -25,7 +22,7 @@ class UnusableRow:
 
     `row` counts data rows of the source from 1 (a header is not a data row), `line` is the line of the file where the
     format has one row a line, `detail` says more than `reason` does, and `text` is the raw line where a row could not
-    be taken apart.
+    be parsed.
     """
 
     row: int
@@ -73,23 +70,9 @@ class Unusable:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the rows as CSV (row, line, reason, detail, label, text), whole or not at all."""
-        with replacing(Path(path)) as file:
+        with open_atomic(path, "w") as file:
             rows = csv.writer(file)
             rows.writerow(["row", "line", "reason", "detail", "label", "text"])
             for row in self.rows:
                 line = "" if row.line is None else row.line
                 rows.writerow([row.row, line, row.reason, row.detail, row.label, row.text])
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[TextIO]:
-    """Open a text file that appears under its name only when the block has ended without an error."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        part.replace(path)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linnet.data.seal import digest
 from linnet.errors import DataError
+from linnet.files import digest
 
 __all__ = ["Cached", "cached", "home", "store"]
 

@@ -12,9 +12,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from linnet.data.seal import digest
 from linnet.datasets.mirror import PARTS
 from linnet.errors import DataError, require
+from linnet.files import digest
 
 __all__ = ["fetch"]
 

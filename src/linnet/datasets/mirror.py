@@ -14,8 +14,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from linnet.data.seal import digest
 from linnet.errors import DataError
+from linnet.files import digest
 
 __all__ = ["PARTS", "Found", "find", "part_of"]
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet._kernels import text as kernels
+from linnet.data.scripts import scripts_of
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, Chars, Words
 from linnet.features.buffers import TextBuffer
@@ -24,21 +24,13 @@ from linnet.features.selection import Selection
 from linnet.features.weighting import idf, log_count_ratio
 
 __all__ = [
-    "FeaturePlan",
-    "FeatureWeights",
-    "blocks_for",
-    "default_blocks",
-    "looked_at",
-    "mostly_unspaced",
-    "scripts",
-    "unspaced",
-]
+    "FeaturePlan", "FeatureWeights", "blocks_for", "default_blocks", "looked_at", "mostly_unspaced", "unspaced",
+]  # fmt: skip
 
 SHORT_DOCUMENT = 500  # bytes: below this mean length, character n-grams help
 CHARS_WEIGHT = 0.8  # characters repeat what the words say: a little less than an equal share did best
 CHUNK = 1 << 14
 LOOKED_AT = 500  # texts
-BEGINNING = 400  # bytes
 WORD, ALONE = 1, 8  # class bits of characters, see classify of the kernels
 LARGE_MODEL = 2_000_000  # weights: above this, features seen in one document only are dropped
 
@@ -150,7 +142,7 @@ def unspaced(pieces: list[TextBuffer]) -> bool:
     step = looked_at(sum(map(len, pieces)))
     found, first = [], 0
     for piece in pieces:
-        found.append(scripts(piece, np.arange(-first % step, len(piece), step)))
+        found.append(scripts_of(piece.data, piece.offsets, np.arange(-first % step, len(piece), step)))
         first += len(piece)
     return bool(found) and mostly_unspaced(np.bincount(np.concatenate(found), minlength=3))
 
@@ -160,19 +152,6 @@ def looked_at(n: int) -> int:
     return max(1, -(-n // LOOKED_AT))
 
 
-def scripts(piece: TextBuffer, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.uint8]:
-    """Say of texts by their beginnings: 2 if their script needs no blanks, 1 if it does, 0 if there is none.
-
-    >>> from linnet.features.buffers import text_buffers
-    >>> scripts(text_buffers(["好看", "good", ""])[0]).tolist()
-    [2, 1, 0]
-    """
-    rows = np.arange(len(piece)) if rows is None else rows
-    out = np.empty(len(rows), np.uint8)
-    kernels.scripts(piece.data, piece.offsets, rows, BEGINNING, out)
-    return out
-
-
 def mostly_unspaced(counts: npt.NDArray[np.int64]) -> bool:
-    """Whether most texts need no blanks, by how many of them `scripts` gave 0, 1 and 2."""
+    """Whether most texts need no blanks, by how many of them `scripts_of` gave 0, 1 and 2."""
     return bool(2 * counts[2] > counts[1] + counts[2])

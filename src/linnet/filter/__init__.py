@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["Rule", "Sketch", "filter_corpus"]
 
 if TYPE_CHECKING:
+    from linnet.filter.filtering import filter_corpus
     from linnet.filter.rule import Rule
-    from linnet.filter.running import filter_corpus
     from linnet.filter.sketch import Sketch
 
-_WHERE = {"Rule": "rule", "Sketch": "sketch", "filter_corpus": "running"}
+_WHERE = {"Rule": "rule", "Sketch": "sketch", "filter_corpus": "filtering"}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from linnet.errors import LinnetError
-from linnet.filter.job import BINS, Job
-from linnet.filter.shards import Shard
+from linnet.filter.inputs import Shard
+from linnet.filter.settings import BINS, FilterSettings
 
 __all__ = ["VERSION", "manifest_of"]
 
@@ -21,8 +21,8 @@ _SUMS = ("rows", "kept", "text_bytes", "kept_text_bytes", "weight", "kept_weight
 
 
 def manifest_of(
-    job: Job,
-    settings: dict[str, Any],
+    settings: FilterSettings,
+    described: dict[str, Any],
     shards: list[Shard],
     done: dict[int, dict[str, Any]],
     bad: list[dict[str, Any]],
@@ -47,11 +47,16 @@ def manifest_of(
         "output_bytes": total["output_bytes"],
     }  # fmt: skip
     if cut is not None:
-        if job.rule.top is not None:
+        if settings.rule.top is not None:
             cut = {**cut, "share": total["kept_weight"] / total["weight"] if total["weight"] else 0.0,
                    "weight": total["weight"], "kept_weight": total["kept_weight"]}  # fmt: skip
         manifest["cut"] = cut
-    return {**manifest, "histograms": _histograms(job, records), "by_shard": _by_shard(records), "settings": settings}
+    return {
+        **manifest,
+        "histograms": _histograms(settings, records),
+        "by_shard": _by_shard(records),
+        "settings": described,
+    }
 
 
 def _added(parts: Any) -> Counter[str]:
@@ -61,14 +66,14 @@ def _added(parts: Any) -> Counter[str]:
     return total
 
 
-def _histograms(job: Job, records: list[dict[str, Any]]) -> dict[str, Any]:
+def _histograms(settings: FilterSettings, records: list[dict[str, Any]]) -> dict[str, Any]:
     """For every probability that is written: rows and kept rows in each of the bins from 0 to 1."""
-    shape = (len(job.columns), BINS)
+    shape = (len(settings.columns), BINS)
     every, kept = (
         np.array([record[name] for record in records], np.int64).reshape(-1, *shape).sum(axis=0)
         for name in ("scores", "kept_scores")
     )
-    names = [job.scored.classes[k] for k in job.columns]
+    names = [settings.added.classes[k] for k in settings.columns]
     return {name: {"rows": every[k].tolist(), "kept": kept[k].tolist()} for k, name in enumerate(names)}
 
 

@@ -16,7 +16,6 @@ JSON text. What the arrays mean is for the caller to say, in the card.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import errno
 import hashlib
@@ -24,7 +23,6 @@ import json
 import math
 import os
 import re
-import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -36,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import ModelFileError
+from linnet.files import OutputError, open_atomic
 
 __all__ = ["FORMAT_VERSION", "StoredModel", "read", "write"]
 
@@ -114,9 +113,10 @@ def write(path: str | os.PathLike[str], tensors: Mapping[str, Tensor], card: Map
         digest.update(_raw(block))
     header[_DIGEST] = digest.hexdigest().encode()
     try:
-        _check(target)
-        _replace(target, [header, *(_raw(block) for _, block in blocks)])
-    except OSError as error:
+        with open_atomic(target) as file:
+            for part in (header, *(_raw(block) for _, block in blocks)):
+                file.write(part)
+    except OutputError as error:
         raise ModelFileError(f"cannot write the model to {str(path)!r}: {_reason(error, target)}") from error
 
 
@@ -219,42 +219,10 @@ def _plain(value: object, where: str) -> object:
     raise ModelFileError(f"{where} is of type {type(value).__name__}; a model card holds what JSON can")
 
 
-def _check(target: Path) -> None:
-    """Refuse what a rename would overwrite, but opening for writing would not."""
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "it is a folder; add a file name, as model.linnet")
-    if target.exists() and not target.is_file():  # /dev/null
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "the file is read-only")
-
-
-def _replace(target: Path, parts: list[Any]) -> None:
-    """Write a new file beside the target, flush it to the disk, rename it; on any failure leave nothing behind."""
-    temporary = target.with_name(f".linnet-{secrets.token_hex(8)}.tmp")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        with os.fdopen(descriptor, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(OSError):  # an existing file keeps its permissions
-            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-        temporary.replace(target)
-    except BaseException:  # KeyboardInterrupt too
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-    with contextlib.suppress(OSError):  # the rename itself; not every system can flush a folder
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _reason(error: OSError, target: Path) -> str:
+def _reason(failed: OutputError, target: Path) -> str:
+    error = failed.__cause__
+    if not isinstance(error, OSError):
+        return str(failed)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"no permission ({error.strerror})"
     if error.errno in (errno.ENOENT, errno.ENOTDIR):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels.text import class_frequency
+from linnet.data.labelled import codes_of
 from linnet.errors import LinnetError
 from linnet.features.computed import column_names
 from linnet.features.counting import Slots
@@ -32,7 +33,6 @@ from linnet.pipeline.vocabulary import Vocabulary
 from linnet.solvers.callbacks import Callback, OnEpoch
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.row_blocks import RowBlocks
-from linnet.streaming.source import codes_of
 
 __all__ = ["DiskRows", "columns_of"]
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.data.labelled import LabelledFiles, Scan, join_scans
 from linnet.engines import Engine
 from linnet.engines.engine import check
 from linnet.errors import DataError, LinnetError
@@ -36,7 +37,6 @@ from linnet.pipeline.vocabulary import Vocabulary
 from linnet.pipeline.worker import ShardPlan, ShardTotals, Task, Weighting
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.row_blocks import RowBlocks
-from linnet.streaming.source import Scan, Source, join_scans
 
 __all__ = ["RemoteRows"]
 
@@ -71,7 +71,7 @@ class RemoteRows(StreamedRows):
             part: self._scan(source, False, meter) for part, source in self.others.items()
         }
 
-    def _scan(self, source: Source, skip_damaged: bool, meter: Meter) -> Scan:
+    def _scan(self, source: LabelledFiles, skip_damaged: bool, meter: Meter) -> Scan:
         source.settle_or_skip(skip_damaged)
         most = self.budget.exact_rows()
         tasks = [
@@ -93,7 +93,7 @@ class RemoteRows(StreamedRows):
             raise DataError(f"no usable rows in {source.name}: {whole.unusable}")
         return whole
 
-    def _tasks(self, source: Source, scan: Scan, part: int) -> list[Task]:
+    def _tasks(self, source: LabelledFiles, scan: Scan, part: int) -> list[Task]:
         out, at = [], 0
         for path, rows in scan.by_shard.items():
             parts: Any = part

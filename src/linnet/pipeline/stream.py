@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from linnet.data.labelled import LabelledFiles
+from linnet.data.shards import spool
 from linnet.pipeline.budget import Budget, return_freed
 from linnet.pipeline.cache import temporary
 from linnet.pipeline.disk import DiskRows
@@ -15,8 +17,6 @@ from linnet.pipeline.fit import fit
 from linnet.pipeline.parts import DEV, TEST
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.streamed import Inputs
-from linnet.streaming.shards import spool
-from linnet.streaming.source import Source
 from linnet.units import as_bytes
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ def fit_stream(
         given = [places] if isinstance(places, str | os.PathLike) else list(places)
         columns = {"text": text, "label": label, "format": format}
         if given == ["-"]:
-            main = Source([spool(folder)], **columns)
+            main = LabelledFiles([spool(folder)], **columns)
             main.name = "standard input"
         else:
-            main = Source(given, **columns)
-        others = {part: Source([path], **columns) for part, path in ((DEV, dev), (TEST, test)) if path}
+            main = LabelledFiles(given, **columns)
+        others = {part: LabelledFiles([path], **columns) for part, path in ((DEV, dev), (TEST, test)) if path}
         inputs = Inputs(main, others, folder, budget, say or (lambda _: None), skip_damaged)
         store = _store(plan, inputs, log, engine)
         clf.model_, clf.history_ = fit(plan, store, log), log.history

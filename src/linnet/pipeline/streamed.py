@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.data import labelled as sources
 from linnet.data.arrays import booleans
+from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, describe
 from linnet.features.buffers import TextBuffer, text_buffers
@@ -26,8 +28,6 @@ from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import class_weights
 from linnet.pipeline.test_rows import TestRows
 from linnet.pipeline.vocabulary import Kept, Vocabulary
-from linnet.streaming import source as sources
-from linnet.streaming.source import Labelled, Scan, Source, codes_of
 
 __all__ = ["Inputs", "StreamedRows", "count_batch"]
 
@@ -38,7 +38,7 @@ class Inputs:
     """The files of a run: the data, dev and test files by part, where to put temporary ones, and what to print."""
 
     def __init__(
-        self, main: Source, others: dict[int, Source], folder: Path, budget: Budget, say: Callable[[str], None],
+        self, main: LabelledFiles, others: dict[int, LabelledFiles], folder: Path, budget: Budget, say: Callable[[str], None],
         skip_damaged: bool = False,
     ) -> None:  # fmt: skip
         self.main, self.others, self.folder, self.budget, self.say = main, others, folder, budget, say

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels.text import class_frequency
 from linnet.data.arrays import booleans
+from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of
 from linnet.features.blocks import AnyBlocks
 from linnet.features.buffers import TextBuffer
 from linnet.features.computed import split
@@ -30,7 +31,6 @@ from linnet.pipeline.disk import columns_of
 from linnet.pipeline.parts import DEV, TEST, TRAIN
 from linnet.pipeline.streamed import count_batch
 from linnet.pipeline.vocabulary import Vocabulary
-from linnet.streaming.source import Labelled, Scan, Source, codes_of
 
 __all__ = [
     "ShardTotals",
@@ -59,9 +59,9 @@ class Task:
     format: str | None
     parts: npt.NDArray[np.uint8] | int = TRAIN
 
-    def source(self) -> Source:
+    def source(self) -> LabelledFiles:
         """Open it."""
-        return Source([Path(self.path)], text=self.text, label=self.label, format=self.format)
+        return LabelledFiles([Path(self.path)], text=self.text, label=self.label, format=self.format)
 
 
 @dataclass(frozen=True)

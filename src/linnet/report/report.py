@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linnet.data.unusable import replacing
 from linnet.draw.markup import safe
 from linnet.draw.page import page, resource
 from linnet.errors import DataError
+from linnet.files import write_atomic
 from linnet.report.inputs import ReportInputs
 from linnet.report.sections import SECTIONS
 
@@ -87,10 +86,8 @@ class Report:
         )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to one file; on an error no file is left behind."""
-        content = self.html
-        with replacing(Path(path)) as file:
-            file.write(content)
+        """Write the page to one file, whole or not at all."""
+        write_atomic(path, self.html)
 
     def __repr__(self) -> str:
         return f"<Report: accuracy {self.evaluation.accuracy:.4f} on {self.evaluation.n:,} rows>"

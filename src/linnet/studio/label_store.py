@@ -141,7 +141,7 @@ class LabelStore:
         """Write the labels as CSV, TSV, JSON lines or Parquet by the name of the file; returns how many."""
         import pyarrow as pa
 
-        from linnet.data.writing import writing
+        from linnet.data.writers import open_writer
 
         rows = [a for a in self.of(task) if a.label is not None]
         table = pa.table({
@@ -150,7 +150,7 @@ class LabelStore:
             "was": pa.array([a.was for a in rows], pa.string()),
             "at": pa.array([a.at for a in rows], pa.string()),
         })  # fmt: skip
-        with writing(os.fspath(path)) as writer:
+        with open_writer(path) as writer:
             writer.write(table)
         return len(rows)
 

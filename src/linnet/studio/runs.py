@@ -19,8 +19,8 @@ import numpy as np
 
 from linnet.classifier import Event, TextClassifier, load
 from linnet.data import Dataset
-from linnet.data.unusable import replacing
 from linnet.errors import LinnetError
+from linnet.files import write_atomic
 
 __all__ = ["PRESETS", "Preset", "TrainingRun", "Runs", "data_key"]
 
@@ -235,8 +235,7 @@ class Runs:
             assert run.clf is not None  # noqa: S101 - scored
             run.clf.save(path)
             run.path, run.scores["size"] = path, path.stat().st_size
-            with replacing(path.with_suffix(".json")) as file:
-                json.dump({**run.to_dict(), "status": outcome}, file)
+            write_atomic(path.with_suffix(".json"), json.dumps({**run.to_dict(), "status": outcome}))
         except (OSError, LinnetError) as error:
             run.error = f"not kept: {error}"
 

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from linnet.errors import DataError, LinnetError, nearest, require
+from linnet.files import write_atomic
 from linnet.text.tokens import Token
 
 __all__ = ["SUBWORD", "Subword"]
@@ -77,10 +78,7 @@ class Subword:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON to a file, whole or not at all."""
-        from linnet.data.unusable import replacing
-
-        with replacing(Path(path)) as file:
-            file.write(self.data.decode())
+        write_atomic(path, self.data)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Subword:

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, nearest
+from linnet.files import write_atomic
 from linnet.text.tokens import CASES, TOKENS, words_of
 from linnet.text.zipf import Zipf
 
@@ -180,15 +181,12 @@ class Vocabulary:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the vocabulary as JSON, whole or not at all."""
-        from linnet.data.unusable import replacing
-
         about = {
             "linnet": "vocabulary", "version": 1, "tokens": self.tokens, "case": self.case, "documents": self.n_documents,
             "n_tokens": self.n_tokens, "words": self.words, "counts": self.counts.tolist(),
             "document_frequency": self.document_frequency.tolist(),
         }  # fmt: skip
-        with replacing(Path(path)) as file:
-            json.dump(about, file, ensure_ascii=False)
+        write_atomic(path, json.dumps(about, ensure_ascii=False))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from linnet.draw.charts import Axis, Layer, Line, Points, chart
 from linnet.draw.formatting import short
 from linnet.errors import DataError, require
+from linnet.files import write_atomic
 
 __all__ = ["Zipf"]
 
@@ -112,29 +113,15 @@ class Zipf:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plot as .svg, or with the extra ``report`` as .png; whole or not at all."""
-        from linnet.data.unusable import replacing
-
         target = Path(path)
         kind = target.suffix.lower()
         if kind == ".svg":
-            with replacing(target) as file:
-                file.write(self.to_svg())
+            write_atomic(target, self.to_svg())
         elif kind == ".png":
-            _write_whole(target, _png(self.to_svg()))
+            write_atomic(target, _png(self.to_svg()))
         else:
             raise DataError(f"cannot draw {target.name!r}: end the name in .svg or .png")
 
 
 def _png(svg: str) -> bytes:
     return bytes(require("vl_convert", "a PNG plot", "report").svg_to_png(svg, scale=2))
-
-
-def _write_whole(target: Path, data: bytes) -> None:
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(target)
-    except OSError as error:
-        raise DataError(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -4,10 +4,10 @@ Rules for characters and pages see one document at a time. Duplicates must see a
 until the last one has been seen, fingerprints are sorted in files (see linnet.text.repeats), and memory stays bounded,
 but for near duplicates, which keep about 1.5 kB a document.
 
->>> from linnet.data.whole import stream_whole
+>>> from linnet.data.streaming import stream_rows
 >>> rows = [{"text": "One <b>film</b>."}, {"text": "One film."}, {"text": ""}]
 >>> kept = []
->>> report = Corpus("html", dedup=["exact"]).run(stream_whole(rows), kept.append)
+>>> report = Corpus("html", dedup=["exact"]).run(stream_rows(rows), kept.append)
 >>> kept[0].column("text").to_pylist(), report.removed_documents, report.adds_up
 (['One film.'], {'empty': 1, 'exact': 1}, True)
 """
@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import integers, strings
-from linnet.data.whole import WholeBatch
+from linnet.data.streaming import RowBatch
 from linnet.errors import DataError, nearest
 from linnet.text.clean.dedup import DEDUP, Duplicates
 from linnet.text.clean.pages import Pages
@@ -34,7 +34,7 @@ from linnet.text.offsets import Edit, apply
 __all__ = ["DEDUP", "Corpus"]
 
 _UNASKED = {
-    "unreadable": "rows that could not be taken apart",
+    "unreadable": "rows that could not be parsed",
     "empty": "documents with nothing in them, or nothing left",
 }
 
@@ -92,7 +92,7 @@ class Corpus:
         )  # fmt: skip
 
     def run(
-        self, batches: Iterable[WholeBatch], write: Write, removed: Write | None = None, tell: Tell | None = None
+        self, batches: Iterable[RowBatch], write: Write, removed: Write | None = None, tell: Tell | None = None
     ) -> CleaningReport:
         """Clean batches; hand tables of what is kept to `write`, and of what is not to `removed`.
 
@@ -131,11 +131,15 @@ class _Work(Duplicates):
         for kind in plan.dedup:
             report.tally(kind, "corpus", DEDUP[kind])
 
-    def first(self, batches: Iterable[WholeBatch]) -> Iterator[Chunk]:
+    def first(self, batches: Iterable[RowBatch]) -> Iterator[Chunk]:
         """Clean characters and pages, document by document."""
         for batch in batches:
             chunk = Chunk(
-                batch.texts(), batch.table, batch.text_column, np.arange(len(batch)) + batch.first_row, batch.source
+                batch.text.to_pylist(),
+                batch.table,
+                batch.text_column,
+                np.arange(len(batch)) + batch.first_row,
+                batch.source,
             )
             if self.columns is None:
                 self.columns = chunk.take([]).to_table()
@@ -143,14 +147,14 @@ class _Work(Duplicates):
             gone: dict[str, list[int]] = {}
             for k, text in enumerate(chunk.texts):
                 wrong = batch.malformed.get(k)
-                left, why = self.document(text if wrong is None else wrong[1], wrong is not None)
+                left, why = self.document(text if wrong is None else wrong.raw, wrong is not None)
                 if why is None:
                     keep.append(k)
                     texts.append(left)
                 else:
                     gone.setdefault(why, []).append(k)
                     if wrong is not None:
-                        chunk.texts[k] = wrong[1]
+                        chunk.texts[k] = wrong.raw
             self.aside(chunk, gone)
             self.tell("cleaning", len(chunk), batch.table.nbytes)
             if keep:

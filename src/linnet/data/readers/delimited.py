@@ -1,7 +1,7 @@
 """CSV and TSV: pyarrow's parser, with what it leaves out.
 
 Added to it: the delimiter and a missing header row are found, every byte sequence is accepted, rows with the wrong
-number of fields keep their place and their raw text, and a field may be larger than a block.
+number of fields keep their place and their raw text, and a field may be larger than a batch.
 """
 
 from __future__ import annotations
@@ -15,11 +15,19 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import binaries, integers
-from linnet.data.blocks import Block, Malformed, Rows, Wanted
-from linnet.data.clean import printable
-from linnet.data.header import column_names, has_header, is_name_row
-from linnet.data.records import Dialect, pieces, quote_positions, records, unclosed_quote, unquote, whole_records
-from linnet.data.source import Source
+from linnet.data.decode import printable
+from linnet.data.input_file import InputFile
+from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader
+from linnet.data.readers.header import column_names, has_header, is_name_row
+from linnet.data.readers.records import (
+    Dialect,
+    pieces,
+    quote_positions,
+    records,
+    unclosed_quote,
+    unquote,
+    whole_records,
+)
 
 __all__ = ["open_csv", "open_tsv", "sniff_csv", "sniff_tsv"]
 
@@ -29,15 +37,15 @@ _DELIMITERS = ",\t;|"
 _THREAD_BLOCK = 1 << 20
 
 
-def open_csv(source: Source, wanted: Wanted) -> Rows:
+def open_csv(file: InputFile, options: ReadOptions) -> RecordReader:
     """Comma-separated values; a semicolon, a tab or a bar in place of the comma is noticed."""
-    return _open(source, wanted, Dialect(_delimiter(_head(source, Dialect()))))
+    return _open(file, options, Dialect(_delimiter(_head(file, Dialect()))))
 
 
-def open_tsv(source: Source, wanted: Wanted) -> Rows:
+def open_tsv(file: InputFile, options: ReadOptions) -> RecordReader:
     r"""Tab-separated values. Quotes are taken as quotes only if all of them are: many TSV files just contain them."""
-    head = _head(source, Dialect("\t"))
-    return _open(source, wanted, Dialect("\t", _well_quoted(head, Dialect("\t"))))
+    head = _head(file, Dialect("\t"))
+    return _open(file, options, Dialect("\t", _well_quoted(head, Dialect("\t"))))
 
 
 def sniff_csv(head: bytes) -> bool:
@@ -53,10 +61,10 @@ def sniff_tsv(head: bytes) -> bool:
     return bool(rows) and len(rows[0]) > 1 and all(len(row) == len(rows[0]) for row in rows)
 
 
-def _head(source: Source, dialect: Dialect) -> bytes:
+def _head(file: InputFile, dialect: Dialect) -> bytes:
     """The first bytes, as many as one whole record takes."""
     size = _HEAD
-    while len(head := source.peek(size)) == size and not whole_records(head, dialect):
+    while len(head := file.peek(size)) == size and not whole_records(head, dialect):
         size *= 4
     return head
 
@@ -102,36 +110,38 @@ def _well_quoted(head: bytes, dialect: Dialect) -> bool:
     return bool(allowed.all()) and (len(quotes) % 2 == 0 or len(head) >= _HEAD)
 
 
-def _open(source: Source, wanted: Wanted, dialect: Dialect) -> Rows:
-    head = _head(source, dialect)
+def _open(file: InputFile, options: ReadOptions, dialect: Dialect) -> RecordReader:
+    head = _head(file, dialect)
     sample = _sample(head, dialect, 1)
     if not sample:
-        return Rows([], lambda names: iter(()))
-    given = [name for name in (wanted.text, wanted.label) if name is not None]
+        return RecordReader([], lambda names: iter(()))
+    given = [name for name in (options.text, options.label) if name is not None]
     if is_name_row(sample[0]) or has_header(_sample(head, dialect, _SAMPLE), given):
         _, end, _ = next(records(head, dialect))
-        source.read(end)
-        rows = Rows(column_names(sample[0]), lambda names: iter(()))
+        file.read(end)
+        reader = RecordReader(column_names(sample[0]), lambda names: iter(()))
     else:
         names = [f"column_{number}" for number in range(1, len(sample[0]) + 1)]
         listed = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-        rows = Rows(names, lambda names: iter(()), how=f"no header row (columns are called {listed})")
-    rows.blocks = partial(_blocks, source, wanted, dialect, rows)
-    return rows
+        reader = RecordReader(names, lambda names: iter(()), how=f"no header row (columns are called {listed})")
+    reader.batches = partial(_batches, file, options, dialect, reader)
+    return reader
 
 
-def _blocks(
-    source: Source, wanted: Wanted, dialect: Dialect, opened: Rows, names: Sequence[str] | None
-) -> Iterator[Block]:
-    keep = [index for index, name in enumerate(opened.names) if names is None or name in names]
-    for data in pieces(source.read, partial(whole_records, dialect=dialect), wanted.block_bytes, source.name):
-        columns, bad, n_rows = _parse(data, dialect, len(opened.names), keep, threads=not wanted.streaming)
+def _batches(
+    file: InputFile, options: ReadOptions, dialect: Dialect, reader: RecordReader, names: Sequence[str] | None
+) -> Iterator[RawBatch]:
+    keep = [index for index, name in enumerate(reader.names) if names is None or name in names]
+    for data in pieces(file.read, partial(whole_records, dialect=dialect), options.batch_bytes, file.name):
+        columns, bad, n_rows = _parse(data, dialect, len(reader.names), keep, threads=not options.streaming)
         at = unclosed_quote(data, dialect)
         if at is not None:
             lines = data.count(b"\n", at) + (not data.endswith(b"\n"))
-            opened.notes.append(f"a quote in the last row is never closed: the last {lines:,} lines became one field")
+            reader.notes.append(f"a quote in the last row is never closed: the last {lines:,} lines became one field")
         if n_rows:
-            yield Block({opened.names[index]: column for index, column in zip(keep, columns, strict=True)}, n_rows, bad)
+            yield RawBatch(
+                {reader.names[index]: column for index, column in zip(keep, columns, strict=True)}, n_rows, bad
+            )
 
 
 Parsed = tuple[list[pa.ChunkedArray], dict[int, Malformed], int]

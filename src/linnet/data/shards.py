@@ -8,22 +8,24 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from linnet.data.formats import FORMATS
+from linnet.data.formats import format_by_ending
+from linnet.data.input_file import stdin
 from linnet.errors import DataError
 
-__all__ = ["find_shards", "size_of", "spool", "title"]
+__all__ = ["find_shards", "named_shards", "size_of", "spool", "title"]
 
-_PACKED = (".gz", ".gzip", ".zst", ".zstd", ".bz2")
-_ENDINGS = tuple(ending for form in FORMATS.values() for ending in form.extensions)
 CHUNK = 1 << 22
+_LOOSE = ("json", "text")  # formats of readmes, licences and manifests, too
+
+Places = Iterable[str | os.PathLike[str]]
 
 
-def find_shards(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
+def find_shards(places: Places) -> list[Path]:
     """Return the files behind paths, patterns ("crawl/*.parquet") and folders of shards, each once.
 
     Places stay in the order given; what a pattern or a folder holds comes in the order of names, folders inside folders
     too. Hidden files and files of unknown kinds in a folder are passed over. A folder of class folders
-    (reviews/pos/1.txt) is one shard: itself.
+    (reviews/pos/1.txt) is one shard: itself. "-", standard input, stays as it is.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -32,42 +34,49 @@ def find_shards(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
     ...     [path.name for path in find_shards([folder])]
     ['a.parquet', 'b.jsonl.gz']
     """
-    found: dict[Path, None] = {}
+    return list(named_shards(places))
+
+
+def named_shards(places: Places, *, loose: bool = True) -> dict[Path, str]:
+    """Return the same files, each with a name: its own, with the folders below a folder that was given.
+
+    Where two names would be the same, all start at the folder that the files share. Without `loose`, files that end in
+    .json, .txt or .text are not taken from folders.
+    """
+    found: dict[Path, str] = {}
+    seen: set[Path] = set()
     for place in places:
         path = Path(place)
+        paths = [path]
         if glob.has_magic(str(place)) and not path.exists():
-            matches = sorted(glob.glob(str(place), recursive=True))  # noqa: PTH207 - absolute and relative patterns
-            if not matches:
+            paths = [Path(match) for match in sorted(glob.glob(str(place), recursive=True))]  # noqa: PTH207
+            if not paths:
                 raise DataError(f"no file is named like '{place}'; look for a typing error, or quote the pattern")
-            for match in matches:
-                found.update(dict.fromkeys(_expanded(Path(match))))
-        else:
-            found.update(dict.fromkeys(_expanded(path)))
+        for top in paths:
+            for shard in _expanded(top, loose):
+                if shard.resolve() not in seen:
+                    seen.add(shard.resolve())
+                    found[shard] = shard.name if shard == top else shard.relative_to(top).as_posix()
     if not found:
         raise DataError("no files are given; name one at least")
-    return list(found)
+    if len(set(found.values())) < len(found):
+        root = os.path.commonpath([path.resolve().parent for path in found])
+        found = {path: path.resolve().relative_to(root).as_posix() for path in found}
+    return found
 
 
-def _expanded(path: Path) -> list[Path]:
+def _expanded(path: Path, loose: bool) -> list[Path]:
     if not path.is_dir():
         return [path]
-    inside = [p for p in sorted(path.rglob("*")) if p.is_file() and not _hidden(p.relative_to(path)) and _is_data(p)]
-    plain = all(p.name.lower().removesuffix(".gz").removesuffix(".zst").endswith((".txt", ".text")) for p in inside)
-    nested = all(p.parent != path for p in inside)
-    return (
-        [path] if not inside or (plain and nested) else inside
-    )  # class folders, or nothing to read: its reader says so
+    below = [p for p in sorted(path.rglob("*")) if p.is_file() and not _hidden(p.relative_to(path))]
+    formats = {p: format_by_ending(p) for p in below}
+    inside = [p for p, format in formats.items() if format and (loose or format not in _LOOSE)]
+    classes = all(formats[p] == "text" and p.parent != path for p in inside)
+    return [path] if classes else inside  # class folders, or nothing to read: its reader says so
 
 
 def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
-
-
-def _is_data(path: Path) -> bool:
-    name = path.name.lower()
-    for packed in _PACKED:
-        name = name.removesuffix(packed)
-    return name.endswith(_ENDINGS)
 
 
 def size_of(path: Path) -> int:
@@ -77,7 +86,7 @@ def size_of(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
-def title(shards: list[Path], places: Iterable[str | os.PathLike[str]]) -> str:
+def title(shards: list[Path], places: Places) -> str:
     """Return the name of the data for messages and for the card.
 
     >>> title([Path("a.csv")], ["a.csv"]), title([Path("d/a.csv"), Path("d/b.csv")], ["d"])
@@ -91,8 +100,6 @@ def title(shards: list[Path], places: Iterable[str | os.PathLike[str]]) -> str:
 
 def spool(folder: Path) -> Path:
     """Copy standard input to a file, because it is read more than once; stops before the disk is full."""
-    from linnet.data.source import stdin  # the one place that knows what standard input may be
-
     path, stream = folder / "standard-input", stdin()
     with path.open("wb") as file:
         while block := stream.read(CHUNK):

@@ -5,6 +5,7 @@ Columns are settled once, on the first file that has rows, and hold for all of t
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -15,20 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from linnet.data import stream
-from linnet.data.arrays import booleans, offsets
-from linnet.data.blocks import Wanted
-from linnet.data.clean import clean, missing
-from linnet.data.columns import by_content, by_name
-from linnet.data.reading import opened
-from linnet.data.streaming import Batch
+from linnet.data.arrays import booleans, data_bytes, offsets, to_numbers
+from linnet.data.decode import missing
+from linnet.data.scripts import scripts_of
+from linnet.data.shards import find_shards, size_of, title
+from linnet.data.streaming import Batch, open_rows, stream
 from linnet.data.unusable import Unusable, UnusableRow
 from linnet.errors import DataError
-from linnet.features.buffers import text_buffers
-from linnet.features.plan import scripts
-from linnet.streaming.shards import find_shards, size_of, title
 
-__all__ = ["Labelled", "Scan", "Source", "join_scans"]
+__all__ = ["Labelled", "Scan", "LabelledFiles", "codes_of", "describe", "join_scans"]
 
 BATCH_ROWS = 1 << 16
 MOST_UNUSABLE = 10_000  # kept one by one; beyond that they are counted
@@ -81,7 +77,7 @@ class Scan:
     damaged: dict[str, str] = field(default_factory=dict)  # shards left out, and why
 
 
-class Source:
+class LabelledFiles:
     """Files of labelled texts as one stream of rows."""
 
     def __init__(
@@ -105,18 +101,11 @@ class Source:
     def settle(self) -> None:
         """Find the columns in the first file that can be opened and has rows."""
         for path in self.shards:
-            wanted = Wanted(self.text, self.label, block_bytes=8 << 20, block_rows=BATCH_ROWS, streaming=True)
-            with opened(path, self.format, wanted) as (rows, name, _):
-                choice = by_name(rows.names, text=self.text, label=self.label, source=name, not_text=rows.not_text)
-                names = [n for n in (choice.text, choice.label) if n] if choice.text and choice.label else None
-                block = next((b for b in rows.blocks(names) if b.rows), None)
-                if block is None:
-                    continue
-                if names is None:
-                    columns = clean(block, rows.names).columns
-                    choice = by_content(columns, choice, labelled=True, source=name, not_text=rows.not_text)
-                self.text, self.label = choice.text, choice.label
-                self.how = "; ".join(part for part in (rows.how, choice.how) if part)
+            _, rows = open_rows(path, text=self.text, label=self.label, format=self.format, labelled=True)
+            with contextlib.closing(rows):
+                batch = next(rows, None)
+            if batch is not None:
+                self.text, self.label, self.how = batch.choice.text, batch.choice.label, batch.how
                 return
         raise DataError(f"{self.name} is empty: it holds no rows")
 
@@ -185,7 +174,7 @@ def _damage(damaged: dict[str, str]) -> str:
 
 
 def _usable(batch: Batch, shard: str) -> Labelled:
-    """Set aside what has no text, no label or was not to be taken apart."""
+    """Set aside what has no text, no label or could not be parsed."""
     if batch.label is None:
         raise DataError(f"{shard or 'the data'}: has no label column, and labels are needed; name it with --label COL")
     bad = np.zeros(len(batch), dtype=bool)
@@ -218,8 +207,7 @@ def codes_of(label: pa.Array, known: dict[str, int]) -> npt.NDArray[np.int32]:
     table = np.array(
         [known.setdefault(value, len(known)) for value in encoded.dictionary.to_pylist()] or [0], dtype=np.int32
     )
-    raw = np.frombuffer(encoded.indices.buffers()[1], dtype=np.int32)
-    return np.asarray(table[raw[encoded.indices.offset : encoded.indices.offset + len(label)]])
+    return np.asarray(table[to_numbers(encoded.indices)])
 
 
 def _look(scan: Scan, batch: Labelled, most_rows: int) -> None:
@@ -232,11 +220,12 @@ def _look(scan: Scan, batch: Labelled, most_rows: int) -> None:
     scan.labels = {name: scan.labels.get(name, 0) + int(counts[k]) for name, k in known.items()}
     scan.rows += len(batch)
     scan.nbytes += batch.nbytes
-    kinds = np.concatenate([scripts(piece) for piece in text_buffers(batch.text)])
+    ends = offsets(batch.text).astype(np.int64)
+    kinds = scripts_of(data_bytes(batch.text), ends - ends[0])
     scan.by_script += np.bincount(kinds, minlength=3)
     if scan.codes is not None and scan.sizes is not None and scan.rows <= most_rows:
         scan.codes.append(codes)
-        scan.sizes.append(np.diff(offsets(batch.text)).astype(np.int32))
+        scan.sizes.append(np.diff(ends).astype(np.int32))
         scan.scripts.append(kinds)
     else:
         scan.codes, scan.sizes, scan.scripts = None, None, []
@@ -268,7 +257,7 @@ def _added(a: Unusable, b: Unusable) -> Unusable:
     return Unusable(both.counts, both.rows[:MOST_UNUSABLE])
 
 
-def describe(source: Source, scan: Scan) -> list[str]:
+def describe(source: LabelledFiles, scan: Scan) -> list[str]:
     """Say what was found, in the words of an ordinary data set."""
     lines = [
         f"{source.name}: {scan.rows:,} usable row{'s' if scan.rows != 1 else ''}, {scan.nbytes / 1e6:,.1f} MB of text",

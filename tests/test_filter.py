@@ -153,8 +153,8 @@ def wet(records):
 
 def test_web_archives(model, tmp_path):
     from linnet.data import read
-    from linnet.data.source import Source
-    from linnet.data.warc import records
+    from linnet.data.input_file import InputFile
+    from linnet.data.readers.warc import records
 
     path = tmp_path / "CC-1.warc.wet.gz"
     texts = [b"good good film", b"bad dull film", "naïve good\r\n\r\nline".encode(), b""]
@@ -163,7 +163,7 @@ def test_web_archives(model, tmp_path):
     manifest = run(model, path, tmp_path / "out", Rule({"pos": 0.5}))
     check_counts(manifest)
     assert (manifest["rows"], manifest["kept"], manifest["unusable"]) == (4, 2, 1)
-    with Source(tmp_path / "out" / path.name) as source:
+    with InputFile(tmp_path / "out" / path.name) as source:
         got = list(records(source.read, "out"))
     assert [r.content for r in got] == [texts[0], texts[2]]
     assert [r.field(b"linnet_label") for r in got] == [b"pos", b"pos"]

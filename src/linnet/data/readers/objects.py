@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import strings
-from linnet.data.blocks import Block, Rows, Wanted
-from linnet.data.clean import clean, printable
-from linnet.data.jsonlines import columns_of
-from linnet.data.tables import rows_of
+from linnet.data.decode import decoded, printable
+from linnet.data.reader import RawBatch, ReadOptions, RecordReader
+from linnet.data.readers.arrow import table_reader
+from linnet.data.readers.jsonlines import columns_of
 from linnet.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 __all__ = ["from_lists", "open_object"]
 
 
-def open_object(value: Any, wanted: Wanted) -> tuple[Rows, str]:
-    """A Python object as rows, and what to call it in messages.
+def open_object(value: Any, options: ReadOptions) -> RecordReader:
+    """Read a Python object.
 
-    >>> open_object([{"text": "good", "stars": 5}], Wanted())[1]
+    >>> open_object([{"text": "good", "stars": 5}], ReadOptions()).source
     '1 Python object'
     """
     if isinstance(value, str | bytes) or value is None:
         raise DataError(f"cannot read {type(value).__name__}; give a path, a list of texts or a table")
     if isinstance(value, pa.Table | pa.RecordBatch):
-        return rows_of(pa.table(value)), f"Arrow {type(value).__name__}"
+        return table_reader(pa.table(value), f"Arrow {type(value).__name__}")
     if isinstance(value, pa.Array | pa.ChunkedArray) or _is_series(value) or isinstance(value, np.ndarray):
         column = _column(value, "text")
-        return rows_of(pa.table({"text": column})), _counted(len(column), "text")
+        return table_reader(pa.table({"text": column}), _counted(len(column), "text"))
     if type(value).__module__.split(".")[0] == "pandas" and hasattr(value, "columns"):
-        return rows_of(_from_pandas(value)), "pandas DataFrame"
+        return table_reader(_from_pandas(value), "pandas DataFrame")
     if hasattr(value, "__arrow_c_stream__"):
-        return rows_of(pa.table(value)), f"{type(value).__module__.split('.')[0]} {type(value).__name__}"
+        return table_reader(pa.table(value), f"{type(value).__module__.split('.')[0]} {type(value).__name__}")
     if isinstance(value, list | tuple):
         return _from_list(value)
     if isinstance(value, Iterator):
-        return Rows(["text"], lambda names: _batches(value, wanted.block_rows)), "Python iterator"
+        return RecordReader(["text"], lambda names: _batches(value, options.batch_rows), source="Python iterator")
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     raise DataError(f"cannot read {kind}; give a path, a list of texts, (text, label) pairs or dicts, or a table")
 
@@ -57,14 +57,14 @@ def _from_pandas(frame: Any) -> pa.Table:
                     names=[str(name) for name in frame.columns])  # fmt: skip
 
 
-def _from_list(value: Sequence[Any]) -> tuple[Rows, str]:
+def _from_list(value: Sequence[Any]) -> RecordReader:
     first = next((item for item in value if item is not None), None)
     if isinstance(first, dict):
         for row, item in enumerate(value, 1):
             if not isinstance(item, dict):
                 raise DataError(f"row {row:,} is {type(item).__name__} where the rows before are dicts")
-        block = Block(columns_of(value), len(value))
-        return Rows(list(block.columns), lambda names: iter([block])), _counted(len(value), "object")
+        batch = RawBatch(columns_of(value), len(value))
+        return RecordReader(list(batch.columns), lambda names: iter([batch]), source=_counted(len(value), "object"))
     if isinstance(first, list | tuple):
         for row, item in enumerate(value, 1):
             if not isinstance(item, list | tuple) or len(item) != 2:
@@ -72,18 +72,19 @@ def _from_list(value: Sequence[Any]) -> tuple[Rows, str]:
                     f"row {row:,} is not a (text, label) pair but {item!r:.60}; "
                     "for a list of texts and a list of labels use Dataset.from_lists(texts, labels)"
                 )
-        columns = {"text": _column([pair[0] for pair in value], "text"), "label": _labels([pair[1] for pair in value])}
-        return rows_of(pa.table(columns)), _counted(len(value), "pair")
-    return rows_of(pa.table({"text": _column(value, "text")})), _counted(len(value), "text")
+        texts, labels = ([pair[k] for pair in value] for k in (0, 1))
+        columns = {"text": _column(texts, "text"), "label": _column(labels, "label")}
+        return table_reader(pa.table(columns), _counted(len(value), "pair"))
+    return table_reader(pa.table({"text": _column(value, "text")}), _counted(len(value), "text"))
 
 
 def _counted(number: int, what: str) -> str:
     return f"{number:,} Python {what}{'s' if number != 1 else ''}"
 
 
-def _batches(values: Iterator[Any], size: int) -> Iterator[Block]:
+def _batches(values: Iterator[Any], size: int) -> Iterator[RawBatch]:
     while batch := list(islice(values, size)):
-        yield Block({"text": pa.chunked_array([_column(batch, "text")])}, len(batch))
+        yield RawBatch({"text": pa.chunked_array([_column(batch, "text")])}, len(batch))
 
 
 def _column(values: Any, what: str) -> pa.ChunkedArray:
@@ -108,10 +109,6 @@ def _column(values: Any, what: str) -> pa.ChunkedArray:
     return pa.chunked_array([strings(map(printable, plain))])
 
 
-def _labels(values: Any) -> pa.ChunkedArray:
-    return _column(values, "label")
-
-
 def from_lists(texts: Any, labels: Any = None) -> Dataset:
     """See `Dataset.from_lists`."""
     from linnet.data.reading import finish
@@ -119,10 +116,10 @@ def from_lists(texts: Any, labels: Any = None) -> Dataset:
     column = _column(texts, "text")
     columns = {"text": column}
     if labels is not None:
-        columns["label"] = _labels(labels)
+        columns["label"] = _column(labels, "label")
         if len(columns["label"]) != len(column):
             raise DataError(f"{len(column):,} texts but {len(columns['label']):,} labels: one label a text is needed")
     how = "texts and labels as given" if labels is not None else "texts as given, no labels"
     name = _counted(len(column), "text")
-    block = clean(Block(columns, len(column)), list(columns))
-    return finish(block, "text", "label" if labels is not None else None, name, how)
+    batch = decoded(RawBatch(columns, len(column)), list(columns))
+    return finish(batch, "text", "label" if labels is not None else None, name, how)

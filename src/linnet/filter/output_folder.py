@@ -20,13 +20,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from linnet.errors import LinnetError
-from linnet.filter.forms.sinks import OutputError, appearing
+from linnet.files import OutputError, open_atomic, write_atomic
 
-__all__ = ["Folder"]
+__all__ = ["OutputFolder"]
 
 
-class Folder:
+class OutputFolder:
     """The places in an output folder."""
 
     def __init__(self, path: str | Path) -> None:
@@ -83,8 +85,16 @@ class Folder:
 
     def write_bytes(self, path: Path, data: bytes) -> None:
         """Write a file, whole or not at all."""
-        with appearing(path, self.parts) as sink:
-            sink.write(data)
+        write_atomic(path, data, staging=self.parts, mkdir=True)
+
+    def write_arrays(self, path: Path, arrays: dict[str, Any]) -> None:
+        """Write numpy arrays, whole or not at all."""
+        with self.open_atomic(path) as file:
+            np.savez(file, **arrays)
+
+    def open_atomic(self, path: Path) -> contextlib.AbstractContextManager[Any]:
+        """Open a file that is moved to its name when it is whole; until then it is in the state folder."""
+        return open_atomic(path, staging=self.parts, mkdir=True)
 
     def begin(self, settings: dict[str, Any], restart: bool) -> dict[str, Any] | None:
         """Claim the folder for a run with some settings; return the manifest if that run is complete already.

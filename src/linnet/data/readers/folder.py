@@ -8,16 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from linnet.data.arrays import binaries, strings
-from linnet.data.blocks import Block, Malformed, Rows, Wanted
-from linnet.data.source import Source, foreign, looks_binary
+from linnet.data.input_file import InputFile, foreign, looks_binary
+from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader, grouped
 from linnet.errors import DataError
+from linnet.files import split_ending
 
 __all__ = ["open_folder"]
 
-_TEXTS = (".txt", ".txt.gz", ".txt.zst", ".txt.bz2")
 
-
-def open_folder(folder: Path, wanted: Wanted) -> Rows:
+def open_folder(folder: Path, options: ReadOptions) -> RecordReader:
     """Class folders in the order of their names, and their files likewise.
 
     Files that end in .txt (or .txt.gz, .txt.zst) are read; in a class folder without such files, all of them.
@@ -28,19 +27,13 @@ def open_folder(folder: Path, wanted: Wanted) -> Rows:
         hint = f"; did you mean one of its files ({', '.join(files[:3])})?" if files else ""
         raise DataError(f"{folder} is a folder without class folders (folder/LABEL/*.txt){hint}")
 
-    def blocks(names: Sequence[str] | None) -> Iterator[Block]:
-        batch: list[tuple[Path, str, bytes]] = []
-        size = 0
-        for path, label in found:
-            batch.append((path, label, _content(path)))
-            size += len(batch[-1][2])
-            if size >= wanted.block_bytes or len(batch) >= wanted.block_rows:
-                yield _block(folder, batch)
-                batch, size = [], 0
-        if batch:
-            yield _block(folder, batch)
+    def batches(names: Sequence[str] | None) -> Iterator[RawBatch]:
+        read = ((path, label, _content(path)) for path, label in found)
+        for files in grouped(((item, len(item[2])) for item in read), options):
+            yield _batch(folder, files)
 
-    return Rows(["label", "text"], blocks, how="one file a document, its folder is the label")
+    how = "one file a document, its folder is the label"
+    return RecordReader(["label", "text"], batches, how=how, source=str(folder), format="folder")
 
 
 def _is_class(folder: Path) -> bool:
@@ -49,23 +42,23 @@ def _is_class(folder: Path) -> bool:
 
 def _texts(folder: Path) -> list[Path]:
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    return [path for path in files if path.name.lower().endswith(_TEXTS)] or files
+    return [path for path in files if split_ending(path)[0] == ".txt"] or files
 
 
 def _content(path: Path) -> bytes:
-    with Source(path) as source:
-        return source.read(1 << 62)
+    with InputFile(path) as file:
+        return file.read(1 << 62)
 
 
-def _block(folder: Path, batch: list[tuple[Path, str, bytes]]) -> Block:
+def _batch(folder: Path, found: list[tuple[Path, str, bytes]]) -> RawBatch:
     malformed = {}
     texts: list[bytes] = []
-    files = [str(path.relative_to(folder)) for path, _, _ in batch]
-    for row, (_, _, data) in enumerate(batch):
+    files = [str(path.relative_to(folder)) for path, _, _ in found]
+    for row, (_, _, data) in enumerate(found):
         what = foreign(data) or ("not text" if looks_binary(data[:4096]) else None)
         if what:
             malformed[row] = Malformed("not a text file", what, files[row])
         texts.append(b"" if what else data)
-    columns = {"label": strings(label for _, label, _ in batch), "text": binaries(texts)}
+    columns = {"label": strings(label for _, label, _ in found), "text": binaries(texts)}
     chunked = {name: pa.chunked_array([column]) for name, column in columns.items()}
-    return Block(chunked, len(batch), malformed, files=files)
+    return RawBatch(chunked, len(found), malformed, files=files)

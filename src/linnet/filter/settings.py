@@ -1,4 +1,4 @@
-"""What every worker needs to know of a run, and what it makes of it: the model, the cleaner, the names of new columns."""
+"""The settings of a run, and what a worker makes of them: the model, the cleaner, the names of the new columns."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.filter.forms import Scored
+from linnet.data.streaming import RowBatch
+from linnet.errors import LinnetError
 from linnet.filter.rule import Rule, log_odds
+from linnet.filter.shard_writer import AddedColumns
 from linnet.model.model import Model
 from linnet.solvers.numerics import sigmoid
 
-__all__ = ["BINS", "Job", "Judged", "MissingShardError", "histogram", "probability"]
+__all__ = ["BINS", "FilterSettings", "MissingShardError", "ScoredBatch", "histogram", "probability"]
 
-from linnet.errors import LinnetError
-
+USABLE, UNUSABLE, CLEANED = 0, 1, 2  # states of a row; CLEANED: removed by cleaning
 BINS = 50  # of the histograms of probabilities
 
 
@@ -26,7 +27,7 @@ class MissingShardError(LinnetError):
 
 
 @dataclass(frozen=True)
-class Job:
+class FilterSettings:
     """The settings of a run, as plain values that travel to the workers."""
 
     model: str
@@ -54,11 +55,11 @@ class Job:
         return [*named, *(k for k in range(len(self.artefact.classes)) if self.proba and k not in named)]
 
     @cached_property
-    def scored(self) -> Scored:
+    def added(self) -> AddedColumns:
         """The new columns."""
         classes = tuple(str(c) for c in self.artefact.classes)
-        odds = tuple(f"{self.prefix}p_{classes[k]}" for k in self.columns)
-        return Scored(f"{self.prefix}label", odds, classes)
+        names = tuple(f"{self.prefix}p_{classes[k]}" for k in self.columns)
+        return AddedColumns(f"{self.prefix}label", names, classes)
 
     @cached_property
     def cleaner(self) -> Any:
@@ -88,9 +89,10 @@ class Job:
 
 
 @dataclass(eq=False)
-class Judged:
-    """A batch with its scores. `state`: 0 usable, 1 unusable, 2 removed by cleaning."""
+class ScoredBatch:
+    """A batch of rows with their states (USABLE, UNUSABLE, CLEANED) and scores."""
 
+    batch: RowBatch
     state: npt.NDArray[np.uint8]
     odds: npt.NDArray[np.float32]
     best: npt.NDArray[np.int32]
@@ -107,11 +109,11 @@ def probability(odds: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return sigmoid(odds.astype(np.float64)).astype(np.float32)
 
 
-def histogram(proba: npt.NDArray[np.float32]) -> list[list[int]]:
-    """Count probabilities in bins of equal width, a list a column.
+def histogram(proba: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+    """Count probabilities in bins of equal width, a row a column.
 
-    >>> sum(histogram(np.array([[0.0], [1.0]], np.float32))[0])
+    >>> int(histogram(np.array([[0.0], [1.0]], np.float32))[0].sum())
     2
     """
     at = np.minimum((proba * BINS).astype(np.int64), BINS - 1)
-    return [np.bincount(at[:, k], minlength=BINS).tolist() for k in range(proba.shape[1])]
+    return np.array([np.bincount(at[:, k], minlength=BINS) for k in range(proba.shape[1])])

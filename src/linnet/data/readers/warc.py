@@ -11,21 +11,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from linnet.data.arrays import strings
-from linnet.data.blocks import Block, Rows, Wanted
-from linnet.data.source import Source
+from linnet.data.input_file import InputFile
+from linnet.data.reader import RawBatch, ReadOptions, RecordReader, grouped
 from linnet.errors import DataError
 
-__all__ = ["Record", "open_warc", "records", "sniff_warc"]
+__all__ = ["Record", "open_warc", "records", "rewrite_records", "sniff_warc"]
 
-COLUMNS = ("text", "url", "date", "record_id", "language", "content_type")
 _FIELDS = {
-    b"url": b"warc-target-uri", b"date": b"warc-date", b"record_id": b"warc-record-id",
-    b"language": b"warc-identified-content-language",
+    "url": b"warc-target-uri", "date": b"warc-date", "record_id": b"warc-record-id",
+    "language": b"warc-identified-content-language", "content_type": b"content-type", "host": b"warc-target-uri",
 }  # fmt: skip
+COLUMNS = ("text", *_FIELDS)
 _TYPES = (b"conversion", b"response", b"resource")
 _CHARSET = re.compile(rb"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
 _STEP = 1 << 20
@@ -119,28 +120,56 @@ def records(read: Callable[[int], bytes], name: str) -> Iterator[Record]:
         at += length
 
 
-def open_warc(source: Source, wanted: Wanted) -> Rows:
-    """The text records as rows: text, url, date, record_id, language, content_type."""
+def open_warc(file: InputFile, options: ReadOptions) -> RecordReader:
+    """The text records as rows: text, url, date, record_id, language, content_type, host."""
 
-    def blocks(names: Sequence[str] | None) -> Iterator[Block]:
-        rows: list[tuple[str | None, ...]] = []
-        size = 0
-        for record in records(source.read, source.name):
-            text = record.text
-            if text is None:
-                continue
-            fields = [record.field(name).decode("utf-8", "replace") or None for name in _FIELDS.values()]
-            rows.append((text, *fields, record.field(b"content-type").decode("utf-8", "replace") or None))
-            size += len(text)
-            if size >= wanted.block_bytes or len(rows) >= wanted.block_rows:
-                yield _block(rows)
-                rows, size = [], 0
-        if rows:
-            yield _block(rows)
+    def batches(names: Sequence[str] | None) -> Iterator[RawBatch]:
+        wanted = [name for name in COLUMNS if names is None or name in names]
+        texts = ((record, record.text) for record in records(file.read, file.name))
+        found = ((pair, len(pair[0].content)) for pair in texts if pair[1] is not None)
+        for pairs in grouped(found, options):
+            columns = {name: strings([_value(pair, name) for pair in pairs]) for name in wanted}
+            chunked = {name: pa.chunked_array([column]) for name, column in columns.items()}
+            kept = [record for record, _ in pairs] if options.streaming else None
+            yield RawBatch(chunked, len(pairs), records=kept)
 
-    return Rows(list(COLUMNS), blocks)
+    return RecordReader(list(COLUMNS), batches)
 
 
-def _block(rows: list[tuple[str | None, ...]]) -> Block:
-    columns = zip(COLUMNS, zip(*rows, strict=True), strict=True)
-    return Block({name: pa.chunked_array([strings(values)]) for name, values in columns}, len(rows))
+def _value(pair: tuple[Record, str], name: str) -> str | None:
+    record, text = pair
+    if name == "text":
+        return text
+    value = record.field(_FIELDS[name]).decode("utf-8", "replace")
+    return (value.partition("://")[2].partition("/")[0].lower() if name == "host" else value) or None
+
+
+def rewrite_records(
+    batch: RawBatch, rows: Sequence[int], text: str, texts: Sequence[str] | None, added: dict[str, list[Any]]
+) -> Iterator[bytes]:  # fmt: skip
+    """Give records as they came, with header lines added; with `texts`, as `conversion` records of those texts."""
+    for k, row in enumerate(rows):
+        record = batch.records[row]
+        head, content = record.head, record.content
+        if texts is not None:
+            content = texts[k].encode()
+            head = _as_text(head, len(content))
+        values = ((name, f"{v[k]:.6g}" if isinstance(v[k], float) else v[k]) for name, v in added.items())
+        lines = "".join([f"{_token(name)}: {_line(value)}\r\n" for name, value in values])
+        yield head + lines.encode() + b"\r\n" + content + b"\r\n\r\n"
+
+
+def _as_text(head: bytes, length: int) -> bytes:
+    """The header of a record whose content has become a clean text."""
+    head = re.sub(
+        rb"(?im)^(WARC-(Block|Payload)-Digest|WARC-Type|Content-Type|Content-Length)[ \t]*:.*\r?\n", b"", head
+    )
+    return head + b"WARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n" % length
+
+
+def _token(name: str) -> str:
+    return re.sub(r"[^\w.-]", "-", name)
+
+
+def _line(value: str) -> str:
+    return value.replace("\r", " ").replace("\n", " ")

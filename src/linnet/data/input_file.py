@@ -18,10 +18,10 @@ from typing import Any
 import pyarrow as pa
 
 from linnet.errors import DataError
+from linnet.files import codec_of
 
-__all__ = ["Source", "foreign", "looks_binary", "stdin"]
+__all__ = ["InputFile", "foreign", "looks_binary", "stdin"]
 
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 _FOREIGN = {
     b"\x89PNG": "a PNG image",
     b"\xff\xd8\xff": "a JPEG image",
@@ -47,14 +47,14 @@ _BOMS = [
 _HEAD = 1 << 16
 
 
-class Source:
+class InputFile:
     r"""An opened input.
 
     >>> import gzip, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "reviews.csv.gz")
     ...     _ = path.write_bytes(gzip.compress("label,text\npos,sch\u00f6n\n".encode("utf-16")))
-    ...     with Source(path) as source:
+    ...     with InputFile(path) as source:
     ...         source.compression, source.encoding, source.peek()[:10], len(source.read(100))
     ('gzip', 'utf-16', b'label,text', 22)
     """
@@ -71,7 +71,7 @@ class Source:
         )
         self._bytes = self._decode(self._decompress(raw))
 
-    def __enter__(self) -> Source:
+    def __enter__(self) -> InputFile:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -106,13 +106,11 @@ class Source:
         return found
 
     def _decompress(self, raw: Lookahead) -> Lookahead:
-        head = raw.peek(4)
-        for magic, codec in _COMPRESSED.items():
-            if head.startswith(magic):
-                self.compression = codec
-                opened = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), codec)
-                return Lookahead(opened.read, self.name)
-        return raw
+        self.compression = codec_of(raw.peek(4))
+        if self.compression is None:
+            return raw
+        opened = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), self.compression)
+        return Lookahead(opened.read, self.name)
 
     def _decode(self, raw: Lookahead) -> Lookahead:
         head = raw.peek(_HEAD)

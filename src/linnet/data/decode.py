@@ -16,9 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import data_bytes, lengths, strings, to_mask
-from linnet.data.blocks import Block
+from linnet.data.reader import RawBatch
 
-__all__ = ["as_labels", "blank", "clean", "missing", "printable", "repair_counts", "repair_notes", "to_strings"]
+__all__ = [
+    "as_labels", "blank", "column_strings", "decoded", "filled", "missing", "printable", "repair_counts", "repair_notes",
+    "to_strings",
+]  # fmt: skip
 
 _INT32_MAX = 2**31 - 1
 
@@ -186,15 +189,33 @@ def as_labels(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return by_distinct(column, lambda value: value.strip() or None)
 
 
-def clean(block: Block, names: Sequence[str]) -> Block:
-    """The named columns of a block as strings; a column that this block does not have is all null."""
+def filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A string column with "" for null.
+
+    >>> filled(pa.chunked_array([strings(["a", None])])).to_pylist()
+    ['a', '']
+    """
+    if column.null_count == 0:
+        return column
+    import pyarrow.compute as pc
+
+    return pc.fill_null(column, strings([""]).cast(column.type)[0])
+
+
+def column_strings(batch: RawBatch, name: str) -> pa.ChunkedArray:
+    """A column of a batch as strings; all null where the batch does not have it."""
+    return decoded(batch, [name]).columns[name]
+
+
+def decoded(batch: RawBatch, names: Sequence[str]) -> RawBatch:
+    """The named columns of a batch as strings; a column that this batch does not have is all null."""
     columns, repairs = {}, {}
     for name in names:
-        raw = block.columns.get(name)
+        raw = batch.columns.get(name)
         if raw is None:
-            raw = pa.chunked_array([pa.nulls(block.rows, pa.string())])
+            raw = pa.chunked_array([pa.nulls(batch.rows, pa.string())])
         columns[name], repairs[name] = to_strings(raw)
-    return replace(block, columns=columns, repairs=repairs)
+    return replace(batch, columns=columns, repairs=repairs, records=None)
 
 
 _NOTES = {
@@ -204,14 +225,14 @@ _NOTES = {
 }
 
 
-def repair_counts(block: Block, names: Sequence[str], start: int = 0, stop: int | None = None) -> dict[str, int]:
+def repair_counts(batch: RawBatch, names: Sequence[str], start: int = 0, stop: int | None = None) -> dict[str, int]:
     """How many rows from `start` up to `stop` were repaired in any of the named columns, by kind."""
     counts = {}
     for kind in _NOTES:
-        hits = [block.repairs[name][kind] for name in names if kind in block.repairs.get(name, {})]
+        hits = [batch.repairs[name][kind] for name in names if kind in batch.repairs.get(name, {})]
         if hits:
             rows = np.unique(np.concatenate(hits))
-            counts[kind] = int(np.count_nonzero((rows >= start) & (rows < (block.rows if stop is None else stop))))
+            counts[kind] = int(np.count_nonzero((rows >= start) & (rows < (batch.rows if stop is None else stop))))
     return {kind: count for kind, count in counts.items() if count}
 
 

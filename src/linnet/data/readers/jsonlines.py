@@ -1,6 +1,6 @@
 """JSON lines, and one JSON array of objects.
 
-pyarrow parses the usual block; a block that it refuses (a broken line, a column that changes its type) is parsed line
+pyarrow parses the usual batch; a batch that it refuses (a broken line, a column that changes its type) is parsed line
 by line in Python, so one bad line costs one row, not the file.
 """
 
@@ -11,16 +11,17 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import strings
-from linnet.data.blocks import Block, Malformed, Rows, Wanted
-from linnet.data.clean import printable
-from linnet.data.records import pieces, whole_lines
-from linnet.data.source import Source
+from linnet.data.decode import printable
+from linnet.data.input_file import InputFile
+from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader, is_numeric
+from linnet.data.readers.records import pieces, whole_lines
 from linnet.errors import DataError
 
-__all__ = ["columns_of", "open_json", "open_jsonl", "parse_lines", "sniff_json", "sniff_jsonl"]
+__all__ = ["columns_of", "open_json", "open_jsonl", "parse_lines", "rewrite_lines", "sniff_json", "sniff_jsonl"]
 
 _EXACT = 2**53
 
@@ -36,63 +37,60 @@ def sniff_json(head: bytes) -> bool:
     return start.startswith(b"[") and start[1:].lstrip().startswith(b"{")
 
 
-def open_jsonl(source: Source, wanted: Wanted) -> Rows:
+def open_jsonl(file: InputFile, options: ReadOptions) -> RecordReader:
     """One JSON object a line. Blank lines are skipped; they are not rows."""
-    if sniff_json(source.peek()):
-        return open_json(source, wanted)
-    found = _parsed(source, wanted)
+    if sniff_json(file.peek()):
+        return open_json(file, options)
+    found = _parsed(file, options)
     first = next(found, None)
     if first is None:
-        return Rows([], lambda names: iter(()))
+        return RecordReader([], lambda names: iter(()))
     if not first.columns:
         line, wrong = (first.lines or [1])[0], first.malformed.get(0)
         detail = f"; line {line}: {wrong.detail}" if wrong else ""
-        raise DataError(f"{source.name}: no line is a JSON object with values{detail}")
-    numbers = [name for name, column in first.columns.items() if _is_numeric(column.type)]
-    return Rows(list(first.columns), lambda names: itertools.chain([first], found), not_text=frozenset(numbers))
+        raise DataError(f"{file.name}: no line is a JSON object with values{detail}")
+    numbers = [name for name, column in first.columns.items() if is_numeric(column.type)]
+    return RecordReader(list(first.columns), lambda names: itertools.chain([first], found), not_text=frozenset(numbers))
 
 
-def _is_numeric(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
-
-
-def open_json(source: Source, wanted: Wanted) -> Rows:
+def open_json(file: InputFile, options: ReadOptions) -> RecordReader:
     """One array of objects; read whole, because JSON has no place to cut it."""
-    if not sniff_json(source.peek()):
-        return open_jsonl(source, wanted)
-    whole = b"".join(iter(lambda: source.read(1 << 24), b""))
+    if not sniff_json(file.peek()):
+        return open_jsonl(file, options)
+    whole = b"".join(iter(lambda: file.read(1 << 24), b""))
     try:
         found = json.loads(printable(whole) or "")
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{source.name} is not a JSON array of objects: {error}") from None
+        raise DataError(f"{file.name} is not a JSON array of objects: {error}") from None
     for row, value in enumerate(found, 1):
         if not isinstance(value, dict):
-            raise DataError(f"{source.name}: element {row:,} is not an object but {_kind(value)}")
-    block = Block(columns_of(found), len(found))
-    return Rows(list(block.columns), lambda names: iter([block]))
+            raise DataError(f"{file.name}: element {row:,} is not an object but {_kind(value)}")
+    batch = RawBatch(columns_of(found), len(found))
+    return RecordReader(list(batch.columns), lambda names: iter([batch]))
 
 
-def _parsed(source: Source, wanted: Wanted) -> Iterator[Block]:
+def _parsed(file: InputFile, options: ReadOptions) -> Iterator[RawBatch]:
     line = 1
-    for data in pieces(source.read, whole_lines, wanted.block_bytes, source.name):
-        block = parse_lines(data, line)
-        if block.rows:
-            yield block
+    for data in pieces(file.read, whole_lines, options.batch_bytes, file.name):
+        batch = parse_lines(data, line)
+        if batch.rows:
+            batch.records = (data, line) if options.streaming else None
+            yield batch
         line += data.count(b"\n") + (not data.endswith(b"\n"))
 
 
-def parse_lines(data: bytes, line: int = 1) -> Block:
-    r"""Parse whole lines, the first of which is number `line`. `Block.lines` says which line each row is.
+def parse_lines(data: bytes, line: int = 1) -> RawBatch:
+    r"""Parse whole lines, the first of which is number `line`. `RawBatch.lines` says which line each row is.
 
-    >>> block = parse_lines(b'{"text": "good"}\n\n{"text": 1\n')
-    >>> block.columns["text"].to_pylist(), list(block.lines or ()), block.malformed[1].reason
+    >>> batch = parse_lines(b'{"text": "good"}\n\n{"text": 1\n')
+    >>> batch.columns["text"].to_pylist(), list(batch.lines or ()), batch.malformed[1].reason
     (['good', None], [1, 3], 'not a JSON object')
     """
     n_lines = data.count(b"\n") + (not data.endswith(b"\n"))
     return _arrow_json(data, line, n_lines) or _python_json(data, line)
 
 
-def _arrow_json(data: bytes, line: int, n_lines: int) -> Block | None:
+def _arrow_json(data: bytes, line: int, n_lines: int) -> RawBatch | None:
     """What pyarrow's parser finds; None where it refuses, or where its rows are not the lines."""
     table = _read_json(data)
     if table is None or table.num_rows != n_lines:
@@ -106,7 +104,7 @@ def _arrow_json(data: bytes, line: int, n_lines: int) -> Block | None:
     if any(_inexact(column) for column in table.columns):
         return None
     columns = dict(zip(table.column_names, table.columns, strict=True))
-    return Block(columns, n_lines, lines=range(line, line + n_lines))
+    return RawBatch(columns, n_lines, lines=range(line, line + n_lines))
 
 
 def _read_json(data: bytes, schema: Any = None) -> Any:
@@ -133,7 +131,7 @@ def _inexact(column: pa.ChunkedArray) -> bool:
     return largest is not None and largest >= _EXACT
 
 
-def _python_json(data: bytes, line: int) -> Block:
+def _python_json(data: bytes, line: int) -> RawBatch:
     """The same, line by line."""
     found: list[dict[str, Any]] = []
     lines: list[int] = []
@@ -152,7 +150,7 @@ def _python_json(data: bytes, line: int) -> Block:
             value = {}
         found.append(value)
         lines.append(number)
-    return Block(columns_of(found), len(found), malformed, lines)
+    return RawBatch(columns_of(found), len(found), malformed, lines)
 
 
 def columns_of(found: Sequence[dict[str, Any]]) -> dict[str, pa.ChunkedArray]:
@@ -163,6 +161,35 @@ def columns_of(found: Sequence[dict[str, Any]]) -> dict[str, pa.ChunkedArray]:
     """
     names = dict.fromkeys(key for value in found for key in value)
     return {str(name): pa.chunked_array([strings(printable(value.get(name)) for value in found)]) for name in names}
+
+
+def rewrite_lines(
+    batch: RawBatch, rows: Sequence[int], text: str, texts: Sequence[str] | None, added: dict[str, list[Any]]
+) -> Iterator[bytes]:  # fmt: skip
+    r"""Give lines as they came, byte for byte, with fields added before the last bracket.
+
+    `texts` replace the values of the column `text`; such lines are written anew.
+
+    >>> batch = parse_lines(b'{ "text":"good" }\n{"text": "bad"}\n')
+    >>> batch.records = (b'{ "text":"good" }\n{"text": "bad"}\n', 1)
+    >>> list(rewrite_lines(batch, [0], "text", None, {"p": [0.25]}))
+    [b'{ "text":"good", "p": 0.25}\n']
+    """
+    data, line = batch.records
+    ends = np.concatenate([[-1], np.flatnonzero(np.frombuffer(data, np.uint8) == 10), [len(data)]])
+    at = np.asarray(batch.lines, dtype=np.int64)[list(rows)] - line
+    keys = [json.dumps(name, ensure_ascii=False) for name in added]
+    columns = [
+        [f"{v:.6g}" if isinstance(v, float) else json.dumps(v, ensure_ascii=False) for v in values]
+        for values in added.values()
+    ]
+    for k, (start, end) in enumerate(zip((ends[at] + 1).tolist(), ends[at + 1].tolist(), strict=True)):
+        raw = data[start:end].rstrip()
+        if texts is not None:
+            changed = {**json.loads(raw), text: texts[k]}
+            raw = json.dumps(changed, ensure_ascii=False).encode("utf-8", "replace")
+        fields = ", ".join([f"{key}: {values[k]}" for key, values in zip(keys, columns, strict=True)])
+        yield raw[:-1].rstrip() + f", {fields}}}\n".encode()
 
 
 def _kind(value: Any) -> str:

@@ -1,0 +1,57 @@
+"""Arrow in its three forms (file, stream, Feather 2), and Arrow tables in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from linnet.data.input_file import InputFile
+from linnet.data.reader import RawBatch, ReadOptions, RecordReader, is_numeric
+from linnet.data.readers.header import column_names
+
+__all__ = ["open_arrow", "schema_reader", "sniff_arrow", "table_reader"]
+
+
+def sniff_arrow(head: bytes) -> bool:
+    """Arrow files start with ARROW1; streams with a continuation mark and the length of a schema."""
+    return head.startswith(b"ARROW1") or (head.startswith(b"\xff\xff\xff\xff") and 0 < len(head[4:8]) == 4)
+
+
+def open_arrow(file: InputFile, options: ReadOptions) -> RecordReader:
+    """Arrow IPC files (Feather 2 is one) and streams, batch by batch."""
+    if file.peek(6) == b"ARROW1":
+        opened = pa.ipc.open_file(file.random_access(mapped=options.streaming))
+        batches: Iterable[Any] = (opened.get_batch(index) for index in range(opened.num_record_batches))
+    else:
+        batches = opened = pa.ipc.open_stream(file.forward())
+    return schema_reader(opened.schema, lambda keep: batches)
+
+
+def table_reader(table: pa.Table, source: str) -> RecordReader:
+    """Read a table in memory.
+
+    >>> from linnet.data.arrays import strings
+    >>> table_reader(pa.table({"text": strings(["a", "b"])}), "a table").names
+    ['text']
+    """
+    reader = schema_reader(table.schema, lambda keep: [table])
+    reader.source = source
+    return reader
+
+
+def schema_reader(schema: Any, read: Callable[[list[str]], Iterable[Any]]) -> RecordReader:
+    """Make a reader of typed columns; `read` gives record batches or tables of the columns with some names."""
+    shown = column_names(schema.names)
+
+    def batches(names: Sequence[str] | None) -> Iterator[RawBatch]:
+        keep = [
+            name for name, name_shown in zip(schema.names, shown, strict=True) if names is None or name_shown in names
+        ]
+        for batch in read(keep):
+            columns = [pa.chunked_array([c]) if isinstance(c, pa.Array) else c for c in batch.columns]
+            yield RawBatch(dict(zip(column_names(batch.schema.names), columns, strict=True)), batch.num_rows)
+
+    numbers = frozenset(field.name for field in schema if is_numeric(field.type))
+    return RecordReader(shown, batches, not_text=numbers, schema=schema)

@@ -1,0 +1,281 @@
+"""Rows out: tables to CSV, TSV, JSON lines, Parquet, Arrow or lines of text, by the name of the file, whole or not at all.
+
+A new format to write is one class with `write_rows` and one row of `WRITERS`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from linnet.data.decode import printable, to_strings
+from linnet.errors import DataError
+from linnet.files import open_atomic, split_ending
+
+__all__ = ["ENDINGS", "WRITERS", "TableWriter", "compressed", "format_to_write", "open_writer", "writer_like"]
+
+ENDINGS = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".jsonlines": "jsonl",
+    ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".arrows": "arrow-stream",
+}  # fmt: skip
+GROUP_BYTES = 32 << 20  # of a row group of Parquet
+
+
+def format_to_write(name: str | os.PathLike[str]) -> str:
+    """Return the format that the name of a file asks for.
+
+    >>> format_to_write("kept.jsonl.gz"), format_to_write("kept.parquet")
+    ('jsonl', 'parquet')
+    """
+    ending, codec = split_ending(name)
+    format = ENDINGS.get(ending)
+    if format is None or (codec and issubclass(WRITERS[format], ArrowWriter)):
+        raise DataError(
+            f"cannot tell how to write '{os.fspath(name)}'; end its name in {', '.join(ENDINGS)} (text formats also .gz, .zst)"
+        )
+    return format
+
+
+class TableWriter:
+    """Writes tables one after the other; the first one, or `schema`, names the columns.
+
+    `left_out` are columns that came later and were not written.
+    """
+
+    typed = False  # whether values keep their types
+
+    def __init__(self, sink: Any, schema: Any = None, page_codec: str = "zstd") -> None:
+        self.sink, self.schema, self.page_codec = sink, schema, page_codec
+        self.left_out: set[str] = set()
+
+    def write(self, table: pa.Table) -> None:
+        """Write the rows of a table."""
+        first = self.schema is None
+        if first:
+            kinds = [pa.field(f.name, pa.string() if pa.types.is_null(f.type) else f.type) for f in table.schema]
+            self.schema = pa.schema(kinds)
+        if table.num_columns:
+            self.write_rows(table if table.schema.equals(self.schema) else self._aligned(table), first)
+
+    def write_rows(self, table: pa.Table, first: bool) -> None:
+        """Write rows with the columns of `schema`."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Write what is still to be written."""
+
+    def _aligned(self, table: pa.Table) -> pa.Table:
+        """The columns of the first table, in its types where the format has types."""
+        self.left_out.update(name for name in table.column_names if name not in self.schema.names)
+        columns = [
+            self._cast(table.column(field.name), field)
+            if field.name in table.column_names
+            else pa.chunked_array([pa.nulls(table.num_rows, field.type)])
+            for field in self.schema
+        ]
+        if self.typed:
+            return pa.Table.from_arrays(columns, schema=self.schema)
+        return pa.Table.from_arrays(columns, names=self.schema.names)
+
+    def _cast(self, column: Any, field: Any) -> Any:
+        if column.type == field.type or not self.typed:
+            return column
+        try:
+            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+                return to_strings(column)[0].cast(field.type)
+            return column.cast(field.type)
+        except pa.ArrowException as error:
+            reason = str(error).splitlines()[0]
+            raise DataError(
+                f"column '{field.name}' changes its type from {field.type} to {column.type} ({reason}); write .jsonl or .csv instead"
+            ) from None
+
+
+class CSVWriter(TableWriter):
+    """Comma-separated values, quoted where they must be."""
+
+    delimiter = ","
+
+    def write_rows(self, table: pa.Table, first: bool) -> None:
+        """Write rows, the first time below a header."""
+        out = io.StringIO()
+        rows = csv.writer(out, delimiter=self.delimiter, lineterminator="\n")
+        if first:
+            rows.writerow(table.column_names)
+        columns = [_cells(column) for column in table.columns]
+        if len(columns) == 1:  # an empty only cell would read as a blank line
+            out.write("".join([f'"{(value or "").replace(chr(34), chr(34) * 2)}"\n' for value in columns[0]]))
+        else:
+            rows.writerows(zip(*columns, strict=True))
+        self.sink.write(out.getvalue().encode("utf-8", "replace"))
+
+
+class TSVWriter(CSVWriter):
+    """Tab-separated values."""
+
+    delimiter = "\t"
+
+
+class TextWriter(TableWriter):
+    """The first column, one value a line."""
+
+    def write_rows(self, table: pa.Table, first: bool) -> None:
+        """Write lines; line breaks inside a value become spaces."""
+        lines = [(value or "").replace("\r", " ").replace("\n", " ") for value in _cells(table.column(0))]
+        self.sink.write("".join([f"{line}\n" for line in lines]).encode("utf-8", "replace"))
+
+
+class JSONLinesWriter(TableWriter):
+    """One JSON object a line; columns may come and go."""
+
+    def write(self, table: pa.Table) -> None:
+        """Write the rows of a table."""
+        self.sink.write("".join([_json(row) + "\n" for row in table.to_pylist()]).encode("utf-8", "replace"))
+
+
+class ArrowWriter(TableWriter):
+    """An Arrow file (Feather 2)."""
+
+    typed = True
+    _file: Any = None
+
+    def write_rows(self, table: pa.Table, first: bool) -> None:
+        """Write record batches."""
+        self.opened().write_table(table)
+
+    def opened(self) -> Any:
+        """Return the writer of pyarrow, made when it is needed first."""
+        if self._file is None:
+            self.schema = self.schema or pa.schema([("text", pa.string())])  # there were no rows
+            self._file = self.new_file()
+        return self._file
+
+    def new_file(self) -> Any:
+        """Make the writer of pyarrow."""
+        return pa.ipc.new_file(self.sink, self.schema)
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        self.opened().close()
+
+
+class ArrowStreamWriter(ArrowWriter):
+    """An Arrow stream."""
+
+    def new_file(self) -> Any:
+        """Make the writer of pyarrow."""
+        return pa.ipc.new_stream(self.sink, self.schema)
+
+
+class ParquetWriter(ArrowWriter):
+    """Parquet in row groups of about 32 MB; dictionaries and statistics for short values only."""
+
+    def __init__(self, sink: Any, schema: Any = None, page_codec: str = "zstd") -> None:
+        super().__init__(sink, schema, page_codec)
+        self.waiting: list[pa.Table] = []
+
+    def write_rows(self, table: pa.Table, first: bool) -> None:
+        """Collect rows until they make a row group."""
+        self.waiting.append(table)
+        if sum(waiting.nbytes for waiting in self.waiting) >= GROUP_BYTES:
+            self._flush()
+
+    def new_file(self) -> Any:
+        """Make the writer of pyarrow."""
+        import pyarrow.parquet as pq
+
+        short = [field.name for field in self.schema if not _long(field.type)]
+        codec = "none" if self.page_codec == "uncompressed" else self.page_codec
+        return pq.ParquetWriter(
+            self.sink, self.schema, compression=codec, use_dictionary=short, write_statistics=short
+        )  # fmt: skip
+
+    def _flush(self) -> None:
+        group, self.waiting = pa.concat_tables(self.waiting), []
+        if group.num_rows:
+            self.opened().write_table(group, row_group_size=group.num_rows)
+
+    def close(self) -> None:
+        """Write the last row group and the footer."""
+        if self.waiting:
+            self._flush()
+        super().close()
+
+
+def _long(kind: Any) -> bool:
+    types = pa.types
+    return bool(
+        types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind)
+        or types.is_string_view(kind) or types.is_floating(kind) or types.is_nested(kind)
+    )  # fmt: skip
+
+
+def _cells(column: pa.ChunkedArray) -> list[str | None]:
+    values = column.to_pylist()
+    return values if pa.types.is_string(column.type) else [printable(value) for value in values]
+
+
+def _json(row: dict[str, Any]) -> str:
+    """A row as JSON, which has no word for a number that is none.
+
+    >>> _json({"text": "é", "score": float("nan")})
+    '{"text": "é", "score": null}'
+    """
+    try:
+        return json.dumps(row, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:
+        known = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+        return json.dumps(known, ensure_ascii=False, default=str)
+
+
+WRITERS: dict[str, type[TableWriter]] = {
+    "csv": CSVWriter, "tsv": TSVWriter, "jsonl": JSONLinesWriter, "parquet": ParquetWriter, "arrow": ArrowWriter,
+    "arrow-stream": ArrowStreamWriter, "text": TextWriter,
+}  # fmt: skip
+
+
+def writer_like(name: str, format: str) -> str:
+    """Return the writer for the rows of a file, in its own format where that can be written, else as JSON lines.
+
+    >>> writer_like("part.parquet", "parquet"), writer_like("part.arrows", "arrow"), writer_like("notes.txt", "text")
+    ('parquet', 'arrow-stream', 'jsonl')
+    """
+    if format == "arrow" and split_ending(name)[0] == ".arrows":
+        return "arrow-stream"
+    return format if format in ENDINGS.values() else "jsonl"
+
+
+@contextlib.contextmanager
+def open_writer(out: str | os.PathLike[str] | None, format: str | None = None) -> Iterator[TableWriter]:
+    """Open standard output (None or "-"), as JSON lines if not told otherwise, or a file by the ending of its name."""
+    if out is None or out == "-":
+        writer = WRITERS[format or "jsonl"](sys.stdout.buffer)
+        yield writer
+        writer.close()
+        sys.stdout.buffer.flush()
+        return
+    kind = format or format_to_write(out)
+    with open_atomic(out) as file, compressed(file, split_ending(out)[1]) as sink:
+        writer = WRITERS[kind](sink)
+        yield writer
+        writer.close()
+
+
+@contextlib.contextmanager
+def compressed(file: Any, codec: str | None) -> Iterator[Any]:
+    """Give a sink that compresses what it is given, or the file itself."""
+    if codec is None:
+        yield file
+    else:
+        with pa.CompressedOutputStream(pa.PythonFile(file, mode="w"), codec) as sink:
+            yield sink

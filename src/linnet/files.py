@@ -1,0 +1,170 @@
+r"""Files: the endings of compressed files, checksums, and writing a file so that it is complete or not there at all.
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     with open_atomic(Path(folder, "a.txt"), "w") as file:
+...         _ = file.write("good film\n")
+...         before = os.listdir(folder) == ["a.txt"]
+...     before, os.listdir(folder), Path(folder, "a.txt").read_text()
+(False, ['a.txt'], 'good film\n')
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import io
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from linnet.errors import DataError
+
+__all__ = ["COMPRESSED", "OutputError", "codec_of", "digest", "open_atomic", "split_ending", "write_atomic"]
+
+#: Endings of compressed files, and the codec that pyarrow knows for each.
+COMPRESSED = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2"}
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+
+
+class OutputError(DataError):
+    """A file cannot be written: the disk is full, the folder is missing, or there is no permission."""
+
+
+def split_ending(name: str | os.PathLike[str]) -> tuple[str, str | None]:
+    """Return the ending that tells the format of a file, and the codec of its compression.
+
+    >>> split_ending("reviews.CSV.gz"), split_ending("crawl.warc.wet.zst"), split_ending("notes")
+    (('.csv', 'gzip'), ('.wet', 'zstd'), ('', None))
+    """
+    path = Path(os.fspath(name).lower())
+    codec = COMPRESSED.get(path.suffix)
+    return (path if codec is None else Path(path.stem)).suffix, codec
+
+
+def codec_of(head: bytes) -> str | None:
+    r"""Return the codec of a compressed file from its first four bytes; None where it is not compressed.
+
+    >>> codec_of(b"\x1f\x8b\x08\x00"), codec_of(b"text")
+    ('gzip', None)
+    """
+    return next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def digest(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def open_atomic(
+    target: str | os.PathLike[str], mode: str = "wb", *, staging: Path | None = None, mkdir: bool = False
+) -> Iterator[Any]:
+    """Open a file for bytes ("wb") or UTF-8 text ("w") that gets its name when the block ends without an error.
+
+    The bytes go to a temporary file beside the target, or in the folder `staging` of the same disk. At the end they are
+    flushed to the disk and the file is renamed, so a crash leaves the old file or the new one. After an error, Ctrl-C
+    included, nothing is left behind. A file that is replaced keeps its permissions. `mkdir` creates missing folders.
+    Errors of writing raise OutputError; its cause is the OSError.
+    """
+    target = Path(target)
+    folder = target.parent if staging is None else staging
+    temporary = folder / f".linnet-{secrets.token_hex(8)}.tmp"
+    file = None
+    try:
+        with _told(target):
+            _refuse(target)
+            if mkdir:
+                folder.mkdir(parents=True, exist_ok=True)
+                target.parent.mkdir(parents=True, exist_ok=True)
+            file = _Output(temporary, target)
+        if mode == "wb":
+            yield file
+        else:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            yield text
+            text.flush()
+        with _told(target):
+            file.finish()
+            with contextlib.suppress(OSError):
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+            temporary.replace(target)
+    except BaseException:
+        if file is not None:
+            file.raw.close()
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        raise
+    _flush_folder(target.parent)
+
+
+def write_atomic(
+    target: str | os.PathLike[str],
+    content: str | bytes | memoryview,
+    *,
+    staging: Path | None = None,
+    mkdir: bool = False,
+) -> None:
+    """Write a whole file with `open_atomic`; text as UTF-8."""
+    with open_atomic(target, staging=staging, mkdir=mkdir) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+class _Output(io.BufferedWriter):
+    """The temporary file. Its errors name the target. `close` does nothing: writers such as Parquet's close their sink."""
+
+    def __init__(self, path: Path, target: Path) -> None:
+        super().__init__(io.FileIO(path, "xb"), 1 << 20)
+        self.target = target
+
+    def write(self, data: Any) -> int:
+        with _told(self.target):
+            return super().write(data)
+
+    def flush(self) -> None:
+        with _told(self.target):
+            super().flush()
+
+    def close(self) -> None:
+        pass
+
+    def finish(self) -> None:
+        self.flush()
+        os.fsync(self.fileno())
+        self.raw.close()
+
+
+@contextlib.contextmanager
+def _told(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+def _refuse(target: Path) -> None:
+    """Refuse what a rename would replace, but opening for writing would not."""
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder; add a file name")
+    if target.exists() and not target.is_file():  # /dev/null
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "the file is read-only")
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush the rename itself; not every system can flush a folder."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

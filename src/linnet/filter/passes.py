@@ -1,0 +1,247 @@
+"""What a worker does with one shard: filter it in one pass, or score it and later select from it.
+
+Everything is a function of the shard and the settings, and files appear whole, so a shard that is done twice, by a worker
+that was thought dead or after a crash, leaves the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from linnet.data.arrays import integers, lengths, strings
+from linnet.data.decode import blank
+from linnet.data.formats import FORMATS
+from linnet.data.reader import RecordReader
+from linnet.data.streaming import RowBatch, open_rows
+from linnet.errors import DataError, LinnetError
+from linnet.filter.inputs import Shard
+from linnet.filter.output_folder import OutputFolder
+from linnet.filter.ranking import ShardRanking
+from linnet.filter.settings import (
+    BINS,
+    CLEANED,
+    UNUSABLE,
+    USABLE,
+    FilterSettings,
+    MissingShardError,
+    ScoredBatch,
+    histogram,
+    probability,
+)  # fmt: skip
+from linnet.filter.shard_writer import KeptRows, ShardWriter, open_shard_writer
+from linnet.filter.weights import weigh
+
+__all__ = ["filter_shard", "score_shard", "select_shard"]
+
+LONGEST_RAW = 10_000  # characters of a bad row that are kept in the quarantine
+
+
+class ShardCounts:
+    """Counts of one shard; they add up: rows = kept + dropped + unusable."""
+
+    def __init__(self, settings: FilterSettings) -> None:
+        n = len(settings.columns)
+        self.rows = self.kept = self.text_bytes = self.kept_bytes = 0
+        self.dropped: Counter[str] = Counter()
+        self.unusable: Counter[str] = Counter()
+        self.scores = np.zeros((n, BINS), np.int64)
+        self.kept_scores = np.zeros((n, BINS), np.int64)
+        self.weight = self.kept_weight = 0
+        self.labels: Counter[str] = Counter()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows, "kept": self.kept, "dropped": dict(sorted(self.dropped.items())),
+            "unusable": dict(sorted(self.unusable.items())), "text_bytes": self.text_bytes,
+            "kept_text_bytes": self.kept_bytes, "weight": self.weight, "kept_weight": self.kept_weight,
+            "labels": dict(sorted(self.labels.items())), "scores": self.scores.tolist(),
+            "kept_scores": self.kept_scores.tolist(),
+        }  # fmt: skip
+
+
+def filter_shard(task: tuple[int, Shard], settings: FilterSettings) -> dict[str, Any]:
+    """Score and keep in one pass; return the record of the shard."""
+    index, shard = task
+    folder, counts = OutputFolder(settings.out), ShardCounts(settings)
+    named = settings.columns[: len(settings.rule.keep)]
+    with _opened(shard, settings, write=True) as (reader, rows), _writer(folder, shard, settings, reader) as writer:
+        for scored in _scored(rows, folder, shard, settings, counts):
+            keep = (scored.state == USABLE) & settings.rule.admits(scored.odds, scored.best, named)
+            _write(writer, scored, keep, settings, counts)
+    return folder.record("done", index, shard.name, counts.to_dict())
+
+
+def score_shard(task: tuple[int, Shard], settings: FilterSettings) -> dict[str, Any]:
+    """First pass of a ranking rule: write the scores down, and what the ranking needs to know of them."""
+    index, shard = task
+    folder, counts, ranking = OutputFolder(settings.out), ShardCounts(settings), ShardRanking(settings.rule)
+    odds, best = [np.zeros((0, len(settings.columns)), np.float32)], [np.zeros(0, np.int32)]
+    state = [np.zeros(0, np.uint8)]
+    with _opened(shard, settings, write=False) as (_, rows):
+        for scored in _scored(rows, folder, shard, settings, counts):
+            odds.append(scored.odds)
+            best.append(scored.best)
+            state.append(scored.state)
+            usable = scored.state == USABLE
+            weights = weigh(scored.texts, settings.rule.of)
+            counts.weight += int(weights[usable].sum())
+            admitted = usable & settings.rule.admits(scored.odds, scored.best, settings.columns[:1])
+            ranking.add(scored.odds[:, 0], weights, usable, admitted, _groups(scored.batch))
+    arrays = {"odds": np.concatenate(odds), "best": np.concatenate(best), "state": np.concatenate(state)}
+    folder.write_arrays(folder.scores(index), arrays)
+    folder.write_arrays(folder.ranking(index), ranking.to_arrays())
+    return folder.record("scored", index, shard.name, counts.to_dict())
+
+
+def select_shard(task: tuple[int, Shard, Any], settings: FilterSettings) -> dict[str, Any]:
+    """Second pass: keep what is above the cut, which is one score, or for a quota (score, ties) for each value."""
+    index, shard, cut = task
+    folder, counts, at = OutputFolder(settings.out), ShardCounts(settings), 0
+    left = {value: ties for value, (_, ties) in cut.items()} if isinstance(cut, dict) else {}
+    with _opened(shard, settings, write=True) as (reader, rows), _writer(folder, shard, settings, reader) as writer:
+        with np.load(io.BytesIO(folder.scores(index).read_bytes())) as arrays:
+            odds, best, state = arrays["odds"], arrays["best"], arrays["state"]
+        for batch in rows:
+            part = slice(at, at + len(batch))
+            at += len(batch)
+            if at > len(state):
+                raise DataError(f"{shard.path} changed while it was filtered: it has more rows than before")
+            scored = ScoredBatch(batch, state[part], odds[part], best[part], batch.text, changed=False)
+            keep = (scored.state == USABLE) & settings.rule.admits(scored.odds, scored.best, settings.columns[:1])
+            keep &= _above(scored.odds[:, 0], keep, cut, _groups(batch), left)
+            if settings.cleaner is not None:  # the kept rows only
+                kept = np.where(keep, USABLE, UNUSABLE).astype(np.uint8)
+                scored.texts, scored.changed = _cleaned(batch.text, kept, settings, Counter()), True
+            counts.kept_weight += int(weigh(scored.texts, settings.rule.of)[keep].sum())
+            _write(writer, scored, keep, settings, counts)
+        if at < len(state):
+            raise DataError(f"{shard.path} changed while it was filtered: it has fewer rows than before")
+    first = folder.read_record("scored", index)
+    if first is None:
+        raise LinnetError(f"{folder.path}: the scores of {shard.name} have gone; run the same command again")
+    found = counts.to_dict()
+    names = ("kept", "kept_text_bytes", "kept_weight", "labels", "kept_scores")
+    usable = first["rows"] - sum(first["unusable"].values()) - sum(first["dropped"].values())
+    dropped = Counter({**first["dropped"], "score": usable - counts.kept})
+    record = {**first, **{name: found[name] for name in names}, "dropped": dict(sorted((+dropped).items()))}
+    return folder.record("done", index, shard.name, record)
+
+
+# ---- reading and writing
+
+
+@contextlib.contextmanager
+def _opened(
+    shard: Shard, settings: FilterSettings, *, write: bool
+) -> Iterator[tuple[RecordReader, Iterator[RowBatch]]]:
+    """Open a shard, with all columns where rows are written from them; say of one that has gone that it has gone."""
+    every = write and not (shard.format in FORMATS and FORMATS[shard.format].rewrite)
+    also = [] if settings.rule.by is None else [settings.rule.by]
+    try:
+        reader, rows = open_rows(shard.path, text=settings.text, format=shard.format, also=also, every=every)
+        with contextlib.closing(rows):
+            yield reader, rows
+    except (FileNotFoundError, DataError):
+        if Path(shard.path).exists():
+            raise
+        raise MissingShardError(f"{shard.path} has gone since the run began") from None
+
+
+@contextlib.contextmanager
+def _writer(
+    folder: OutputFolder, shard: Shard, settings: FilterSettings, reader: RecordReader
+) -> Iterator[ShardWriter]:  # fmt: skip
+    with (
+        folder.open_atomic(folder.output(shard.name)) as file,
+        open_shard_writer(reader, file, shard.name, settings.added) as writer,
+    ):
+        yield writer
+
+
+def _groups(batch: RowBatch) -> list[str] | None:
+    """The values of the column of a quota, if there is one."""
+    return batch.values(batch.also[0]) if batch.also else None
+
+
+def _scored(
+    rows: Iterator[RowBatch], folder: OutputFolder, shard: Shard, settings: FilterSettings, counts: ShardCounts
+) -> Iterator[ScoredBatch]:
+    """Read, clean and score; count what is not usable, and write it to the quarantine."""
+    lines: list[bytes] = []
+    for batch in rows:
+        state = np.where(blank(batch.text), UNUSABLE, USABLE).astype(np.uint8)
+        state[list(batch.malformed)] = UNUSABLE
+        for row in np.flatnonzero(state == UNUSABLE).tolist():
+            bad = batch.malformed.get(row)
+            reason, raw = ("empty text", "") if bad is None else (bad.reason, bad.raw)
+            counts.unusable[reason] += 1
+            value = {"row": batch.first_row + row, "reason": reason, "raw": raw[:LONGEST_RAW]}
+            lines.append(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        changed = settings.cleaner is not None
+        texts = _cleaned(batch.text, state, settings, counts.dropped) if changed else batch.text
+        odds, best = settings.score(texts)
+        counts.rows += len(batch)
+        counts.text_bytes += batch.text.nbytes
+        counts.scores += histogram(probability(odds[state == USABLE]))
+        yield ScoredBatch(batch, state, odds, best, texts, changed)
+    if lines:
+        folder.write_bytes(folder.quarantine(shard.name), b"".join(lines))
+    else:
+        folder.quarantine(shard.name).unlink(missing_ok=True)
+
+
+def _cleaned(texts: Any, state: npt.NDArray[np.uint8], settings: FilterSettings, dropped: Counter[str]) -> Any:
+    """Clean the usable texts; those that a rule removes get the state CLEANED."""
+    found = []
+    for row, text in enumerate(texts.to_pylist()):
+        clean, why = settings.cleaner(text) if state[row] == USABLE else ("", None)
+        if why is not None:
+            state[row] = CLEANED
+            dropped[f"clean: {why}"] += 1
+        found.append(clean)
+    return pa.chunked_array([strings(found)])
+
+
+def _above(
+    odds: npt.NDArray[np.float32], keep: npt.NDArray[np.bool_], cut: Any, values: Any, left: dict[str, int]
+) -> npt.NDArray[np.bool_]:
+    if not isinstance(cut, dict):
+        return np.asarray(odds >= np.float32(cut))
+    found = np.zeros(len(odds), dtype=bool)
+    for row in np.flatnonzero(keep).tolist():
+        value = values[row]
+        least = cut[value][0]
+        if odds[row] > least:
+            found[row] = True
+        elif odds[row] == least and left[value] > 0:
+            left[value] -= 1
+            found[row] = True
+    return found
+
+
+def _write(
+    writer: ShardWriter, scored: ScoredBatch, keep: npt.NDArray[np.bool_], settings: FilterSettings, counts: ShardCounts
+) -> None:
+    rows = np.flatnonzero(keep)
+    proba = probability(scored.odds[rows])
+    texts = scored.texts.take(integers(rows)) if scored.changed else None
+    writer.write(scored.batch, KeptRows(rows, scored.best[rows], proba, texts))
+    counts.kept += len(rows)
+    usable = int(np.count_nonzero(scored.state == USABLE))
+    if usable > len(rows):
+        counts.dropped["score"] += usable - len(rows)
+    counts.kept_scores += histogram(proba)
+    sizes = [np.zeros(0, np.int64), *(lengths(chunk) for chunk in scored.texts.chunks)]
+    counts.kept_bytes += int(np.concatenate(sizes)[rows].sum(dtype=np.int64))
+    for code, count in zip(*np.unique(scored.best[rows], return_counts=True), strict=True):
+        counts.labels[settings.added.classes[int(code)]] += int(count)

@@ -1,1 +1,0 @@
-"""Labelled rows of files of any size, in batches."""
