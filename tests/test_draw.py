@@ -102,7 +102,7 @@ def test_whatever_the_text_it_is_text():
     counts = np.array([[3, 1], [0, 2]])
     html = "".join(
         [
-            figure([Line([(1, 2.0)], name=EVIL)], Axis(EVIL), Axis(EVIL), EVIL, empty=EVIL),
+            figure([Line([(1, 2.0)], name=EVIL)], Axis(EVIL), Axis(EVIL), EVIL),
             text_table([[EVIL, EVIL], [EVIL, EVIL]], EVIL), table([safe(EVIL)], [[safe(EVIL)]]),
             bars([(EVIL, 0.5, safe(EVIL)), (EVIL, -1.0, "")], best=EVIL), count_bars({EVIL: 3, "b": 1}),
             marked([(EVIL, 1.0), (EVIL, -1.0)]), mark(EVIL, "for", title=EVIL), matrix([EVIL, "b"], counts, [0, 1]),

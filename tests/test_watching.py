@@ -119,7 +119,7 @@ def test_curves_of_every_history():
 def test_a_picture_by_hand():
     drawn = curve([(1, 4.0), (2, 2.0), (3, 3.0)], "pass", "loss", "a < b", mark=2)
     assert 'points="54.0,27.0 248.0,189.0 442.0,108.0"' in drawn  # a margin of 8 % above 4 and below 2
-    assert 'x1="248.0"' in drawn
+    assert 'points="248.0,202.0 248.0,14.0"' in drawn
     assert "a &lt; b" in drawn
     assert "nan" not in curve([(1, 4.0)], "pass", "loss", "one pass", mark=1)
 

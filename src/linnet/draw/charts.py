@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,20 +23,8 @@ from linnet.draw.formatting import count, short
 from linnet.draw.markup import safe
 
 __all__ = [
-    "Axis",
-    "Band",
-    "Columns",
-    "Layer",
-    "Line",
-    "Points",
-    "Ranges",
-    "Scale",
-    "Vertical",
-    "chart",
-    "figure",
-    "histogram",
-    "ticks",
-]
+    "Axis", "Band", "Columns", "Layer", "Line", "Points", "Ranges", "Scale", "Vertical", "chart", "figure", "histogram", "ticks",
+]  # fmt: skip
 
 Point = tuple[float, float]
 Place = Callable[[float, float], Point]
@@ -45,6 +33,7 @@ WIDTH, HEIGHT = 460, 240
 LEFT, TOP, RIGHT, BOTTOM = 54, 14, 442, 38  # margins: left and right ends, distance of top and bottom from the edge
 LEGEND = 18  # height of a legend
 COLOURS = {"blue": "#0072b2", "orange": "#d55e00", "green": "#009e73", "grey": "#888888"}
+FAINT = {"axis": 0.6, "grid": 0.15}  # opacity
 DOTS = 40  # points of a line that are drawn; of more, only their titles are there
 
 
@@ -124,6 +113,14 @@ class Layer(ABC):
         """Yield points that the axes must reach."""
         yield from self.points
 
+    def element(self, tag: str, kind: str, title: str = "", **attributes: Any) -> str:
+        """Return an SVG element in the colour of the layer; kind is "line" or "fill"."""
+        colour = COLOURS[self.colour]
+        plain = {"fill": "none", "stroke": colour, "stroke-width": 2} if kind == "line" else {"fill": colour}
+        return _element(
+            tag, title and f"<title>{safe(title)}</title>", {"class": f"{kind} {self.colour}", **plain, **attributes}
+        )
+
     @abstractmethod
     def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
         """Yield SVG."""
@@ -139,14 +136,9 @@ class Line(Layer):
     def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
         """Draw the line, then its points."""
         if len(self.points) > 1:
-            dash = f' stroke-dasharray="{self.dash}"' if self.dash else ""
-            yield (
-                f'<polyline class="line {self.colour}" points="{_places(self.points, at)}" fill="none" '
-                f'stroke="{COLOURS[self.colour]}" stroke-width="2"{dash}/>'
-            )
+            yield self.element("polyline", "line", points=_places(self.points, at), stroke_dasharray=self.dash)
         if self.titles:
-            hidden = len(self.points) > DOTS
-            yield from Points(self.points, self.colour, hidden=hidden).draw(at, x, y)
+            yield from Points(self.points, self.colour, hidden=len(self.points) > DOTS).draw(at, x, y)
 
 
 @dataclass(frozen=True)
@@ -161,13 +153,10 @@ class Points(Layer):
         said = self.titles or [
             f"{x.axis.name} {x.axis.text(a)}: {y.axis.name} {y.axis.text(b)}" for a, b in self.points
         ]
-        look = ' r="5" opacity="0"' if self.hidden else ' r="2.8"'
+        look = {"r": 5, "opacity": 0} if self.hidden else {"r": 2.8}
         for point, title in zip(self.points, said, strict=True):
             a, b = at(*point)
-            yield (
-                f'<circle class="fill {self.colour}" cx="{a:.1f}" cy="{b:.1f}"{look} fill="{COLOURS[self.colour]}">'
-                f"<title>{safe(title)}</title></circle>"
-            )
+            yield self.element("circle", "fill", title, cx=f"{a:.1f}", cy=f"{b:.1f}", **look)
 
 
 @dataclass(frozen=True)
@@ -182,10 +171,7 @@ class Band(Layer):
     def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
         """Draw the area."""
         around = [*((a, high) for a, _, high in self.points), *((a, low) for a, low, _ in reversed(self.points))]
-        yield (
-            f'<polygon class="fill {self.colour}" points="{_places(around, at)}" fill="{COLOURS[self.colour]}" '
-            'fill-opacity=".16"/>'
-        )
+        yield self.element("polygon", "fill", points=_places(around, at), fill_opacity=0.16)
 
 
 @dataclass(frozen=True)
@@ -195,7 +181,7 @@ class Ranges(Band):
     def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
         """Draw a line a range."""
         for a, low, high in self.points:
-            yield _line(at(a, low), at(a, high), f"line {self.colour}", COLOURS[self.colour], 2, 0.6)
+            yield self.element("polyline", "line", points=_places([(a, low), (a, high)], at), stroke_opacity=0.6)
 
 
 @dataclass(frozen=True)
@@ -211,10 +197,9 @@ class Columns(Layer):
         """Draw a rectangle a column."""
         for left, right, height, title in self.points:
             (a, top), (b, bottom) = at(left, max(height, y.low)), at(right, y.low)
-            yield (
-                f'<rect class="fill {self.colour}" x="{a + 0.5:.1f}" y="{top:.1f}" width="{max(0.5, b - a - 1):.1f}" '
-                f'height="{bottom - top:.1f}" fill="{COLOURS[self.colour]}"><title>{safe(title)}</title></rect>'
-            )
+            place = {"x": f"{a + 0.5:.1f}", "y": f"{top:.1f}"}
+            size = {"width": f"{max(0.5, b - a - 1):.1f}", "height": f"{bottom - top:.1f}"}
+            yield self.element("rect", "fill", title, **place, **size)
 
 
 @dataclass(frozen=True)
@@ -228,7 +213,7 @@ class Vertical(Layer):
     def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
         """Draw the lines."""
         for a in self.points:
-            yield _line(at(a, y.low), at(a, y.high), f"line {self.colour}", COLOURS[self.colour], 1.5)
+            yield self.element("polyline", "line", points=_places([(a, y.low), (a, y.high)], at))
 
 
 def chart(
@@ -251,29 +236,22 @@ def chart(
     parts = list(_axes(across, up, at, top, bottom)) if corners else []
     parts += [_line((LEFT, bottom), (RIGHT, bottom), "axis"), _line((LEFT, top), (LEFT, bottom), "axis")]
     parts += [part for layer in layers for part in layer.draw(at, across, up)]
-    if not corners:
-        parts.append(_text((LEFT + RIGHT) / 2, (top + bottom) / 2, "middle", empty))
-    parts.append(_text((LEFT + RIGHT) / 2, height - 4, "middle", x.name))
-    middle = f"{(top + bottom) / 2:g}"
-    parts.append(
-        f'<text class="y" x="12" y="{middle}" text-anchor="middle" fill="currentColor" '
-        f'transform="rotate(-90 12 {middle})">{safe(y.name)}</text>'
-    )
+    middle = (LEFT + RIGHT) / 2, (top + bottom) / 2
+    parts += [_text(*middle, "middle", empty)] if not corners else []
+    turned = {"class": "y", "transform": f"rotate(-90 12 {middle[1]:g})"}
+    parts += [_text(middle[0], height - 4, "middle", x.name), _text(12, middle[1], "middle", y.name, **turned)]
     parts += _legend(named)
-    ground = f'<rect width="{WIDTH}" height="{height}" fill="white"/>' if file else ""
-    space = 'xmlns="http://www.w3.org/2000/svg" ' if file else ""
-    return (
-        f'<svg {space}class="chart" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
-        f'aria-label="{safe(label)}" font-family="sans-serif" font-size="11.5">{ground}{"".join(parts)}</svg>'
-    )
+    frame = {"class": "chart", "viewBox": f"0 0 {WIDTH} {height}", "width": WIDTH, "height": height, "role": "img"}
+    frame |= {"aria-label": label, "font-family": "sans-serif", "font-size": 11.5}
+    if file:
+        frame["xmlns"] = "http://www.w3.org/2000/svg"
+        parts.insert(0, _element("rect", "", {"width": WIDTH, "height": height, "fill": "white"}))
+    return _element("svg", "".join(parts), frame)
 
 
-def figure(
-    layers: Sequence[Layer], x: Axis, y: Axis, caption: str, *, height: int = HEIGHT, empty: str = ""
-) -> str:  # fmt: skip
+def figure(layers: Sequence[Layer], x: Axis, y: Axis, caption: str) -> str:
     """Draw a chart with its caption below it."""
-    drawn = chart(layers, x, y, caption, height=height, empty=empty)
-    return f"<figure>{drawn}<figcaption>{safe(caption)}</figcaption></figure>"
+    return f"<figure>{chart(layers, x, y, caption)}<figcaption>{safe(caption)}</figcaption></figure>"
 
 
 def histogram(values: npt.ArrayLike, name: str, label: str, *, bins: int = 24, height: int = HEIGHT) -> str:
@@ -298,16 +276,20 @@ def _places(points: Sequence[Point], at: Place) -> str:
     return " ".join(f"{a:.1f},{b:.1f}" for a, b in (at(*point) for point in points))
 
 
-def _line(a: Point, b: Point, kind: str, colour: str = "currentColor", width: float = 1, opacity: float = 1) -> str:
-    faint = {"axis": 0.6, "grid": 0.15}.get(kind, opacity)
-    return (
-        f'<line class="{kind}" x1="{a[0]:.1f}" y1="{a[1]:.1f}" x2="{b[0]:.1f}" y2="{b[1]:.1f}" stroke="{colour}" '
-        f'stroke-width="{width}" stroke-opacity="{faint:g}"/>'
-    )
+def _element(tag: str, content: str, attributes: Mapping[str, Any]) -> str:
+    """Return an SVG element; attributes without a value are left out."""
+    given = "".join(f' {name.replace("_", "-")}="{safe(value)}"' for name, value in attributes.items() if value != "")
+    return f"<{tag}{given}>{content}</{tag}>" if content else f"<{tag}{given}/>"
 
 
-def _text(x: float, y: float, anchor: str, text: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor">{safe(text)}</text>'
+def _line(a: Point, b: Point, kind: str) -> str:
+    ends = dict(zip(("x1", "y1", "x2", "y2"), (f"{v:.1f}" for v in (*a, *b)), strict=True))
+    return _element("line", "", {"class": kind, **ends, "stroke": "currentColor", "stroke-opacity": FAINT[kind]})
+
+
+def _text(x: float, y: float, anchor: str, text: str, **more: str) -> str:
+    place = {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor}
+    return _element("text", safe(text), {**place, "fill": "currentColor", **more})
 
 
 def _axes(x: Scale, y: Scale, at: Place, top: float, bottom: float) -> Iterator[str]:
@@ -327,8 +309,7 @@ def _legend(named: Sequence[Layer]) -> Iterator[str]:
     """Yield a row of names above the chart, each with a sample of its line."""
     place = float(LEFT)
     for layer in named:
-        dash = f' stroke-dasharray="{layer.dash}"' if isinstance(layer, Line) and layer.dash else ""
-        colour = f'stroke="{COLOURS[layer.colour]}" stroke-width="2.5"{dash}'
-        yield f'<line class="line {layer.colour}" x1="{place:.0f}" y1="10" x2="{place + 20:.0f}" y2="10" {colour}/>'
+        dash = layer.dash if isinstance(layer, Line) else ""
+        yield layer.element("polyline", "line", points=f"{place:.0f},10 {place + 20:.0f},10", stroke_dasharray=dash)
         yield _text(place + 25, 14, "start", layer.name)
         place += 42 + 6.3 * len(layer.name)

@@ -15,20 +15,9 @@ from linnet.errors import LinnetError
 from linnet.studio.state import Studio
 
 __all__ = [
-    "attempt",
-    "button",
-    "card",
-    "columns",
-    "empty",
-    "field",
-    "frame",
-    "heading",
-    "html",
-    "link",
-    "row",
-    "select",
+    "attempt", "button", "card", "columns", "empty", "field", "frame", "heading", "html", "link", "row", "select",
     "soft",
-]
+]  # fmt: skip
 
 PAGES = (("/data", "Data"), ("/train", "Train"), ("/errors", "Errors"), ("/try", "Try"), ("/label", "Label"))
 BIRD = (
