@@ -178,7 +178,7 @@ def make_page_rule(spec: str | Mapping[str, Any] | PageRule) -> PageRule:
     """Make a rule from its name, from ``name=value`` or from its plain values.
 
     >>> make_page_rule("words=5"), make_page_rule({"rule": "badwords", "words": ["darn"]})
-    (Words(least=5), BadWords(words=('darn',)))
+    (ShortLines(least=5), BadWords(words=('darn',)))
     """
     if isinstance(spec, PageRule):
         return spec
