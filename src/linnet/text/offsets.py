@@ -56,7 +56,8 @@ class Offsets:
 
     >>> both = Offsets.of([(0, 1, "")], 6).after(Offsets.of([(1, 6, "&")], 10))   # first '&amp;' -> '&', then cut one
     >>> both.runs
-    (TextRun(start=0, end=1, source_start=1, source_end=6, copied=False), TextRun(start=1, end=5, source_start=6, source_end=10, copied=True))
+    (TextRun(start=0, end=1, source_start=1, source_end=6, copied=False),
+     TextRun(start=1, end=5, source_start=6, source_end=10, copied=True))
     """
 
     __slots__ = ("_starts", "runs")
