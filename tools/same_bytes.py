@@ -20,8 +20,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.csv
@@ -110,6 +113,8 @@ def jobs(folder: Path, *, quick: bool) -> dict[str, Job]:
         for data in ("reviews", "four"):
             add(data, "stream", model, features="words:1-2")
             add(data, "blocks", model, features="words:1-2")
+    for model in ("nbsvm", "perceptron", "passive-aggressive"):
+        add("four", "blocks", model, features="words:1-2")
     add("four", "engine", "logistic", features="words:1-2", hash_bits=12)
     add("four", "engine", "svm", features="words:1-2", class_weight="balanced")
     for way in ("jsonl", "parquet"):
@@ -132,7 +137,7 @@ def train(job: Job, folder: Path, out: Path, threads: int) -> None:
     if way in ("csv", "jsonl", "parquet"):
         clf.fit(linnet.read(f"{data}.{way}"))
     else:
-        from linnet.streaming import fit_stream
+        from linnet.pipeline.stream import fit_stream
 
         if way == "engine":
             from linnet.engines import open_engine
@@ -145,24 +150,15 @@ def train(job: Job, folder: Path, out: Path, threads: int) -> None:
     clf.save(out)
 
 
-class many_blocks:  # noqa: N801 - reads as a statement
+@contextmanager
+def many_blocks(wanted: bool) -> Iterator[None]:
     """Let no data fit in one block of rows, however little it is."""
+    from linnet.pipeline.budget import Budget
 
-    def __init__(self, wanted: bool) -> None:
-        self.wanted = wanted
-
-    def __enter__(self) -> None:
-        from linnet.streaming.memory import Budget
-
-        self.before = Budget.whole_entries, Budget.block_entries
-        if self.wanted:
-            Budget.whole_entries = lambda self, per_entry: 0
-            Budget.block_entries = lambda self, per_entry: 5_000
-
-    def __exit__(self, *error: object) -> None:
-        from linnet.streaming.memory import Budget
-
-        Budget.whole_entries, Budget.block_entries = self.before
+    with ExitStack() as stack:
+        for name, entries in (("whole_entries", 0), ("block_entries", 5_000)) if wanted else ():
+            stack.enter_context(patch.object(Budget, name, lambda self, per_entry, entries=entries: entries))
+        yield
 
 
 def digests(path: Path) -> tuple[str, str]:
