@@ -17,9 +17,9 @@ from linnet.features.computed import split
 from linnet.features.counting import Counted, thread_count
 from linnet.features.plan import FeaturePlan
 from linnet.features.sharing import Shared
+from linnet.models.inputs import row_weights
 from linnet.pipeline.crossval import CrossValidation
 from linnet.pipeline.memory import count_features, with_computed
-from linnet.pipeline.rows import row_weights
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock
 from linnet.tuning.levels import Level
@@ -98,7 +98,7 @@ class Judge:
         self.clock.check()
         level = self.levels[number]
         group.at(level.family)
-        weight = row_weights(None, self.material.y, self.material.classes, candidate.class_weight)
+        weight = row_weights(candidate.class_weight, self.material.classes, self.material.y, None)
         fits = min(self.threads, len(level.folds))
 
         def one(k: int) -> tuple[npt.NDArray[np.float64], float, int]:
