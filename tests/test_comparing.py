@@ -17,7 +17,7 @@ from sklearn.metrics import f1_score, log_loss
 
 import linnet
 from linnet import TextClassifier
-from linnet.comparison import compare, running
+from linnet.comparison import compare, run_comparison
 from linnet.comparison.answers import ComparedRows, answer
 from linnet.comparison.comparison import Comparison, ModelScores, Pair
 from linnet.comparison.specs import Spec, as_specs, parse
@@ -450,7 +450,9 @@ def test_curve_of_the_best_model(found):
 
 def test_halves_are_nested_and_stratified():
     rows = ComparedRows.of(TRAIN)
-    run = running._Run([], rows, [(np.arange(4), np.arange(4))], True, None, running.Interrupts())
+    run = run_comparison._ComparisonRun(
+        [], rows, [(np.arange(4), np.arange(4))], True, None, run_comparison.Interrupts()
+    )
     halves = run._halves(np.arange(0, 552, 2), 0)
     assert [len(h) for h in halves] == [138, 69, 35, 18]
     for larger, smaller in itertools.pairwise(halves):

@@ -27,7 +27,7 @@ from linnet.evaluate import evaluate
 from linnet.evaluate.metrics import METRICS, score_of
 from linnet.features.blocks import BLOCKS, Words
 from linnet.models import MODELS
-from linnet.tuning import running
+from linnet.tuning import run_search
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock
 from linnet.tuning.feature_space import FeatureSpace
@@ -91,7 +91,7 @@ def test_time_and_number_decide_only_how_far_it_gets(monkeypatch):
     assert 10 <= len(short) < len(long)
     assert long[: len(short)] == short
     ticks = itertools.count()
-    monkeypatch.setattr(running, "Clock", functools.partial(Clock, now=lambda: next(ticks) * 0.05))
+    monkeypatch.setattr(run_search, "Clock", functools.partial(Clock, now=lambda: next(ticks) * 0.05))
     cut = heard(data=data, candidates=16, budget=6.0)
     assert 0 < len(cut) < len(long)
     assert long[: len(cut)] == cut
@@ -167,7 +167,7 @@ def test_the_budget_is_kept_by_a_clock_of_our_own(monkeypatch):
         clocks.append(Clock(*args, now=lambda: next(ticks) * 0.02, **kwargs))
         return clocks[-1]
 
-    monkeypatch.setattr(running, "Clock", clock)
+    monkeypatch.setattr(run_search, "Clock", clock)
     found = quick(made(), budget=12.0, candidates=None)
     assert clocks[0].reserve > 0
     assert found.seconds <= 12.0
@@ -177,7 +177,7 @@ def test_the_budget_is_kept_by_a_clock_of_our_own(monkeypatch):
 def test_a_candidate_in_progress_is_stopped_between_two_passes(monkeypatch, tmp_path):
     over = []
     state = tmp_path / "s.jsonl"
-    monkeypatch.setattr(running, "Clock", functools.partial(Clock, now=lambda: 1e9 if over else 0.0))
+    monkeypatch.setattr(run_search, "Clock", functools.partial(Clock, now=lambda: 1e9 if over else 0.0))
     checked = Clock.check
 
     def check(self, *args):

@@ -51,7 +51,8 @@ def compare(data: str | None, **options: Any) -> None:
 
     Ctrl-C keeps the folds that are finished.
     """
-    from linnet.comparison import running, specs
+    from linnet.comparison import compare as compare_models
+    from linnet.comparison import specs
 
     if options["out"] == options["json_"] == "-":
         raise LinnetError("--out - and --json - cannot both have standard output; give one of them a file name")
@@ -67,7 +68,7 @@ def compare(data: str | None, **options: Any) -> None:
         rows = read_labelled(data, options, extra=[*specs.needed_by(found), *split_columns(options)])
     names = ("models", "folds", "repeats", "features", "groups", "seed", "threads")
     with ComparisonProgress(options["quiet"]) as progress:
-        result = running.compare(
+        result = compare_models(
             rows, curve=options["curve"] or False, on_event=progress, **{name: options[name] for name in names}
         )
     if options["out"] is not None:

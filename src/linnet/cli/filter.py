@@ -79,7 +79,7 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     else:
         settings["workers"] = workers
     clean, pages = _cleaning(options)
-    with FilterProgress(options["quiet"]) as progress, open_engine(options["engine"], **settings) as engine:
+    with FilterProgressBars(options["quiet"]) as progress, open_engine(options["engine"], **settings) as engine:
         manifest = filter_corpus(
             model, inputs, options["out"], rule, text=options["text"], format=options["format_"], clean=clean, pages=pages,
             proba=options["proba"], prefix=options["prefix"], engine=engine, threads=threads, max_bad=options["max_bad"],
@@ -136,7 +136,7 @@ WORKER_MEMORY = 300 << 20  # batches, decoded pages, the row group that is being
 DRIVER_MEMORY = 150 << 20
 
 
-def _print_totals(manifest: dict[str, Any], options: dict[str, Any], progress: FilterProgress) -> None:
+def _print_totals(manifest: dict[str, Any], options: dict[str, Any], progress: FilterProgressBars) -> None:
     if options["json_"]:
         shown = {k: v for k, v in manifest.items() if k not in ("by_shard", "histograms", "settings")}
         echo_json({**shown, "seconds": round(progress.seconds, 3), "bytes_read": progress.read})
@@ -158,7 +158,7 @@ def _print_totals(manifest: dict[str, Any], options: dict[str, Any], progress: F
         say(f"written to {options['out']}, with manifest.json and summary.html")
 
 
-class FilterProgress(ProgressBars):
+class FilterProgressBars(ProgressBars):
     """The events of a run: a bar of bytes and one a worker on a terminal, plain lines elsewhere."""
 
     def __init__(self, quiet: bool = False) -> None:

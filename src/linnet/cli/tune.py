@@ -53,7 +53,7 @@ def tune(data: str, **options: Any) -> None:
     saves the best so far.
     """
     from linnet.data.seal import look
-    from linnet.tuning import running
+    from linnet.tuning import tune as search
 
     out = model_path(data, options["out"])
     as_seconds(options["budget"])  # refuse before reading
@@ -71,7 +71,7 @@ def tune(data: str, **options: Any) -> None:
     }
     names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "candidates", "seed", "threads", "fresh")
     with TuningProgress(options["quiet"]) as progress:
-        found = running.tune(
+        found = search(
             fit_on, dev=dev, test=test, state=state, on_event=progress, began=process_began(), named=data, command=shared,
             **{name: options[name] for name in names},
         )  # fmt: skip

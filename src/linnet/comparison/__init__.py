@@ -7,6 +7,6 @@
 """
 
 from linnet.comparison.comparison import Comparison, ModelScores, Pair
-from linnet.comparison.running import compare
+from linnet.comparison.run_comparison import compare
 
 __all__ = ["Comparison", "ModelScores", "Pair", "compare"]

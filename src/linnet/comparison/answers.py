@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,8 @@ from linnet.data import Dataset
 from linnet.errors import DataError
 from linnet.features.sharing import Shared
 from linnet.pipeline.crossval import Fold, fit_and_predict
+from linnet.pipeline.labelled_data import check_two_labels, file_size_of
+from linnet.pipeline.rows import encode
 
 __all__ = ["ComparedRows", "FoldAnswers", "answer"]
 
@@ -38,20 +38,12 @@ class ComparedRows:
     @classmethod
     def of(cls, data: Dataset, groups: Any = None) -> ComparedRows:
         """Number the classes, and refuse what cannot be held out."""
-        labels = data.label_list()
-        classes = tuple(data.labels)
-        if not classes:
-            raise DataError(f"{data.source}: there are no labelled rows to compare models on")
-        if len(classes) < 2:
-            raise DataError(f"{data.source}: every row has the label {classes[0]!r}; a classifier needs at least two")
-        if sum(count > 1 for count in data.counts.values()) < 2:
-            raise DataError(
-                f"{data.source}: fewer than two labels have two rows or more, so none can be held out and learned as "
-                "well; give more rows"
-            )
-        number = {label: k for k, label in enumerate(classes)}
-        codes = np.fromiter((number[label] for label in labels), np.int64, len(labels))
-        return cls(data, classes, codes, Shared(data.text), data.group_numbers(groups))
+        try:
+            classes, codes = encode(data.label_list())
+        except DataError as error:
+            raise DataError(f"{data.source}: {error}") from None
+        check_two_labels(data.source, data.counts.values())
+        return cls(data, classes, codes.astype(np.int64), Shared(data.text), data.group_numbers(groups))
 
 
 @dataclass(frozen=True)
@@ -92,15 +84,8 @@ def answer(
     predicted = known[found.predicted]
     return FoldAnswers(
         held, predicted, np.log(np.clip(p, TINY, 1 - TINY)), int(np.sum(predicted == rows.codes[held])), len(fit_on),
-        found.train_seconds, found.predict_seconds, _size(clf) if measure else None, _chosen(clf),
+        found.train_seconds, found.predict_seconds, file_size_of(clf) if measure else None, _chosen(clf),
     )  # fmt: skip
-
-
-def _size(clf: TextClassifier) -> int:
-    with tempfile.TemporaryDirectory(prefix="linnet-compare-") as folder:
-        path = Path(folder) / "model.linnet"
-        clf.save(path)
-        return path.stat().st_size
 
 
 def _chosen(clf: TextClassifier) -> dict[str, Any]:

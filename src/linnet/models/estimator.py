@@ -119,7 +119,7 @@ class LinearClassifier(Estimator):
         labels = inputs.as_labels(y, len(M), name)
         weight = inputs.as_weight(sample_weight, len(M))
         classes, index = inputs.index_of(labels, weight, name)
-        weight = inputs.class_weights(self.class_weight, classes, index, weight)
+        weight = inputs.row_weights(self.class_weight, classes, index, weight)
         threads = whole("threads", self.threads)
         self.classes_ = classes
         self._keep(*self.fit_matrix(M, index, len(classes), sample_weight=weight, threads=threads))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,8 @@ __all__ = [
     "as_matrix",
     "as_weight",
     "check_names",
-    "class_weights",
+    "class_factors",
+    "row_weights",
     "feature_names",
     "index_of",
     "seed_of",
@@ -231,33 +232,45 @@ def as_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     return weight
 
 
-def class_weights(
-    setting: Any, classes: npt.NDArray[Any], index: npt.NDArray[np.int32], weight: Floats | None
+def class_factors(
+    class_weight: Any, rows: npt.NDArray[Any], classes: Sequence[Any] | npt.NDArray[Any]
 ) -> Floats | None:
-    """Return the weight of each row after class_weight: None, "balanced" or {label: factor}.
+    """Return the weight of a row of each class after class_weight: None, "balanced" or {label: factor}.
 
-    Balanced gives every class the same total: rows / (classes * rows of the class), rows counted by their weight.
+    Balanced gives every class the same total: n / (n_classes * rows of the class), rows counted by their weight.
+
+    >>> class_factors("balanced", np.array([1, 3]), ("a", "b")).round(4).tolist()
+    [2.0, 0.6667]
     """
-    if setting is None:
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        totals = np.asarray(rows, dtype=np.float64)
+        return np.asarray(arithmetic.total(totals) / (len(classes) * np.maximum(totals, 1e-300)))
+    if not isinstance(class_weight, Mapping):
+        raise DataError(f'class_weight must be None, "balanced" or a dict of label: factor, got {class_weight!r}')
+    names = [c.item() if isinstance(c, np.generic) else c for c in classes]
+    factors = np.array([float(class_weight.get(name, 1.0)) for name in names])
+    known = sum(name in class_weight for name in names)
+    if known < len(names) and known < len(class_weight):
+        extra = [key for key in class_weight if key not in names]
+        raise DataError(f"class_weight names {extra}, which are not labels; the labels are {names}")
+    if not np.isfinite(factors).all() or (factors <= 0.0).any():
+        raise DataError(
+            f"class_weight must hold numbers above 0, got {class_weight!r}; to leave a class out, drop its rows"
+        )
+    return factors
+
+
+def row_weights(
+    class_weight: Any, classes: Sequence[Any] | npt.NDArray[Any], y: npt.NDArray[np.int32], weight: Floats | None
+) -> Floats | None:
+    """Return the weight of each row, times that of its class; None where all weigh 1."""
+    if class_weight is None:
         return weight
-    rows = np.ones(len(index)) if weight is None else weight
-    if isinstance(setting, str) and setting == "balanced":
-        counts = np.bincount(index, weights=rows, minlength=len(classes))
-        factors = arithmetic.total(rows) / (len(classes) * counts)
-    elif isinstance(setting, Mapping):
-        names = [c.item() if isinstance(c, np.generic) else c for c in classes]
-        factors = np.array([float(setting.get(name, 1.0)) for name in names])
-        known = sum(name in setting for name in names)
-        if known < len(names) and known < len(setting):
-            extra = [key for key in setting if key not in names]
-            raise DataError(f"class_weight names {extra}, which are not labels; the labels are {names}")
-        if not np.isfinite(factors).all() or (factors <= 0.0).any():
-            raise DataError(
-                f"class_weight must hold numbers above 0, got {setting!r}; to leave a class out, drop its rows"
-            )
-    else:
-        raise DataError(f'class_weight must be None, "balanced" or a dict of label: factor, got {setting!r}')
-    return np.asarray(rows * factors[index], dtype=np.float64)
+    base = np.ones(len(y)) if weight is None else weight
+    factors = class_factors(class_weight, np.bincount(y, weights=base, minlength=len(classes)), classes)
+    return base if factors is None else np.asarray(base * factors[y], dtype=np.float64)
 
 
 def seed_of(random_state: Any) -> int:

@@ -19,9 +19,10 @@ from linnet.features.names import Names
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, unspaced
 from linnet.features.pruning import kept_columns
 from linnet.features.sharing import Part, Texts
+from linnet.models.inputs import row_weights
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import FittedRows, encode, row_weights
+from linnet.pipeline.rows import FittedRows, encode
 from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.row_blocks import RowBlocks
@@ -49,7 +50,7 @@ class MemoryRows:
             self.dev = np.arange(n_train, n_train + len(dev_labels))
             self.buffers, labels = self.buffers + more, labels + dev_labels
         self.classes, self.y = encode(labels)
-        self.weight = row_weights(_padded(sample_weight, n_train, len(labels)), self.y, self.classes, plan.class_weight)
+        self.weight = row_weights(plan.class_weight, self.classes, self.y, _padded(sample_weight, n_train, len(labels)))
         self.groups = _group_numbers(groups, n_train)
         self.class_rows = np.bincount(self.y, minlength=len(self.classes))
         self.n_dev = 0 if self.dev is None else len(self.dev)

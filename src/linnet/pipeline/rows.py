@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.features.blocks import AnyBlocks, Blocks
 from linnet.features.computed import ComputedBlocks
@@ -21,7 +20,7 @@ from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.row_blocks import RowBlocks
 
-__all__ = ["ClassCounts", "FittedRows", "RowStore", "class_weights", "encode", "row_weights"]
+__all__ = ["ClassCounts", "FittedRows", "RowStore", "encode"]
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]
@@ -127,35 +126,3 @@ def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Labels]:
         )
     number = {c: k for k, c in enumerate(classes)}
     return classes, np.fromiter((number[v] for v in labels), dtype=np.int32, count=len(labels))
-
-
-def class_weights(class_weight: Any, rows: npt.NDArray[Any], classes: tuple[Any, ...]) -> Floats | None:
-    """Return the weight of a row of each class; rows are the (weighted) rows of each class. None: all weigh 1.
-
-    "balanced" is n / (n_classes * rows of the class).
-
-    >>> class_weights("balanced", np.array([1, 3]), ("a", "b")).round(4).tolist()
-    [2.0, 0.6667]
-    """
-    if class_weight is None:
-        return None
-    if isinstance(class_weight, dict):
-        unknown = sorted(map(str, set(class_weight) - set(classes)))
-        if unknown:
-            raise DataError(f"class_weight names labels that are not in the data: {', '.join(unknown)}")
-        return np.array([float(class_weight.get(c, 1.0)) for c in classes])
-    if class_weight != "balanced":
-        raise DataError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
-    totals = np.asarray(rows, dtype=np.float64)
-    return np.asarray(arithmetic.total(totals) / (len(classes) * np.maximum(totals, 1e-300)))
-
-
-def row_weights(weight: Floats | None, y: Labels, classes: tuple[Any, ...], class_weight: Any) -> Floats | None:
-    """Return the weight of each row, times that of its class; None where all weigh 1."""
-    if class_weight is None:
-        return weight
-    base = np.ones(len(y)) if weight is None else weight
-    totals = np.bincount(y, weights=base, minlength=len(classes))
-    per_class = class_weights(class_weight, totals, classes)
-    assert per_class is not None  # noqa: S101 - there is a class_weight
-    return np.asarray(base * per_class[y])

@@ -20,12 +20,12 @@ from linnet.features.counting import Counted
 from linnet.features.derived import Derived
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, blocks_for, looked_at, mostly_unspaced
 from linnet.features.sharing import Texts
+from linnet.models.inputs import class_factors
 from linnet.pipeline.budget import Budget
 from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.memory import with_computed
 from linnet.pipeline.parts import DEV, TEST, TRAIN, Parts, held_out
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import class_weights
 from linnet.pipeline.test_rows import TestRows
 from linnet.pipeline.vocabulary import Kept, Vocabulary
 
@@ -252,7 +252,7 @@ class StreamedRows:
         """Note how many rows of each class the parts have."""
         self.rows_of, self.class_rows, self.n_dev = rows_of, rows_of[TRAIN] + rows_of[DEV], int(rows_of[DEV].sum())
         self.n_fitted = int(rows_of[TRAIN].sum()) + (0 if self.watched else self.n_dev)
-        self.per_class = class_weights(self.plan.class_weight, self.class_rows, self.classes)
+        self.per_class = class_factors(self.plan.class_weight, self.class_rows, self.classes)
 
     @property
     def fitted_parts(self) -> tuple[int, ...]:

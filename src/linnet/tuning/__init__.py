@@ -8,6 +8,6 @@
 """
 
 from linnet.tuning.outcome import Tuning
-from linnet.tuning.running import tune
+from linnet.tuning.run_search import tune
 
 __all__ = ["Tuning", "tune"]

@@ -17,15 +17,15 @@ from linnet.features.computed import split
 from linnet.features.counting import Counted, thread_count
 from linnet.features.plan import FeaturePlan
 from linnet.features.sharing import Shared
+from linnet.models.inputs import row_weights
 from linnet.pipeline.crossval import CrossValidation
 from linnet.pipeline.memory import count_features, with_computed
-from linnet.pipeline.rows import row_weights
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock
 from linnet.tuning.levels import Level
 from linnet.tuning.limits import Limits
 
-__all__ = ["Judge", "Judged", "TuningRows"]
+__all__ = ["Judge", "JudgedCandidate", "TuningRows"]
 
 Indices = npt.NDArray[np.int64]
 KEPT = 3  # groups of candidates whose rows are kept
@@ -48,7 +48,7 @@ class TuningRows:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedCandidate:
     """What a candidate answered on the held-out rows of a level, and what that took."""
 
     rows: Indices = field(repr=False)
@@ -90,7 +90,7 @@ class Judge:
         self._groups: OrderedDict[tuple[Any, ...], _Group] = OrderedDict()
         self._rows = np.arange(len(material.y))
 
-    def __call__(self, candidate: Candidate, number: int) -> Judged:
+    def __call__(self, candidate: Candidate, number: int) -> JudgedCandidate:
         """Fit on every fold of a level and put the answers behind one another."""
         plan = candidate.make(self.seed, self.threads).plan()
         self.limits.check_memory(candidate, plan.features, self)
@@ -98,7 +98,7 @@ class Judge:
         self.clock.check()
         level = self.levels[number]
         group.at(level.family)
-        weight = row_weights(None, self.material.y, self.material.classes, candidate.class_weight)
+        weight = row_weights(candidate.class_weight, self.material.classes, self.material.y, None)
         fits = min(self.threads, len(level.folds))
 
         def one(k: int) -> tuple[npt.NDArray[np.float64], float, int]:
@@ -112,7 +112,7 @@ class Judge:
 
         found = self._each(one, len(level.folds), fits)
         S = np.concatenate([scores for scores, _, _ in found])
-        return Judged(
+        return JudgedCandidate(
             np.concatenate([fold.held_out for fold in level.folds]),
             (S[:, 0] > 0).astype(np.int64) if S.shape[1] == 1 else S.argmax(axis=1),
             sum(seconds for _, seconds, _ in found),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,11 +14,11 @@ from linnet.comparison.comparison import Comparison, Curve
 from linnet.comparison.interrupts import Interrupts
 from linnet.comparison.scoring import pairs_of, score
 from linnet.comparison.specs import Spec, as_specs, needed_by
-from linnet.data import Dataset, read
 from linnet.data.splitting import fold_indices, split_indices
-from linnet.errors import DataError, LinnetError
+from linnet.errors import LinnetError
 from linnet.evaluate.power_law import forecast
 from linnet.pipeline.events import Event
+from linnet.pipeline.labelled_data import labelled_data
 
 __all__ = ["compare"]
 
@@ -71,13 +70,13 @@ def compare(
     if curve not in (False, True, "best", "all"):
         raise LinnetError(f"curve must be True (the best model), 'all' or False, got {curve!r}")
     columns = (groups,) if isinstance(groups, str) and groups != "duplicates" else ()
-    rows = ComparedRows.of(_dataset(data, y, (*needed_by(specs), *columns)), groups)
+    rows = ComparedRows.of(labelled_data(data, y, "compare", extra=(*needed_by(specs), *columns)), groups)
     n_folds = (10 if len(rows.codes) < FEW_ROWS else 5) if folds is None else folds
     if folds is None:
         n_folds = min(n_folds, len(rows.codes))
     pairs = fold_indices(rows.codes, seed, n_folds, repeats=repeats, groups=rows.groups)
     with Interrupts() as stop:
-        run = _Run(specs, rows, pairs, share, on_event, stop)
+        run = _ComparisonRun(specs, rows, pairs, share, on_event, stop)
         run.expect_curves(len(specs) if curve == "all" else 1 if curve else 0, n_folds)
         answers = run.all_folds(n_folds)
         scores = sorted(
@@ -95,16 +94,6 @@ def compare(
         pairs_of(scores, answers, rows, n_folds, repeats if done > n_folds else 1, seed), run.skipped, curves,
         tuple(_notes(rows, n_folds, run.stopped)), not run.stopped,
     )  # fmt: skip
-
-
-def _dataset(data: Any, y: Any, needs: tuple[str, ...]) -> Dataset:
-    if isinstance(data, Dataset):
-        return data
-    if isinstance(data, str | os.PathLike):
-        return read(data, labelled=True, also=needs)
-    if y is None:
-        raise DataError("compare needs labels: compare(texts, labels), a Dataset from linnet.read, or a path")
-    return Dataset.from_lists(data, y)
 
 
 def _notes(rows: ComparedRows, folds: int, stopped: bool) -> list[str]:
@@ -138,7 +127,7 @@ def _notes(rows: ComparedRows, folds: int, stopped: bool) -> list[str]:
     return notes
 
 
-class _Run:
+class _ComparisonRun:
     """The fits of a comparison: what is done, what is left, and how long that will take."""
 
     def __init__(

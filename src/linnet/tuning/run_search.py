@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.classifier import TextClassifier
-from linnet.data import Dataset, read
-from linnet.errors import DataError, LinnetError, nearest
+from linnet.data import Dataset
+from linnet.errors import LinnetError, nearest
 from linnet.evaluate.metrics import find_metric
 from linnet.features.blocks import describe, parse
 from linnet.features.plan import default_blocks
 from linnet.features.sharing import Shared
 from linnet.pipeline.crossval import FEW_ROWS
 from linnet.pipeline.events import Event
+from linnet.pipeline.labelled_data import check_two_labels, file_size_of, labelled_data
 from linnet.pipeline.rows import encode
 from linnet.pipeline.search import SearchResult, Trial
 from linnet.tuning.candidate import Candidate
@@ -36,6 +36,7 @@ from linnet.tuning.search import Search
 from linnet.tuning.search_space import SearchSpace
 from linnet.tuning.search_state import SearchState
 from linnet.units import as_bytes, as_seconds, duration, size_text
+from linnet.values import parse_list
 
 __all__ = ["tune"]
 
@@ -86,8 +87,8 @@ def tune(
     size, memory = as_bytes(max_size, "max_size"), as_bytes(max_memory, "max_memory")
     metric, names = find_metric(metric), _models(models)
     blocks = tuple(block for path in lists for block in parse(f"lists:{os.fspath(path)}"))
-    rows, held, tested = _dataset(data, y, "training"), _other(dev, "dev"), _other(test, "test")
-    material = _material(rows, held)
+    rows, held, tested = labelled_data(data, y, "tune"), _other(dev), _other(test)
+    material = _tuning_rows(rows, held)
     about = {
         "data": _digest(material), "dev": 0 if held is None else len(held), "seed": seed, "metric": metric, "max_size": size,
         "max_memory": memory, "models": names, "lists": describe(blocks),
@@ -95,7 +96,7 @@ def tune(
     kept = SearchState(None if state is None else Path(state), about, fresh=fresh)
     try:
         limits = _limits(size, memory, material, kept)
-        run = _Run(rows, held, tested, material, limits, clock, seed, threads, on_event)
+        run = _TuningRun(rows, held, tested, material, limits, clock, seed, threads, on_event)
         search = run.search(SearchSpace, names, blocks, metric, kept, candidates)
         search.run()
         return run.finish(search, kept, named or rows.source, command or {})
@@ -104,7 +105,7 @@ def tune(
 
 
 @dataclass
-class _Run:
+class _TuningRun:
     """What the search and the last fit share."""
 
     rows: Dataset
@@ -184,7 +185,7 @@ class _Run:
         for _ in range(SMALLER):
             fitted = self._fit_once(candidate, card, choice)
             choice = None  # it is not that of a smaller model
-            size = _size(fitted.clf)
+            size = file_size_of(fitted.clf)
             if most is None or size <= most:
                 return fitted, candidate, size
             features = min(candidate.max_features or 1 << 31, fitted.clf.artefact.n_features)
@@ -235,7 +236,7 @@ def _models(models: Iterable[str] | str | None) -> list[str] | None:
     if models is None:
         return None
     learn = [name for name, cls in MODELS.items() if cls.traits.learns]
-    names = [name.strip() for name in models.split(",")] if isinstance(models, str) else list(models)
+    names = parse_list(models) if isinstance(models, str) else list(models)
     for name in names:
         if name not in learn:
             raise LinnetError(nearest("model that learns", name, learn))
@@ -244,35 +245,19 @@ def _models(models: Iterable[str] | str | None) -> list[str] | None:
     return names
 
 
-def _dataset(data: Any, y: Any, what: str) -> Dataset:
-    if isinstance(data, Dataset):
-        if data.label is None:
-            raise DataError(f"{data.source}: the {what} data has no labels; name the label column")
-        return data
-    if isinstance(data, str | os.PathLike):
-        return read(data, labelled=True)
-    if y is None:
-        raise DataError("tune needs labels: tune(texts, labels), a Dataset from linnet.read, or a path")
-    return Dataset.from_lists(data, y)
-
-
-def _other(data: Any, what: str) -> Dataset | None:
+def _other(data: Any) -> Dataset | None:
+    """Return the dev or test data: a Dataset, a path, (texts, labels) or None."""
     if data is None:
         return None
     texts, labels = data if isinstance(data, tuple) else (data, None)
-    return _dataset(texts, labels, what)
+    return labelled_data(texts, labels, "tune")
 
 
-def _material(rows: Dataset, dev: Dataset | None) -> TuningRows:
-    """Put training and dev rows behind one another, and refuse what cannot be held out."""
+def _tuning_rows(rows: Dataset, dev: Dataset | None) -> TuningRows:
+    """Concatenate training and dev rows, and refuse what cannot be held out."""
     labels = rows.label_list() + ([] if dev is None else dev.label_list())
     classes, y = encode(labels)
-    counts = np.bincount(y, minlength=len(classes))
-    if np.count_nonzero(counts > 1) < 2:
-        raise DataError(
-            f"{rows.source}: fewer than two labels have two rows or more, so none can be held out and learned as well; "
-            "give more rows"
-        )
+    check_two_labels(rows.source, np.bincount(y))
     chunks = [*rows.text.chunks, *([] if dev is None else dev.text.chunks)]
     shared = Shared(pa.chunked_array(chunks) if chunks else rows.text)
     held = None if dev is None else np.arange(len(rows), len(y))
@@ -296,13 +281,6 @@ def _limits(size: int | None, memory: int | None, m: TuningRows, kept: SearchSta
     if known is None and memory is not None:
         kept.add("memory", {"base": limits.base})
     return limits
-
-
-def _size(clf: TextClassifier) -> int:
-    with tempfile.TemporaryDirectory(prefix="linnet-tune-") as folder:
-        path = Path(folder) / "model.linnet"
-        clf.save(path)
-        return path.stat().st_size
 
 
 def _notes(search: Search, kept: SearchState) -> list[str]:
