@@ -113,9 +113,14 @@ def test_a_shard_that_always_kills_is_given_up(kind):
     assert [outcomes[k].value for k in (0, 1, 3)] == [0, 1, 3]
 
 
+def patience(kind: str) -> float:
+    """Seconds for a shard that ends at once; on Spark they include the start of a Python worker."""
+    return 12.0 if kind == "spark" else 3.0
+
+
 @pytest.mark.parametrize("kind", ALL)
 def test_a_worker_that_hangs_is_replaced(kind, tmp_path):
-    with engine(kind, timeout=3.0) as run:
+    with engine(kind, timeout=patience(kind)) as run:
         outcomes = {o.index: o for o in run.map(jobs.hang_once, range(4), run.broadcast(str(tmp_path)))}
     assert {k: o.value for k, o in outcomes.items()} == {k: k for k in range(4)}
     assert outcomes[1].attempts == 2
@@ -125,11 +130,11 @@ def test_a_worker_that_hangs_is_replaced(kind, tmp_path):
 @pytest.mark.parametrize("kind", ALL)
 def test_a_shard_that_always_hangs_is_given_up(kind):
     began = time.monotonic()
-    with engine(kind, timeout=1.5, retries=1) as run:
+    with engine(kind, timeout=patience(kind), retries=1) as run:
         outcomes = {o.index: o for o in run.map(jobs.always_hang, range(3))}
-    assert "did not finish in 1.5 seconds" in str(outcomes[1].error)
+    assert f"did not finish in {patience(kind):g} seconds" in str(outcomes[1].error)
     assert [outcomes[k].value for k in (0, 2)] == [0, 2]
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 120
 
 
 def test_workers_killed_from_outside_while_busy_and_idle():

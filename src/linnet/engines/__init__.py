@@ -14,10 +14,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from linnet.engines.engine import Engine, Happening, Outcome, ShardError, SharedValue, TreeSum
+from linnet.engines.engine import Engine, Outcome, ShardError, ShardEvent, SharedValue, TreeSum
 from linnet.errors import LinnetError, nearest
 
-__all__ = ["ENGINES", "Engine", "Happening", "Outcome", "ShardError", "SharedValue", "TreeSum", "open_engine"]
+__all__ = ["ENGINES", "SharedValue", "Engine", "Outcome", "ShardError", "ShardEvent", "TreeSum", "open_engine"]
 
 ENGINES = {  # name: (module:class, what it is)
     "local": ("linnet.engines.local:LocalEngine", "processes or threads of this machine"),

@@ -1,6 +1,6 @@
 """The Dask engine: workers of a Dask cluster, one that runs somewhere (`scheduler`) or one started on this machine.
 
-Dask moves the tasks of a worker that died to another one by itself. What it does not know is a worker that hangs: tasks
+Dask moves the tasks of a worker that died to another one by itself. What it does not notice is a worker that hangs: tasks
 are handed out as many at a time as there are threads, so that one which takes longer than `timeout` is really running,
 and then its worker is restarted and the shard tried again.
 """
@@ -8,32 +8,19 @@ and then its worker is restarted and the shard tried again.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import operator
 import queue
-import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from linnet.engines.engine import (
-    Add,
-    Callback,
-    Engine,
-    Function,
-    Handing,
-    Happening,
-    Outcome,
-    ShardError,
-    SharedValue,
-    check,
-)
-from linnet.engines.worker import portable
+from linnet.engines.engine import Add, Callback, Engine, Function, News, ShardMap, SharedValue, Tasks, check
+from linnet.engines.worker import call
 from linnet.errors import LinnetError, require
 
 __all__ = ["DaskEngine"]
 
-_POLL = 0.5  # seconds between looks at the clock
+POLL_SECONDS = 0.5  # at most, between two looks at the tasks
 
 
 class DaskEngine(Engine):
@@ -57,7 +44,7 @@ class DaskEngine(Engine):
     ) -> None:
         super().__init__(retries=retries, timeout=timeout)
         distributed = require("distributed", "the engine 'dask'", "dask")
-        self._distributed, self.threads = distributed, threads
+        self.threads = threads
         self._cluster: Any = None
         try:
             if scheduler is None:
@@ -82,13 +69,12 @@ class DaskEngine(Engine):
     @property
     def dashboard(self) -> str | None:
         """The address of Dask's page."""
-        link = self._client.dashboard_link
-        return link if link else None
+        return self._client.dashboard_link or None
 
     def broadcast(self, value: Any) -> SharedValue:
         """Put a value on the cluster, in several places, so that it outlives a worker."""
         shared = super().broadcast(value)
-        shared.value = _Everywhere(self._client.scatter([value], broadcast=True, hash=False)[0], value)
+        shared.value = _Scattered(self._client, value)
         return shared
 
     def forget(self, shared: SharedValue) -> None:
@@ -101,15 +87,8 @@ class DaskEngine(Engine):
         if self._cluster is not None:
             self._cluster.close()
 
-    def map(
-        self, function: Function, shards: Sequence[Any], *shared: SharedValue, watch: Callback | None = None
-    ) -> Iterator[Outcome]:
-        """Call the function for every shard; yield an Outcome each, in the order they end."""
-        run = _Run(self, function, shards, shared, watch or (lambda _: None))
-        try:
-            yield from run.outcomes()
-        finally:
-            run.cancel()
+    def _tasks(self, function: Function, shared: Sequence[SharedValue], keep: bool = False) -> Tasks:
+        return _DaskTasks(self._client, function, shared, self.threads, keep)
 
     def add_up(
         self,
@@ -122,154 +101,105 @@ class DaskEngine(Engine):
         """Map, and add up on the workers, pairwise in the order of the shards: only the sum travels to the driver."""
         if not shards:
             raise LinnetError("no shards to add up; give one at least")
-        run = _Run(self, function, shards, shared, watch or (lambda _: None), keep=True)
-        try:
-            for outcome in run.outcomes():
-                check(outcome, shards)
-            level = [run.kept[k] for k in range(len(shards))]
-            while len(level) > 1:
-                pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
-                level = [
-                    self._client.submit(_added, *pair, add, key=f"linnet-add-{uuid.uuid4().hex}", pure=False)
-                    if len(pair) == 2
-                    else pair[0]
-                    for pair in pairs
-                ]
-            return level[0].result()[1]
-        finally:
-            run.cancel()
+        level: list[Any] = [None] * len(shards)
+        tasks = self._tasks(function, shared, keep=True)
+        for outcome in ShardMap(self, tasks, shards, watch).outcomes():
+            level[outcome.index] = check(outcome, shards)  # a future: the value stays on its worker
+        while len(level) > 1:
+            pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
+            level = [
+                self._client.submit(_added, *pair, add, pure=False) if len(pair) == 2 else pair[0] for pair in pairs
+            ]
+        return level[0].result()[1]
 
 
-class _Everywhere:
+class _Scattered:
     """A value on the cluster, and here, to put it there again where all its copies have died."""
 
-    def __init__(self, future: Any, value: Any) -> None:
-        self.future, self.value = future, value
+    def __init__(self, client: Any, value: Any) -> None:
+        self.client, self.value = client, value
+        self.future = client.scatter([value], broadcast=True, hash=False)[0]
 
-    def on(self, client: Any) -> Any:
+    def on_the_cluster(self) -> Any:
         if self.future.status in ("lost", "cancelled", "error"):
-            self.future = client.scatter([self.value], broadcast=True, hash=False)[0]
+            self.future = self.client.scatter([self.value], broadcast=True, hash=False)[0]
         return self.future
 
 
-class _Run(Handing):
-    """One map: as many tasks at a time as there are threads, each with its clock."""
+class _DaskTasks(Tasks):
+    """Tasks are futures, by their keys. With `keep` the value of a task is its future."""
 
-    def __init__(self, engine: DaskEngine, function: Function, shards: Sequence[Any], shared: Sequence[SharedValue],
-                 watch: Callback, keep: bool = False) -> None:  # fmt: skip
-        super().__init__(engine, shards, watch)
-        self.cluster, self.client, self.keep = engine, engine._client, keep
-        self.function, self.shared = function, shared
-        self.running: dict[str, tuple[Any, int, int, float]] = {}  # key -> future, index, attempt, began
-        self.kept: dict[int, Any] = {}
-        self.news: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self.name = f"linnet-{getattr(function, '__name__', 'map')}-{uuid.uuid4().hex[:12]}"
-        self.numbers = itertools.count()
+    def __init__(
+        self, client: Any, function: Function, shared: Sequence[SharedValue], threads: int | None, keep: bool
+    ) -> None:
+        self.client, self.function, self.shared, self.threads, self.keep = client, function, shared, threads, keep
+        self.futures: dict[Hashable, Any] = {}
+        self.started: list[News] = []
+        self.ended: queue.SimpleQueue[Hashable] = queue.SimpleQueue()
+        self.name = f"linnet-{getattr(function, '__name__', 'map')}"
 
-    def cancel(self) -> None:
-        futures = [future for future, *_ in self.running.values()]
-        if futures:
-            self.client.cancel(futures, force=True)
-        self.running.clear()
-        self.kept.clear()
+    def submit(self, shard: Any) -> Hashable:
+        values = [shared.value.on_the_cluster() for shared in self.shared]
+        key = f"{self.name}-{uuid.uuid4().hex}"
+        future = self.client.submit(
+            _call_on_worker, self.function, shard, self.threads, *values, key=key, pure=False, retries=0
+        )
+        self.futures[key] = future
+        future.add_done_callback(lambda ended: self.ended.put(ended.key))
+        self.started.append(News(key, "begin"))
+        return key
 
-    def outcomes(self) -> Iterator[Outcome]:
-        while self.waiting or self.running:
-            self._hand_out()
-            with contextlib.suppress(queue.Empty):
-                self.news.get(timeout=_POLL)
-            for key, (future, index, attempt, began) in list(self.running.items()):
-                if future.done():
-                    del self.running[key]
-                    yield from self._ended(future, index, attempt, time.monotonic() - began)
-            yield from self._late()
+    def poll(self, seconds: float | None) -> list[News]:
+        if self.started:
+            started, self.started = self.started, []
+            return started
+        with contextlib.suppress(queue.Empty):
+            self.ended.get(timeout=POLL_SECONDS if seconds is None else min(seconds, POLL_SECONDS))
+        done = [key for key, future in self.futures.items() if future.done()]
+        return [self._news(key, self.futures.pop(key)) for key in done]
 
-    def _hand_out(self) -> None:
-        room = self.engine.workers - len(self.running)
-        values = [shared.value.on(self.client) for shared in self.shared]
-        while self.waiting and room > 0:
-            index, attempt = self.waiting.popleft()
-            future = self.client.submit(
-                _call, self.function, self.shards[index], self.cluster.threads, *values,
-                key=f"{self.name}-{index}-{next(self.numbers)}", pure=False, retries=0,
-            )  # fmt: skip
-            future.add_done_callback(lambda ended: self.news.put(ended.key))
-            self.running[future.key] = (future, index, attempt, time.monotonic())
-            self.watch(Happening("start", index, "", attempt))
-            room -= 1
-
-    def _ended(self, future: Any, index: int, attempt: int, seconds: float) -> Iterator[Outcome]:
-        worker, error, value = "", None, None
-        if future.status == "finished":
-            try:
-                worker, value, error = self._answer(future, index)
-            except Exception as gone:  # the worker died with the result before it travelled
-                error = ShardError(f"its worker died ({type(gone).__name__})")
-        else:
-            error = self._failure(future)
-        yield from self.settle(index, attempt, worker, value, error, seconds)
-
-    def _answer(self, future: Any, index: int) -> tuple[str, Any, Exception | None]:
-        if self.keep:  # the value stays on its worker; only whether it is one travels
-            told = self.client.submit(_told, future, key=f"linnet-told-{uuid.uuid4().hex}", pure=False).result()
-            self.kept[index] = future
-            return told[0], None, told[1]
-        worker, value, error = future.result()
-        return worker, value, error
-
-    def _failure(self, future: Any) -> Exception:
+    def _news(self, key: Hashable, future: Any) -> News:
         if future.status == "cancelled":
-            return ShardError("its worker was restarted")
-        error = future.exception()
-        if isinstance(error, self.cluster._distributed.KilledWorker):
-            return ShardError(f"its worker died ({error.allowed_failures + 1} times)")
-        return portable(error)
+            return News(key, "lost", "it was restarted")
+        try:
+            if self.keep:  # only whether there is a value travels
+                worker, error = self.client.submit(_without_value, future, pure=False).result()
+                value = future
+            else:
+                worker, value, error = future.result()
+        except Exception as died:  # Dask's own error: the worker died with the task or with its result
+            return News(key, "lost", type(died).__name__)
+        return News(key, "value", value, worker) if error is None else News(key, "error", error, worker)
 
-    def _late(self) -> Iterator[Outcome]:
-        limit = self.engine.timeout
-        if limit is None:
-            return
-        now = time.monotonic()
-        late = {key: task for key, task in self.running.items() if now - task[3] >= limit}
-        if not late:
-            return
-        where = {key: worker for worker, keys in self.client.processing().items() for key in keys}
-        for key, (future, index, attempt, began) in late.items():
-            del self.running[key]
-            worker = where.get(key, "")
-            self.client.cancel([future], force=True)
-            error = ShardError(f"its worker did not finish in {limit:g} seconds")
-            yield from self.again("late", index, attempt, error, worker, now - began)
-        hung = sorted({where[key] for key in late if key in where})
-        if hung:
-            self._restart(hung)
+    def worker(self, task: Hashable) -> str:
+        return next((worker for worker, keys in self.client.processing().items() if task in keys), "")
 
-    def _restart(self, hung: list[str]) -> None:
-        """End workers that hang; a nanny starts them again. The clocks of the others on them start anew."""
+    def stop(self, tasks: Sequence[Hashable]) -> None:
+        """Cancel tasks, and restart the workers that are at them: a nanny starts them again."""
+        hung = sorted({self.worker(task) for task in tasks} - {""})
+        self.close(tasks)
+        if not hung:
+            return
         try:
             self.client.restart_workers(hung, timeout=20, raise_for_error=False)
         except (ValueError, TimeoutError, KeyError):  # no nanny, or gone already: at least nothing new goes there
             self.client.retire_workers(hung, close_workers=True, remove=True)
-        now = time.monotonic()
-        self.running = {key: (future, index, attempt, now) for key, (future, index, attempt, _) in self.running.items()}
+        self.started = [News(key, "begin") for key in self.futures]  # they may have been on the same workers
+
+    def close(self, tasks: Sequence[Hashable]) -> None:
+        """Cancel tasks."""
+        self.client.cancel([self.futures.pop(task) for task in tasks], force=True)
 
 
-def _call(function: Function, shard: Any, threads: int | None, *values: Any) -> tuple[str, Any, Exception | None]:
-    """On a worker: (its address, the value, or the error as a value, which Dask would log and retry in its own way)."""
+def _call_on_worker(
+    function: Function, shard: Any, threads: int | None, *values: Any
+) -> tuple[str, Any, Exception | None]:
     from distributed import get_worker
 
-    from linnet.engines.worker import limit_threads
-
-    if threads is not None:
-        limit_threads(threads)
-    worker = get_worker().address
-    try:
-        return worker, function(shard, *values), None
-    except Exception as error:
-        return worker, None, portable(error)
+    return get_worker().address, *call(function, shard, values, threads)
 
 
-def _told(answer: tuple[str, Any, Exception | None]) -> tuple[str, Exception | None]:
+def _without_value(answer: tuple[str, Any, Exception | None]) -> tuple[str, Exception | None]:
     return answer[0], answer[2]
 
 

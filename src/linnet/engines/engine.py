@@ -2,7 +2,7 @@
 
 The promises that every engine makes, and that tests/test_engines.py holds each of them to:
 
-* every shard gives exactly one :class:`Outcome`, whatever dies on the way; a result that comes twice counts once;
+* every shard gives exactly one :class:`Outcome`, whatever dies on the way;
 * a shard whose worker dies, hangs for longer than `timeout` seconds or fails is tried again, `retries` times at most;
 * an error of the function that is a LinnetError is final: it says that the input is wrong, and trying again will not help;
 * `add_up` adds in one fixed order, so floating-point sums are the same on any number of workers and on any engine.
@@ -12,17 +12,30 @@ Functions must be importable by name (no lambdas, nothing of `__main__`) and giv
 
 from __future__ import annotations
 
+import math
 import operator
+import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, ClassVar
 
 from linnet.errors import LinnetError
 
-__all__ = ["Engine", "Handing", "Happening", "Outcome", "ShardError", "SharedValue", "TreeSum", "check"]
+__all__ = [
+    "SharedValue",
+    "Engine",
+    "News",
+    "Outcome",
+    "ShardError",
+    "ShardEvent",
+    "ShardMap",
+    "Tasks",
+    "TreeSum",
+    "check",
+]
 
 Function = Callable[..., Any]
 Add = Callable[[Any, Any], Any]
@@ -45,8 +58,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Happening:
-    """News of a run: a worker "start"s or has "done" a shard, is "lost" (died) or "late" (hung), or has "failed"."""
+class ShardEvent:
+    """What happens in a map: a worker "start"s or has "done" a shard, is "lost" (died) or "late" (hung), or has "failed"."""
 
     kind: str
     index: int
@@ -56,14 +69,51 @@ class Happening:
     again: bool = False  # whether the shard will be tried again
 
 
-Callback = Callable[[Happening], None]
+Callback = Callable[[ShardEvent], None]
 
 
 class SharedValue:
-    """A value that every worker has; made by `Engine.broadcast`, handed to the function as the value itself."""
+    """A value that every worker has; made by `Engine.broadcast`, given to the function as the value itself."""
 
     def __init__(self, key: int, value: Any) -> None:
         self.key, self.value = key, value
+
+
+@dataclass(frozen=True)
+class News:
+    """What became of a task: "begin", "value", "error" (the function failed) or "lost" (its worker died)."""
+
+    task: Hashable
+    kind: str
+    value: Any = None
+    worker: str = ""
+
+
+class Tasks(ABC):
+    """The tasks of one map on the workers of an engine; all that an engine must know how to do."""
+
+    start_seconds: float | None = None
+    """How long a task may wait for its worker to start; it is no part of the time of the shard."""
+
+    @abstractmethod
+    def submit(self, shard: Any) -> Hashable:
+        """Hand a shard to a worker; returns the name of the task."""
+
+    @abstractmethod
+    def poll(self, seconds: float | None) -> list[News]:
+        """Wait for news, no longer than so many seconds."""
+
+    @abstractmethod
+    def worker(self, task: Hashable) -> str:
+        """Return the name of the worker of a running task; "" where that is not known."""
+
+    @abstractmethod
+    def stop(self, tasks: Sequence[Hashable]) -> None:
+        """End tasks that hang, with their workers. There is no news of them afterwards."""
+
+    def close(self, tasks: Sequence[Hashable]) -> None:
+        """End the map; these tasks still run, and nobody waits for them."""
+        self.stop(tasks)
 
 
 class Engine(ABC):
@@ -93,10 +143,14 @@ class Engine(ABC):
         return None
 
     @abstractmethod
+    def _tasks(self, function: Function, shared: Sequence[SharedValue]) -> Tasks:
+        """Begin a map."""
+
     def map(
         self, function: Function, shards: Sequence[Any], *shared: SharedValue, watch: Callback | None = None
     ) -> Iterator[Outcome]:
         """Call ``function(shard, *values of shared)`` for every shard; yield an Outcome each, in the order they end."""
+        yield from ShardMap(self, self._tasks(function, shared), shards, watch).outcomes()
 
     def broadcast(self, value: Any) -> SharedValue:
         """Hand a value to every worker, once, however many shards use it."""
@@ -122,11 +176,6 @@ class Engine(ABC):
             total.put(outcome.index, check(outcome, shards))
         return total.value
 
-    def _is_final(self, error: Exception, attempt: int) -> bool:
-        """Whether a shard is given up after this error."""
-        wrong_input = isinstance(error, LinnetError) and not isinstance(error, ShardError)
-        return wrong_input or attempt > self.retries
-
     def close(self) -> None:  # noqa: B027 - nor anything to close
         """End the workers."""
 
@@ -139,34 +188,91 @@ class Engine(ABC):
         self.close()
 
 
-class Handing:
-    """A map of a cluster in progress: the shards that wait, and what becomes of those that were answered."""
+@dataclass
+class _Attempt:
+    index: int
+    number: int = 1
+    began: float = 0.0
+    started: bool = False  # whether its worker is at it, or still starting itself
 
-    def __init__(self, engine: Engine, shards: Sequence[Any], watch: Callback) -> None:
-        self.engine, self.shards, self.watch = engine, shards, watch
-        self.waiting = deque((index, 1) for index in range(len(shards)))  # and the attempt
 
-    def settle(
-        self, index: int, attempt: int, worker: str, value: Any, error: Exception | None, seconds: float
-    ) -> Iterator[Outcome]:
-        """Take an answer: an Outcome, or another attempt."""
-        if error is None:
-            self.watch(Happening("done", index, worker, attempt))
-            yield Outcome(index, value, None, attempt, worker, seconds)
+class ShardMap:
+    """One map in progress: the shards that wait, those that run, and which of them have run for too long."""
+
+    def __init__(self, engine: Engine, tasks: Tasks, shards: Sequence[Any], watch: Callback | None) -> None:
+        self.engine, self.tasks, self.shards = engine, tasks, shards
+        self.watch = watch or (lambda _: None)
+        self.waiting = deque(_Attempt(index) for index in range(len(shards)))
+        self.running: dict[Hashable, _Attempt] = {}
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Run until every shard has its outcome; tasks that run are ended if the caller leaves."""
+        try:
+            while self.waiting or self.running:
+                while self.waiting and len(self.running) < self.engine.workers:
+                    attempt = self.waiting.popleft()
+                    attempt.began = time.monotonic()
+                    self.running[self.tasks.submit(self.shards[attempt.index])] = attempt
+                for news in self.tasks.poll(self._patience()):
+                    yield from self._take(news)
+                yield from self._late()
+        finally:
+            self.tasks.close(list(self.running))
+
+    def _take(self, news: News) -> Iterator[Outcome]:
+        attempt = self.running[news.task]
+        if not attempt.started:
+            self.watch(ShardEvent("start", attempt.index, news.worker, attempt.number))
+        if news.kind == "begin":
+            attempt.began, attempt.started = time.monotonic(), True
+            return
+        del self.running[news.task]
+        if news.kind == "value":
+            self.watch(ShardEvent("done", attempt.index, news.worker, attempt.number))
+            seconds = time.monotonic() - attempt.began
+            yield Outcome(attempt.index, news.value, None, attempt.number, news.worker, seconds)
+        elif news.kind == "lost":
+            yield from self._again("lost", attempt, ShardError(f"its worker died ({news.value})"), news.worker)
         else:
-            kind = "lost" if isinstance(error, ShardError) else "failed"
-            yield from self.again(kind, index, attempt, error, worker, seconds)
+            yield from self._again("failed", attempt, news.value, news.worker)
 
-    def again(
-        self, kind: str, index: int, attempt: int, error: Exception, worker: str, seconds: float
-    ) -> Iterator[Outcome]:
-        """Try a shard once more; where that is no use, its error is the Outcome."""
-        final = self.engine._is_final(error, attempt)
-        self.watch(Happening(kind, index, worker, attempt, str(error), not final))
+    def _deadline(self, attempt: _Attempt) -> float:
+        seconds = self.engine.timeout if attempt.started else self.tasks.start_seconds
+        return attempt.began + (math.inf if seconds is None else seconds)
+
+    def _patience(self) -> float | None:
+        """How long to wait for news until the first attempt is late."""
+        if self.engine.timeout is None:
+            return None
+        first = min(map(self._deadline, self.running.values()))
+        return None if math.isinf(first) else max(0.0, first - time.monotonic())
+
+    def _late(self) -> Iterator[Outcome]:
+        if self.engine.timeout is None:
+            return
+        now = time.monotonic()
+        late = {task: attempt for task, attempt in self.running.items() if now >= self._deadline(attempt)}
+        if not late:
+            return
+        workers = {task: self.tasks.worker(task) for task in late}
+        self.tasks.stop(list(late))
+        for task, attempt in late.items():
+            del self.running[task]
+            limit = (
+                f"finish in {self.engine.timeout:g}" if attempt.started else f"start in {self.tasks.start_seconds:g}"
+            )
+            error = ShardError(f"its worker did not {limit} seconds")
+            yield from self._again("late", attempt, error, workers[task])
+
+    def _again(self, kind: str, attempt: _Attempt, error: Exception, worker: str) -> Iterator[Outcome]:
+        """Try a shard once more; where that will not help, its error is the Outcome."""
+        wrong_input = isinstance(error, LinnetError) and not isinstance(error, ShardError)
+        final = wrong_input or attempt.number > self.engine.retries
+        self.watch(ShardEvent(kind, attempt.index, worker, attempt.number, str(error), not final))
         if final:
-            yield Outcome(index, None, error, attempt, worker, seconds)
+            yield Outcome(attempt.index, None, error, attempt.number, worker, time.monotonic() - attempt.began)
         else:
-            self.waiting.append((index, attempt + 1))
+            self.waiting.append(_Attempt(attempt.index, attempt.number + 1))
 
 
 def check(outcome: Outcome, shards: Sequence[Any]) -> Any:

@@ -13,15 +13,12 @@ import os
 import pickle
 import queue
 import threading
-import time
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from multiprocessing.connection import wait
 from typing import Any
 
-from linnet.engines.engine import Callback, Engine, Function, Happening, Outcome, ShardError, SharedValue
+from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks
 from linnet.engines.worker import work
 from linnet.errors import LinnetError
 
@@ -86,115 +83,53 @@ class LocalEngine(Engine):
             self._crew.close()
             self._crew = None
 
-    def map(
-        self, function: Function, shards: Sequence[Any], *shared: SharedValue, watch: Callback | None = None
-    ) -> Iterator[Outcome]:
-        """Call the function for every shard; yield an Outcome each, in the order they end."""
+    def _tasks(self, function: Function, shared: Sequence[SharedValue]) -> Tasks:
         if self._busy:
             raise LinnetError("this engine is in the middle of another map; take all of its outcomes first")
         self._busy = True
-        try:
-            if self._crew is None:
-                self._crew = _Processes(self.threads) if self.kind == "processes" else _Threads()
-            yield from _Run(self, self._crew, function, shards, shared, watch or (lambda _: None)).outcomes()
-        finally:
-            self._busy = False
+        if self._crew is None:
+            self._crew = _Processes(self.threads) if self.kind == "processes" else _Threads()
+        return _LocalTasks(self, self._crew, function, shared)
 
 
-@dataclass
-class _Task:
-    index: int
-    attempt: int
-    began: float = 0.0
-    started: bool = False  # whether its worker is at it, or still starting itself
+class _LocalTasks(Tasks):
+    """A task is known by the slot of its worker."""
 
+    start_seconds = START_SECONDS
 
-class _Run:
-    """One map: which shards wait, which worker has which, and who has been at it for too long."""
+    def __init__(self, engine: LocalEngine, crew: _Crew, function: Function, shared: Sequence[SharedValue]) -> None:
+        self.engine, self.crew, self.function, self.shared = engine, crew, function, shared
+        self.busy: set[Any] = set()
 
-    def __init__(self, engine: LocalEngine, crew: _Crew, function: Function, shards: Sequence[Any],
-                 shared: Sequence[SharedValue], watch: Callback) -> None:  # fmt: skip
-        self.engine, self.crew, self.function, self.shards, self.shared, self.watch = (
-            engine, crew, function, shards, shared, watch,
-        )  # fmt: skip
-        self.waiting = deque(_Task(k, 1) for k in range(len(shards)))
-        self.running: dict[int, _Task] = {}  # by slot
-        self.ended: list[Outcome] = []
+    def submit(self, shard: Any) -> Hashable:
+        slot = next(slot for slot in range(self.engine.workers) if slot not in self.busy)
+        self.crew.give(slot, self.function, shard, self.shared)
+        self.busy.add(slot)
+        return slot
 
-    def outcomes(self) -> Iterator[Outcome]:
-        """Run until every shard has its outcome; workers in the middle of a shard are ended if the caller leaves."""
-        try:
-            while self.waiting or self.running:
-                self._hand_out()
-                for slot, kind, value in self.crew.wait(self._patience()):
-                    self._take(slot, kind, value)
-                self._end_late_ones()
-                ended, self.ended = self.ended, []
-                yield from ended
-        finally:
-            for slot in self.running:
+    def poll(self, seconds: float | None) -> list[News]:
+        found = []
+        for slot, kind, value in self.crew.wait(seconds):
+            news = News(slot, kind, value, self.crew.label(slot))
+            if kind == "lost":
                 self.crew.end(slot)
+            if slot in self.busy:  # else an idle worker died
+                found.append(news)
+            if kind != "begin":
+                self.busy.discard(slot)
+        return found
 
-    def _hand_out(self) -> None:
-        for slot in range(min(self.engine.workers, len(self.shards))):
-            if not self.waiting:
-                return
-            if slot not in self.running:
-                task = self.waiting.popleft()
-                task.began = time.monotonic()
-                self.running[slot] = task
-                self.crew.give(slot, self.function, self.shards[task.index], self.shared)
+    def worker(self, task: Any) -> str:
+        return self.crew.label(task)
 
-    def _limit(self, task: _Task) -> float:
-        """When a task is late."""
-        return task.began + ((self.engine.timeout or 0.0) if task.started else START_SECONDS)
-
-    def _patience(self) -> float | None:
-        if self.engine.timeout is None or not self.running:
-            return None
-        return max(0.0, min(map(self._limit, self.running.values())) - time.monotonic())
-
-    def _take(self, slot: int, kind: str, value: Any) -> None:
-        task = self.running.get(slot)
-        if kind == "begin" and task is not None:
-            task.began, task.started = time.monotonic(), True
-            self.watch(Happening("start", task.index, self.crew.label(slot), task.attempt))
-            return
-        self.running.pop(slot, None)
-        if task is None:  # an idle worker died
+    def stop(self, tasks: Sequence[Any]) -> None:
+        for slot in tasks:
             self.crew.end(slot)
-            return
-        worker, seconds = self.crew.label(slot), time.monotonic() - task.began
-        if kind == "value":
-            self.ended.append(Outcome(task.index, value, None, task.attempt, worker, seconds))
-            self.watch(Happening("done", task.index, worker, task.attempt))
-            return
-        if kind == "lost":
-            self.crew.end(slot)
-            value = ShardError(f"its worker died ({value})")
-        self._again("lost" if kind == "lost" else "failed", task, value, worker, seconds)
+            self.busy.discard(slot)
 
-    def _end_late_ones(self) -> None:
-        limit = self.engine.timeout
-        if limit is None:
-            return
-        now = time.monotonic()
-        for slot, task in list(self.running.items()):
-            if now >= self._limit(task):
-                worker = self.crew.label(slot)
-                self.crew.end(slot)
-                del self.running[slot]
-                took = f"finish in {limit:g}" if task.started else f"start in {START_SECONDS:g}"
-                error = ShardError(f"its worker did not {took} seconds")
-                self._again("late", task, error, worker, now - task.began)
-
-    def _again(self, kind: str, task: _Task, error: Exception, worker: str, seconds: float) -> None:
-        final = self.engine._is_final(error, task.attempt)
-        self.watch(Happening(kind, task.index, worker, task.attempt, str(error), not final))
-        if final:
-            self.ended.append(Outcome(task.index, None, error, task.attempt, worker, seconds))
-        else:
-            self.waiting.append(_Task(task.index, task.attempt + 1))
+    def close(self, tasks: Sequence[Any]) -> None:
+        self.stop(tasks)
+        self.engine._busy = False
 
 
 class _Crew(ABC):

@@ -12,19 +12,18 @@ import functools
 import os
 import queue
 import sys
-import time
 import uuid
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from linnet.engines.engine import Callback, Engine, Function, Handing, Happening, Outcome, ShardError, SharedValue
-from linnet.engines.worker import portable
+from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks
+from linnet.engines.worker import call
 from linnet.errors import LinnetError, require
 
 __all__ = ["SparkEngine"]
 
-_POLL = 0.5  # seconds between looks at the clock
+POLL_SECONDS = 0.5  # at most, between two looks at the jobs
 
 
 class SparkEngine(Engine):
@@ -62,7 +61,7 @@ class SparkEngine(Engine):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # of its page
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # of its own dealings with pandas
+                warnings.simplefilter("ignore", FutureWarning)  # it uses pandas in a way that will change
                 self._context = pyspark.SparkContext.getOrCreate(settings)
             self._wait(connect_seconds)
         except Exception as error:  # of Py4J, of Java or of PySpark
@@ -122,101 +121,75 @@ class SparkEngine(Engine):
         if self._owned:
             self._context.stop()
 
-    def map(
-        self, function: Function, shards: Sequence[Any], *shared: SharedValue, watch: Callback | None = None
-    ) -> Iterator[Outcome]:
-        """Call the function for every shard; yield an Outcome each, in the order they end."""
-        run = _Run(self, function, shards, shared, watch or (lambda _: None))
-        try:
-            yield from run.outcomes()
-        finally:
-            run.cancel()
+    def _tasks(self, function: Function, shared: Sequence[SharedValue]) -> Tasks:
+        return _SparkTasks(self._context, function, shared, self.threads)
 
 
-class _Run(Handing):
-    """One map: as many jobs at a time as there are cores, a thread, a job group and a clock each."""
+class _SparkTasks(Tasks):
+    """A task is a job in a group and a thread of its own."""
 
-    def __init__(self, engine: SparkEngine, function: Function, shards: Sequence[Any], shared: Sequence[SharedValue],
-                 watch: Callback) -> None:  # fmt: skip
-        super().__init__(engine, shards, watch)
-        self.context = engine._context
-        self.call = functools.partial(_call, function, engine.threads, [one.value for one in shared])
-        self.running: dict[str, tuple[int, int, float]] = {}  # job group -> index, attempt, began
-        self.begun: set[str] = set()
-        self.ended: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+    def __init__(self, context: Any, function: Function, shared: Sequence[SharedValue], threads: int | None) -> None:
+        self.context = context
+        self.call = functools.partial(_call_on_executor, function, threads, [one.value for one in shared])
+        self.queued: set[Hashable] = set()  # jobs whose task does not run yet
+        self.running: set[Hashable] = set()
+        self.ended: queue.SimpleQueue[News] = queue.SimpleQueue()
 
-    def cancel(self) -> None:
-        for group in self.running:
-            with contextlib.suppress(Exception):  # Spark may be gone
-                self.context.cancelJobGroup(group)
-        self.running.clear()
-
-    def outcomes(self) -> Iterator[Outcome]:
-        while self.waiting or self.running:
-            while self.waiting and len(self.running) < self.engine.workers:
-                self._hand_out(*self.waiting.popleft())
-            with contextlib.suppress(queue.Empty):
-                group, answer = self.ended.get(timeout=_POLL)
-                if group in self.running:  # else it was late, and is tried again
-                    index, attempt, began = self.running.pop(group)
-                    worker, value, error = answer
-                    yield from self.settle(index, attempt, worker, value, error, time.monotonic() - began)
-            yield from self._late()
-
-    def _hand_out(self, index: int, attempt: int) -> None:
+    def submit(self, shard: Any) -> Hashable:
         from pyspark import InheritableThread
 
         group = f"linnet-{uuid.uuid4().hex}"
-        self.running[group] = (index, attempt, time.monotonic())
-        self.watch(Happening("start", index, "", attempt))
-        InheritableThread(target=self._job, args=(group, self.shards[index]), daemon=True).start()
+        self.queued.add(group)
+        self.running.add(group)
+        InheritableThread(target=self._job, args=(group, shard), daemon=True).start()
+        return group
 
     def _job(self, group: str, shard: Any) -> None:
         """In a thread of its own: run the job of one shard and tell what it gave."""
-        answer: Any
         try:
             self.context.setJobGroup(group, "linnet", interruptOnCancel=True)
-            answer = self.context.parallelize([shard], 1).map(self.call).collect()[0]
-        except Exception as error:  # the job failed, not the function: that gives its errors as values
-            answer = ("", None, ShardError(f"its worker died ({type(error).__name__})"))
-        self.ended.put((group, answer))
-
-    def _late(self) -> Iterator[Outcome]:
-        limit = self.engine.timeout
-        if limit is None:
+            worker, value, error = self.context.parallelize([shard], 1).map(self.call).collect()[0]
+        except Exception as failed:  # the job, not the function, whose errors are values
+            self.ended.put(News(group, "lost", type(failed).__name__))
             return
-        for group, (index, attempt, _) in self.running.items():
-            if group not in self.begun and self._has_begun(group):
-                self.begun.add(group)
-                self.running[group] = (index, attempt, time.monotonic())  # the clock of the shard starts now
-        now = time.monotonic()
-        late = [(group, *self.running[group]) for group in self.begun & set(self.running)]
-        late = [task for task in late if now - task[3] >= limit]
-        for group, index, attempt, began in late:
-            del self.running[group]
-            self.context.cancelJobGroup(group)
-            error = ShardError(f"its worker did not finish in {limit:g} seconds")
-            yield from self.again("late", index, attempt, error, "", now - began)
+        self.ended.put(News(group, "value", value, worker) if error is None else News(group, "error", error, worker))
 
-    def _has_begun(self, group: str) -> bool:
+    def poll(self, seconds: float | None) -> list[News]:
+        begun = [group for group in self.queued if self._has_begun(group)]
+        self.queued.difference_update(begun)
+        found = [News(group, "begin") for group in begun]
+        with contextlib.suppress(queue.Empty):
+            news = self.ended.get(timeout=POLL_SECONDS if seconds is None else min(seconds, POLL_SECONDS))
+            if news.task in self.running:  # else it was late, and is tried again
+                self._drop([news.task])
+                found.append(news)
+        return found
+
+    def _has_begun(self, group: Hashable) -> bool:
         tracker = self.context.statusTracker()
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
         stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
         return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)
 
+    def worker(self, task: Hashable) -> str:
+        return ""
 
-def _call(
+    def stop(self, tasks: Sequence[Hashable]) -> None:
+        """Cancel jobs; Spark ends their Python workers."""
+        self._drop(tasks)
+        for group in tasks:
+            with contextlib.suppress(Exception):  # Spark may be gone
+                self.context.cancelJobGroup(group)
+
+    def _drop(self, tasks: Sequence[Hashable]) -> None:
+        self.queued.difference_update(tasks)
+        self.running.difference_update(tasks)
+
+
+def _call_on_executor(
     function: Function, threads: int | None, shared: Sequence[Any], shard: Any
 ) -> tuple[str, Any, Exception | None]:
-    """On an executor: (where it is, the value, or the error as a value, which Spark would wrap and retry in its own way)."""
     import socket
 
-    from linnet.engines.worker import limit_threads
-
-    if threads is not None:
-        limit_threads(threads)
-    worker = f"{socket.gethostname()}:{os.getpid()}"
-    try:
-        return worker, function(shard, *(one.value for one in shared)), None
-    except Exception as error:
-        return worker, None, portable(error)
+    values = [one.value for one in shared]
+    return f"{socket.gethostname()}:{os.getpid()}", *call(function, shard, values, threads)

@@ -1,4 +1,4 @@
-"""A worker process of the local engine: takes tasks from a pipe, one at a time, and dies with its driver."""
+"""What runs on workers; and a worker process of the local engine, which takes tasks from a pipe and ends with its driver."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import pickle
 import signal
 import threading
+from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
 from typing import Any
 
-__all__ = ["portable", "work"]
+__all__ = ["call", "portable", "work"]
 
 
 def work(tasks: Connection, lifeline: Connection, threads: int | None) -> None:
@@ -69,6 +70,18 @@ def portable(error: Exception) -> Exception:
         if isinstance(error, kind):
             return kind(str(error))
     return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def call(
+    function: Callable[..., Any], shard: Any, values: Iterable[Any], threads: int | None
+) -> tuple[Any, Exception | None]:
+    """Return the value of a shard, or its error, which a cluster would wrap and retry in its own way."""
+    if threads is not None:
+        limit_threads(threads)
+    try:
+        return function(shard, *values), None
+    except Exception as error:
+        return None, portable(error)
 
 
 def limit_threads(n: int) -> None:

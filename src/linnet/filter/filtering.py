@@ -11,7 +11,7 @@ from typing import Any
 
 from linnet.data.reader import ReadOptions
 from linnet.data.reading import open_reader
-from linnet.engines import Engine, Happening, Outcome, ShardError, open_engine
+from linnet.engines import Engine, Outcome, ShardError, ShardEvent, open_engine
 from linnet.errors import DataError, LinnetError
 from linnet.files import OutputError, digest
 from linnet.filter.inputs import Shard, filter_shards
@@ -34,7 +34,7 @@ class FilterProgress:
     stage: str
     shard: Shard | None = None
     record: dict[str, Any] | None = None
-    happening: Happening | None = None
+    happening: ShardEvent | None = None
     shards: int = 0
     bytes: int = 0
     resumed: int = 0
@@ -178,7 +178,7 @@ class _FilterRun:
             for index in todo
         ]
 
-        def watch(news: Happening) -> None:
+        def watch(news: ShardEvent) -> None:
             self.tell(FilterProgress("worker", name, self.shards[todo[news.index]], happening=news))
 
         for outcome in self.engine.map(function, work, self.shared, watch=watch):
