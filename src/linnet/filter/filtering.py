@@ -23,7 +23,7 @@ from linnet.filter.rule import Rule
 from linnet.filter.settings import FilterSettings, MissingShardError
 from linnet.filter.summary import summary_html
 
-__all__ = ["FilterProgress", "filter_corpus"]
+__all__ = ["FilterEvent", "filter_corpus"]
 
 
 @dataclass(frozen=True)
