@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from linnet.errors import LinnetError
+from linnet.files import write_atomic
 from linnet.units import size_text
 
 __all__ = ["check_output", "check_outputs", "check_report", "command_line", "echo_json", "print_lines", "say", "say_sealed", "say_written",
@@ -35,7 +36,7 @@ def write_json(content: Any, where: str | None) -> bool:
     if where == "-":
         echo_json(content)
     elif where is not None:
-        Path(where).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_atomic(where, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     return where == "-"
 
 

@@ -95,15 +95,14 @@ def _table(best: Any, P: Any, classes: list[str], form: str, proba: bool) -> Any
     import numpy as np
     import pyarrow as pa
 
-    from linnet.data.arrays import floats, integers, strings
+    from linnet.data.arrays import decimals, floats, integers, strings
 
     columns = {"label": strings(classes).take(integers(best))}
     if form == "lines":
         return pa.table(columns)
 
     def numbers(values: Any) -> Any:
-        plain = form in ("csv", "tsv")
-        return strings([f"{p:.6f}" for p in values.tolist()]) if plain else floats(np.round(values, 6))
+        return decimals(values) if form in ("csv", "tsv") else floats(np.round(values, 6))
 
     columns["probability"] = numbers(P[np.arange(len(best)), best])
     if proba and form == "jsonl":

@@ -15,6 +15,7 @@ __all__ = [
     "binaries",
     "booleans",
     "data_bytes",
+    "decimals",
     "floats",
     "integers",
     "lengths",
@@ -83,6 +84,20 @@ def floats(values: np.ndarray) -> pa.Array:
     found = np.ascontiguousarray(values)
     kind = pa.float32() if found.dtype == np.float32 else pa.float64()
     return pa.Array.from_buffers(kind, len(found), [None, pa.py_buffer(found)])
+
+
+def decimals(values: np.ndarray) -> pa.Array:
+    """Probabilities as strings with six decimals.
+
+    >>> decimals(np.array([0.25, 1.0, 1e-7])).to_pylist()
+    ['0.250000', '1.000000', '0.000000']
+    """
+    millionths = np.rint(np.asarray(values, np.float64) * 1e6).astype(np.int64)
+    digits = np.full((len(millionths), 8), ord("."), np.uint8)
+    powers = 10 ** np.arange(6, -1, -1)
+    digits[:, [0, 2, 3, 4, 5, 6, 7]] = millionths[:, None] // powers % 10 + ord("0")
+    ends = np.arange(0, digits.size + 1, 8, dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), len(digits), [None, pa.py_buffer(ends), pa.py_buffer(digits)])
 
 
 def booleans(mask: np.ndarray) -> pa.Array:

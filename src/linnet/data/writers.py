@@ -17,7 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from linnet.data.decode import printable, to_strings
+from linnet.data.arrays import data_bytes, strings
+from linnet.data.decode import filled, printable, to_strings
 from linnet.errors import DataError
 from linnet.files import open_atomic, split_ending
 
@@ -29,6 +30,7 @@ ENDINGS = {
     ".arrows": "arrow-stream",
 }  # fmt: skip
 GROUP_BYTES = 32 << 20  # of a row group of Parquet
+_EMPTY = strings([""]).cast(pa.large_string())[0]
 
 
 def format_to_write(name: str | os.PathLike[str]) -> str:
@@ -53,6 +55,7 @@ class TableWriter:
     """
 
     typed = False  # whether values keep their types
+    short: tuple[str, ...] = ()  # names of columns of strings with few distinct values
 
     def __init__(self, sink: Any, schema: Any = None, page_codec: str = "zstd") -> None:
         self.sink, self.schema, self.page_codec = sink, schema, page_codec
@@ -108,16 +111,13 @@ class CSVWriter(TableWriter):
 
     def write_rows(self, table: pa.Table, first: bool) -> None:
         """Write rows, the first time below a header."""
-        out = io.StringIO()
-        rows = csv.writer(out, delimiter=self.delimiter, lineterminator="\n")
         if first:
-            rows.writerow(table.column_names)
-        columns = [_cells(column) for column in table.columns]
-        if len(columns) == 1:  # an empty only cell would read as a blank line
-            out.write("".join([f'"{(value or "").replace(chr(34), chr(34) * 2)}"\n' for value in columns[0]]))
-        else:
-            rows.writerows(zip(*columns, strict=True))
-        self.sink.write(out.getvalue().encode("utf-8", "replace"))
+            out = io.StringIO()
+            csv.writer(out, delimiter=self.delimiter, lineterminator="\n").writerow(table.column_names)
+            self.sink.write(out.getvalue().encode("utf-8", "replace"))
+        alone = table.num_columns == 1  # an empty only cell would read as a blank line
+        pattern = "" if alone else f'["{self.delimiter}\r\n]'
+        _write_lines(self.sink, [_quoted(column, pattern) for column in table.columns], self.delimiter)
 
 
 class TSVWriter(CSVWriter):
@@ -131,8 +131,40 @@ class TextWriter(TableWriter):
 
     def write_rows(self, table: pa.Table, first: bool) -> None:
         """Write lines; line breaks inside a value become spaces."""
-        lines = [(value or "").replace("\r", " ").replace("\n", " ") for value in _cells(table.column(0))]
-        self.sink.write("".join([f"{line}\n" for line in lines]).encode("utf-8", "replace"))
+        import pyarrow.compute as pc
+
+        _write_lines(self.sink, [pc.replace_substring_regex(_strings(table.column(0)), "[\r\n]", " ")], "")
+
+
+def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as large strings."""
+    types, kind = pa.types, column.type
+    if not (types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind) or types.is_boolean(kind)):
+        column = pa.chunked_array([strings([printable(value) for value in column.to_pylist()])])
+    return filled(column.cast(pa.large_string()))
+
+
+def _quoted(column: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
+    """A column as strings, in quotes where a value has what the pattern finds."""
+    import pyarrow.compute as pc
+
+    found = _strings(column)
+    mask = pc.match_substring_regex(found, pattern)
+    if not pc.any(mask).as_py():
+        return found
+    quote = strings(['"']).cast(pa.large_string())[0]
+    doubled = pc.replace_substring(found, '"', '""')
+    return pc.if_else(mask, pc.binary_join_element_wise(quote, doubled, quote, _EMPTY), found)
+
+
+def _write_lines(sink: Any, columns: list[pa.ChunkedArray], delimiter: str) -> None:
+    """Write columns of strings side by side, one row a line."""
+    import pyarrow.compute as pc
+
+    between, end = (strings([mark]).cast(pa.large_string())[0] for mark in (delimiter, "\n"))
+    lines = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, between)
+    for chunk in pc.binary_join_element_wise(lines, _EMPTY, end).chunks:
+        sink.write(data_bytes(chunk))
 
 
 class JSONLinesWriter(TableWriter):
@@ -194,7 +226,7 @@ class ParquetWriter(ArrowWriter):
         """Make the writer of pyarrow."""
         import pyarrow.parquet as pq
 
-        short = [field.name for field in self.schema if not _long(field.type)]
+        short = [field.name for field in self.schema if field.name in self.short or not _long(field.type)]
         codec = "none" if self.page_codec == "uncompressed" else self.page_codec
         return pq.ParquetWriter(
             self.sink, self.schema, compression=codec, use_dictionary=short, write_statistics=short
@@ -218,11 +250,6 @@ def _long(kind: Any) -> bool:
         types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind)
         or types.is_string_view(kind) or types.is_floating(kind) or types.is_nested(kind)
     )  # fmt: skip
-
-
-def _cells(column: pa.ChunkedArray) -> list[str | None]:
-    values = column.to_pylist()
-    return values if pa.types.is_string(column.type) else [printable(value) for value in values]
 
 
 def _json(row: dict[str, Any]) -> str:

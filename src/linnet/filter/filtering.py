@@ -23,12 +23,12 @@ from linnet.filter.rule import Rule
 from linnet.filter.settings import FilterSettings, MissingShardError
 from linnet.filter.summary import summary_html
 
-__all__ = ["FilterProgress", "filter_corpus"]
+__all__ = ["FilterEvent", "filter_corpus"]
 
 
 @dataclass(frozen=True)
-class FilterProgress:
-    """News of a run: what a worker does, a shard that is done, or a new stage ("scoring", "selecting", "filtering")."""
+class FilterEvent:
+    """What happens in a run: what a worker does, a shard that is done, or a new stage ("scoring", "selecting", "filtering")."""
 
     kind: str  # "stage", "shard", "worker"
     stage: str
@@ -41,7 +41,7 @@ class FilterProgress:
     dashboard: str | None = None
 
 
-OnProgress = Callable[[FilterProgress], None]
+OnProgress = Callable[[FilterEvent], None]
 
 
 def filter_corpus(
@@ -169,7 +169,7 @@ class _FilterRun:
         todo = [index for index in tasks if index not in done]
         size = sum(self.shards[index].size for index in todo)
         self.tell(
-            FilterProgress(
+            FilterEvent(
                 "stage", name, shards=len(todo), bytes=size, resumed=len(done), dashboard=self.engine.dashboard
             )
         )  # fmt: skip
@@ -179,13 +179,13 @@ class _FilterRun:
         ]
 
         def watch(news: ShardEvent) -> None:
-            self.tell(FilterProgress("worker", name, self.shards[todo[news.index]], happening=news))
+            self.tell(FilterEvent("worker", name, self.shards[todo[news.index]], happening=news))
 
         for outcome in self.engine.map(function, work, self.shared, watch=watch):
             index = todo[outcome.index]
             if outcome.error is None:
                 done[index] = outcome.value
-                self.tell(FilterProgress("shard", name, self.shards[index], outcome.value))
+                self.tell(FilterEvent("shard", name, self.shards[index], outcome.value))
             else:
                 self._failed(index, outcome, len(done))
         if self.missing:
@@ -209,7 +209,7 @@ class _FilterRun:
             ) from None
         self.bad[index] = f"{error}" if isinstance(error, LinnetError) else f"{type(error).__name__}: {error}"
         self.folder.drop(self.shards[index].name)
-        self.tell(FilterProgress("shard", "bad", self.shards[index], {"reason": self.bad[index]}))
+        self.tell(FilterEvent("shard", "bad", self.shards[index], {"reason": self.bad[index]}))
         if len(self.bad) > self.max_bad:
             raise LinnetError(
                 f"{len(self.bad)} shards could not be used, more than --max-bad {self.max_bad}; the last: "

@@ -84,6 +84,7 @@ class ShardWriter:
             fields = [pa.field(added.label, pa.string()), *(pa.field(p, pa.float32()) for p in added.probabilities)]
             self.schema = pa.schema([*reader.schema, *fields], metadata=reader.schema.metadata)
         self.tables = WRITERS[kind](sink, self.schema, reader.page_codec)
+        self.tables.short = (added.label,)
         self.plain = kind in ("csv", "tsv")
 
     def write(self, batch: RowBatch, kept: KeptRows) -> None:

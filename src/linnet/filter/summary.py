@@ -4,50 +4,60 @@ from __future__ import annotations
 
 from typing import Any
 
-from linnet.draw.charts import Axis, Columns, chart
-from linnet.draw.markup import note, safe, text_table
+from linnet.draw.charts import Axis, Columns, figure
+from linnet.draw.formatting import percent
+from linnet.draw.markup import note, paragraphs, safe, table, text_table
 from linnet.draw.page import page
 
 __all__ = ["summary_html"]
 
 MOST_SHARDS = 200  # listed; the manifest has all
+COLOURS = {"kept": "rgb(var(--blue))", "dropped": "var(--line)", "unusable": "rgb(var(--orange))"}
 
 
 def summary_html(manifest: dict[str, Any]) -> str:
     """Return the page."""
     rows, kept = manifest["rows"], manifest["kept"]
     parts = [
-        f"<h1>{kept:,} of {rows:,} rows kept ({_share(kept, rows)})</h1>", _bar(manifest), _counts(manifest), _rule(manifest)
+        f"<h1>{kept:,} of {rows:,} rows kept ({_share(kept, rows)})</h1>", _bar(manifest), _counts(manifest),
+        paragraphs([_rule(manifest)]),
     ]  # fmt: skip
     for label, both in manifest["histograms"].items():
         parts.append(f"<h2>Probability of {safe(label)}</h2>{_histogram(both['rows'], both['kept'])}")
     if manifest["bad_shards"]:
-        bad = [[s["name"], f"{s['bytes']:,}", s["reason"]] for s in manifest["bad_shards"]]
-        parts.append(f"<h2>Unusable shards</h2>{text_table([['shard', 'bytes', 'reason'], *bad])}")
+        bad = [
+            ["shard", "bytes", "reason"],
+            *([s["name"], f"{s['bytes']:,}", s["reason"]] for s in manifest["bad_shards"]),
+        ]
+        parts.append(f"<h2>Shards that could not be used</h2>{text_table(bad)}")
     parts.append(_shards(manifest["by_shard"]))
     return page(f"linnet filter: {kept:,} of {rows:,} kept", "\n".join(parts))
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.2f} %" if whole else "-"
+    return percent(part / whole, 2) if whole else "-"
 
 
 def _bar(manifest: dict[str, Any]) -> str:
-    """Draw one bar: kept, dropped, unusable."""
-    layers, at = [], 0
-    for name, colour in (("kept", "blue"), ("dropped", "grey"), ("unusable", "orange")):
-        n = manifest[name]
-        layers.append(Columns([(at, at + n, 1.0, f"{name}: {n:,} rows")], colour, name))
-        at += n
-    return chart(layers, Axis("rows"), Axis(low=0.0, high=1.0), "Rows kept, dropped and unusable", height=90)
+    """One bar: kept, dropped, unusable."""
+    at, pieces = 0.0, []
+    for name, colour in COLOURS.items():
+        width = 800 * manifest[name] / max(1, manifest["rows"])
+        style = f"fill:{colour}"
+        pieces.append(
+            f"<rect style='{style}' x='{at:.2f}' width='{width:.2f}' height='22'><title>{name}</title></rect>"
+        )
+        at += width
+    return f"<svg viewBox='0 0 800 22' width='100%' role='img' aria-label='kept, dropped, unusable'>{''.join(pieces)}</svg>"
 
 
 def _counts(manifest: dict[str, Any]) -> str:
     rows = manifest["rows"]
-    lines = {"in": rows, "kept": manifest["kept"], "dropped": manifest["dropped"]}
-    lines |= {f"\u2003{name}": n for name, n in manifest["dropped_by"].items()} | {"unusable": manifest["unusable"]}
-    lines |= {f"\u2003{name}": n for name, n in manifest["unusable_by"].items()}
-    return text_table([["rows", "count", "share"], *([name, f"{n:,}", _share(n, rows)] for name, n in lines.items())])
+    lines = [("in", rows), ("kept", manifest["kept"])]
+    for group in ("dropped", "unusable"):
+        lines += [(group, manifest[group]), *((f"\u2003{name}", n) for name, n in manifest[f"{group}_by"].items())]
+    body = [[safe(name), f"{count:,}", _share(count, rows)] for name, count in lines]
+    return table(["rows", "count", "share"], body)
 
 
 def _rule(manifest: dict[str, Any]) -> str:
@@ -65,24 +75,27 @@ def _rule(manifest: dict[str, Any]) -> str:
         )
     elif cut:
         lines.append(f"The best {cut['quota']:,} rows of each of {cut['values']:,} values of {safe(cut['by'])}.")
-    return f"<p>{' '.join(lines)}</p>"
+    return " ".join(lines)
 
 
 def _histogram(rows: list[int], kept: list[int]) -> str:
-    """Draw all rows and those kept by probability, on a logarithmic scale so that a small kept share can be seen."""
-    n = len(rows)
-    titles = [f"{k / n:.2f} to {(k + 1) / n:.2f}: {kept[k]:,} of {rows[k]:,} kept" for k in range(n)]
-    layers = [
-        Columns([(k / n, (k + 1) / n, count, titles[k]) for k, count in enumerate(counts)], colour, name)
-        for name, colour, counts in (("all rows", "grey", rows), ("kept", "blue", kept))
+    """Columns on a square-root scale, so that a small kept share can be seen."""
+    titles = [
+        f"{k / len(rows):.2f} to {(k + 1) / len(rows):.2f}: {some:,} of {every:,} kept"
+        for k, (every, some) in enumerate(zip(rows, kept, strict=True))
     ]
-    return chart(layers, Axis("probability", 0.0, 1.0), Axis("rows", low=0.5, log=True), "Rows by probability")
+    layers = [
+        Columns([(k / len(rows), (k + 1) / len(rows), n**0.5, titles[k]) for k, n in enumerate(counts)], colour, name)
+        for counts, colour, name in ((rows, "grey", "all rows"), (kept, "blue", "kept"))
+    ]
+    return figure(layers, Axis("probability", 0.0, 1.0), Axis(), "Heights are square roots of counts.")
 
 
 def _shards(shards: list[dict[str, Any]]) -> str:
+    head = ["shard", "in", "kept", "share", "unusable"]
     rows = [
         [s["name"], f"{s['rows']:,}", f"{s['kept']:,}", _share(s["kept"], s["rows"]), f"{s['unusable']:,}"]
         for s in shards[:MOST_SHARDS]
     ]
     more = note(f"{len(shards) - MOST_SHARDS:,} more in manifest.json.") if len(shards) > MOST_SHARDS else ""
-    return f"<h2>Shards</h2>{text_table([['shard', 'in', 'kept', 'share', 'unusable'], *rows])}{more}"
+    return f"<h2>Shards</h2>{text_table([head, *rows])}{more}"
