@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from linnet._kernels.characters cimport *
 from linnet._kernels.hash cimport *
 from linnet._kernels.hints cimport ln_likely
-from linnet._kernels.ngrams cimport MOST
+from linnet._kernels.ngrams cimport MOST, Place
 from linnet._kernels.tokens cimport *
 from linnet._kernels.utf8 cimport decode
 
@@ -15,7 +15,7 @@ cdef struct Window:          # the last characters, and the hash of the last k o
 
 
 cdef inline void push(Window* w, uint32_t c, int64_t first, int64_t end, int64_t low, int64_t high, uint64_t seed,
-                      uint64_t* out, int32_t* start, int32_t* length) noexcept nogil:
+                      uint64_t* out, Place* start, Place* length) noexcept nogil:
     """Add one character and write the n-grams that end with it."""
     cdef int64_t k
     if w.size < high:
@@ -27,14 +27,14 @@ cdef inline void push(Window* w, uint32_t c, int64_t first, int64_t end, int64_t
         w.begin[k] = w.begin[k - 1]
     for k in range(low, w.size + 1):
         out[w.m] = finish(w.h[k])
-        if start != NULL:
+        if Place is int32_t:
             start[w.m] = w.begin[k]
             length[w.m] = <int32_t>end - w.begin[k]
         w.m += 1
 
 
 cdef inline int64_t emit_across(const Tokens* s, int case_mode, int64_t low, int64_t high, uint64_t seed,
-                                uint64_t* out, int32_t* start, int32_t* length) noexcept nogil:
+                                uint64_t* out, Place* start, Place* length) noexcept nogil:
     cdef int64_t i = 0, blank = -1, blank_end = 0
     cdef int size, n, k
     cdef uint32_t c

@@ -6,7 +6,7 @@ The reference in plain Python is tests/reference/blocks.py.
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from linnet._kernels.across cimport emit_across
 from linnet._kernels.negation cimport emit_negated, emit_not
-from linnet._kernels.ngrams cimport emit_affixes, emit_chars, emit_position, emit_skips, emit_words
+from linnet._kernels.ngrams cimport Place, emit_affixes, emit_chars, emit_position, emit_skips, emit_words
 from linnet._kernels.shapes cimport emit_shapes
 from linnet._kernels.tokens cimport Tokens
 
@@ -46,8 +46,8 @@ cdef inline int64_t emit_bound(const Tokens* s, const BlockSpec* block) noexcept
     return s.n_tokens * (lengths + 2)
 
 
-cdef inline int64_t emit(const Tokens* s, const BlockSpec* block, uint64_t* out, int32_t* start,
-                         int32_t* length) noexcept nogil:
+cdef inline int64_t emit(const Tokens* s, const BlockSpec* block, uint64_t* out, Place* start,
+                         Place* length) noexcept nogil:
     """Write the fingerprints of one block and their places; return how many, or -1 where the kind is not known.
 
     CompiledBlocks refuses unknown kinds, so no kernel meets one.

@@ -102,7 +102,7 @@ def emit_chunk(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t firs
     """
     cdef int64_t n_blocks = blocks.n, d, b, used = 0, room = scratch.room, most = ends.shape[0] // max(1, n_blocks)
     cdef const BlockSpec* block
-    cdef Tokens* s = &scratch.tokens
+    cdef Tokens s = scratch.tokens   # a copy, which nobody else can change
     cdef const uint8_t* base = &data[0] if data.shape[0] else NULL
     cdef uint64_t* fps = scratch.out_fps
     cdef int32_t* starts = scratch.out_starts
@@ -114,17 +114,17 @@ def emit_chunk(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t firs
             for b in range(n_blocks):
                 block = blocks.specs + b
                 if b == 0 or not same_tokens(block, block - 1):
-                    tokenise(s, base + offsets[d], offsets[d + 1] - offsets[d], block.tokens, block.case_mode,
+                    tokenise(&s, base + offsets[d], offsets[d + 1] - offsets[d], block.tokens, block.case_mode,
                              blocks.needs_chars)
-                if used + emit_bound(s, block) > room:
+                if used + emit_bound(&s, block) > room:
                     if d == first:
-                        room = room_for(s, base + offsets[d], offsets[d + 1] - offsets[d], blocks.specs, n_blocks,
+                        room = room_for(&s, base + offsets[d], offsets[d + 1] - offsets[d], blocks.specs, n_blocks,
                                         blocks.needs_chars)
                         with gil:
                             scratch.make_room(room)
                             return emit_chunk(data, offsets, first, last, blocks, scratch, ends)
                     with gil:
                         return d - first
-                used += emit(s, block, fps + used, starts + used, lengths + used)
+                used += emit(&s, block, fps + used, starts + used, lengths + used)
                 ends[(d - first) * n_blocks + b] = used
     return last - first

@@ -8,12 +8,14 @@ and lengths of tests/reference/blocks.py.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from linnet._kernels.characters cimport *
 from linnet._kernels.hash cimport finish, join
+from linnet._kernels.hints cimport ln_prefetch
 from linnet._kernels.negation cimport begins_with_stop, ends_with_stop, is_negation
 from linnet._kernels.tokenise cimport tokenise
 from linnet._kernels.tokens cimport *
 
 cdef enum:
-    REACH = 3   # tokens: how far a negation turns the sign
+    REACH = 3           # tokens: how far a negation turns the sign
+    TOKENS_AHEAD = 8    # how far ahead slots are asked for
 
 
 cdef inline int64_t slot_of(uint64_t h, const uint64_t* slots, int shift) noexcept nogil:
@@ -52,7 +54,7 @@ def list_sums(const uint8_t[::1] data, const int64_t[::1] offsets, PhraseTable p
     cdef int64_t d, i, k, slot, best, size, j, negation
     cdef uint64_t h
     cdef double sign
-    cdef Tokens* s = &scratch.tokens
+    cdef Tokens s = scratch.tokens   # a copy, which nobody else can change
     cdef const int32_t* begin = &phrases.begin[0]
     cdef const int32_t* end = &phrases.end[0]
     cdef const uint64_t* slots = &phrases.slots[0]
@@ -62,10 +64,12 @@ def list_sums(const uint8_t[::1] data, const int64_t[::1] offsets, PhraseTable p
     cdef const uint8_t* base = &data[0] if data.shape[0] else NULL
     with nogil:
         for d in range(offsets.shape[0] - 1):
-            tokenise(s, base + offsets[d], offsets[d + 1] - offsets[d], phrases.tokens, phrases.case_mode, False)
+            tokenise(&s, base + offsets[d], offsets[d + 1] - offsets[d], phrases.tokens, phrases.case_mode, False)
             negation = -REACH - 1
             i = 0
             while i < s.n_tokens:
+                if i + TOKENS_AHEAD < s.n_tokens:
+                    ln_prefetch(slots + (join(0, s.token_hash[i + TOKENS_AHEAD]) >> shift))
                 h = 0
                 best = -1
                 size = 1
@@ -83,11 +87,11 @@ def list_sums(const uint8_t[::1] data, const int64_t[::1] offsets, PhraseTable p
                         out[d, 2 * lists[j]] += 1.0
                         out[d, 2 * lists[j] + 1] += sign * weights[j]
                 for k in range(i, i + size):
-                    if begins_with_stop(s, k):
+                    if begins_with_stop(&s, k):
                         negation = -REACH - 1
                     elif is_negation(s.token_hash[k]):
                         negation = k
-                    if ends_with_stop(s, k):
+                    if ends_with_stop(&s, k):
                         negation = -REACH - 1
                 i += size
 
@@ -96,11 +100,11 @@ def count_lengths(const uint8_t[::1] data, const int64_t[::1] offsets, Scratch s
     """Count in each document: words, their characters, capitals, words in capitals, digits, !, ?, commas, other signs."""
     cdef int64_t d, t, k, size, upper, other
     cdef uint32_t c, kind
-    cdef Tokens* s = &scratch.tokens
+    cdef Tokens s = scratch.tokens   # a copy, which nobody else can change
     cdef const uint8_t* base = &data[0] if data.shape[0] else NULL
     with nogil:
         for d in range(offsets.shape[0] - 1):
-            tokenise(s, base + offsets[d], offsets[d + 1] - offsets[d], TOKENS_WORDS, CASE_KEEP, True)
+            tokenise(&s, base + offsets[d], offsets[d + 1] - offsets[d], TOKENS_WORDS, CASE_KEEP, True)
             for t in range(s.n_tokens):
                 size = s.token_char[t + 1] - s.token_char[t]
                 c = s.char_code[s.token_char[t]]

@@ -111,7 +111,7 @@ def write_names(const uint8_t[::1] data, const int64_t[::1] begin, const int32_t
     cdef int64_t i, pos = 0, size, first, last, kind
     cdef const BlockSpec* block
     cdef const uint8_t* text
-    cdef Tokens* s = &scratch.tokens
+    cdef Tokens s = scratch.tokens   # a copy, which nobody else can change
     cdef int32_t flags
     cdef bint glued
     out_offsets[0] = 0
@@ -124,16 +124,16 @@ def write_names(const uint8_t[::1] data, const int64_t[::1] begin, const int32_t
             text = &data[begin[i]] if size else NULL
             if kind == KIND_CHARS or kind == KIND_AFFIXES or kind == KIND_ACROSS:
                 if kind == KIND_ACROSS:
-                    list_across(s, text, size, block.case_mode)
+                    list_across(&s, text, size, block.case_mode)
                 else:
-                    list_chars(s, text, size, block.tokens, block.case_mode)
+                    list_chars(&s, text, size, block.tokens, block.case_mode)
                 first = 0
                 last = s.n_chars
                 if fps.shape[0]:
-                    trim(s, flags, block.seed, fps[i], &first, &last)
-                pos += write_chars(s, kind, flags, first, last, &out[pos])
+                    trim(&s, flags, block.seed, fps[i], &first, &last)
+                pos += write_chars(&s, kind, flags, first, last, &out[pos])
             else:
-                tokenise(s, text, size, block.tokens, block.case_mode, True)
+                tokenise(&s, text, size, block.tokens, block.case_mode, True)
                 glued = block.tokens == TOKENS_CHARACTERS or block.tokens == TOKENS_BYTES
-                pos += write_tokens(s, kind, flags >> FLAG_SHIFT, glued, &out[pos])
+                pos += write_tokens(&s, kind, flags >> FLAG_SHIFT, glued, &out[pos])
             out_offsets[i + 1] = pos

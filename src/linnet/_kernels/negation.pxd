@@ -4,7 +4,7 @@ The words are known by their hashes, in a table that tools/negation_table.py wri
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from linnet._kernels.hash cimport finish, join
-from linnet._kernels.ngrams cimport chain
+from linnet._kernels.ngrams cimport Place, chain
 from linnet._kernels.tokens cimport Tokens
 from linnet._kernels.utf8 cimport decode
 
@@ -57,7 +57,7 @@ cdef inline bint reach(const Tokens* s, int64_t t, bint inside, bint* marked) no
 
 
 cdef inline int64_t emit_negated(const Tokens* s, int64_t low, int64_t high, uint64_t seed, uint64_t* out,
-                                 int32_t* start, int32_t* length) noexcept nogil:
+                                 Place* start, Place* length) noexcept nogil:
     """Words, each marked where a negation reaches it. The flag says whether the first token stands in its reach."""
     cdef int64_t t, n = s.n_tokens
     cdef uint64_t* tokens = out + n * (high - low + 1)
@@ -70,8 +70,8 @@ cdef inline int64_t emit_negated(const Tokens* s, int64_t low, int64_t high, uin
     return chain(s, tokens, flags, low, high, seed, out, start, length)
 
 
-cdef inline int64_t emit_not(const Tokens* s, int64_t low, int64_t high, uint64_t seed, uint64_t* out, int32_t* start,
-                             int32_t* length) noexcept nogil:
+cdef inline int64_t emit_not(const Tokens* s, int64_t low, int64_t high, uint64_t seed, uint64_t* out, Place* start,
+                             Place* length) noexcept nogil:
     """The low to high tokens after each negation, as far as the next stop; all negations are one."""
     cdef int64_t i, j, m = 0
     cdef uint64_t h
@@ -85,7 +85,7 @@ cdef inline int64_t emit_not(const Tokens* s, int64_t low, int64_t high, uint64_
             h = join(h, s.token_hash[j])
             if j - i >= low:
                 out[m] = finish(h)
-                if start != NULL:
+                if Place is int32_t:
                     start[m] = s.token_start[i]
                     length[m] = s.token_end[j] - s.token_start[i]
                 m += 1

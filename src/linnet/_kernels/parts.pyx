@@ -113,7 +113,7 @@ def walk_documents(const uint8_t[::1] data, const int64_t[::1] offsets, Compiled
                    Scratch scratch, FoundFeatures found):
     """Find the features of all documents that the model knows."""
     cdef Lookup w = weights.lookup
-    cdef Tokens* s = &scratch.tokens
+    cdef Tokens s = scratch.tokens   # a copy, which nobody else can change
     cdef int64_t n_blocks = blocks.n, d, b, m, n, i, k, f, p
     cdef const BlockSpec* block
     cdef const uint8_t* text = &data[0] if data.shape[0] else NULL
@@ -126,14 +126,14 @@ def walk_documents(const uint8_t[::1] data, const int64_t[::1] offsets, Compiled
             for b in range(n_blocks):
                 block = blocks.specs + b
                 if b == 0 or not same_tokens(block, block - 1):
-                    tokenise(s, text + offsets[d], offsets[d + 1] - offsets[d], block.tokens, block.case_mode,
+                    tokenise(&s, text + offsets[d], offsets[d + 1] - offsets[d], block.tokens, block.case_mode,
                              blocks.needs_chars)
-                n = emit_bound(s, block)
+                n = emit_bound(&s, block)
                 if n > scratch.room:
                     with gil:
                         scratch.need_room(n)
                         found.work_room(scratch.room)
-                n = emit(s, block, scratch.out_fps, scratch.out_starts, scratch.out_lengths)
+                n = emit(&s, block, scratch.out_fps, scratch.out_starts, scratch.out_lengths)
                 f = found.n_features
                 p = found.n_places
                 if f + n > found.room or p + n > found.room:

@@ -203,7 +203,7 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
                     WeightTable weights, Scratch scratch, double[:, ::1] out):
     """Score documents first..last-1 into their rows of out; the scratch is made larger where a document needs it."""
     cdef Lookup w = weights.lookup
-    cdef Tokens* s = &scratch.tokens
+    cdef Tokens s = scratch.tokens   # a copy, which nobody else can change
     cdef int64_t d, number, m, c, n_outputs = w.n_outputs
     cdef const BlockSpec* block
     cdef const uint8_t* text = &data[0] if data.shape[0] else NULL
@@ -224,13 +224,13 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
             for number in range(blocks.n):
                 block = blocks.specs + number
                 if number == 0 or not same_tokens(block, block - 1):
-                    tokenise(s, text + offsets[d], offsets[d + 1] - offsets[d], block.tokens, block.case_mode,
+                    tokenise(&s, text + offsets[d], offsets[d + 1] - offsets[d], block.tokens, block.case_mode,
                              blocks.needs_chars)
-                m = emit_bound(s, block)
+                m = emit_bound(&s, block)
                 if m > scratch.room:
                     with gil:
                         scratch.need_room(m)
-                m = emit(s, block, scratch.out_fps, NULL, NULL)
+                m = emit(&s, block, scratch.out_fps, <char*>NULL, <char*>NULL)
                 for c in range(n_outputs):
                     total[c] = 0.0
                 if weights.tf == TF_PRESENCE:

@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from linnet._kernels.characters cimport *
 from linnet._kernels.hash cimport *
-from linnet._kernels.ngrams cimport chain
+from linnet._kernels.ngrams cimport Place, chain
 from linnet._kernels.tokens cimport TOKENS_PENN, TOKENS_WORDS, Tokens
 from linnet._kernels.utf8 cimport decode
 
@@ -11,7 +11,7 @@ cdef enum:
 
 
 cdef inline int64_t emit_shapes(const Tokens* s, int tokens_mode, int64_t low, int64_t high, uint64_t seed, uint64_t* out,
-                                int32_t* start, int32_t* length) noexcept nogil:
+                                Place* start, Place* length) noexcept nogil:
     """Shapes are read from the text itself: characters need not be listed for them."""
     cdef int64_t t, k, n = s.n_tokens, run
     cdef uint64_t* tokens = out + n * (high - low + 1)
