@@ -31,7 +31,7 @@ from linnet.features import sharing
 from linnet.models import MODELS
 
 TRAIN = load("reviews")[0]
-DATA_DIR = os.environ.get("LINNET_DATA", "/work/shared/data")
+DATA_DIR = os.environ.get("LINNET_DATA", "/nowhere")
 SECONDS = ("train_seconds", "predict_seconds", "predict_megabytes_per_second")
 
 

@@ -288,7 +288,7 @@ def rt():
     """RT-s, tf-idf of words and pairs: short, noisy, more features than rows."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    path = Path(os.environ.get("LINNET_DATA", "../shared/data")) / "rt_polarity" / "all.csv"
+    path = Path(os.environ.get("LINNET_DATA", "/nowhere")) / "rt_polarity" / "all.csv"
     if not path.exists():
         pytest.skip(f"{path} is absent: point LINNET_DATA at the data sets")
     import pyarrow.csv
@@ -342,7 +342,7 @@ def groups():
     import pyarrow.parquet
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    path = Path(os.environ.get("LINNET_DATA", "../shared/data")) / "20newsgroups" / "train.parquet"
+    path = Path(os.environ.get("LINNET_DATA", "/nowhere")) / "20newsgroups" / "train.parquet"
     if not path.exists():
         pytest.skip(f"{path} is absent: point LINNET_DATA at the data sets")
     table = pyarrow.parquet.read_table(path)
