@@ -86,7 +86,7 @@ def test_any_metric_of_the_registry_is_searched_for(folder):
     done = run("tune", "train.csv", *QUICK, "--candidates", "2", "--metric", "matthews", "--json", "m.json", "--out", "m.linnet",
                "-q", cwd=folder)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "Test matthews, looked at once" in done.stdout.decode()
+    assert "Test matthews, measured once" in done.stdout.decode()
     found = json.loads((folder / "m.json").read_text())
     assert found["metric"] == "matthews"
     assert -1 <= found["winner"]["low"] <= found["winner"]["score"] <= found["winner"]["high"] <= 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -174,6 +176,7 @@ def test_what_is_missing_is_one_line(monkeypatch, tmp_path):
     def missing(name: str) -> None:
         raise ImportError(name)
 
+    monkeypatch.setitem(sys.modules, "simplemma", None)
     monkeypatch.setattr(lang, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"lemmas needs an optional package; .*linnet\[lang\]"):
         linnet.load(tmp_path / "m.linnet").predict(["a text"])

@@ -141,6 +141,37 @@ def test_csv_and_tsv_come_back(model, tmp_path):
         assert [(r["id"], r["text"], r["linnet_label"]) for r in got] == [("007", 'good, "fine"', "pos")]
 
 
+def test_formats_that_keep_their_types_and_those_that_become_json_lines(model, tmp_path):
+    rows = pa.table({"id": [1, 2, 3], "raw": [b"\xff", b"b", None], "text": ["good film", "bad film", ""]})
+    for name, new in (("a.arrow", pa.ipc.new_file), ("b.arrows", pa.ipc.new_stream)):
+        with pa.OSFile(str(tmp_path / name), "wb") as file, new(file, rows.schema) as writer:
+            writer.write_table(rows)
+    (tmp_path / "c.txt").write_text("a good film\na bad film\n")
+    (tmp_path / "d.ft").write_text("__label__x a good film\n__label__y a bad film\n")
+    (tmp_path / "e.json").write_text('[{"n": [1], "text": "a good film"}, {"n": [2], "text": "a bad film"}]')
+    files = sorted(tmp_path.glob("?.*"))
+    manifest = run(model, files, tmp_path / "out", Rule({"pos": None}))
+    check_counts(manifest)
+    assert manifest["bad_shards"] == []
+    assert [s["name"] for s in manifest["by_shard"]] == [
+        "a.arrow",
+        "b.arrows",
+        "c.txt.jsonl",
+        "d.ft.jsonl",
+        "e.json.jsonl",
+    ]
+    for name, opened in (("a.arrow", pa.ipc.open_file), ("b.arrows", pa.ipc.open_stream)):
+        got = opened(pa.OSFile(str(tmp_path / "out" / name))).read_all()
+        assert got.schema.types == [*rows.schema.types, pa.string(), pa.float32()]
+        assert got.select(["id", "raw", "linnet_label"]).to_pylist() == [
+            {"id": 1, "raw": b"\xff", "linnet_label": "pos"}
+        ]
+    for name in ("c.txt", "d.ft", "e.json"):
+        (line,) = (tmp_path / "out" / f"{name}.jsonl").read_text().splitlines()
+        assert json.loads(line)["text"] == "a good film"
+        assert 0.5 < json.loads(line)["linnet_p_pos"] < 1
+
+
 def wet(records):
     out = []
     for k, (kind, content) in enumerate(records):

@@ -62,7 +62,7 @@ def having(setting):
 
 def by_steps(name):
     """Whether the weights end wherever the last step took them: they have no optimum to agree on."""
-    return "sgd" in name or "perceptron" in name or "feed-forward" in name
+    return any(kind in name for kind in ("sgd", "perceptron", "passive-aggressive", "feed-forward"))
 
 
 def same(a, b, tolerance=0.0):

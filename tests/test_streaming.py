@@ -343,7 +343,7 @@ def test_hash_mode(tmp_path, many_blocks):
 
 def test_models_that_need_all_rows_say_so(tmp_path, many_blocks):
     with pytest.raises(LinnetError, match="needs all rows in memory"):
-        fit_stream(TextClassifier("perceptron"), write(tmp_path), max_memory="1GB")
+        fit_stream(TextClassifier("least-squares"), write(tmp_path), max_memory="1GB")
     with pytest.raises(LinnetError, match="learns nothing from rows"):
         fit_stream(TextClassifier("lexicon"), tmp_path, max_memory="1GB")
 

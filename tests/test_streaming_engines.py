@@ -110,7 +110,7 @@ def test_what_an_engine_does_not_train_is_refused(tmp_path):
     folder = write(tmp_path, shards=2)
     with open_engine("local", workers=1, kind="threads") as engine:
         with pytest.raises(LinnetError, match="engine"):
-            fit_stream(TextClassifier("perceptron"), folder, max_memory="1GB", engine=engine)
+            fit_stream(TextClassifier("feed-forward"), folder, max_memory="1GB", engine=engine)
         (folder / "part-1.parquet").write_bytes(b"PAR1 cut short")
         with pytest.raises(DataError, match="part-1"):
             fit_stream(TextClassifier("nb"), folder, max_memory="1GB", engine=engine)

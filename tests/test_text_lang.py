@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given, settings
 
@@ -54,10 +56,7 @@ def test_a_spacy_pipeline_of_the_user():
 
 
 def test_what_is_missing_is_said(monkeypatch):
-    def missing(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr(lang, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "simplemma", None)
     with pytest.raises(MissingExtraError, match=r"lemmas needs an optional package; .*linnet\[lang\]"):
         lang.lemmas("a")
     monkeypatch.undo()

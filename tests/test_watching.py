@@ -216,7 +216,7 @@ def test_exponentials_are_taken_in_one_place():
         "categorical.py",
         "kernels.py",
         "zipf.py",
-        "space.py",
+        "search_space.py",
     }
     root = Path(linnet.__file__).parent
     found = []

@@ -20,11 +20,20 @@ import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from linnet.errors import DataError
+from linnet.errors import DataError, LinnetError
 
-__all__ = ["COMPRESSED", "OutputError", "codec_of", "digest", "open_atomic", "split_ending", "write_atomic"]
+__all__ = [
+    "COMPRESSED",
+    "OutputError",
+    "codec_of",
+    "digest",
+    "lock_file",
+    "open_atomic",
+    "split_ending",
+    "write_atomic",
+]
 
 #: Endings of compressed files, and the codec that pyarrow knows for each.
 COMPRESSED = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2"}
@@ -116,6 +125,21 @@ def write_atomic(
     """Write a whole file with `open_atomic`; text as UTF-8."""
     with open_atomic(target, staging=staging, mkdir=mkdir) as file:
         file.write(content.encode() if isinstance(content, str) else content)
+
+
+def lock_file(file: IO[Any], busy: str) -> None:
+    """Lock an open file for this process until it is closed; raise LinnetError(busy) where another process holds it.
+
+    Nothing is locked where the system or the file system has no such locks.
+    """
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise LinnetError(busy) from None
+    except (ImportError, OSError):
+        return
 
 
 class _Output(io.BufferedWriter):

@@ -54,8 +54,8 @@ __all__ = ["filter_"]
 def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     """Score every row of INPUT with MODEL and write those worth keeping to DIR, a file a shard.
 
-    INPUT are files, folders or patterns: Parquet, JSON lines, CSV, TSV (also gz, zst), WARC, WET. The output has the
-    same schema plus the label and the probabilities. Started again after a crash, it goes on where it stopped.
+    INPUT are files, folders or patterns, in any format that linnet reads, compressed or not. The output has the same
+    format and schema plus the label and the probabilities. Started again after a crash, it goes on where it stopped.
 
     \b
     linnet filter quality.linnet 'crawl/*.parquet' --out kept --keep good --min 0.9

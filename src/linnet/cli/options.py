@@ -46,7 +46,7 @@ text = click.option("--text", metavar="COL", help=TEXT_HELP)
 label = click.option("--label", metavar="COL", help="The label column; found by name or content if not given.")
 format_ = click.option(
     "--format", "format_", metavar="NAME",
-    help="csv, tsv, jsonl, parquet, arrow, warc, fasttext, text or folder; found by itself if not given.",
+    help="csv, tsv, jsonl, parquet, arrow, warc, fasttext, vw, text or folder; found by itself if not given.",
 )  # fmt: skip
 text_options = together(text, format_)
 data_options = together(text, label, format_)

@@ -48,7 +48,7 @@ __all__ = ["model_path", "train"]
 def train(data: tuple[str, ...], **options: Any) -> None:
     """Train a classifier on DATA and save it.
 
-    DATA is CSV, TSV, JSON lines, Parquet, Arrow, fastText lines or a folder of class folders, plain or .gz or .zst, a
+    DATA is CSV, TSV, JSON lines, Parquet, Arrow, fastText or Vowpal Wabbit lines or a folder of class folders, plain or .gz or .zst, a
     data set by name (hub:ag_news, with its official dev and test parts), or - for standard input. Without --test a tenth
     is kept for the test; settings are chosen on another tenth, or by five folds where rows are few, and the model is then
     fitted on all but the test rows.

@@ -19,6 +19,7 @@ from linnet.errors import LinnetError
 from linnet.evaluate.power_law import forecast
 from linnet.pipeline.events import Event
 from linnet.pipeline.labelled_data import labelled_data
+from linnet.text.duplicates import exact_groups, repeats
 
 __all__ = ["compare"]
 
@@ -116,7 +117,7 @@ def _notes(rows: ComparedRows, folds: int, stopped: bool) -> list[str]:
         notes.append(
             f"labels with fewer rows than the {folds} folds: {named}; some folds hold none of them out.{alone}"
         )
-    twice = len(rows.codes) - len(rows.data.text.unique())
+    twice = int(repeats(exact_groups(rows.data.text)).sum())
     if groups is None and twice > MANY_TWICE * len(rows.codes):
         notes.append(
             f"{twice:,} rows repeat a text that is there already; where the two are in different folds the scores are "

@@ -6,7 +6,7 @@ than reading a small file and predicting it. Building the buffers by hand costs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow as pa
 __all__ = [
     "binaries",
     "booleans",
+    "byte_slices",
     "data_bytes",
     "decimals",
     "floats",
@@ -176,6 +177,20 @@ def data_bytes(array: pa.Array) -> np.ndarray:
         return np.zeros(0, dtype=np.uint8)
     found: np.ndarray = np.frombuffer(buffer, dtype=np.uint8, count=int(ends[-1] - ends[0]), offset=int(ends[0]))
     return found
+
+
+def byte_slices(array: pa.Array, most: int) -> Iterator[slice]:
+    """Cut a string array into parts of about so many bytes, of one row at least.
+
+    >>> list(byte_slices(strings(["good", "a", "film"]), 6))
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    ends = offsets(array).astype(np.int64)
+    start = 0
+    while start < len(array):
+        stop = max(start + 1, int(np.searchsorted(ends, ends[start] + most, side="right")) - 1)
+        yield slice(start, stop)
+        start = stop
 
 
 def take(column: pa.ChunkedArray, indices: np.ndarray) -> pa.ChunkedArray:

@@ -17,7 +17,7 @@ from linnet.data.times import moments
 from linnet.data.unusable import Unusable
 from linnet.errors import DataError, nearest
 
-__all__ = ["Dataset"]
+__all__ = ["Dataset", "label_summary"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,10 +212,18 @@ class Dataset:
         """
         parts = [f"{self.source}: {len(self):,} usable row{'s' if len(self) != 1 else ''}", f"columns: {self.how}"]
         if self.label is not None:
-            ranked = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
-            listed = ", ".join(f"{name} {count:,}" for name, count in ranked[:10])
-            more = f", and {len(ranked) - 10:,} more" if len(ranked) > 10 else ""
-            parts.append(f"labels: {len(ranked):,} ({listed}{more})")
+            parts.append(label_summary(self.counts))
         if len(self.unusable):
             parts.append(str(self.unusable))
         return "\n".join([*parts, *self.notes])
+
+
+def label_summary(counts: Mapping[str, int]) -> str:
+    """Say how many labels there are, and how often the most frequent ones occur.
+
+    >>> label_summary({"neg": 2, "pos": 3})
+    'labels: 2 (pos 3, neg 2)'
+    """
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    listed = ", ".join(f"{name} {count:,}" for name, count in ranked[:10])
+    return f"labels: {len(ranked):,} ({listed}{f', and {len(ranked) - 10:,} more' if len(ranked) > 10 else ''})"

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from linnet.data.input_file import InputFile, foreign, looks_binary
 from linnet.data.reader import ReadOptions, RecordReader
-from linnet.data.readers import arrow, delimited, folder, jsonlines, lines, parquet, warc
+from linnet.data.readers import arrow, delimited, folder, jsonlines, lines, parquet, vowpal_wabbit, warc
 from linnet.errors import DataError, nearest
 from linnet.files import split_ending
 
@@ -52,6 +52,7 @@ FORMATS = {
         Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), jsonlines.sniff_jsonl, jsonlines.open_jsonl,
                rewrite=jsonlines.rewrite_lines),
         Format("fasttext", (".ft", ".fasttext"), lines.sniff_fasttext, lines.open_fasttext),
+        Format("vw", (".vw",), vowpal_wabbit.sniff_vw, vowpal_wabbit.open_vw),
         Format("tsv", (".tsv", ".tab"), delimited.sniff_tsv, delimited.open_tsv),
         Format("csv", (".csv",), delimited.sniff_csv, delimited.open_csv),
         Format("text", (".txt", ".text"), lambda head: True, lines.open_text),

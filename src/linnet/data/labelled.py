@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from linnet.data.arrays import booleans, data_bytes, offsets, to_numbers
+from linnet.data.arrays import booleans, byte_slices, data_bytes, offsets, to_numbers
+from linnet.data.dataset import label_summary
 from linnet.data.decode import missing
 from linnet.data.scripts import scripts_of
 from linnet.data.shards import find_shards, size_of, title
@@ -52,13 +52,8 @@ class Labelled:
 
     def slices(self, most: int) -> Iterator[Labelled]:
         """Cut into parts of about so many bytes of text, of one row at least."""
-        ends = offsets(self.text).astype(np.int64)
-        start = 0
-        while start < len(self):
-            stop = max(start + 1, int(np.searchsorted(ends, ends[start] + most, side="right")) - 1)
-            part = slice(start, stop)
-            yield Labelled(self.text[part], self.label[part], Unusable(), stop - start)
-            start = stop
+        for part in byte_slices(self.text, most):
+            yield Labelled(self.text[part], self.label[part], Unusable(), part.stop - part.start)
 
 
 @dataclass
@@ -136,7 +131,7 @@ class LabelledFiles:
             one = Scan()
             try:
                 for batch in self.shard(path, on_bytes):
-                    _look(one, batch, most_rows)
+                    join_scans(one, _scan_of(batch), str(path), most_rows)
             except DataError as error:
                 if not skip_damaged:
                     hint = "; or leave such files out with --skip-damaged" if len(self.shards) > 1 else ""
@@ -210,37 +205,29 @@ def codes_of(label: pa.Array, known: dict[str, int]) -> npt.NDArray[np.int32]:
     return np.asarray(table[to_numbers(encoded.indices)])
 
 
-def _look(scan: Scan, batch: Labelled, most_rows: int) -> None:
-    scan.unusable = _added(scan.unusable, batch.unusable)
+def _scan_of(batch: Labelled) -> Scan:
+    """Scan one batch."""
     if not len(batch):
-        return
-    known = {name: k for k, name in enumerate(scan.labels)}
-    codes = codes_of(batch.label, known)
-    counts = np.bincount(codes, minlength=len(known))
-    scan.labels = {name: scan.labels.get(name, 0) + int(counts[k]) for name, k in known.items()}
-    scan.rows += len(batch)
-    scan.nbytes += batch.nbytes
-    ends = offsets(batch.text).astype(np.int64)
+        return Scan(unusable=batch.unusable)
+    known: dict[str, int] = {}
+    codes, ends = codes_of(batch.label, known), offsets(batch.text).astype(np.int64)
     kinds = scripts_of(data_bytes(batch.text), ends - ends[0])
-    scan.by_script += np.bincount(kinds, minlength=3)
-    if scan.codes is not None and scan.sizes is not None and scan.rows <= most_rows:
-        scan.codes.append(codes)
-        scan.sizes.append(np.diff(ends).astype(np.int32))
-        scan.scripts.append(kinds)
-    else:
-        scan.codes, scan.sizes, scan.scripts = None, None, []
+    labels = dict(zip(known, np.bincount(codes, minlength=len(known)).tolist(), strict=True))
+    sizes = np.diff(ends).astype(np.int32)
+    return Scan(
+        len(batch), batch.nbytes, labels, [codes], [sizes], [kinds], np.bincount(kinds, minlength=3), batch.unusable
+    )  # fmt: skip
 
 
 def join_scans(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
-    """Add what one shard holds."""
+    """Add what one shard, or a part of it, holds."""
     known = {name: k for k, name in enumerate(whole.labels)}
     numbers = np.array([known.setdefault(name, len(known)) for name in one.labels] or [0], dtype=np.int32)
-    whole.labels = dict((Counter(whole.labels) + Counter(one.labels)).items()) if one.labels else whole.labels
-    whole.labels = {name: whole.labels[name] for name in known}
+    whole.labels = {name: whole.labels.get(name, 0) + one.labels.get(name, 0) for name in known}
     whole.rows += one.rows
     whole.nbytes += one.nbytes
     whole.by_script += one.by_script
-    whole.by_shard[shard] = one.rows
+    whole.by_shard[shard] = whole.by_shard.get(shard, 0) + one.rows
     whole.unusable = _added(whole.unusable, one.unusable)
     if whole.codes is None or whole.sizes is None or one.codes is None or one.sizes is None or whole.rows > most_rows:
         whole.codes, whole.sizes, whole.scripts = None, None, []
@@ -263,9 +250,7 @@ def describe(source: LabelledFiles, scan: Scan) -> list[str]:
         f"{source.name}: {scan.rows:,} usable row{'s' if scan.rows != 1 else ''}, {scan.nbytes / 1e6:,.1f} MB of text",
         f"columns: {source.how}",
     ]
-    ranked = sorted(scan.labels.items(), key=lambda item: (-item[1], item[0]))
-    listed = ", ".join(f"{name} {count:,}" for name, count in ranked[:10])
-    lines.append(f"labels: {len(ranked):,} ({listed}{f', and {len(ranked) - 10:,} more' if len(ranked) > 10 else ''})")
+    lines.append(label_summary(scan.labels))
     if len(scan.unusable):
         lines.append(str(scan.unusable))
     lines += [f"left out {path}: {why}" for path, why in scan.damaged.items()]

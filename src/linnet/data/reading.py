@@ -38,8 +38,9 @@ def read(
 
     `source` is a path, "-" for standard input, a data set by name ("hub:ag_news", "hub:ag_news:test"), a list of texts, of
     (text, label) pairs or of dicts, a pandas or polars frame, an Arrow table, or whatever speaks the Arrow C stream.
-    Files may be CSV, TSV, JSON lines, Parquet, Arrow, Feather, fastText lines, plain text (a document a line) or a folder
-    of class folders, plain or as gz or zst. The format is told by the name, else by the content; `format` settles it.
+    Files may be CSV, TSV, JSON lines, Parquet, Arrow, Feather, fastText or Vowpal Wabbit lines, WARC, plain text (a
+    document a line) or a folder of class folders, plain or compressed (gz, zst, bz2). The format is told by the name, else
+    by the content; `format` settles it.
 
     `text` and `label` name the columns; without them they are found by name, else by content, and `Dataset.how` says
     so. `labelled=True` requires labels. `labelled=False` takes a label column that is called like one, and keeps rows

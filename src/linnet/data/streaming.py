@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import offsets
+from linnet.data.arrays import byte_slices
 from linnet.data.columns import ColumnChoice, by_content, by_name, given
 from linnet.data.dataset import Dataset
 from linnet.data.decode import as_labels, blank, column_strings, decoded, filled, repair_counts, repair_notes
@@ -105,7 +105,7 @@ def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
     columns = [filled(text), *([] if label is None else [label]), *(raw.columns[column] for column in more)]
     start = 0
     for part in pa.table(columns, names=[str(k) for k in range(len(columns))]).to_batches(max_chunksize=batch_rows):
-        for piece in _by_bytes(part):
+        for piece in (part[cut] for cut in byte_slices(part.column(0), _BATCH_BYTES)):
             stop = start + piece.num_rows
             mine = bad[np.searchsorted(bad, start) : np.searchsorted(bad, stop)]
             unusable = account(raw, mine, empty, text, label, first) if len(mine) else Unusable()
@@ -114,16 +114,6 @@ def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
             also = {column: piece.column(len(columns) - len(more) + k) for k, column in enumerate(more)}
             yield Batch(piece.column(0), labels, first + start, unusable, notes, rows.how, also)
             start = stop
-
-
-def _by_bytes(part: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Slices of about 8 MB of text, of one row at least."""
-    ends = offsets(part.column(0)).astype(np.int64)
-    start = 0
-    while start < part.num_rows:
-        stop = max(start + 1, int(np.searchsorted(ends, ends[start] + _BATCH_BYTES, side="right")) - 1)
-        yield part.slice(start, stop - start)
-        start = stop
 
 
 @dataclass(eq=False, repr=False)

@@ -10,26 +10,17 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from linnet.datasets.catalogue import DatasetFiles
 from linnet.errors import DataError
 from linnet.files import digest
 
-__all__ = ["Cached", "cached", "home", "store"]
+__all__ = ["cached", "home", "store"]
 
 MANIFEST = "manifest.json"
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class Cached:
-    """Files by part, the licence, and where they came from."""
-
-    files: dict[str, Path]
-    licence: str
-    revision: str
 
 
 def home() -> Path:
@@ -41,7 +32,7 @@ def home() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "linnet" / "datasets"
 
 
-def cached(key: str) -> Cached | None:
+def cached(key: str) -> DatasetFiles | None:
     """Return what the cache has under a key, its checksums compared; None where it has nothing."""
     place = home() / key
     if not (place / MANIFEST).is_file():
@@ -56,14 +47,15 @@ def cached(key: str) -> Cached | None:
                 raise DataError(
                     f"{path} is not what was fetched: its checksum differs; remove {place} to fetch it again"
                 )
-        return Cached(files, str(found["licence"]), str(found["revision"]))
+        note = f"from the hub: {found['repo']} at {str(found['revision'])[:10]}"
+        return DatasetFiles(files, str(found["licence"]), (note,))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{place / MANIFEST} cannot be read ({error}); remove {place} to fetch it again") from error
 
 
-def store(key: str, fill: Callable[[Path], tuple[dict[str, Path], dict[str, Any]]]) -> Cached:
+def store(key: str, fill: Callable[[Path], tuple[dict[str, Path], dict[str, Any]]]) -> DatasetFiles:
     """Let fill write the files of the parts into a folder and say what they are, then put it in place at once."""
     place = home() / key
     try:

@@ -6,8 +6,18 @@ A new data set is one row. Whatever is on the hub can also be named by its owner
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["CATALOGUE", "CatalogueEntry"]
+__all__ = ["CATALOGUE", "DatasetFiles", "CatalogueEntry"]
+
+
+@dataclass(frozen=True)
+class DatasetFiles:
+    """The files of a data set by part (train, dev, test), its licence, and notes on it."""
+
+    files: dict[str, Path]
+    licence: str | None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,26 +11,16 @@ all of it. Where the folder has a file SHA256SUMS (as sha256sum writes it), file
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from linnet.datasets.catalogue import DatasetFiles
 from linnet.errors import DataError
-from linnet.files import digest
+from linnet.files import digest, split_ending
 
-__all__ = ["PARTS", "Found", "find", "part_of"]
+__all__ = ["PARTS", "find", "part_of"]
 
 PARTS = {"train": "train", "dev": "dev", "validation": "dev", "valid": "dev", "test": "test", "all": "train"}
 ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".arrow")
-PACKED = (".gz", ".zst")
-
-
-@dataclass(frozen=True)
-class Found:
-    """The files of a data set by part, and what to say of them."""
-
-    files: dict[str, Path]
-    notes: tuple[str, ...] = ()
-    licence: str | None = None
 
 
 def part_of(name: str) -> tuple[str, bool] | None:
@@ -39,17 +29,14 @@ def part_of(name: str) -> tuple[str, bool] | None:
     >>> part_of("train.csv"), part_of("train_subset.csv.gz"), part_of("validation.parquet"), part_of("oos_train.csv")
     (('train', True), ('train', False), ('dev', True), None)
     """
-    stem = name.lower()
-    for ending in PACKED:
-        stem = stem.removesuffix(ending)
-    known = [e for e in ENDINGS if stem.endswith(e)]
-    if not known:
+    ending, _ = split_ending(name)
+    if ending not in ENDINGS:
         return None
-    first, _, rest = stem.removesuffix(known[0]).partition("_")
+    first, _, rest = name.lower().partition(ending)[0].partition("_")
     return (PARTS[first], rest == "") if first in PARTS and rest in ("", "subset", "sample") else None
 
 
-def find(folder: str) -> Found | None:
+def find(folder: str) -> DatasetFiles | None:
     """Return the files of a data set under LINNET_DATA; None without the variable or the folder."""
     root = os.environ.get("LINNET_DATA")
     if not root:
@@ -74,7 +61,7 @@ def find(folder: str) -> Found | None:
     if folder.endswith("_subset"):
         notes.append(f"{folder} is a part of the data set only: never report it as the full one")
     said = sorted(p for p in place.iterdir() if p.stem.upper() in ("LICENSE", "LICENCE"))
-    return Found(files, tuple(notes), f"see {said[0]}" if said else None)
+    return DatasetFiles(files, f"see {said[0]}" if said else None, tuple(notes))
 
 
 def _check(place: Path, files: dict[str, Path]) -> None:

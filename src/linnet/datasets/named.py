@@ -6,37 +6,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from linnet.data import Dataset, read
 from linnet.datasets import mirror
 from linnet.datasets.cache import cached, store
-from linnet.datasets.catalogue import CATALOGUE, CatalogueEntry
+from linnet.datasets.catalogue import CATALOGUE, CatalogueEntry, DatasetFiles
 from linnet.errors import DataError, nearest
 
-__all__ = ["PREFIX", "NamedSource", "official", "part_path", "read_named", "resolve"]
+__all__ = ["PREFIX", "official", "part_path", "read_named", "resolve"]
 
 PREFIX = "hub:"
 ORDER = ("train", "dev", "test")
-
-
-@dataclass(frozen=True)
-class NamedSource:
-    """Where a data set is: its files by part, its licence, and notes on it."""
-
-    name: str
-    files: dict[str, Path]
-    licence: str
-    notes: tuple[str, ...] = ()
-
-    def path(self, part: str) -> Path:
-        """Return the file of a part."""
-        if part not in self.files:
-            known = ", ".join(p for p in ORDER if p in self.files)
-            raise DataError(f"{self.name} has no part '{part}'; it has {known}")
-        return self.files[part]
 
 
 def split_name(source: str) -> tuple[str, str | None, str]:
@@ -55,14 +38,14 @@ def split_name(source: str) -> tuple[str, str | None, str]:
     return name, config or None, found
 
 
-def resolve(name: str, config: str | None = None) -> NamedSource:
+def resolve(name: str, config: str | None = None) -> DatasetFiles:
     """Find a data set: under LINNET_DATA, in the cache, on the hub (which fills the cache)."""
     entry = CATALOGUE.get(name) or _foreign(name)
     local = mirror.find(entry.folder) if "/" not in entry.folder else None
     if local is not None:
         licence = local.licence or entry.licence or "not stated in the mirror; ask its makers"
         place = next(iter(local.files.values())).parent
-        return NamedSource(name, local.files, licence, (*local.notes, f"from the mirror {place}"))
+        return DatasetFiles(local.files, licence, (*local.notes, f"from the mirror {place}"))
     if entry.repo is None:
         raise DataError(
             f"{name} is not on the hub; put its files under LINNET_DATA/{entry.folder} (see docs/datasets.md)"
@@ -75,7 +58,7 @@ def resolve(name: str, config: str | None = None) -> NamedSource:
 
         text, label = (entry.text, entry.label) if name in CATALOGUE else (None, None)
         found = store(key, lambda folder: fetch(str(entry.repo), config, text, label, folder))
-    return NamedSource(name, found.files, found.licence, (f"from the hub: {entry.repo} at {found.revision[:10]}",))
+    return found
 
 
 def _foreign(name: str) -> CatalogueEntry:
@@ -89,15 +72,22 @@ def _foreign(name: str) -> CatalogueEntry:
 
 def part_path(source: str) -> Path:
     """Return the file behind hub:NAME:PART."""
+    return _part_of(source)[0]
+
+
+def _part_of(source: str) -> tuple[Path, DatasetFiles]:
     name, config, part = split_name(source)
-    return resolve(name, config).path(part)
+    found = resolve(name, config)
+    if part not in found.files:
+        raise DataError(f"{name} has no part '{part}'; it has {', '.join(p for p in ORDER if p in found.files)}")
+    return found.files[part], found
 
 
 def read_named(source: str, **settings: Any) -> Dataset:
     """Read hub:NAME:PART as ``linnet.read`` reads a file; licence and origin are among the notes."""
-    name, config, part = split_name(source)
-    found = resolve(name, config)
-    data = read(found.path(part), **settings)
+    name, _, part = split_name(source)
+    path, found = _part_of(source)
+    data = read(path, **settings)
     notes = (f"licence: {found.licence}", *found.notes)
     return replace(data, source=f"{PREFIX}{name}:{part}", notes=(*data.notes, *notes))
 

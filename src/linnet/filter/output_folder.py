@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from linnet.errors import LinnetError
-from linnet.files import OutputError, open_atomic, write_atomic
+from linnet.files import OutputError, lock_file, open_atomic, write_atomic
 
 __all__ = ["OutputFolder"]
 
@@ -122,20 +122,11 @@ class OutputFolder:
     def _lock(self) -> None:
         """Keep a second run out; the system lets go of the lock when this process ends, however it ends."""
         try:
-            import fcntl
-        except ImportError:  # no such locks here
-            return
-        try:
             self.state.mkdir(parents=True, exist_ok=True)
             self._held = (self.state / "lock").open("w")
         except OSError as error:
             raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from None
-        try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LinnetError(f"another run is at work on {self.path}; wait for it, or choose another --out") from None
-        except OSError:  # a file system without locks
-            return
+        lock_file(self._held, f"another run is at work on {self.path}; wait for it, or choose another --out")
 
     def _same(self, before: Any, now: dict[str, Any]) -> None:
         if before == now:

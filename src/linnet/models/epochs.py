@@ -122,6 +122,7 @@ class EpochModel(DecisionModel):
         """Make epochs until one changes nothing; Ctrl-C keeps the weights so far."""
         seed, most = seed_of(self.random_state), whole("max_iter", self.max_iter)
         number, settled = 0, False
+        vars(self).pop("_state", None)
         try:
             for number in range(1, most + 1):
                 made = run(state, (seed, number))
@@ -151,7 +152,7 @@ class EpochModel(DecisionModel):
         M = self._rows(X, reset=first)
         known, index = inputs.batch_labels(self, y, len(M), classes)
         n_outputs = 1 if len(known) == 2 else len(known)
-        state = EpochState.zero(M.n_features, n_outputs) if first else self._state
+        state = EpochState.zero(M.n_features, n_outputs) if first else self._state_so_far()
         weight = inputs.as_weight(sample_weight, len(M))
         seed = (seed_of(self.random_state), state.n_rows)
         self._state = state.then(self.epoch(M, index, weight, len(known), state, seed))
@@ -160,6 +161,13 @@ class EpochModel(DecisionModel):
         return self
 
     _state: EpochState
+
+    def _state_so_far(self) -> EpochState:
+        """Return where batches go on; after ``fit``, its weights, as if they were those of one row."""
+        if "_state" in vars(self):
+            return self._state
+        W = np.array(self.coef_.T, dtype=np.float64)
+        return EpochState(W, self.intercept_, W, self.intercept_, 1)
 
 
 def _epoch_of_shard(

@@ -33,6 +33,7 @@ from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
 from linnet.solvers.distinct import Distinct, as_given, distinct
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Constant, descend
+from linnet.solvers.row_blocks import RowBlocks
 
 __all__ = ["Perceptron"]
 
@@ -113,6 +114,7 @@ class Perceptron(EpochModel):
         if X.gain is not None:
             raise DataError("Perceptron takes plain features; a gain per class is for LinearSVM")
         X = X.explicit()
+        vars(self).pop("_state", None)
         seed, rate = seed_of(self.random_state), above_zero("rate", self.rate)
         shuffle = truth("shuffle", self.shuffle)
         of = distinct(X, y, sample_weight) if shuffle else as_given(len(X), sample_weight)
@@ -130,6 +132,12 @@ class Perceptron(EpochModel):
         W, b = outputs(run.W, run.b) if watch.best is None else watch.best
         return np.ascontiguousarray(W, dtype=X.values.dtype), b
 
+    def fit_blocks(self, rows: RowBlocks) -> Weights:
+        """Fit to rows in blocks, from zero."""
+        if self.validation is not None or not isinstance(self.start, str) or self.start != "zero":
+            raise LinnetError("rows in blocks start at zero and hold nothing out: leave out start and validation")
+        return super().fit_blocks(rows)
+
     def epoch(
         self,
         X: Matrix,
@@ -140,10 +148,6 @@ class Perceptron(EpochModel):
         seed: tuple[int, ...],
     ) -> EpochState:
         """Visit the rows once, all classes together."""
-        if self.validation is not None or not isinstance(self.start, str) or self.start != "zero":
-            raise LinnetError(
-                "rows in blocks or batches start at zero and hold nothing out: leave out start and validation"
-            )
         if X.gain is not None:
             raise DataError("Perceptron takes plain features; a gain per class is for LinearSVM")
         X, shuffle = X.explicit(), truth("shuffle", self.shuffle)

@@ -24,6 +24,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet._kernels.text import link_similar, sketch_documents, word_keys
+from linnet.data.arrays import to_numbers
+from linnet.data.decode import filled
 from linnet.errors import DataError, nearest
 
 __all__ = ["SAME", "Sketches", "bands_for", "exact_groups", "near_groups", "repeats", "same_keys"]
@@ -72,8 +74,8 @@ def exact_groups(texts: Any, same: str = "exact") -> Ints:
     """
     if same == "exact" and isinstance(texts, pa.Array | pa.ChunkedArray):  # Arrow numbers values by their first rows
         column = pa.chunked_array(texts if isinstance(texts, pa.ChunkedArray) else [texts]).cast(pa.large_string())
-        chunks = column.fill_null("").dictionary_encode().chunks
-        return np.concatenate([np.zeros(0, np.int64), *(chunk.indices.to_numpy() for chunk in chunks)])
+        chunks = filled(column).dictionary_encode().chunks
+        return np.concatenate([np.zeros(0, np.int64), *(to_numbers(chunk.indices) for chunk in chunks)])
     if hasattr(texts, "to_pylist"):
         texts = texts.to_pylist()
     rows = ["" if text is None else text for text in texts]

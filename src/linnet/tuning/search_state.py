@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError
+from linnet.files import lock_file
 
 __all__ = ["SearchState", "packed", "unpacked"]
 
@@ -129,11 +130,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 def _lock(file: BinaryIO, path: Path) -> None:
     """Refuse a file that another search is writing."""
     try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        lock_file(file, f"{path} is in use by another linnet tune; wait for it, or give another --out")
+    except LinnetError:
         file.close()
-        raise LinnetError(f"{path} is in use by another linnet tune; wait for it, or give another --out") from None
+        raise

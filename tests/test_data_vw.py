@@ -1,0 +1,95 @@
+"""Vowpal Wabbit's text format: one file and one row of the registry, and every command reads it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+
+from linnet.data import read, stream
+from linnet.data.formats import find_format
+from linnet.data.labelled import LabelledFiles
+from linnet.data.shards import find_shards
+
+GOOD, BAD, PLAIN = ["good", "fine", "lovely"], ["bad", "dull", "awful"], ["the", "film", "was", "plot", "cast"]
+
+
+def lines(rows: int = 200) -> list[str]:
+    rng = random.Random(5)
+    found = []
+    for k in range(rows):
+        words = [rng.choice(GOOD if k % 2 else BAD), *(rng.choice(PLAIN) for _ in range(5))]
+        found.append(f"{1 if k % 2 else -1} 1.5 'row{k} |title {words[0]}:2.5 {words[1]} |body {' '.join(words[2:])}")
+    return found
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "reviews.vw"
+    path.write_text("\n".join(lines()) + "\n")
+    return path
+
+
+def linnet(*args):
+    command = [sys.executable, "-m", "linnet", *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_labels_and_words(tmp_path):
+    path = tmp_path / "x.vw"
+    path.write_text(
+        "1 |f good film:3\n-1 2 'id |a:0.5 so bad |b dull\n|f no label\nspam |f win: now\n1 tag|f a\n\nno bar\n2 |f  \n"
+    )
+    data = read(path)
+    assert data.text.to_pylist() == ["good film", "so bad dull", "win now", "a"]
+    assert data.label.to_pylist() == ["1", "-1", "spam", "1"]
+    assert [(row.line, row.reason) for row in data.unusable.rows] == [
+        (3, "no label"), (6, "empty text"), (7, "empty text"), (8, "empty text"),
+    ]  # fmt: skip
+    assert data.how.startswith("one Vowpal Wabbit line a document")
+    assert [text for batch in stream(path, batch_rows=2) for text in batch.text.to_pylist()][3] == "win now"
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        (b"1 |f a b\n", "vw"), (b"-1 0.5 'tag |f a\n", "vw"), (b"3 | a b\n", "vw"), (b"| a | b |\n", "text"),
+        (b"text|label\ngood|1\n", "csv"), (b"1 or 2\n", "text"),
+    ],
+)  # fmt: skip
+def test_told_by_its_content(head, name):
+    assert find_format("-", head).name == name
+
+
+def test_compressed_and_in_a_folder_of_shards(path, tmp_path):
+    packed = tmp_path / "shards" / "part.vw.gz"
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert find_shards([packed.parent]) == [packed]
+    assert read(packed).text.to_pylist() == read(path).text.to_pylist()
+    assert LabelledFiles([packed.parent]).scan(1000).labels == {"-1": 100, "1": 100}
+
+
+def test_train_predict_and_filter_read_it(path, tmp_path):
+    model = tmp_path / "m.linnet"
+    linnet("train", path, "--model", "nb", "--features", "words:1", "--out", model, "-q")
+    linnet("train", path, path, "--model", "nb", "--features", "words:1", "--out", tmp_path / "s.linnet", "-q")
+    linnet("predict", model, path, "--out", tmp_path / "found.csv", "-q")
+    found = (tmp_path / "found.csv").read_text().splitlines()
+    truth = [line.split()[0] for line in lines()]
+    assert [line.split(",")[0] for line in found[1:]] == truth
+
+    done = linnet("filter", model, path, "--out", tmp_path / "kept", "--keep", "1", "--min", "0.5", "--json", "-q")
+    assert json.loads(done.stdout)["kept"] == 100
+    rows = [json.loads(line) for line in (tmp_path / "kept" / "reviews.vw.jsonl").read_text().splitlines()]
+    assert [row["text"] for row in rows] == [
+        t for t, y in zip(read(path).text.to_pylist(), truth, strict=True) if y == "1"
+    ]
+    assert set(rows[0]) == {"label", "text", "linnet_label", "linnet_p_1"}
+    assert {row["linnet_label"] for row in rows} == {"1"}
