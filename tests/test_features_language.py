@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
