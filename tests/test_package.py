@@ -151,3 +151,12 @@ def test_the_package_imports_no_reference_code():
 @pytest.mark.parametrize("name", sorted(p.stem for p in (Path(__file__).parent / "reference").glob("[a-z]*.py")))
 def test_docstring_examples_of_the_reference(name):
     assert doctest.testmod(importlib.import_module(f"reference.{name}")).failed == 0
+
+
+def test_no_class_name_has_two_meanings():
+    found: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}

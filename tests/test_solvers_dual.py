@@ -18,7 +18,7 @@ def solved(squared=True, tol=1e-9, classes=2, C=1.0, **extra):
     M = Matrix.from_dense(X)
     signs = np.where(y[None, :] == np.arange(classes)[:, None], 1, -1).astype(np.int8)[classes == 2 :]
     costs = np.full((1, len(y)), C) * np.random.default_rng(3).uniform(0.5, 2.0, len(y))
-    p = dual.Problem(M.indptr, M.indices, M.values, signs, M.n_features, costs, **extra)
+    p = dual.SVMProblem(M.indptr, M.indices, M.values, signs, M.n_features, costs, **extra)
     return X, signs, costs[0], dual.solve(p, squared=squared, tol=tol, max_epochs=20_000)
 
 
@@ -64,8 +64,8 @@ def test_gain_is_a_change_of_features():
     gain[-1] = 0.0
     signs, C = np.where(y == 1, 1, -1).astype(np.int8)[None], np.ones((1, len(y)))
     M, scaled = Matrix.from_dense(X), Matrix.from_dense(X * gain)
-    folded = dual.Problem(M.indptr, M.indices, M.values, signs, X.shape[1], C, weight=gain[None])
-    plain = dual.Problem(scaled.indptr, scaled.indices, scaled.values, signs, X.shape[1], C)
+    folded = dual.SVMProblem(M.indptr, M.indices, M.values, signs, X.shape[1], C, weight=gain[None])
+    plain = dual.SVMProblem(scaled.indptr, scaled.indices, scaled.values, signs, X.shape[1], C)
     u, b, _ = dual.solve(folded, tol=1e-10, max_epochs=5000)
     w, b2, _ = dual.solve(plain, tol=1e-10, max_epochs=5000)
     np.testing.assert_allclose(u, w * gain, atol=1e-9)
@@ -81,9 +81,9 @@ def test_present_features_need_no_values():
     scale = 1 / np.sqrt(np.maximum(present.sum(axis=1), 1)).astype(np.float64)
     C = np.ones((1, 50))
     values = np.repeat(scale, np.diff(indptr))
-    short = dual.Problem(indptr, indices, np.zeros(0), y, 12, C, scale=scale)
+    short = dual.SVMProblem(indptr, indices, np.zeros(0), y, 12, C, scale=scale)
     a, _, _ = dual.solve(short, tol=1e-10)
-    b, _, _ = dual.solve(dual.Problem(indptr, indices, values, y, 12, C), tol=1e-10)
+    b, _, _ = dual.solve(dual.SVMProblem(indptr, indices, values, y, 12, C), tol=1e-10)
     np.testing.assert_allclose(a, b, atol=1e-8)
 
 
@@ -96,7 +96,7 @@ def test_threads_do_not_change_the_answer():
     X, y = rows(n=80, classes=4)
     M = Matrix.from_dense(X)
     signs = np.where(y[None, :] == np.arange(4)[:, None], 1, -1).astype(np.int8)
-    p = dual.Problem(M.indptr, M.indices, M.values, signs, M.n_features, np.ones((1, 80)))
+    p = dual.SVMProblem(M.indptr, M.indices, M.values, signs, M.n_features, np.ones((1, 80)))
     one, two = dual.solve(p, tol=0.01), dual.solve(p, tol=0.01, threads=3)
     assert one[0].tobytes() == two[0].tobytes()
 
@@ -104,7 +104,7 @@ def test_threads_do_not_change_the_answer():
 def test_interrupt_keeps_the_weights():
     X, y = rows(n=80, classes=2)
     M = Matrix.from_dense(X)
-    p = dual.Problem(
+    p = dual.SVMProblem(
         M.indptr, M.indices, M.values, np.where(y == 1, 1, -1).astype(np.int8)[None], M.n_features, np.ones((1, 80))
     )
     seen = []

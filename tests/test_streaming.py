@@ -28,7 +28,7 @@ from linnet.pipeline.budget import Budget
 from linnet.pipeline.cache import Cache, check_room, temporary
 from linnet.pipeline.parts import DEV, TEST, TRAIN, Parts
 from linnet.pipeline.stream import fit_stream
-from linnet.pipeline.vocabulary import Vocabulary
+from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.units import as_bytes
 from reference import varint as reference
 
@@ -93,7 +93,7 @@ def test_numbers_cut_short_are_noticed():
 batches = st.lists(st.lists(st.sets(st.integers(1, 40), min_size=1, max_size=8), min_size=1, max_size=5), max_size=25)
 
 
-def fill(vocabulary: Vocabulary, stream: list[list[set[int]]]) -> Counter[int]:
+def fill(vocabulary: StreamVocabulary, stream: list[list[set[int]]]) -> Counter[int]:
     truth: Counter[int] = Counter()
     for batch in stream:
         df = Counter(f for document in batch for f in document)
@@ -105,7 +105,7 @@ def fill(vocabulary: Vocabulary, stream: list[list[set[int]]]) -> Counter[int]:
 
 @given(batches, st.integers(45, 60))
 def test_vocabulary_is_exact_while_it_fits(stream, most):
-    v = Vocabulary(most + 40)
+    v = StreamVocabulary(most + 40)
     truth = fill(v, stream)
     found = dict(zip((v.fps[: v.n] >> np.uint64(50)).tolist(), v.counts.tolist(), strict=True))
     assert found == dict(truth)
@@ -116,7 +116,7 @@ def test_vocabulary_is_exact_while_it_fits(stream, most):
 @given(batches, st.integers(4, 40))
 def test_bounded_vocabulary_keeps_its_promise(stream, most):
     """No count is too high or misses more than it says; what is missing is in few documents; the bound is kept."""
-    v = Vocabulary(most)
+    v = StreamVocabulary(most)
     truth = fill(v, stream)
     found = dict(
         zip(
@@ -135,7 +135,7 @@ def test_bounded_vocabulary_keeps_its_promise(stream, most):
 
 @given(batches, batches)
 def test_vocabularies_of_two_machines_add_up(first, second):
-    a, b, both = Vocabulary(), Vocabulary(), Vocabulary()
+    a, b, both = StreamVocabulary(), StreamVocabulary(), StreamVocabulary()
     fill(a, first), fill(b, second), fill(both, first + second)
     added = a + b
     kept, want = (v.kept(9, min_df=1, max_df=1.0, max_features=None) if v.n else None for v in (added, both))

@@ -101,7 +101,7 @@ class KernelPerceptron(DecisionModel):
         shuffle, average = truth("shuffle", self.shuffle), truth("average", self.average)
         rng = np.random.Generator(np.random.PCG64(seed_of(self.random_state)))
         of = distinct(X, y, sample_weight) if shuffle else as_given(len(X), sample_weight)
-        walk = _Walk(X.take(of.rows), y[of.rows], of.weight / arithmetic.mean(of.weight), n_classes, self.kernel)
+        walk = _KernelSteps(X.take(of.rows), y[of.rows], of.weight / arithmetic.mean(of.weight), n_classes, self.kernel)
         watch = Callback(on_epoch)
         self.n_iter_, self.settled_, self.interrupted_ = 0, False, False
         none = np.zeros(n_classes)
@@ -136,7 +136,7 @@ class KernelPerceptron(DecisionModel):
         return out
 
 
-class _Walk:
+class _KernelSteps:
     """Rows, their scores so far, and the coefficients; scores move with every step, so no row is scored afresh."""
 
     def __init__(self, X: Matrix, y: npt.NDArray[np.int32], weight: Floats, n_classes: int, kernel: Kernel) -> None:

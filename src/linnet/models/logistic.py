@@ -208,7 +208,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         signs = np.where(y == 1, 1, -1).astype(np.int8)
         small = compact(task.X, of.rows, -0.5 * c * signs)
         gradient = np.append(small.sums, -0.5 * arithmetic.dot(c, signs)) if intercept else small.sums
-        problem = dual_logistic.Problem(small.X, small.norms, signs, c, gradient)
+        problem = dual_logistic.LogisticProblem(small.X, small.norms, signs, c, gradient)
 
         def weights(w: Floats, b: float) -> tuple[Floats, Floats]:
             return small.expand(w[:, None]), np.array([b])

@@ -261,17 +261,19 @@ class LinearSVM(DecisionModel):
             self.slack_ = slack[:, 0] if len(U) == 1 else slack
         return W, b
 
-    def _problem(self, task: Task, of: Distinct) -> tuple[dual.Problem, Compact | None]:
+    def _problem(self, task: Task, of: Distinct) -> tuple[dual.SVMProblem, Compact | None]:
         """Return the problem over the distinct rows: on fewer columns, or as it is where features carry gains."""
         X, C = task.X, above_zero("C", self.C) * of.weight
         signs = signs_of(task.y, task.n_classes).T
         if X.gain is None:
             small = compact(X, of.rows)
             M, signs = small.X, np.ascontiguousarray(signs[:, of.rows])
-            return dual.Problem(M.indptr, M.indices, M.values, signs, M.n_features, C[None], norms=small.norms), small
+            return dual.SVMProblem(
+                M.indptr, M.indices, M.values, signs, M.n_features, C[None], norms=small.norms
+            ), small
         cost = np.zeros((1, len(X)))
         cost[0, of.rows] = C
-        return dual.Problem(
+        return dual.SVMProblem(
             X.indptr, X.indices, X.values, np.ascontiguousarray(signs), X.n_features, cost,
             weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
         ), None  # fmt: skip

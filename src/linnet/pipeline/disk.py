@@ -29,7 +29,7 @@ from linnet.pipeline.rows import ClassCounts, FittedRows
 from linnet.pipeline.search import SearchRows
 from linnet.pipeline.streamed import StreamedRows
 from linnet.pipeline.test_rows import TestRows
-from linnet.pipeline.vocabulary import Vocabulary
+from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import Callback, OnEpoch
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.row_blocks import RowBlocks
@@ -66,8 +66,8 @@ class DiskRows(StreamedRows):
         give_back()
         self.whole = self.cache.read(*self.cache.of((TRAIN, DEV))) if self.one else None
 
-    def _vocabulary(self) -> Vocabulary:
-        vocabulary = Vocabulary(self.budget.vocabulary())
+    def _vocabulary(self) -> StreamVocabulary:
+        vocabulary = StreamVocabulary(self.budget.vocabulary())
         for part, batch in self.batches("counting", (TRAIN, DEV)):
             _, counted = self.count_batch(batch)
             vocabulary.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)

@@ -33,8 +33,8 @@ from linnet.pipeline.rows import ClassCounts, FittedRows
 from linnet.pipeline.search import SearchRows
 from linnet.pipeline.streamed import Inputs, StreamedRows
 from linnet.pipeline.test_rows import TestRows
-from linnet.pipeline.vocabulary import Vocabulary
-from linnet.pipeline.worker import ShardPlan, ShardTotals, Task, Weighting
+from linnet.pipeline.vocabulary import StreamVocabulary
+from linnet.pipeline.worker import ShardPlan, ShardTask, ShardTotals, Weighting
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.row_blocks import RowBlocks
 
@@ -75,7 +75,7 @@ class RemoteRows(StreamedRows):
         source.settle_or_skip(skip_damaged)
         most = self.budget.exact_rows()
         tasks = [
-            Task(str(p), source.text, source.label, source.format)
+            ShardTask(str(p), source.text, source.label, source.format)
             for p in source.shards
             if str(p) not in source.damaged
         ]
@@ -93,13 +93,13 @@ class RemoteRows(StreamedRows):
             raise DataError(f"no usable rows in {source.name}: {whole.unusable}")
         return whole
 
-    def _tasks(self, source: LabelledFiles, scan: Scan, part: int) -> list[Task]:
+    def _tasks(self, source: LabelledFiles, scan: Scan, part: int) -> list[ShardTask]:
         out, at = [], 0
         for path, rows in scan.by_shard.items():
             parts: Any = part
             if source is self.main and self.parts.whole is not None:
                 parts = self.parts.whole[at : at + rows]
-            out.append(Task(path, source.text, source.label, source.format, parts))
+            out.append(ShardTask(path, source.text, source.label, source.format, parts))
             at += rows
         return out
 
@@ -123,8 +123,10 @@ class RemoteRows(StreamedRows):
         self.shard_plan = replace(self.shard_plan, fingerprints=fingerprints)
         self.shared = self.engine.broadcast(self.shard_plan)
 
-    def _vocabulary(self) -> Vocabulary:
-        found: Vocabulary = self.engine.add_up(worker.count_shard, self.tasks, self.engine.broadcast(self.shard_plan))
+    def _vocabulary(self) -> StreamVocabulary:
+        found: StreamVocabulary = self.engine.add_up(
+            worker.count_shard, self.tasks, self.engine.broadcast(self.shard_plan)
+        )
         return found
 
     def _expected_entries(self) -> int:
@@ -170,7 +172,7 @@ class RemoteRows(StreamedRows):
         whole = concatenate(self._each(worker.take, asked), max(1, len(self.blocks)), self.n_columns)
         return whole.take(np.argsort(np.concatenate(places), kind="stable"))
 
-    def _size(self, task: Task, part: int) -> int:
+    def _size(self, task: ShardTask, part: int) -> int:
         if not isinstance(task.parts, int):
             return int((task.parts == part).sum())
         scan = self.scans.get(part)

@@ -27,7 +27,7 @@ from linnet.pipeline.memory import with_computed
 from linnet.pipeline.parts import DEV, TEST, TRAIN, Parts, held_out
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.test_rows import TestRows
-from linnet.pipeline.vocabulary import Kept, Vocabulary
+from linnet.pipeline.vocabulary import Kept, StreamVocabulary
 
 __all__ = ["Inputs", "StreamedRows", "count_batch"]
 
@@ -301,7 +301,7 @@ class StreamedRows:
                 f"2^{bits} columns do not fit in the memory allowed; give --hash-bits {fits}, or more memory"
             )
 
-    def _vocabulary(self) -> Vocabulary:
+    def _vocabulary(self) -> StreamVocabulary:
         """Count all features."""
         raise NotImplementedError
 

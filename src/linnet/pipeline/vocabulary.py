@@ -26,7 +26,7 @@ from linnet._kernels.text import merge_vocabulary, rehash_table
 from linnet.errors import DataError
 from linnet.features.pruning import documents
 
-__all__ = ["Kept", "Vocabulary"]
+__all__ = ["Kept", "StreamVocabulary"]
 
 LATER = np.int64(1) << np.int64(62)
 """Added to the place of features first met in dev rows: they are numbered behind those of training rows."""
@@ -44,10 +44,10 @@ class Kept:
     lost: int  # documents that a feature which was left out may have been in, beyond the cut
 
 
-class Vocabulary:
+class StreamVocabulary:
     """Fingerprints and the documents that hold them; at most ``most`` features, or those of one batch.
 
-    >>> v = Vocabulary(most=8)
+    >>> v = StreamVocabulary(most=8)
     >>> for fps in ([11, 22, 33, 44, 55, 66, 77], [11, 88], [11, 99]):
     ...     v.add(np.array(fps, np.uint64) << np.uint64(50), np.array([9] + [1] * (len(fps) - 1), np.int32))
     >>> v.n, v.lost, v.counts.tolist()
@@ -138,11 +138,11 @@ class Vocabulary:
         self.table = np.zeros(2 << self.bits, dtype=np.uint64)
         merge_vocabulary(self.fps.copy(), self.table, 64 - self.bits, 0, self.fps, np.empty(self.n, dtype=np.int32))
 
-    def __add__(self, other: Vocabulary) -> Vocabulary:
+    def __add__(self, other: StreamVocabulary) -> StreamVocabulary:
         """Return what counting this stream and then the other would have given; both must be exact."""
         if self.lost or other.lost:
             raise DataError("vocabularies that left features out cannot be added up; raise the memory of the workers")
-        both = Vocabulary(self.most)
+        both = StreamVocabulary(self.most)
         both._grow(self.n + other.n)
         for one in (self, other):
             numbers, before = np.empty(one.n, dtype=np.int32), both.n

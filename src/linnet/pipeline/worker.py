@@ -30,12 +30,12 @@ from linnet.pipeline.crossval import weighted
 from linnet.pipeline.disk import columns_of
 from linnet.pipeline.parts import DEV, TEST, TRAIN
 from linnet.pipeline.streamed import count_batch
-from linnet.pipeline.vocabulary import Vocabulary
+from linnet.pipeline.vocabulary import StreamVocabulary
 
 __all__ = [
     "ShardTotals",
     "ShardPlan",
-    "Task",
+    "ShardTask",
     "Weighting",
     "apply",
     "count_shard",
@@ -50,7 +50,7 @@ _ROWS: OrderedDict[tuple[str, str], tuple[SparseCounts, npt.NDArray[np.int32], n
 
 
 @dataclass(frozen=True)
-class Task:
+class ShardTask:
     """One shard: its path, the columns, and the part of each of its rows (or one part for all)."""
 
     path: str
@@ -115,12 +115,12 @@ class Weighting:
     fitted: tuple[int, ...]
 
 
-def scan_shard(task: Task, most_rows: int) -> Scan:
+def scan_shard(task: ShardTask, most_rows: int) -> Scan:
     """Look at one shard."""
     return task.source().scan(most_rows)
 
 
-def _batches(task: Task, shared: ShardPlan) -> Iterator[tuple[int, Labelled, npt.NDArray[np.int32]]]:
+def _batches(task: ShardTask, shared: ShardPlan) -> Iterator[tuple[int, Labelled, npt.NDArray[np.int32]]]:
     """Yield (part, rows, classes) of each batch of a shard."""
     known = {name: k for k, name in enumerate(shared.classes)}
     at = 0
@@ -136,9 +136,9 @@ def _batches(task: Task, shared: ShardPlan) -> Iterator[tuple[int, Labelled, npt
                 yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable, 0), codes[mask]
 
 
-def count_shard(task: Task, shared: ShardPlan) -> Vocabulary:
+def count_shard(task: ShardTask, shared: ShardPlan) -> StreamVocabulary:
     """Count the features of the rows that are not for the test."""
-    found = Vocabulary()
+    found = StreamVocabulary()
     for part, batch, _ in _batches(task, shared):
         if part != TEST:
             _, counted = shared.count(batch, counting=shared.counting)
@@ -146,7 +146,7 @@ def count_shard(task: Task, shared: ShardPlan) -> Vocabulary:
     return found
 
 
-def rows_of(task: Task, shared: ShardPlan) -> tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+def rows_of(task: ShardTask, shared: ShardPlan) -> tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
     """Return the rows of a shard, training rows first, then those of dev, with classes and parts."""
     key = (shared.run, task.path)
     if key in _ROWS:
@@ -182,7 +182,7 @@ class ShardTotals:
         )  # fmt: skip
 
 
-def totals(task: Task, shared: ShardPlan, fitted: tuple[int, ...]) -> ShardTotals:
+def totals(task: ShardTask, shared: ShardPlan, fitted: tuple[int, ...]) -> ShardTotals:
     """Count features by class in the rows to fit on."""
     rows, y, parts = rows_of(task, shared)
     counts = np.zeros((rows.n_columns, len(shared.classes)), dtype=np.int32)
@@ -196,17 +196,17 @@ def totals(task: Task, shared: ShardPlan, fitted: tuple[int, ...]) -> ShardTotal
     return ShardTotals(counts, np.stack(by_part), len(rows.indices), squares)
 
 
-def take(asked: tuple[Task, npt.NDArray[np.int64]], shared: ShardPlan) -> SparseCounts:
+def take(asked: tuple[ShardTask, npt.NDArray[np.int64]], shared: ShardPlan) -> SparseCounts:
     """Return some rows of a shard by number, training rows first."""
     return rows_of(asked[0], shared)[0].take(asked[1])
 
 
-def test_texts(task: Task, shared: ShardPlan) -> list[tuple[Any, Any]]:
+def test_texts(task: ShardTask, shared: ShardPlan) -> list[tuple[Any, Any]]:
     """Return the texts and labels of the test rows."""
     return [(batch.text, batch.label) for part, batch, _ in _batches(task, shared) if part == TEST]
 
 
-def names(task: Task, shared: ShardPlan, named: npt.NDArray[np.int64]) -> dict[int, bytes]:
+def names(task: ShardTask, shared: ShardPlan, named: npt.NDArray[np.int64]) -> dict[int, bytes]:
     """Return the names of some columns, as far as this shard has them."""
     wanted = np.zeros(shared.n_columns, dtype=bool)
     wanted[named] = True
@@ -226,7 +226,7 @@ def names(task: Task, shared: ShardPlan, named: npt.NDArray[np.int64]) -> dict[i
     return out
 
 
-def apply(task: Task, shared: ShardPlan, weighting: Weighting, function: Callable[..., Any], *args: Any) -> Any:
+def apply(task: ShardTask, shared: ShardPlan, weighting: Weighting, function: Callable[..., Any], *args: Any) -> Any:
     """Return function(X, y, weight, *args) of the fitted rows of a shard."""
     rows, y, parts = rows_of(task, shared)
     mine = np.flatnonzero(np.isin(parts, weighting.fitted))

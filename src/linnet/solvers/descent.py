@@ -149,13 +149,13 @@ def _run(problem: Problem, optimiser: Optimiser, w: Floats, passes: int, seed: i
         raise LinnetError(f"an optimiser is a value such as Adam() or LBFGS(), got {optimiser!r}")
     if optimiser.rate is None:
         optimiser = with_settings(optimiser, rate=problem.gentle_rate())
-    walk = _Walk(problem, optimiser, w)
+    walk = _Descent(problem, optimiser, w)
     if optimiser.batch is None or optimiser.batch >= problem.n_rows:
         return _all_rows(walk, passes, told)
     return _batches(walk, optimiser.batch, passes, seed, told)
 
 
-class _Walk:
+class _Descent:
     """A point, moved by an optimiser on a problem.
 
     Where each weight moves by itself, the vector is moved in pieces that stay in the cache, each with its own memory.
@@ -194,7 +194,7 @@ class _Walk:
         return here
 
 
-def _all_rows(walk: _Walk, passes: int, told: Told) -> bool:
+def _all_rows(walk: _Descent, passes: int, told: Told) -> bool:
     here = walk.problem.everything(walk.w)
     first = walk.size(here.gradient)
     if first == 0.0:
@@ -209,7 +209,7 @@ def _all_rows(walk: _Walk, passes: int, told: Told) -> bool:
     return False
 
 
-def _batches(walk: _Walk, batch: int, passes: int, seed: int, told: Told) -> bool:
+def _batches(walk: _Descent, batch: int, passes: int, seed: int, told: Told) -> bool:
     """Every pass in a new order; what is reported is the mean over the batches, met while the weights moved."""
     n = walk.problem.n_rows
     cuts = np.linspace(0, n, -(-n // batch) + 1).round().astype(int)  # batches that differ by one row at most

@@ -18,13 +18,13 @@ from linnet import arithmetic
 from linnet._kernels import dual, sparse
 from linnet.solvers.callbacks import Epoch
 
-__all__ = ["Problem", "State", "solve", "signs_of"]
+__all__ = ["SVMProblem", "State", "solve", "signs_of"]
 
 Floats = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Problem:
+class SVMProblem:
     """Rows and, for each binary problem, signs; x_ij = values_ij * weight_jc.
 
     Without weight, scale and blocks the rows are plain: their kernel keeps one 64-bit weight a feature.
@@ -95,7 +95,7 @@ class State:
         return float(np.sqrt(total))
 
 
-def _start(p: Problem, c: int, squared: bool, bias_scale: float, seed: int) -> State:
+def _start(p: SVMProblem, c: int, squared: bool, bias_scale: float, seed: int) -> State:
     n = p.signs.shape[1]
     C = p.C[c if len(p.C) > 1 else 0]
     if p.plain:
@@ -118,7 +118,7 @@ def _start(p: Problem, c: int, squared: bool, bias_scale: float, seed: int) -> S
     return state
 
 
-def _pass(p: Problem, c: int, s: State, squared: bool, bias_scale: float, tol: float) -> None:
+def _pass(p: SVMProblem, c: int, s: State, squared: bool, bias_scale: float, tol: float) -> None:
     """One pass over one problem, then decide what is active in the next and whether it is solved."""
     order = s.rng.permutation(s.active)
     if p.plain:
@@ -147,7 +147,7 @@ def _pass(p: Problem, c: int, s: State, squared: bool, bias_scale: float, tol: f
 
 
 def solve(
-    p: Problem,
+    p: SVMProblem,
     *,
     squared: bool = True,
     bias_scale: float = 1.0,

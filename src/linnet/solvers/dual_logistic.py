@@ -26,7 +26,7 @@ from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import inner
 from linnet.solvers.numerics import sigmoid
 
-__all__ = ["Found", "Problem", "solve", "start_at"]
+__all__ = ["LogisticSolution", "LogisticProblem", "solve", "start_at"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,7 +36,7 @@ PATIENCE = 5  # passes in which the estimate must have halved
 
 
 @dataclass(frozen=True)
-class Found:
+class LogisticSolution:
     """The weights, the intercept, the passes made, the last violation or its estimate, and how the passes ended."""
 
     w: Floats
@@ -48,7 +48,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Problem:
+class LogisticProblem:
     """Rows with their signs and costs; gradient is that at zero, -sum_i C_i t_i x_i / 2, then that of the intercept."""
 
     X: Matrix
@@ -75,18 +75,18 @@ class Problem:
 
 
 def solve(
-    p: Problem,
+    p: LogisticProblem,
     *,
     tol: float = 1e-4,
     max_epochs: int = 100,
     seed: int = 0,
     on_epoch: Callable[[Epoch, Callable[[], tuple[Floats, float]]], None] | None = None,
-) -> Found:
+) -> LogisticSolution:
     """Make passes until the violation is at most tol, or passes bring little.
 
     >>> X = Matrix.from_dense(np.array([[0.0], [1.0], [2.0], [3.0]]))
     >>> t = np.array([-1, -1, 1, 1], dtype=np.int8)
-    >>> p = Problem(X, np.array([0.0, 1.0, 4.0, 9.0]), t, np.ones(4), np.array([-2.0, 0.0]))
+    >>> p = LogisticProblem(X, np.array([0.0, 1.0, 4.0, 9.0]), t, np.ones(4), np.array([-2.0, 0.0]))
     >>> found = solve(p, tol=1e-6)
     >>> round(float(found.w[0]), 3), round(found.b, 3)
     (0.958, -1.437)
@@ -126,7 +126,7 @@ def solve(
                 slope = max(LAST_SLOPE, 0.1 * slope)
     except KeyboardInterrupt:
         interrupted = True
-    return Found(w, offset, passes, violation, done, interrupted)
+    return LogisticSolution(w, offset, passes, violation, done, interrupted)
 
 
 def start_at(curvature: float, total: float) -> float:

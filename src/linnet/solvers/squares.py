@@ -25,7 +25,7 @@ from linnet.errors import LinnetError
 from linnet.solvers.callbacks import Epoch
 from linnet.solvers.matrix import Matrix
 
-__all__ = ["Found", "Squares", "lsqr", "normal", "pinv"]
+__all__ = ["LsqrSolution", "Squares", "lsqr", "normal", "pinv"]
 
 Floats = npt.NDArray[np.float64]
 CHUNK = 256  # rows that are written out at a time
@@ -134,7 +134,7 @@ def normal(problem: Squares) -> Floats:
 
 
 @dataclass(frozen=True)
-class Found:
+class LsqrSolution:
     """Where LSQR ended: W, passes made, the largest violation of an output, and whether Ctrl-C ended it."""
 
     W: Floats
@@ -149,7 +149,7 @@ def lsqr(
     tol: float,
     max_epochs: int,
     on_epoch: Callable[[Epoch, Callable[[], Floats]], bool | None] | None = None,
-) -> Found:
+) -> LsqrSolution:
     """Return W by LSQR. KeyboardInterrupt ends the passes and keeps the weights so far."""
     W = np.zeros((problem.X.n_features, problem.T.shape[1]))
     violation = np.zeros(W.shape[1])
@@ -172,7 +172,7 @@ def lsqr(
             state.keep(going)
     except KeyboardInterrupt:
         interrupted = True
-    return Found(W, passes, float(violation.max(initial=0.0)), interrupted)
+    return LsqrSolution(W, passes, float(violation.max(initial=0.0)), interrupted)
 
 
 class _Bidiagonal:
