@@ -48,6 +48,7 @@ class ReadOptions:
     batch_bytes: int = 64 << 20
     batch_rows: int = 1 << 20
     streaming: bool = False
+    records: bool = False  # keep the bytes of each row, where the format can write them back
 
 
 @dataclass(slots=True)

@@ -217,13 +217,15 @@ def open_rows(
     batch_rows: int = 1 << 16,
     every: bool = False,
     labelled: bool = False,
+    records: bool = False,
 ) -> tuple[RecordReader, Generator[RowBatch, None, None]]:
     """Open a source and choose its columns, by name or by the content of its first batch; return its batches of rows.
 
     With `every`, all columns are read, else those that are chosen and `also`. `labelled` asks for a label column, which
-    is then found by content, too. The source is closed when the batches end or are abandoned.
+    is then found by content, too. `records` keeps the bytes of rows that can be written back. The source is closed when
+    the batches end or are abandoned.
     """
-    options = ReadOptions(text, label, _BATCH_BYTES, batch_rows, streaming=True)
+    options = ReadOptions(text, label, _BATCH_BYTES, batch_rows, streaming=True, records=records)
     with contextlib.ExitStack() as stack:
         reader = stack.enter_context(open_reader(source, format, options))
         more = [given(column, reader.names, reader.source) for column in also]

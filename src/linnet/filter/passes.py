@@ -148,7 +148,9 @@ def _opened(
     every = write and not (shard.format in FORMATS and FORMATS[shard.format].rewrite)
     also = [] if settings.rule.by is None else [settings.rule.by]
     try:
-        reader, rows = open_rows(shard.path, text=settings.text, format=shard.format, also=also, every=every)
+        reader, rows = open_rows(
+            shard.path, text=settings.text, format=shard.format, also=also, every=every, records=write
+        )
         with contextlib.closing(rows):
             yield reader, rows
     except (FileNotFoundError, DataError):

@@ -74,7 +74,7 @@ def _parsed(file: InputFile, options: ReadOptions) -> Iterator[RawBatch]:
     for data in pieces(file.read, whole_lines, options.batch_bytes, file.name):
         batch = parse_lines(data, line)
         if batch.rows:
-            batch.records = (data, line) if options.streaming else None
+            batch.records = (data, line) if options.records else None
             yield batch
         line += data.count(b"\n") + (not data.endswith(b"\n"))
 
@@ -179,10 +179,10 @@ def rewrite_lines(
     ends = np.concatenate([[-1], np.flatnonzero(np.frombuffer(data, np.uint8) == 10), [len(data)]])
     at = np.asarray(batch.lines, dtype=np.int64)[list(rows)] - line
     keys = [json.dumps(name, ensure_ascii=False) for name in added]
-    columns = [
-        [f"{v:.6g}" if isinstance(v, float) else json.dumps(v, ensure_ascii=False) for v in values]
-        for values in added.values()
-    ]
+    shown = {
+        v: json.dumps(v, ensure_ascii=False) for column in added.values() for v in set(column) if isinstance(v, str)
+    }
+    columns = [[f"{v:.6g}" if isinstance(v, float) else shown[v] for v in values] for values in added.values()]
     for k, (start, end) in enumerate(zip((ends[at] + 1).tolist(), ends[at + 1].tolist(), strict=True)):
         raw = data[start:end].rstrip()
         if texts is not None:

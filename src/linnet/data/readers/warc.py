@@ -130,7 +130,7 @@ def open_warc(file: InputFile, options: ReadOptions) -> RecordReader:
         for pairs in grouped(found, options):
             columns = {name: strings([_value(pair, name) for pair in pairs]) for name in wanted}
             chunked = {name: pa.chunked_array([column]) for name, column in columns.items()}
-            kept = [record for record, _ in pairs] if options.streaming else None
+            kept = [record for record, _ in pairs] if options.records else None
             yield RawBatch(chunked, len(pairs), records=kept)
 
     return RecordReader(list(COLUMNS), batches)
