@@ -6,7 +6,6 @@ import csv
 import functools
 import os
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -126,20 +125,3 @@ def test_max_features(name: str, binary: bool) -> None:
     assert all(total[whole.vocabulary_[n]] == cut for n in differing)
     assert abs(Y - whole.transform(fit_on)[:, kept]).nnz == 0
     assert abs(ours.transform(others) - whole.transform(others)[:, kept]).nnz == 0
-
-
-@pytest.mark.slow
-def test_ten_times_as_fast() -> None:
-    """IMDB, words and pairs, one thread, sorted columns: processor time, because the machine is shared."""
-    path = DATA / FILES["imdb"]
-    if not path.exists():
-        pytest.skip("LINNET_DATA/imdb is not there")
-    texts = pq.read_table(path).column("text").to_pylist()
-
-    def seconds(vectorizer) -> float:
-        start = time.process_time()
-        vectorizer.fit_transform(texts)
-        return time.process_time() - start
-
-    ours = min(seconds(Vectorizer.like_sklearn((1, 2), threads=1)) for _ in range(2))
-    assert seconds(CountVectorizer(ngram_range=(1, 2))) >= 10 * ours
