@@ -94,7 +94,7 @@ def test_the_text_column_of_tokenize_has_two_names(rows):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_bars_with_the_time_left_on_a_terminal(rows, tmp_path):
+def test_bold_on_a_terminal(rows, tmp_path):
     screen, terminal = os.openpty()
     words = ["compare", rows, "--models", "svm,nb", "--features", "words:1", "--folds", "3"]
     done = subprocess.Popen(
@@ -111,8 +111,19 @@ def test_bars_with_the_time_left_on_a_terminal(rows, tmp_path):
     os.close(screen)
     assert done.wait(timeout=120) == 0
     text = seen.decode("utf-8", "replace")
-    assert re.search(r"comparing .*fold 2 of 3.* s left", text)
     assert "\x1b[1m" in text  # the recommended model is in bold
+
+
+def test_bars_with_the_time_left_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    clock = iter(range(0, 10_000, 6))
+    monkeypatch.setattr("linnet.cli.progress.time.perf_counter", lambda: float(next(clock)))
+    with ProgressBars() as progress:
+        progress.stage("comparing", 6)
+        progress.update(2, 6, "svm, fold 2 of 3")
+        progress.bars.refresh()
+    assert re.search(r"comparing .*svm, fold 2 of 3.* 12 s left", capsys.readouterr().err)
 
 
 def test_lines_without_a_terminal(capsys, monkeypatch):
