@@ -175,7 +175,7 @@ def test_the_solution_is_scikit_learns(counted):
     functions = (word_count, ends_in_s, exclaims)
     block = Functions(*functions, weight=2.0)
     clf = TextClassifier(
-        "logistic", features=Words(1, 1) + block if counted else block, idf=False, normalise=False, ratio=0.0,
+        "logistic", features=Words(1, 1) + block if counted else block, idf=False, norm=None, ratio=0.0,
         params={"C": 0.7, "tol": 1e-9}, calibrate=False,
     ).fit(TRAIN)  # fmt: skip
     values, size = scaled(TRAIN.text, *functions)
@@ -196,7 +196,7 @@ def test_the_solution_is_scikit_learns(counted):
 
 
 @pytest.mark.parametrize("model", ["svm", "logistic", "nb"])
-@pytest.mark.parametrize("settings", [{}, {"hash_bits": 10}, {"tf": "count"}, {"ratio": 0.5}, {"normalise": False}])
+@pytest.mark.parametrize("settings", [{}, {"hash_bits": 10}, {"tf": "count"}, {"ratio": 0.5}, {"norm": None}])
 def test_computed_columns_are_learned_in_every_mode(model, settings):
     """A function that tells the classes apart decides, whatever stands beside it; and held-out rows say so."""
     rng = np.random.default_rng(0)
@@ -223,7 +223,7 @@ def test_the_scale_of_a_function_does_not_matter():
 def test_several_classes_threads_and_batches():
     texts = TRAIN.text.to_pylist()
     labels = [y + str(k % 2) for k, y in enumerate(TRAIN_Y)]
-    clfs = [TextClassifier("svm", features=BOTH, threads=t, params={"C": 1.0}).fit(texts, labels) for t in (1, 2, 3)]
+    clfs = [TextClassifier("svm", features=BOTH, n_jobs=t, params={"C": 1.0}).fit(texts, labels) for t in (1, 2, 3)]
     assert clfs[0].artefact.computed_weights.shape == (2, 4)
     scores = [c.decision_function(TEST.text) for c in clfs]
     assert scores[0].tobytes() == scores[1].tobytes() == scores[2].tobytes()

@@ -132,7 +132,7 @@ def jobs(folder: Path, *, quick: bool) -> dict[str, Job]:
 
 def train(job: Job, folder: Path, out: Path, threads: int) -> None:
     """Train one model and write its file."""
-    clf = linnet.TextClassifier(job["model"], threads=threads, **job["settings"])
+    clf = linnet.TextClassifier(job["model"], n_jobs=threads, **job["settings"])
     way, data = job["way"], folder / job["data"]
     if way in ("csv", "jsonl", "parquet"):
         clf.fit(linnet.read(f"{data}.{way}"))

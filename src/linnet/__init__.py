@@ -39,13 +39,18 @@ _HOME = {
 }  # fmt: skip
 
 
+_MODULES = ("checks", "comparison", "data", "datasets", "errors", "evaluate", "explain", "features", "models", "tuning")
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'linnet' has no attribute {name!r}")
     import importlib
 
+    if name in _MODULES:
+        return importlib.import_module(f"linnet.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'linnet' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

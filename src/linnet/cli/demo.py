@@ -33,10 +33,10 @@ def demo(out: str, seed: int) -> None:
     for text, label in list(zip(data.text.to_pylist(), data.label_list(), strict=True))[:2]:
         click.echo(f"  {label}: {text}")
     click.echo(f"\nEvery model on the same {FOLDS} folds, settings chosen inside each training part:\n")
-    found = compare(data, models=MODELS, folds=FOLDS, seed=seed)
+    found = compare(data, models=MODELS, folds=FOLDS, random_state=seed)
     click.echo(str(found))
     best = found.recommended
-    clf = TextClassifier(best, seed=seed).fit(data)
+    clf = TextClassifier(best, random_state=seed).fit(data)
     click.echo(f"\nWhy? The words of two new texts, as {best} sees them (the parts add up to the score):")
     for text in TEXTS:
         click.echo("\n" + clf.explain(text).to_text(6, sys.stdout.isatty()))

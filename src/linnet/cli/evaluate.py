@@ -28,7 +28,7 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     from linnet.data.seal import look
 
     check_report(options["report"])
-    clf = load(model, threads=options["threads"])
+    clf = load(model, n_jobs=options["threads"])
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs)
     seal = look(data, "evaluate", Path(model))
     if options["report"] is None:

@@ -85,7 +85,7 @@ feature_options = together(
     click.option("--tf", type=click.Choice(["presence", "count", "sublinear"]), help="How often a feature counts in a text."),
     click.option("--idf/--no-idf", default=None, help="Weigh rare features more."),
     click.option("--ratio", type=float, metavar="P", help="Fix the power of the log-count ratio; 0 leaves it out."),
-    click.option("--normalise", type=click.Choice(["length", "mean", "none"]), help="How each block of features is scaled."),
+    click.option("--norm", type=click.Choice(["l2", "mean", "none"]), help="How each block of features is scaled."),
     number("--min-df", "Drop features seen in fewer documents."),
     click.option("--max-df", type=float, metavar="SHARE", help="Drop features seen in more than this share of documents."),
     max_features,

@@ -44,7 +44,7 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
     from linnet.data import stream
     from linnet.data.writers import open_writer
 
-    clf = load(model, threads=threads)
+    clf = load(model, n_jobs=threads)
     form = to or _form(out, proba)
     if proba and form == "lines":
         raise LinnetError("--proba needs columns: choose --to csv, tsv or jsonl")

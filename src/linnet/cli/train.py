@@ -78,8 +78,8 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     )
     clf = TextClassifier(
         options["model"], **{name: options[name] for name in names},
-        normalise={"length": True, "none": False}.get(options["normalise"], options["normalise"]), params=_params(options),
-        refit=not options["watch"], seed=options["seed"], threads=options["threads"],
+        norm={None: "auto", "none": None}.get(options["norm"], options["norm"]), params=_params(options),
+        refit=not options["watch"], random_state=options["seed"], n_jobs=options["threads"],
     )  # fmt: skip
     extra = needed(clf.plan().features.features or ())  # wrong settings are refused before reading a large file
     streamed = train_streamed(clf, data, options)
@@ -162,7 +162,9 @@ def _write_report(clf: Any, data: str, fit_on: Any, test: Any, out: Path, option
     found = None
     if not options["no_check"]:
         say("report: checking the training rows")
-        found = check(fit_on, replace(test, source="the test rows"), seed=options["seed"], threads=options["threads"])
+        found = check(
+            fit_on, replace(test, source="the test rows"), random_state=options["seed"], n_jobs=options["threads"]
+        )
     say("report: learning curve")
     curve = learning_curve(clf, fit_on)
     files = {"model": str(out), "data": data, **({"test": options["test"]} if options["test"] else {})}

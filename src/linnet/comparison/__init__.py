@@ -1,7 +1,7 @@
 """Compare models honestly: the same folds for all, intervals, paired tests, and plain words at the end.
 
 >>> from linnet.datasets import load
->>> found = compare(load("reviews")[0], models="svm,nb", features="words:1", seed=1)
+>>> found = compare(load("reviews")[0], models="svm,nb", features="words:1", random_state=1)
 >>> sorted(model.name for model in found.models)
 ['nb', 'svm']
 """

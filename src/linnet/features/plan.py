@@ -19,7 +19,7 @@ from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, Chars, Words
 from linnet.features.buffers import TextBuffer
 from linnet.features.computed import scales, split
-from linnet.features.counts import TF, Norm, SparseCounts
+from linnet.features.counts import NORM, TF, Norm, SparseCounts
 from linnet.features.selection import Selection
 from linnet.features.weighting import idf, log_count_ratio
 
@@ -58,8 +58,8 @@ class FeatureWeights:
 class FeaturePlan:
     """What a model wants of the features; every field can be set by the user.
 
-    tf: presence, count or sublinear. normalise: True (each block of a row has length 1), "mean" (its weighted mean is
-    taken) or False. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out). select: keep the features
+    tf: presence, count or sublinear. norm: "l2" (each block of a row has length 1), "mean" (its weighted mean is
+    taken) or None. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out). select: keep the features
     that tell most of the labels.
     grid: the model's own settings to try. Values are tried one axis at a time, the first value first; many
     says where to start instead where rows are many. fixed: settings of the model that differ for text from its defaults.
@@ -68,7 +68,7 @@ class FeaturePlan:
     features: AnyBlocks | None = None
     tf: str = "presence"
     idf: bool = True
-    normalise: Norm = True
+    norm: Norm = "l2"
     ratio: tuple[float, ...] = (0.0,)
     min_df: int | None = None
     max_df: float = 1.0
@@ -82,8 +82,8 @@ class FeaturePlan:
     def __post_init__(self) -> None:
         if self.tf not in TF:
             raise LinnetError(nearest("tf", self.tf, TF))
-        if self.normalise not in (True, False, "mean"):
-            raise LinnetError(f"normalise must be True, False or 'mean', got {self.normalise!r}")
+        if self.norm not in NORM:
+            raise LinnetError(f"norm must be 'l2', 'mean' or None, got {self.norm!r}")
         if self.hash_bits is not None and not 8 <= self.hash_bits <= 28:
             raise LinnetError(f"hash_bits must be from 8 to 28, got {self.hash_bits}")
         if self.select is not None and self.hash_bits is not None:

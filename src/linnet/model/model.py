@@ -74,6 +74,11 @@ def _block(values: dict[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> B
     return block.with_state(tensors[f"tokeniser.{number}"].tobytes())
 
 
+def _norm(about: Mapping[str, Any]) -> Any:
+    """Read how rows are scaled; files of version 0.1 say True or False."""
+    return about["norm"] if "norm" in about else {True: "l2", False: None}.get(about["normalise"], about["normalise"])
+
+
 @dataclass(frozen=True)
 class Model:
     """A model over text. ``scores`` has one column for two classes (above zero means the second), else one each."""
@@ -81,7 +86,7 @@ class Model:
     classes: tuple[Any, ...]
     blocks: Blocks
     tf: str
-    normalise: Norm
+    norm: Norm
     table: Table
     shift: int
     b: npt.NDArray[np.float64]  # (n_lookup,)
@@ -147,7 +152,7 @@ class Model:
     @cached_property
     def weights(self) -> WeightTable:
         """The table of weights as the kernels read it."""
-        return WeightTable(self.slots, self.shift, self.rows, self.b, TF[self.tf], NORM[self.normalise])
+        return WeightTable(self.slots, self.shift, self.rows, self.b, TF[self.tf], NORM[self.norm])
 
     def scores(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return the score of every text, (n_texts, n_outputs)."""
@@ -211,7 +216,7 @@ class Model:
             counted = self.rows[slots, 1 + output].astype(np.float64)
             return np.concatenate([counted, self.computed_weights[:, output]]) if self.computed else counted
         sums = self.rows[slots, 1:].astype(np.float64)
-        if self.normalise:
+        if self.norm:
             norm = self.rows[slots, :1].astype(np.float64)
             np.divide(sums, norm, out=sums, where=norm > 0.0)
         if self.computed:
@@ -277,7 +282,7 @@ class Model:
                     for b in self.blocks
                 ],
                 "tf": self.tf,
-                "normalise": self.normalise,
+                "norm": self.norm,
                 "shift": self.shift,
                 "calibrated": self.calibrated,
                 **head,
@@ -298,7 +303,7 @@ class Model:
             n_lookup = n_outputs if head is None else int(head["inputs"])
             table = Table.of_records(t["records"], n_lookup) if "records" in t else Table(t["slots"], t["rows"])
             model = cls(
-                tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], about["normalise"],
+                tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], _norm(about),
                 table, int(about["shift"]), t["b"],
                 t["names"], t["name_offsets"], t["name_slots"], bool(about["calibrated"]), card,
                 tuple(kind_of(c["block"]).from_dict(c) for c in about.get("computed", ())),
@@ -327,7 +332,7 @@ class Model:
             and (self.head is None or self.head.n_inputs == self.n_lookup)
             and (len(self.slots) == 0 or int(self.slots[-1]) == 0)
             and self.tf in TF
-            and self.normalise in NORM
+            and self.norm in NORM
             and len(self.name_offsets) == len(self.name_slots) + 1
             and len(self.blocks) + len(self.computed) > 0
             and self.computed_weights.shape == ((len(self.computed_names), self.n_lookup) if self.computed else (0, 0))

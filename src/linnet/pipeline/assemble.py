@@ -75,16 +75,14 @@ def assemble(
     if plan.hash_bits and blocks:
         table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
         shift = 64 - plan.hash_bits
-        return Model(
-            classes, blocks, plan.tf, plan.normalise, table, shift, b, calibrated=calibrated, card=card, head=head
-        )
+        return Model(classes, blocks, plan.tf, plan.norm, table, shift, b, calibrated=calibrated, card=card, head=head)
     table = empty_table(Slots.size_for(len(fingerprints))[1], W.shape[1])
     slots = Slots.of(fingerprints, table.slots)
     fill_rows(fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
     top = largest(strength, named)
     name_bytes, name_offsets = names(top)
     return Model(
-        classes, blocks, plan.tf, plan.normalise, table, slots.shift, b, name_bytes, name_offsets,
+        classes, blocks, plan.tf, plan.norm, table, slots.shift, b, name_bytes, name_offsets,
         slots.find(fingerprints[top]), calibrated, card, head=head,
     )  # fmt: skip
 
@@ -96,7 +94,7 @@ def strength_of(
     if head is None:
         return np.asarray(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1))
     sums = W.astype(np.float64)
-    if plan.normalise:
+    if plan.norm:
         sums /= np.where(norm > 0, norm, 1)[:, None]
     alone = finish(sums, head) - finish(np.zeros((1, W.shape[1])), head)
     return np.asarray(np.abs(alone).max(axis=1), dtype=np.float32)
@@ -134,7 +132,7 @@ def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Calib
             "features": describe(store.features),
             "tf": features.tf,
             "idf": features.idf,
-            "normalise": features.normalise,
+            "norm": features.norm,
             "min_df": store.min_df,
             "max_df": features.max_df,
             "max_features": features.max_features,

@@ -56,14 +56,10 @@ def weighted(
     none = np.zeros(0, np.float32)
     share = np.array([b.weight for b in blocks], dtype=np.float32)
     if plan.tf == "presence" and not multiply and rows.computed is None:
-        scale = (
-            rows.segment_scale(weights.norm, plan.normalise)
-            if plan.normalise
-            else np.ones(len(rows.indptr) - 1, np.float32)
-        )
+        scale = rows.segment_scale(weights.norm, plan.norm) if plan.norm else np.ones(len(rows.indptr) - 1, np.float32)
         scale.reshape(-1, len(share))[:] *= share
         return Matrix(rows.indptr, rows.indices, none, rows.n_columns, scale=scale, n_blocks=rows.n_blocks)
-    values = rows.values(plan.tf, weights.norm, normalise=plan.normalise, multiply=multiply)
+    values = rows.values(plan.tf, weights.norm, norm=plan.norm, multiply=multiply)
     if np.any(share != 1):
         values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
     if rows.computed is not None:
@@ -82,7 +78,7 @@ def folded(model: Any, W: Any, weights: FeatureWeights) -> npt.NDArray[np.float3
 def check_presence(model: Any, weights: FeatureWeights, plan: FeaturePlan, blocks: Blocks) -> None:
     """Refuse weighted features for a model that takes 0 and 1 only."""
     if model.traits.presence and (
-        plan.tf != "presence" or plan.normalise or weights.computed is not None or (weights.norm != 1).any()
+        plan.tf != "presence" or plan.norm or weights.computed is not None or (weights.norm != 1).any()
         or any(block.weight != 1 for block in blocks)
     ):  # fmt: skip
         raise LinnetError(
@@ -309,7 +305,7 @@ def fit_and_predict(
     began = time.perf_counter()
     clf.fit_counted(train, groups=None if groups is None else groups[fold.train], on_event=on_event, part=part)
     trained = time.perf_counter()
-    scores = clf.model_.scores(held, clf.threads)
+    scores = clf.model_.scores(held, clf.n_jobs)
     best, proba = clf.model_.best(scores), clf.model_.proba(scores)
     return HeldOut(
         best, proba, trained - began + (part.saved if part is not None else 0.0), time.perf_counter() - trained

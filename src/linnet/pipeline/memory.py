@@ -19,7 +19,7 @@ from linnet.features.names import Names
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, unspaced
 from linnet.features.pruning import kept_columns
 from linnet.features.sharing import Part, Texts
-from linnet.models.inputs import row_weights
+from linnet.models.inputs import as_weight, row_weights
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import FittedRows, encode
@@ -129,13 +129,9 @@ class MemoryRows:
 
 def _padded(sample_weight: npt.ArrayLike | None, n_train: int, n: int) -> Floats | None:
     """Return a weight for every row; dev rows weigh 1."""
-    if sample_weight is None:
+    weight = as_weight(sample_weight, n_train)
+    if weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_train,):
-        raise DataError(f"sample_weight must hold one number a training row: {n_train:,}, got shape {weight.shape}")
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise DataError("sample_weight must be finite and not negative")
     return np.concatenate([weight, np.ones(n - n_train)])
 
 

@@ -239,7 +239,7 @@ class RemoteBlocks(RowBlocks):
         return replace(self, gain=gain, on_epoch=on_epoch, _sent={})
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return the sum of function(X, y, weight, *args) over all shards, added in a fixed order.
+        """Return the sum of function(rows, *args) over all shards, added in a fixed order.
 
         An argument that is the same object as in the last call is not sent again.
         """

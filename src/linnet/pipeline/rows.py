@@ -113,6 +113,10 @@ def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Labels]:
     for row, label in enumerate(labels):
         if label is None or label != label:
             raise DataError(f"row {row + 1} has no label; leave it out or label it")
+        if isinstance(label, float) and label % 1:
+            raise DataError(
+                f"Unknown label type: continuous. The label of row {row + 1} is {label!r}: these look like numbers, not classes"
+            )
     try:
         classes = tuple(sorted(set(labels)))
     except TypeError:
@@ -120,7 +124,7 @@ def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Labels]:
         raise DataError(f"labels must be of one kind, got {' and '.join(kinds)}") from None
     if len(classes) < 2:
         raise (
-            DataError(f"every row has the label {classes[0]!r}; a classifier needs at least two")
+            DataError(f"there is 1 class, every row has the label {classes[0]!r}; a classifier needs at least two")
             if classes
             else DataError("there are no training rows")
         )

@@ -85,7 +85,9 @@ class StreamedRows:
             labels |= {name: labels.get(name, 0) + n for name, n in scans[DEV].labels.items()}
         self.classes = tuple(sorted(labels))
         if len(self.classes) < 2:
-            raise DataError(f"every row has the label {self.classes[0]!r}; a classifier needs at least two")
+            raise DataError(
+                f"there is 1 class, every row has the label {self.classes[0]!r}; a classifier needs at least two"
+            )
         self.n_classes = len(self.classes)
         self.n_outputs = 1 if self.n_classes == 2 else self.n_classes
         self.known = {name: k for k, name in enumerate(self.classes)}

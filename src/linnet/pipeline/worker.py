@@ -31,6 +31,7 @@ from linnet.pipeline.disk import columns_of
 from linnet.pipeline.parts import DEV, TEST, TRAIN
 from linnet.pipeline.streamed import count_batch
 from linnet.pipeline.vocabulary import StreamVocabulary
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = [
     "ShardTotals",
@@ -227,11 +228,12 @@ def names(task: ShardTask, shared: ShardPlan, named: npt.NDArray[np.int64]) -> d
 
 
 def apply(task: ShardTask, shared: ShardPlan, weighting: Weighting, function: Callable[..., Any], *args: Any) -> Any:
-    """Return function(X, y, weight, *args) of the fitted rows of a shard."""
+    """Return function(rows, *args) of the fitted rows of a shard."""
     rows, y, parts = rows_of(task, shared)
     mine = np.flatnonzero(np.isin(parts, weighting.fitted))
     if len(mine) < len(y):
         rows, y = rows.take(mine), y[mine]
     weights = weighting.weights.with_computed()
     X = weighted(rows, weights, weighting.plan, split(shared.features)[0], multiply=not weighting.own_gain)
-    return function(X, y, None if weighting.per_class is None else weighting.per_class[y], *args)
+    weight = None if weighting.per_class is None else weighting.per_class[y]
+    return function(TrainingSet(X, y, len(shared.classes), weight), *args)

@@ -113,7 +113,7 @@ def read(name: str, path: Path, threads: int = 1) -> ServedModel:
     """Read one model; of a file that is being replaced, the new one."""
     for _ in range(5):
         before = _signature(path)
-        clf = load(path, threads=threads)
+        clf = load(path, n_jobs=threads)
         with path.open("rb") as file:
             found = _CHECKSUM.search(file.read(256))
         if _signature(path) == before:

@@ -43,7 +43,7 @@ def answer_all(queries: Sequence[Query]) -> list[bytes]:
     served = queries[0].served
     artefact = served.clf.artefact
     texts = [text for q in queries for text in q.texts] if len(queries) > 1 else queries[0].texts
-    scores = artefact.scores(texts, served.clf.threads)
+    scores = artefact.scores(texts, served.clf.n_jobs)
     best = artefact.best(scores)
     proba = artefact.proba(scores)
     numbers = best.tolist()

@@ -198,7 +198,7 @@ class Runs:
             run.version += 1
             outcome = "failed"
             try:
-                clf = TextClassifier(**run.settings, refit=False, threads=self.threads)
+                clf = TextClassifier(**run.settings, refit=False, n_jobs=self.threads)
                 clf.fit(train, dev=dev, on_event=run.hear)
                 run.stage = "scoring the dev rows"
                 self._score(run, clf, dev)

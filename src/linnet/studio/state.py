@@ -58,7 +58,7 @@ class Studio:
             raise DataError("give the path of a file")
         path = str(Path(path.strip()).expanduser())
         if path.endswith(".linnet"):
-            self.loaded[Path(path).name] = load(path, threads=self.threads)
+            self.loaded[Path(path).name] = load(path, n_jobs=self.threads)
             return
         refuse_sealed(path, "to learn from")
         self.take(replace(read(path, text=text, label=label), source=path))
