@@ -21,7 +21,6 @@ from linnet.pipeline.events import Event, Log, OnEvent
 from linnet.solvers.curves import History
 
 if TYPE_CHECKING:
-    from linnet.evaluate import Evaluation
     from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
     from linnet.features.sharing import Part
     from linnet.pipeline.plan import Plan
@@ -110,6 +109,7 @@ class TextClassifier(Estimator):
         plan, log = self.plan(), Log(on_event)
         rows = MemoryRows(plan, X, y, dev=dev, sample_weight=sample_weight, groups=groups, part=part)
         self.model_, self.history_ = fit(plan, rows, log, found), log.history
+        self.indicators_ = getattr(y, "ndim", 1) == 2
         return self
 
     def plan(self) -> Plan:
@@ -171,9 +171,12 @@ class TextClassifier(Estimator):
     def predict(self, texts: Any, labels: Iterable[Any] | None = None) -> npt.NDArray[Any]:
         """Return the best label of each text, of all labels or of the given ones.
 
+        Where rows may have several labels, a tuple of labels for each text (an indicator matrix, if it was fitted to one).
         Texts may be rows: a list of dicts, a table, a Dataset. A model that reads columns beside the text needs them.
         """
         scores = self.artefact.scores(texts, self.n_jobs)
+        if self.artefact.multilabel:
+            return self._label_sets(scores, labels)
         if labels is None:
             return self.classes_[self.artefact.best(scores)]
         allowed = self._columns(labels)
@@ -181,6 +184,17 @@ class TextClassifier(Estimator):
             scores = np.stack([-scores[:, 0], scores[:, 0]], axis=1)
         best = allowed[scores[:, allowed].argmax(axis=1)]
         return np.asarray(self.classes_[best])
+
+    def _label_sets(self, scores: npt.NDArray[np.float64], labels: Iterable[Any] | None) -> npt.NDArray[Any]:
+        """Return the labels of each text as a tuple; an indicator matrix where the model was fitted to one."""
+        chosen = self.artefact.chosen(scores)
+        if labels is not None:
+            chosen &= np.isin(np.arange(chosen.shape[1]), self._columns(labels))
+        if getattr(self, "indicators_", False):
+            return chosen.astype(np.int64)
+        out = np.empty(len(chosen), dtype=object)
+        out[:] = [tuple(self.artefact.classes[k] for k in np.flatnonzero(row)) for row in chosen]
+        return out
 
     def label_score(self, text: str, label: Any) -> float:
         """Return the score of one label for one text."""
@@ -208,17 +222,27 @@ class TextClassifier(Estimator):
         return np.sort(np.array([known[label] for label in wanted], dtype=np.int64))
 
     def score(self, texts: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """Return the accuracy on labelled texts."""
+        """Return the accuracy on labelled texts; where rows have several labels, all of them must be right."""
+        if self.artefact.multilabel:
+            return float(self.evaluate(texts, y).subset_accuracy)
         weights: Any = sample_weight
         return float(np.average(self.predict(texts) == np.asarray(y), weights=weights))
 
-    def evaluate(self, X: Any, y: Any = None) -> Evaluation:
-        """Return the metrics that ``linnet evaluate`` prints, of a labelled Dataset or of texts and labels."""
+    def evaluate(self, X: Any, y: Any = None) -> Any:
+        """Return the metrics that ``linnet evaluate`` prints, of a labelled Dataset or of texts and labels.
+
+        That is an Evaluation, or a MultilabelEvaluation where rows may have several labels.
+        """
         from linnet.data import Dataset
-        from linnet.evaluate import evaluate
+        from linnet.evaluate import evaluate, evaluate_multilabel
 
         if y is None and not isinstance(X, Dataset):
             raise LinnetError("evaluate takes a labelled Dataset, or texts and their labels")
+        model = self.artefact
+        if model.multilabel:
+            scores = model.scores(X, self.n_jobs)
+            sets = X.label_sets() if y is None else y
+            return evaluate_multilabel(sets, model.chosen(scores), model.classes, proba=model.proba(scores))
         truth = X.label_list() if y is None else list(y)
         classes = [str(c) for c in self.artefact.classes] if y is None else list(self.artefact.classes)
         return evaluate(truth, self.predict_proba(X), classes)

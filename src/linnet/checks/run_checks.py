@@ -40,6 +40,8 @@ def check(
     """
     wanted = chosen(only, skip)
     first, *rest = (_dataset(one, text, label, format) for one in (data, *others))
+    for part in (first, *rest):
+        part.refuse_several("check")
     inputs = CheckedData(first, tuple(rest), random_state, n_jobs)
     possible = applicable(wanted, inputs)
     findings: list[Finding] = []

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.labelled_rows import multilabel
 from linnet.cli.output import check_output, print_lines, say, say_sealed, write_json
 from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError
@@ -50,7 +51,7 @@ def check(data: str, others: tuple[str, ...], **options: Any) -> None:
     check_output(options["suspects"], "--suspects")
     check_output(options["json_"], "--json")
     sets = [_read(path, options) for path in (data, *others)]
-    shared = {name: options[name] for name in ("seed", "threads")}
+    shared = {"random_state": options["seed"], "n_jobs": options["threads"]}
     with CheckProgress(options["quiet"]) as progress:
         found = run_checks(*sets, only=only, skip=skip, on_check=progress, **shared)
     for path in (data, *others):  # the texts of a blind test set are shown, and its words are compared
@@ -87,7 +88,9 @@ def _read(path: str, options: dict[str, Any]) -> Any:
     from linnet.data.seal import seal_of
 
     seal_of(path)
-    rows = read(path, text=options["text"], label=options["label"], format=options["format_"])
+    rows = read(
+        path, text=options["text"], label=options["label"], format=options["format_"], multilabel=multilabel(options)
+    )
     if not options["quiet"]:
         say(rows.describe())
     return rows

@@ -66,11 +66,12 @@ def compare(data: str | None, **options: Any) -> None:
         say(rows.describe())
     else:
         rows = read_labelled(data, options, extra=[*specs.needed_by(found), *split_columns(options)])
-    names = ("models", "folds", "repeats", "features", "groups", "seed", "threads")
+    names = ("models", "folds", "repeats", "features", "groups")
     with ComparisonProgress(options["quiet"]) as progress:
         result = compare_models(
-            rows, curve=options["curve"] or False, on_event=progress, **{name: options[name] for name in names}
-        )
+            rows, curve=options["curve"] or False, on_event=progress, random_state=options["seed"],
+            n_jobs=options["threads"], **{name: options[name] for name in names},
+        )  # fmt: skip
     if options["out"] is not None:
         _write_table(result.table, options["out"])
     if not write_json(result.to_dict(), options["json_"]) and options["out"] != "-":

@@ -10,6 +10,7 @@ import click
 from linnet.cli import options as o
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import check_report, command_line, say_sealed, say_written, width, write_json
+from linnet.errors import LinnetError
 
 __all__ = ["evaluate"]
 
@@ -23,7 +24,6 @@ __all__ = ["evaluate"]
 @o.json_file
 def evaluate(model: str, data: str, **options: Any) -> None:
     """Evaluate MODEL on the labelled rows of DATA: accuracy with its 95 % interval, scores per class, confusions."""
-    from linnet import evaluate as metrics
     from linnet.classifier import load
     from linnet.data.seal import look
 
@@ -31,8 +31,10 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     clf = load(model, n_jobs=options["threads"])
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs)
     seal = look(data, "evaluate", Path(model))
+    if clf.artefact.multilabel and options["report"] is not None:
+        raise LinnetError("--report is for one label a row; leave it out")
     if options["report"] is None:
-        result = metrics.evaluate(rows.label_list(), clf.predict_proba(rows), [str(c) for c in clf.artefact.classes])
+        result = clf.evaluate(rows)
     else:
         from linnet.report import Report
 

@@ -48,8 +48,12 @@ format_ = click.option(
     "--format", "format_", metavar="NAME",
     help="csv, tsv, jsonl, parquet, arrow, warc, fasttext, vw, text or folder; found by itself if not given.",
 )  # fmt: skip
+multilabel = click.option(
+    "--multilabel", metavar="SEP", help="What stands between the labels of a row, such as '|': a row may have several. Lists of "
+    "labels and fastText lines need no SEP; 'none' takes them for one label.",
+)  # fmt: skip
 text_options = together(text, format_)
-data_options = together(text, label, format_)
+data_options = together(text, label, format_, multilabel)
 unusable = click.option("--unusable", metavar="F.csv", help="Write the rows that could not be used to this file.")
 columns = click.option(
     "--column", "columns", multiple=True, metavar="NAME=VALUE",

@@ -54,13 +54,20 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
         open_writer(out, "text" if form == "lines" else form) as writer,
         ProgressBars(quiet or not out) as progress,
     ):
-        writer.write(_table(np.zeros(0, np.int64), np.zeros((0, len(classes))), classes, form, proba))
+        none = np.zeros((0, len(classes)))
+        writer.write(
+            _label_sets(none.astype(bool), none, classes, form, proba)
+            if clf.artefact.multilabel
+            else _table(np.zeros(0, np.int64), none, classes, form, proba)
+        )
         progress.stage("labelling")
         for batch in _ahead(stream(source, text=text, format=format_, also=clf.artefact.needs)):
             scores = clf.artefact.scores(batch, threads)
-            best = clf.artefact.best(scores)
-            P = clf.artefact.proba(scores) if form != "lines" else None
-            writer.write(_table(best, P, classes, form, proba))
+            P = clf.artefact.proba(scores) if form != "lines" or clf.artefact.multilabel else None
+            if clf.artefact.multilabel:
+                writer.write(_label_sets(clf.artefact.chosen(scores), P, classes, form, proba))
+            else:
+                writer.write(_table(clf.artefact.best(scores), P, classes, form, proba))
             if done == 0 and not quiet and batch.how:
                 say(f"{source}: {batch.how}")
             done += len(batch)
@@ -88,6 +95,25 @@ def _form(out: str | None, proba: bool) -> str:
     if out is None:
         return "csv" if proba else "lines"
     return {".txt": "lines", **ENDINGS}.get(split_ending(out)[0], "csv")
+
+
+def _label_sets(chosen: Any, P: Any, classes: list[str], form: str, proba: bool) -> Any:
+    """Return the labels of each text, joined by '|' where the format has no lists, and with `proba` all probabilities."""
+    import numpy as np
+    import pyarrow as pa
+
+    from linnet.data.arrays import decimals, floats
+
+    sets = [[classes[k] for k in np.flatnonzero(row)] for row in chosen]
+    if form in ("lines", "csv", "tsv"):
+        columns: dict[str, Any] = {"labels": pa.array(["|".join(row) for row in sets], pa.string())}
+    else:
+        columns = {"labels": pa.array(sets, pa.list_(pa.string()))}
+    if proba:
+        text = form in ("csv", "tsv")
+        numbers = [decimals(p) if text else floats(np.round(p, 6)) for p in P.T]
+        columns |= {f"p_{name}": column for name, column in zip(classes, numbers, strict=True)}
+    return pa.table(columns)
 
 
 def _table(best: Any, P: Any, classes: list[str], form: str, proba: bool) -> Any:

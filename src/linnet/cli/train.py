@@ -59,7 +59,6 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     from linnet.classifier import TextClassifier
     from linnet.cli.progress import TrainingProgress
     from linnet.data.seal import look
-    from linnet.evaluate import evaluate
     from linnet.features.computed import needed
 
     out = model_path(data[0], options["out"])
@@ -91,11 +90,13 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         options = official(data[0], options)
         fit_on, dev, test = split_rows(rows, options, extra)
         del rows  # the parts are copies
-        if not options["no_check"]:
+        if fit_on.separator is not None and options["report"]:
+            raise LinnetError("--report is for one label a row; leave it out, and see the scores with linnet evaluate")
+        if not options["no_check"] and fit_on.separator is None:
             _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
         with TrainingProgress(options["quiet"], options["watch"]) as progress:
             clf.fit(fit_on, dev=dev, on_event=progress)
-        result, more = evaluate(test.label_list(), clf.predict_proba(test), clf.classes_.tolist()), {}
+        result, more = clf.evaluate(test), {}
     clf.save(out)
     seal = look(options["test"], "train", out) if options["test"] else None
     if options["report"]:
@@ -109,9 +110,14 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     }
     if write_json(content, options["json_"]):
         return
-    low, high = result.accuracy_interval
-    scores = f"macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}"
-    click.echo(f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {scores}")
+    several = clf.artefact.multilabel
+    (low, high), value = (
+        (result.micro_f1_interval, result.micro_f1) if several else (result.accuracy_interval, result.accuracy)
+    )
+    rest = f"subset accuracy {result.subset_accuracy:.4f}" if several else f"log loss {result.log_loss:.4f}"
+    scores = f"macro F1 {result.macro_f1:.4f}, {rest}"
+    name = "micro F1" if several else "accuracy"
+    click.echo(f"test {name} {value:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {scores}")
     say_sealed(seal)
     sizes = (
         f"{size_text(out.stat().st_size)}, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes"

@@ -69,11 +69,11 @@ def tune(data: str, **options: Any) -> None:
         for name in ("dev", "test", "groups", "time", "text", "label", "out", "format_")
         if options[name] is not None
     }
-    names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "candidates", "seed", "threads", "fresh")
+    names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "candidates", "fresh")
     with TuningProgress(options["quiet"]) as progress:
         found = search(
             fit_on, dev=dev, test=test, state=state, on_event=progress, began=process_began(), named=data, command=shared,
-            **{name: options[name] for name in names},
+            random_state=options["seed"], n_jobs=options["threads"], **{name: options[name] for name in names},
         )  # fmt: skip
     found.model.save(out)
     seal = look(options["test"], "tune", out) if options["test"] else None

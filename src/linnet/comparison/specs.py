@@ -162,7 +162,7 @@ def _one(value: Any) -> Spec:
             raise LinnetError(f"one name stands for one model; got '{value}'")
         return specs[0]
     if isinstance(value, TextClassifier):
-        given = {name: setting for name, setting in value.get_params().items() if setting is not None}
+        given = {name: setting for name, setting in value.get_params(deep=False).items() if setting is not None}
         name = value.model if isinstance(value.model, str) else repr(value.model)
         shown = {k: v for k, v in given.items() if k not in _KEPT and v is not True}
         more = {**shown, **(value.params or {})}

@@ -172,6 +172,10 @@ def _usable(batch: Batch, shard: str) -> Labelled:
     """Set aside what has no text, no label or could not be parsed."""
     if batch.label is None:
         raise DataError(f"{shard or 'the data'}: has no label column, and labels are needed; name it with --label COL")
+    if batch.several:
+        raise DataError(
+            f"{shard or 'the data'}: rows have several labels, which a stream does not take: train in memory"
+        )
     bad = np.zeros(len(batch), dtype=bool)
     bad[[row.row - batch.first_row for row in batch.unusable.rows]] = True
     unlabelled = missing(batch.label) & ~bad

@@ -40,6 +40,8 @@ class Batch:
     notes: tuple[str, ...] = ()
     how: str = ""
     also: Mapping[str, pa.Array] = field(default_factory=dict)
+    several: bool = False
+    """Whether rows have several labels; they are joined by '|' here."""
 
     def __len__(self) -> int:
         return len(self.text)
@@ -112,7 +114,8 @@ def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
             notes = tuple(repair_notes(repair_counts(raw, names, start, stop)))
             labels = None if label is None else piece.column(1)
             also = {column: piece.column(len(columns) - len(more) + k) for k, column in enumerate(more)}
-            yield Batch(piece.column(0), labels, first + start, unusable, notes, rows.how, also)
+            several = choice.label is not None and "lists" in raw.repairs.get(choice.label, {})
+            yield Batch(piece.column(0), labels, first + start, unusable, notes, rows.how, also, several)
             start = stop
 
 

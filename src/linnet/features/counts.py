@@ -120,8 +120,11 @@ class SparseCounts:
         out[mine] = extra[present]
         return indptr, indices, out
 
-    def class_counts(self, y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int32]:
-        """Return how many documents of each class hold each column, (n_columns, n_classes)."""
+    def class_counts(self, y: npt.NDArray[Any], n_classes: int) -> npt.NDArray[np.int32]:
+        """Return how many documents of each class hold each column, (n_columns, n_classes); y may be an indicator matrix."""
+        if y.ndim == 2:
+            rows, y = np.nonzero(y)
+            return self.take(rows).class_counts(y.astype(np.int32), n_classes)
         out = np.zeros((self.n_columns, n_classes), dtype=np.int32)
         kernels.class_frequency(self.row_ptr, self.indices, y, out)
         return out

@@ -93,20 +93,24 @@ class FeaturePlan:
         """Return the recipe with the settings that are not None replaced."""
         return replace(self, **{k: v for k, v in settings.items() if v is not None})
 
-    def weights(self, rows: SparseCounts, y: npt.NDArray[np.int32], n_classes: int, p: float) -> FeatureWeights:
+    def weights(self, rows: SparseCounts, y: npt.NDArray[Any], n_classes: int, p: float) -> FeatureWeights:
         """Learn the weight of each feature from training rows."""
         computed = None if rows.computed is None else scales(rows.computed, split(self.features or ())[1])
         if p == 0:
             base = self._base(rows.document_frequency(), len(rows))
             return FeatureWeights(base, base[None, :], computed)
         counts = rows.class_counts(y, n_classes)
-        totals = counts.sum(axis=0, dtype=np.int64)
-        gain = np.empty((1 if n_classes == 2 else n_classes, rows.n_columns), dtype=np.float32)
+        totals, df = counts.sum(axis=0, dtype=np.int64), rows.document_frequency()
+        several = y.ndim == 2  # labels a row
+        gain = np.empty((1 if n_classes == 2 and not several else n_classes, rows.n_columns), dtype=np.float32)
         for k in range(0, rows.n_columns, CHUNK):  # in pieces that stay in the cache
             part = counts[k : k + CHUNK]
-            ratio = log_count_ratio(part, totals=totals, n_features=rows.n_columns)
+            all_rows: dict[str, Any] = (
+                {"every": df[k : k + CHUNK], "n_every": float(df.sum(dtype=np.int64))} if several else {}
+            )
+            ratio = log_count_ratio(part, totals=totals, n_features=rows.n_columns, **all_rows)
             ratio = arithmetic.power(ratio, p)
-            ratio *= self._base(part.sum(axis=1), len(rows))[:, None]
+            ratio *= self._base(df[k : k + CHUNK] if several else part.sum(axis=1), len(rows))[:, None]
             gain[:, k : k + CHUNK] = ratio.T
         return FeatureWeights(gain[0] if len(gain) == 1 else gain.max(axis=0), gain, computed)
 

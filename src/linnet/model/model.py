@@ -98,6 +98,13 @@ class Model:
     computed: ComputedBlocks = ()
     computed_weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     head: DenseLayers | None = None
+    thresholds: npt.NDArray[np.float64] | None = None
+    """The score from which each label is an answer, where rows may have several labels; else None."""
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether an answer may be several labels, or none."""
+        return self.thresholds is not None
 
     @property
     def slots(self) -> npt.NDArray[np.uint64]:
@@ -225,7 +232,9 @@ class Model:
         return np.asarray(finish(sums + self.b, self.head)[:, output] - empty[0, output])
 
     def proba(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Turn scores into probabilities, (n_texts, n_classes)."""
+        """Turn scores into probabilities, (n_texts, n_classes); of several labels, each for itself."""
+        if self.multilabel:
+            return np.asarray(sigmoid(scores))
         if self.n_outputs == 1:
             p = sigmoid(scores[:, 0])
             return np.stack([1.0 - p, p], axis=1)
@@ -236,6 +245,12 @@ class Model:
         if self.n_outputs == 1:
             return (scores[:, 0] > 0).astype(np.int64)
         return np.asarray(scores.argmax(axis=1), dtype=np.int64)
+
+    def chosen(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Return which labels each text has, (n_texts, n_classes)."""
+        if self.thresholds is not None:
+            return np.asarray(scores > self.thresholds)
+        return np.asarray(self.best(scores)[:, None] == np.arange(len(self.classes)))
 
     def names(self) -> dict[int, str]:
         """Return the names that were kept, by slot; features that share a hashed column stand side by side."""
@@ -268,6 +283,8 @@ class Model:
         computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
         if self.computed:
             tensors["computed_weights"] = self.computed_weights
+        if self.thresholds is not None:
+            tensors["thresholds"] = self.thresholds
         learned = states(self.blocks)
         tensors |= {f"tokeniser.{k}": np.frombuffer(state, np.uint8) for k, state in enumerate(learned)}
         card = {
@@ -298,7 +315,7 @@ class Model:
             card = dict(stored.card)
             about = card.pop("model")
             t = stored.tensors
-            n_outputs = 1 if len(about["classes"]) == 2 else len(about["classes"])
+            n_outputs = 1 if len(about["classes"]) == 2 and "thresholds" not in t else len(about["classes"])
             head = about.get("head")
             n_lookup = n_outputs if head is None else int(head["inputs"])
             table = Table.of_records(t["records"], n_lookup) if "records" in t else Table(t["slots"], t["rows"])
@@ -309,6 +326,7 @@ class Model:
                 tuple(kind_of(c["block"]).from_dict(c) for c in about.get("computed", ())),
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=None if head is None else DenseLayers.of_tensors(t, int(head["layers"])),
+                thresholds=t.get("thresholds"),
             )  # fmt: skip
             model._check()
         except (LinnetError, KeyError, TypeError, ValueError, IndexError) as error:
@@ -327,7 +345,8 @@ class Model:
             and 0 < self.shift < 64
             and len(self.rows) == n_slots
             and n_slots >= 1 << (64 - self.shift)
-            and self.n_outputs == (1 if len(self.classes) == 2 else len(self.classes))
+            and self.n_outputs == (1 if len(self.classes) == 2 and not self.multilabel else len(self.classes))
+            and (self.thresholds is None or self.thresholds.shape == (len(self.classes),))
             and self.b.shape == (self.n_lookup,)
             and (self.head is None or self.head.n_inputs == self.n_lookup)
             and (len(self.slots) == 0 or int(self.slots[-1]) == 0)

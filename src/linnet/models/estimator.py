@@ -30,6 +30,7 @@ from linnet.solvers.training_set import TrainingSet
 __all__ = ["CountingModel", "DecisionModel", "LinearClassifier", "ProbabilityModel"]
 
 Floats = npt.NDArray[np.float64]
+NEVER = -10.0  # the score of a label that no training row has
 
 
 class LinearClassifier(Estimator):
@@ -68,7 +69,7 @@ class LinearClassifier(Estimator):
     def fit_matrix(
         self,
         X: Matrix,
-        y: npt.NDArray[np.int32],
+        y: npt.NDArray[Any],
         n_classes: int,
         *,
         sample_weight: Floats | None = None,
@@ -76,7 +77,27 @@ class LinearClassifier(Estimator):
         on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Fit to encoded rows, without labels and checks; returns what ``solve`` returns."""
-        return self.solve(self._plain(TrainingSet(X, y, n_classes, sample_weight, threads, on_epoch)))
+        rows = self._plain(TrainingSet(X, y, n_classes, sample_weight, threads, on_epoch))
+        return self.one_vs_rest(rows) if rows.multilabel else self.solve(rows)
+
+    def one_vs_rest(self, rows: TrainingSet) -> Weights:
+        """Fit each label against the rest, for rows that may have several; returns a column a label.
+
+        A label that no row has, or every row, is never, or always, the answer.
+        """
+        if not self.traits.multilabel:
+            raise DataError(
+                f"{type(self).__name__} learns one label a row; rows with several labels are for svm or logistic"
+            )
+        W, b = np.zeros((rows.X.n_features, rows.n_classes), rows.X.values.dtype), np.zeros(rows.n_classes)
+        for c in range(rows.n_classes):
+            found = int(rows.y[:, c].sum())
+            if 0 < found < len(rows):
+                column, one = self.solve(rows.one_label(c))
+                W[:, c], b[c] = column[:, 0], one[0]
+            else:
+                b[c] = NEVER if not found else -NEVER
+        return W, b
 
     def _plain(self, rows: TrainingSet) -> TrainingSet:
         """Write out the values, unless the model takes rows with a gain."""

@@ -35,6 +35,7 @@ from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel, ProbabilityModel
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share_below_one, whole
+from linnet.models.traits import Traits
 from linnet.solvers.callbacks import Callback, Epoch
 from linnet.solvers.dense import DenseLayers
 from linnet.solvers.distinct import Distinct
@@ -83,6 +84,8 @@ class FeedForward(DecisionModel, ProbabilityModel):
         many=(("learning_rate", 0.005),),
         fixed=(("label_smoothing", 0.1), ("dropout", 0.3)),
     )
+
+    traits: ClassVar[Traits] = Traits(multilabel=False)
 
     dim: int = 32
     _: KW_ONLY

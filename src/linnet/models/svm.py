@@ -126,6 +126,11 @@ class LinearSVM(DecisionModel):
     random_state: Any = 0
     n_jobs: int | None = 1
 
+    def one_vs_rest(self, rows: TrainingSet) -> Weights:
+        """Fit all labels side by side where the solver is the dual's."""
+        own = self.solver in (None, "dual") and self.penalty == "l2"
+        return self.solve(rows) if own else super().one_vs_rest(rows)
+
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. With X.gain the weights returned are folded: they apply to the values without it."""
         rows = replace(rows, on_epoch=self._recorded(rows.on_epoch))

@@ -19,7 +19,7 @@ from linnet.features.names import Names
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, unspaced
 from linnet.features.pruning import kept_columns
 from linnet.features.sharing import Part, Texts
-from linnet.models.inputs import as_weight, row_weights
+from linnet.models.inputs import as_weight, indicators, row_weights
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import FittedRows, encode
@@ -50,9 +50,14 @@ class MemoryRows:
             self.dev = np.arange(n_train, n_train + len(dev_labels))
             self.buffers, labels = self.buffers + more, labels + dev_labels
         self.classes, self.y = encode(labels)
+        if self.y.ndim == 2 and plan.class_weight is not None:
+            raise DataError(
+                "class_weight is for one label a row; where rows have several, thresholds are chosen for each label"
+            )
         self.weight = row_weights(plan.class_weight, self.classes, self.y, _padded(sample_weight, n_train, len(labels)))
         self.groups = _group_numbers(groups, n_train)
-        self.class_rows = np.bincount(self.y, minlength=len(self.classes))
+        several = self.y.ndim == 2  # labels a row
+        self.class_rows = self.y.sum(axis=0) if several else np.bincount(self.y, minlength=len(self.classes))
         self.n_dev = 0 if self.dev is None else len(self.dev)
         watched = self.dev is not None and not plan.refit
         self.final = np.arange(n_train) if watched else np.arange(len(labels))
@@ -123,6 +128,7 @@ class MemoryRows:
         column = getattr(self.source, "text_column", None)
         return {
             "source": getattr(self.source, "source", "Python objects"),
+            **({"several": len(self.y)} if self.y.ndim == 2 else {}),
             **({"text_column": column} if column is not None else {}),
         }
 
@@ -154,10 +160,12 @@ def _texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tupl
             raise DataError(
                 f"{X.source}: column '{X.label_column}' holds the labels; leave out column:{X.label_column}"
             )
-        return text_buffers(X, needs), X.label.to_pylist()
+        return text_buffers(X, needs), X.label_sets() if X.separator else X.label.to_pylist()
     if y is None:
         raise DataError(f"the {what} data needs labels: fit(texts, labels), or a Dataset from linnet.read")
     buffers = text_buffers(X, needs)
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+        y = [tuple(np.flatnonzero(row).tolist()) for row in indicators(y, "y")]
     labels = [
         v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))
     ]

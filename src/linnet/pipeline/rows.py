@@ -104,12 +104,18 @@ class ClassCounts:
         return self.table
 
 
-def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Labels]:
+def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:
     """Return the classes, sorted, and the number of the class of each row.
+
+    Labels that are tuples, lists or sets are several a row, or none: then an indicator matrix, (n_rows, n_classes).
 
     >>> encode(["b", "a", "b"])
     (('a', 'b'), array([1, 0, 1], dtype=int32))
+    >>> encode([("a", "b"), (), ("b",)])[1].astype(int).tolist()
+    [[1, 1], [0, 0], [0, 1]]
     """
+    if len(labels) and all(isinstance(label, tuple | list | set | frozenset) for label in labels):
+        return _several(labels)
     for row, label in enumerate(labels):
         if label is None or label != label:
             raise DataError(f"row {row + 1} has no label; leave it out or label it")
@@ -130,3 +136,15 @@ def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Labels]:
         )
     number = {c: k for k, c in enumerate(classes)}
     return classes, np.fromiter((number[v] for v in labels), dtype=np.int32, count=len(labels))
+
+
+def _several(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[np.bool_]]:
+    """Return the classes and the indicator matrix of rows that may have several labels."""
+    classes = tuple(sorted({label for row in labels for label in row}))
+    if len(classes) < 2:
+        raise DataError(f"rows with several labels need two labels or more, got {list(classes)}")
+    number = {c: k for k, c in enumerate(classes)}
+    y = np.zeros((len(labels), len(classes)), dtype=bool)
+    for row, found in enumerate(labels):
+        y[row, [number[label] for label in found]] = True
+    return classes, y

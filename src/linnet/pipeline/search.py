@@ -46,7 +46,7 @@ class SearchRows:
     """Rows to judge settings on: counted, with classes, the numbers of the dev rows, weights and groups."""
 
     rows: Any
-    y: npt.NDArray[np.int32]
+    y: npt.NDArray[Any]
     n_entries: int
     dev: npt.NDArray[np.int64] | None = None
     weight: npt.NDArray[np.float64] | None = None

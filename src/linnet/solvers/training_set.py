@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +19,13 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Rows of numbers, the class of each, and its weight (None: 1 each)."""
+    """Rows of numbers, the class of each, and its weight (None: 1 each).
+
+    Where rows may have several labels y is an indicator matrix, (n_rows, n_classes), and every class has an output.
+    """
 
     X: Matrix
-    y: npt.NDArray[np.int32]
+    y: npt.NDArray[Any]
     n_classes: int
     weight: Floats | None = None
     threads: int = 1
@@ -33,7 +37,17 @@ class TrainingSet:
     @property
     def n_outputs(self) -> int:
         """One score for two classes, else one a class."""
-        return 1 if self.n_classes == 2 else self.n_classes
+        return 1 if self.n_classes == 2 and not self.multilabel else self.n_classes
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether rows may have several labels."""
+        return self.y.ndim == 2
+
+    def one_label(self, c: int) -> TrainingSet:
+        """Return the rows as a problem of two classes: with label c, and without."""
+        gain = None if self.X.gain is None else self.X.gain[c : c + 1]
+        return replace(self, X=replace(self.X, gain=gain), y=self.y[:, c].astype(np.int32), n_classes=2)
 
     @property
     def weights(self) -> Floats:

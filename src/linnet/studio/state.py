@@ -61,7 +61,9 @@ class Studio:
             self.loaded[Path(path).name] = load(path, n_jobs=self.threads)
             return
         refuse_sealed(path, "to learn from")
-        self.take(replace(read(path, text=text, label=label), source=path))
+        data = read(path, text=text, label=label)
+        data.refuse_several("the studio")
+        self.take(replace(data, source=path))
 
     def take(self, data: Dataset) -> None:
         """Make data the current one; labels that were fixed before are fixed again."""
