@@ -118,7 +118,7 @@ def jobs(folder: Path, *, quick: bool) -> dict[str, Job]:
     add("four", "engine", "logistic", features="words:1-2", hash_bits=12)
     add("four", "engine", "svm", features="words:1-2", class_weight="balanced")
     for way in ("jsonl", "parquet"):
-        add("reviews", way, "svm", features="words:1-2")
+        add("reviews", way, "svm")  # as from CSV, above
         add("four", way, "logistic", features="words:1-2")
     if (folder / "trec").is_dir():
         for model in ("svm", "logistic", "nb", "nbsvm"):
