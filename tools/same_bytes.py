@@ -34,9 +34,7 @@ import linnet
 from linnet.models import MODELS
 
 SEED = "1"  # of Python's string hashes, where nothing else is said
-SOME = (
-    r"^(reviews|four) (csv|blocks|engine) (svm|logistic|nb|feed-forward|least-squares)$"  # for settings that touch less
-)
+SOME = r"^(reviews|four) (csv|blocks|engine) (svm|logistic|nb|feed-forward|least-squares)( features=words:1-2)?$"  # for settings that touch less
 Job = dict[str, Any]
 
 
@@ -80,7 +78,7 @@ def jobs(folder: Path, *, quick: bool) -> dict[str, Job]:
     found: dict[str, Job] = {}
 
     def add(data: str, way: str, model: str, **settings: Any) -> None:
-        more = "".join(f" {k}={v}" for k, v in settings.items() if k not in ("features",))
+        more = "".join(f" {k}={v}" for k, v in settings.items())
         found[f"{data} {way} {model}{more}"] = {"data": data, "way": way, "model": model, "settings": settings}
 
     if quick:
