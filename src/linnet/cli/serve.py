@@ -25,6 +25,10 @@ __all__ = ["serve"]
     "--token-file", metavar="F", help="Ask for a bearer token: any line of F; by default that of LINNET_TOKEN, if set."
 )
 @click.option("--allow-reload", is_flag=True, help="Offer POST /v1/models/reload. SIGHUP always reloads.")
+@click.option(
+    "--allow-host", multiple=True, metavar="NAME",
+    help="Answer to this host name too, where no token is asked for. Can be given several times.",
+)  # fmt: skip
 @o.number("--max-body", "Bytes of a request.", 16_000_000)
 @o.number("--max-text", "Characters of a text.", 1_000_000)
 @o.number("--max-batch", "Texts of a request.", 10_000)
