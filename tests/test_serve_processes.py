@@ -162,7 +162,7 @@ def test_workers_share_the_pages_of_the_model(folder):
         for _ in range(20):
             assert server.ask("POST", "/v1/predict", {"text": "a warm and funny book"})[0] == 200
         for pid in workers_of(server):
-            found = mapping(pid, "reviews.linnet")
+            found = mapping(pid, ".linnet")
             size = (folder / "reviews.linnet").stat().st_size / 1024
             assert found["Rss"] > 0.9 * size  # it is in memory
             assert found["Pss"] < 0.6 * found["Rss"]  # and half of it is the other's
@@ -208,6 +208,63 @@ def test_a_killed_worker_is_replaced_and_only_requests_in_flight_are_lost(folder
         assert float(counted.split()[-1]) >= answered - 2 * clients  # counters outlive a worker
         assert "linnet_worker_starts_total 4.0" in text
     assert server.process.returncode == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_file_cut_under_a_running_server_harms_nobody(folder, tmp_path, workers):
+    file = tmp_path / "m.linnet"
+    shutil.copy(folder / "newer.linnet", file)
+    with served(tmp_path, "m.linnet", workers=workers, TMPDIR=str(tmp_path)) as server:
+        version = answer_version(server)
+        os.truncate(file, 1000)
+        for k in range(20):  # texts that were not asked before, so that other pages are read
+            assert (
+                server.ask("POST", "/v1/predict", {"text": f"a warm and funny book {k} {'plot ending page' * k}"})[0]
+                == 200
+            )
+        server.process.send_signal(signal.SIGHUP)
+        failed = server.wait_for("reload failed", workers)
+        assert "m.linnet" in failed[0]["problem"]
+        assert "truncated" in failed[0]["problem"]
+        assert answer_version(server) == version
+        file.write_bytes((folder / "reviews.linnet").read_bytes())  # written over, not renamed
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for("reloaded", workers)
+        assert len(list(tmp_path.glob("linnet-serve-*/*.linnet"))) == 1
+        assert not server.events("worker died")
+    assert not list(tmp_path.glob("linnet-serve-*"))
+
+
+def test_the_folder_of_a_killed_server_is_removed_by_the_next(folder, tmp_path):
+    with served(tmp_path, str(folder / "newer.linnet"), TMPDIR=str(tmp_path)) as first:
+        first.process.kill()
+        first.process.wait()
+    assert len(list(tmp_path.glob("linnet-serve-*"))) == 1
+    with served(tmp_path, str(folder / "newer.linnet"), TMPDIR=str(tmp_path)) as second:
+        assert len(list(tmp_path.glob("linnet-serve-*"))) == 1
+        with served(tmp_path, str(folder / "newer.linnet"), TMPDIR=str(tmp_path)):
+            assert len(list(tmp_path.glob("linnet-serve-*"))) == 2  # that of a living server stays
+        assert second.ask("GET", "/healthz")[0] == 200
+    assert not list(tmp_path.glob("linnet-serve-*"))
+
+
+@pytest.mark.slow
+def test_workers_that_cannot_start_wait_longer_and_longer(folder, tmp_path):
+    shutil.copy(folder / "newer.linnet", tmp_path / "m.linnet")
+    with served(tmp_path, "m.linnet", workers=2) as server:
+        (tmp_path / "m.linnet").write_bytes(b"not a model")
+        for pid in workers_of(server):
+            os.kill(pid, signal.SIGKILL)
+        deaths = server.wait_for("worker died", 8, 120)[:8]
+        assert sorted(death["retry_in"] for death in deaths) == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 4.0, 4.0]
+        problems = [event["problem"] for event in server.events("worker not started")]
+        assert problems
+        assert all("m.linnet" in problem and "\n" not in problem for problem in problems)
+        assert "Traceback" not in server.log.read_text()
+        shutil.copy(folder / "newer.linnet", tmp_path / "copy.tmp")
+        (tmp_path / "copy.tmp").replace(tmp_path / "m.linnet")
+        server.wait_for("started", 4, 60)
+        assert server.ask("POST", "/v1/predict", {"text": "a"})[0] == 200
 
 
 @pytest.mark.slow

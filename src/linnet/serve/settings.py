@@ -37,6 +37,7 @@ class Settings:
     token_file: str | None = None
     log: str = "requests"  # "requests", "problems" or "none"
     log_texts: bool = False
+    folder: str | None = None  # what the processes share: copies of the models, counters
 
 
 def named(models: Iterable[str]) -> tuple[tuple[str, str], ...]:
