@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -61,6 +62,8 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
             best = clf.artefact.best(scores)
             P = clf.artefact.proba(scores) if form != "lines" else None
             writer.write(_table(best, P, classes, form, proba))
+            if out is None:
+                sys.stdout.flush()  # whoever reads a pipe waits for these lines
             if done == 0 and not quiet and batch.how:
                 say(f"{source}: {batch.how}")
             done += len(batch)
