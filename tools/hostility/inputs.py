@@ -12,6 +12,7 @@ import socket
 import struct
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,6 +31,9 @@ GOOD_ROWS = [
 ]
 CSV = ("text,label\n" + "".join(f"{text},{label}\n" for text, label in GOOD_ROWS)).encode()
 LINES = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in GOOD_ROWS).encode()
+
+
+packed_gzip = partial(gzip.compress, mtime=0)
 
 
 def make_inputs(folder: Path, rng: random.Random, random_ones: int = 24) -> dict[str, Path]:
@@ -89,7 +93,7 @@ def _text_files(rng: random.Random) -> Iterator[tuple[str, bytes]]:
     yield "pdf.txt", b"%PDF-1.7\n" + rng.randbytes(500)
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("a.csv", CSV)
+        file.writestr(zipfile.ZipInfo("a.csv"), CSV)  # without the time
     yield "archive.csv", archive.getvalue()
     yield "archive.zip", archive.getvalue()
     yield "control.csv", CSV.replace(b"dull", bytes(range(1, 9)) + bytes(range(14, 32)) + b"\x7f")
@@ -210,21 +214,21 @@ def _json() -> Iterator[tuple[str, bytes]]:
 
 
 def _compressed() -> Iterator[tuple[str, bytes]]:
-    packed = gzip.compress(CSV, mtime=0)
+    packed = packed_gzip(CSV)
     zstd = pa.Codec("zstd").compress(CSV, asbytes=True)
     yield "cut.csv.gz", packed[: len(packed) // 2]
     yield "cut-in-head.csv.gz", packed[:5]
     yield "cut-in-tail.csv.gz", packed[:-4]
     yield "empty.csv.gz", b""
-    yield "of-nothing.csv.gz", gzip.compress(b"")
+    yield "of-nothing.csv.gz", packed_gzip(b"")
     yield "wrong-sum.csv.gz", packed[:-8] + b"\0" * 8
     yield "more-behind.csv.gz", packed + b"and more"
     yield "in-two-parts.csv.gz", packed + packed
-    yield "twice.csv.gz", gzip.compress(packed)
+    yield "twice.csv.gz", packed_gzip(packed)
     yield "plain.csv.gz", CSV
     yield "packed.csv", packed
-    yield "zeros.csv.gz", gzip.compress(bytes(30_000_000))
-    yield "long-line.csv.gz", gzip.compress(b"text,label\n" + b"a" * 20_000_000)
+    yield "zeros.csv.gz", packed_gzip(bytes(30_000_000))
+    yield "long-line.csv.gz", packed_gzip(b"text,label\n" + b"a" * 20_000_000)
     yield "noise.csv.gz", b"\x1f\x8b\x08\x00" + bytes(range(256)) * 4
     yield "cut.csv.zst", zstd[: len(zstd) // 2]
     yield "cut-in-head.csv.zst", zstd[:6]
@@ -234,7 +238,7 @@ def _compressed() -> Iterator[tuple[str, bytes]]:
     yield "cut.csv.bz2", bz2.compress(CSV)[:100]
     yield "noise.csv.bz2", b"BZh9" + bytes(range(256))
     yield "gzip-as.csv.zst", packed
-    yield "cut.jsonl.gz", gzip.compress(LINES, mtime=0)[:200]
+    yield "cut.jsonl.gz", packed_gzip(LINES)[:200]
 
 
 def _parquet(table: pa.Table) -> bytes:
@@ -324,7 +328,7 @@ def _other_formats() -> Iterator[tuple[str, bytes]]:
         yield f"{name}-length.warc", head + b"Content-Length: " + length + b"\r\n\r\na page\r\n\r\n"
     yield "no-length.warc", head + b"\r\na page\r\n\r\n"
     yield "magic-alone.warc", b"WARC/1.0\r\n"
-    yield "no-lines.warc.gz", gzip.compress(head + b"Content-Length: 6\r\n\r\na page\r\n\r\n")[:40]
+    yield "no-lines.warc.gz", packed_gzip(head + b"Content-Length: 6\r\n\r\na page\r\n\r\n")[:40]
     yield "pickle.linnet", b"\x80\x04\x95\x10\0\0\0\0\0\0\0\x8c\x05posix\x94\x8c\x06system\x94\x93."
     yield "text.linnet", CSV
     yield "length.linnet", struct.pack("<Q", 2**63) + b"{}"
@@ -337,7 +341,7 @@ def _altered(rng: random.Random, count: int) -> Iterator[tuple[str, bytes]]:
     """Good files with random bytes changed, taken out or doubled."""
     good = pa.table({"text": [text for text, _ in GOOD_ROWS], "label": [label for _, label in GOOD_ROWS]})
     kinds = {
-        "csv": CSV, "jsonl": LINES, "parquet": _parquet(good), "arrow": _arrow(good), "csv.gz": gzip.compress(CSV, mtime=0),
+        "csv": CSV, "jsonl": LINES, "parquet": _parquet(good), "arrow": _arrow(good), "csv.gz": packed_gzip(CSV),
         "csv.zst": pa.Codec("zstd").compress(CSV, asbytes=True),
     }  # fmt: skip
     for number in range(count):

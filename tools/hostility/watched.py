@@ -6,6 +6,7 @@ The parent has imported linnet and computes nothing, so that a fork costs millis
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import importlib
 import json
 import os
@@ -94,6 +95,7 @@ def start(case: Case, folder: Path, inside: Callable[[], Any] | None = None) -> 
         return pid
     code = 70
     try:
+        faulthandler.disable()
         os.setsid()
         os.chdir(work)
         os.environ["TMPDIR"] = str(temp)
