@@ -64,6 +64,7 @@ class Hostility:
         list(shared([0], self._fit, 1, root / "fit"))
         self.models = {path.stem: path.read_bytes() for path in sorted((root / "models").glob("*.linnet"))}
         shutil.copy(root / "models" / "two-classes.linnet", self.good / "good.linnet")
+        shutil.copy(root / "models" / "many-classes.linnet", self.good / "old.linnet")
 
     def _fit(self, _: int) -> list[str]:
         models.make_models(self.root / "models", inputs.GOOD_ROWS)
@@ -100,7 +101,7 @@ class Hostility:
         rng = random.Random(self.seed)
         data = self.root / "job-data"
         faults.write_job_data(data, self.good / "good.linnet", rng)
-        tests = [faults.KillTests(job, data, self.root / "kills") for job in faults.jobs()]
+        tests = [faults.KillTests(job, data, self.root / "kills", self.good) for job in faults.jobs()]
         for sign, count in ((signal.SIGKILL, 10 if self.short else 200), (signal.SIGTERM, 5 if self.short else 50)):
             part = Part(f"{sign.name} at a random moment of {', '.join(test.job.name for test in tests)}")
             yield part

@@ -13,7 +13,7 @@ import click
 
 from hostility.watched import Case, Outcome
 
-__all__ = ["Place", "bad_input_cases", "inside", "output_options", "places"]
+__all__ = ["Place", "bad_input_cases", "inside", "older", "output_options", "places"]
 
 #: Options whose value is a file to read. Options of other commands with these names are found by themselves.
 INPUT_OPTIONS = ("--dev", "--test", "--lists", "--bad-words", "--nearest", "--other", "--train", "--token-file")
@@ -40,7 +40,11 @@ WITH_OPTION = {
     ("tokenize", "--train"): ["--tokens", "bpe:50", "--save", "bpe.json"],
     ("train", "--dev"): ["--C", "0.1"],
 }
-OLD = b"what was here before\n"
+OLD = {  # what is in an output's place before: a file of the same kind, which a command may replace
+    ".csv": b"label\nold\n", ".jsonl": b'{"label": "old"}\n', ".json": b'{"old": 1}\n', ".html": b"<!doctype html><title>old</title>\n",
+    ".svg": b'<svg xmlns="http://www.w3.org/2000/svg"></svg>\n',
+}  # fmt: skip
+WRITTEN_TO = ("out.linnet", "out.csv", "labels.csv", "clean.jsonl")
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,12 @@ def output_options(group: click.Group) -> Iterator[tuple[str, list[str], str]]:
                 yield name, [name, *good, *settings], option
 
 
+def older(name: str, good: Path) -> bytes:
+    """Return what is in the place of an output before the command runs."""
+    ending = Path(name).suffix
+    return (good / "old.linnet").read_bytes() if ending == ".linnet" else OLD[ending]
+
+
 def _without(settings: Iterable[str], option: str) -> list[str]:
     kept = list(settings)
     if option in kept:
@@ -143,7 +153,7 @@ def bad_input_cases(found: Iterable[Place], inputs: dict[str, Path], good: Path)
                 arguments,
                 stdin,
                 prepare,
-                _judge(path, local, place.name == "stdin"),
+                _judge(path, local, place.name == "stdin", good),
                 90.0,
             )
 
@@ -152,9 +162,9 @@ def _prepared(good: Path, path: Path | None, place: Place) -> Callable[[Path], N
     def prepare(work: Path) -> None:
         for name in ("good.csv", "good.linnet"):
             shutil.copy(good / name, work / name)
-        for name in ("out.linnet", "out.csv", "labels.csv", "clean.jsonl"):
+        for name in WRITTEN_TO:
             if name in place.arguments:
-                (work / name).write_bytes(OLD)
+                (work / name).write_bytes(older(name, good))
         if path is None or place.name == "stdin":
             return
         if path.is_symlink():
@@ -169,7 +179,7 @@ def _prepared(good: Path, path: Path | None, place: Place) -> Callable[[Path], N
     return prepare
 
 
-def _judge(path: Path, local: str, by_stdin: bool) -> Callable[[Outcome], Iterable[str]]:
+def _judge(path: Path, local: str, by_stdin: bool, good: Path) -> Callable[[Outcome], Iterable[str]]:
     def judge(outcome: Outcome) -> Iterator[str]:
         work = outcome.folder / "work"
         if path.is_file() and not path.is_symlink() and not by_stdin and local != str(path):
@@ -177,9 +187,9 @@ def _judge(path: Path, local: str, by_stdin: bool) -> Callable[[Outcome], Iterab
             if not here.is_file() or here.read_bytes() != path.read_bytes():
                 yield "the input was changed"
         if outcome.code != 0:
-            for name in ("out.linnet", "out.csv", "labels.csv", "clean.jsonl"):
+            for name in WRITTEN_TO:
                 if name in outcome.case.arguments and (
-                    not (work / name).is_file() or (work / name).read_bytes() != OLD
+                    not (work / name).is_file() or (work / name).read_bytes() != older(name, good)
                 ):
                     yield f"failed, and {name} is no longer what it was"
         elif "out.linnet" in outcome.case.arguments and not outcome.timed_out:

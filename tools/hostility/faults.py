@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from hostility.commands import OLD, output_options
+from hostility.commands import older, output_options
 from hostility.inputs import WORDS
 from hostility.watched import Case, Outcome, start, temporary
 
@@ -97,8 +97,8 @@ TIMED = ("r.html", "r.json", ".tune.jsonl", "kept/")
 class KillTests:
     """One job: its outputs when nothing happens, then runs that are killed, each followed by one that is not."""
 
-    def __init__(self, job: Job, data: Path, root: Path) -> None:
-        self.job, self.data, self.root = job, data, root
+    def __init__(self, job: Job, data: Path, root: Path, good: Path) -> None:
+        self.job, self.data, self.root, self.good = job, data, root, good
         began = time.monotonic()
         self.reference = self._finish(self._begin(0))
         self.seconds = time.monotonic() - began
@@ -111,7 +111,7 @@ class KillTests:
             shutil.copytree(self.data, work, dirs_exist_ok=True)
             for name in self.job.outputs if number % 2 else ():
                 if "." in name:
-                    (work / name).write_bytes(OLD)
+                    (work / name).write_bytes(older(name, self.good))
 
         case = Case("kill", self.job.name, list(self.job.arguments), prepare=prepare)
         self.pid = start(case, folder)
@@ -143,7 +143,7 @@ class KillTests:
                 yield f"{when}: the input {name} is gone"
             elif number % 2 and name in self.job.outputs and name not in now and "." in name:
                 yield f"{when}: {name}, which was there before, is gone"
-            elif number % 2 and now.get(name) == OLD:
+            elif number % 2 and name in self.job.outputs and now.get(name) == older(name, self.good):
                 continue
             elif (
                 name in now
@@ -237,7 +237,7 @@ def disk_cases(group: click.Group, good: Path, kind: str, disk: Path) -> Iterato
                 shutil.copy(good / given, work / given)
             if kind == "full" and not folder:
                 _make_room(target.parent)
-                target.write_bytes(OLD)
+                target.write_bytes(older(target.name, good))
                 _fill(target.parent)
 
         def judge(outcome: Outcome, target: Path = target, folder: bool = folder) -> Iterator[str]:
@@ -247,7 +247,12 @@ def disk_cases(group: click.Group, good: Path, kind: str, disk: Path) -> Iterato
                 return
             if outcome.code == 0 and kind == "read-only":
                 yield "a read-only folder was written to"
-            if outcome.code and kind == "full" and not folder and (not target.is_file() or target.read_bytes() != OLD):
+            if (
+                outcome.code
+                and kind == "full"
+                and not folder
+                and (not target.is_file() or target.read_bytes() != older(target.name, good))
+            ):
                 yield "the older file is lost"
             if left := [name for name in temporary(target.parent) if not name.startswith("filler")]:
                 yield f"left on the disk: {', '.join(left[:3])}"

@@ -117,7 +117,7 @@ def _delimited() -> Iterator[tuple[str, bytes]]:
     yield "quotes.csv", b'"' * 1001
     yield "quote-after-quote.csv", b'text,label\n"a"b"c",n\n"d""e,n\n' * 10
     yield "huge-field.csv", CSV + b"x" * 3_000_000 + b",n\n"
-    yield "huge-quoted-field.csv", CSV + b'"' + b"x\n" * 1_000_000 + b'",n\n'
+    yield "huge-quoted-field.csv", CSV + b'"' + b"twenty characters, x\n" * 100_000 + b'",n\n'
     yield "huge-label.csv", CSV + b"a book," + b"y" * 1_000_000 + b"\n"
     yield "huge-header.csv", b"t" * 1_000_000 + b",label\na,b\n"
     yield "one-column.csv", b"text\n" + b"".join(line.split(b",")[0] + b"\n" for line in CSV.splitlines())
