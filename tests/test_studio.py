@@ -571,6 +571,25 @@ def test_no_page_can_be_framed():
     assert "unsafe-inline" not in rules.partition("style-src")[0]
 
 
+def test_the_browser_is_given_the_token_in_a_page_of_this_user(monkeypatch, tmp_path):
+    from linnet.cli import studio as command
+    from linnet.studio import server
+
+    found = []
+
+    def serve(made, sock, token):
+        page = made.folder / "open.html"
+        found.append((token in page.read_text(), page.stat().st_mode & 0o777))
+        sock.close()
+
+    monkeypatch.setattr(server, "serve", serve)
+    monkeypatch.setattr(command, "_show", lambda page: None)
+    for _ in range(2):
+        assert CliRunner().invoke(command.studio, ["--folder", str(tmp_path / "s")]).exit_code == 0
+    assert found == [(True, 0o600)] * 2
+    assert not (tmp_path / "s" / "open.html").exists()
+
+
 def test_the_command_prints_the_token(monkeypatch, tmp_path):
     from linnet.cli.studio import studio
     from linnet.studio import server

@@ -145,6 +145,11 @@ def test_nobody_else_gets_in(browser, built_in):
     page.get_by_text("Open", exact=True).click()
     page.wait_for_selector("header.top")
     assert token not in page.url
+    leading = browser.new_context().new_page()  # as the command opens a browser: by a page on the disk
+    (built_in.folder / "leading.html").write_text(f'<meta http-equiv="refresh" content="0; url={built_in.entrance}">')
+    leading.goto((built_in.folder / "leading.html").resolve().as_uri())
+    leading.wait_for_selector("header.top")
+    leading.context.close()
     assert token not in page.evaluate("document.cookie + document.documentElement.innerHTML")
     other = context.new_page()  # the same browser, with the cookie, on another site
     other.goto(built_in.address.replace("127.0.0.1", "localhost"))  # a name without a cookie of its own

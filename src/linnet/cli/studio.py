@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import webbrowser
+from pathlib import Path
 
 import click
 
@@ -56,13 +57,27 @@ def studio(
     address = f"http://{HOST}:{sock.getsockname()[1]}/" + (f"?token={token}" if token else "")
     click.echo(address)
     say(f"answers and runs are kept in {made.folder}; stop with Ctrl-C")
+    page = made.folder / "open.html"
     if not no_open:
-        timer = threading.Timer(1.0, _show, (address,))
+        _write_page(page, address)
+        timer = threading.Timer(1.0, _show, (page,))
         timer.daemon = True
         timer.start()
-    serve(made, sock, token)
+    try:
+        serve(made, sock, token)
+    finally:
+        page.unlink(missing_ok=True)
 
 
-def _show(address: str) -> None:
+def _write_page(path: Path, address: str) -> None:
+    """Write a page that leads to the address, for the eyes of this user only: all can read the command line of a browser."""
+    path.unlink(missing_ok=True)
+    path.touch(0o600)
+    path.write_text(
+        f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}"><title>linnet studio</title>'
+    )
+
+
+def _show(page: Path) -> None:
     with contextlib.suppress(webbrowser.Error):
-        webbrowser.open(address)
+        webbrowser.open(page.resolve().as_uri())

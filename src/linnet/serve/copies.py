@@ -37,8 +37,9 @@ def server_folder() -> Iterator[Path]:
     except OSError as error:
         raise LinnetError(f"no temporary folder can be made ({error.strerror or error}); set TMPDIR to one") from error
     try:
-        with (folder / LOCK).open("wb") as held:
+        with (folder / "locking").open("wb") as held:
             lock_file(held, f"{folder} is in use")
+            (folder / "locking").rename(folder / LOCK)  # under its name it is always held
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
