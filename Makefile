@@ -7,6 +7,7 @@
 # make bench-scale  linnet filter on 2 GB beside fastText: throughput, threads, memory (needs Debian's fasttext)
 # make explore  the property tests on examples never drawn before
 # make fuzz   a million random inputs for the tokenisers and blocks, against the plain-Python reference and alone
+# make hostile  bad inputs, altered model files, kills, full disks, closed pipes; rewrites docs/reliability.md (40 minutes)
 # make docs   check the documentation's examples
 # make sdist  the source distribution, tried in a fresh environment: build, install, demo, predict
 PYTHON ?= python3
@@ -17,7 +18,7 @@ SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -n
 
 export LINNET_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test test-all explore fuzz dev lint bench bench-scale docs sdist clean
+.PHONY: demo test test-all explore fuzz hostile dev lint bench bench-scale docs sdist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/linnet demo
@@ -35,6 +36,9 @@ fuzz: $(VENV)/.installed $(VENV)/.tools
 	$(BIN)/python tools/fuzz_tokens.py --inputs 1000000
 	$(BIN)/python tools/fuzz_blocks.py --inputs 1000000 --kernels
 	$(BIN)/python tools/fuzz_blocks.py --inputs 200000
+
+hostile: $(VENV)/.installed $(VENV)/.tools
+	$(BIN)/python tools/hostile.py
 
 lint: $(VENV)/.tools
 	$(BIN)/ruff check --no-cache src tests benchmarks tools

@@ -85,7 +85,7 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
-        command = [sys.executable, "-m", "linnet", "studio", "--no-open", "--folder", folder]
+        command = [sys.executable, "-m", "linnet", "studio", "--no-open", "--no-token", "--folder", folder]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             address = server.stdout.readline().strip()  # type: ignore[union-attr]
             browser = play.chromium.launch(executable_path=options.chromium, args=ARGUMENTS)

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -239,3 +240,32 @@ def test_interrupt_while_training_saves_a_model(folder):
     assert b"saved stopped.linnet" in out
     tried = json.loads(run("info", "stopped.linnet", "--json", cwd=folder).stdout)["choice"]["tried"]
     assert len(tried) < 4
+
+
+LIVE = {
+    "lines": (
+        [b"a warm and funny book\n", b"dull, long and dull\n", b"one\ntwo\nthree\n", b"no end of li", b"ne\n"],
+        [1, 1, 3, 0, 1],
+    ),
+    "json lines": ([b'{"text": "warm"}\n', b'{"text": "dull"}\n{"text": "warm"}\n'], [1, 2]),
+    "csv": ([b"text,label\n", b"warm,positive\n", b'"a\nb",negative\n'], [0, 1, 1]),
+    "short": ([b"ok\n", b"\n", b"x"], [1, 1, 0]),
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes are not waited for on Windows")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("kind", list(LIVE))
+def test_predict_answers_a_live_pipe_when_it_pauses(folder, kind):
+    pieces, counts = LIVE[kind]
+    command = [sys.executable, "-m", "linnet", "predict", str(folder / "m.linnet"), "-", "--quiet"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        for piece, count in zip(pieces, counts, strict=True):
+            process.stdin.write(piece)
+            process.stdin.flush()
+            assert [process.stdout.readline() in (b"positive\n", b"negative\n") for _ in range(count)] == [True] * count
+            time.sleep(0.2)
+            assert select.select([process.stdout], [], [], 0)[0] == []  # and nothing more
+        process.stdin.close()
+        assert len(process.stdout.read().splitlines()) == (1 if kind == "short" else 0)
+        assert process.wait() == 0

@@ -309,6 +309,75 @@ def test_tokens(models, tmp_path, monkeypatch):
     local.close()
 
 
+BROWSER = {"host": "127.0.0.1:8000"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({}, None),  # no browser
+        (BROWSER, None),
+        ({"host": "localhost:8000", "origin": "http://localhost:8000"}, None),
+        ({"host": "[::1]:8000", "origin": "http://[::1]:8000"}, None),
+        ({**BROWSER, "origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-origin"}, None),
+        ({**BROWSER, "sec-fetch-site": "none"}, None),
+        ({"host": "linnet.example", "origin": "https://linnet.example"}, None),  # --allow-host
+        ({**BROWSER, "origin": "http://evil.example"}, "cross_site"),
+        ({**BROWSER, "origin": "http://127.0.0.1:9000"}, "cross_site"),
+        ({**BROWSER, "origin": "null"}, "cross_site"),
+        ({**BROWSER, "origin": "http://[oops"}, "cross_site"),
+        ({**BROWSER, "sec-fetch-site": "cross-site"}, "cross_site"),
+        ({**BROWSER, "origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-site"}, "cross_site"),
+        (
+            {"host": "evil.example:8000", "origin": "http://evil.example:8000", "sec-fetch-site": "same-origin"},
+            "unknown_host",
+        ),
+        ({"host": "127.0.0.1.evil.example"}, "unknown_host"),
+        ({"host": "localhost@evil.example"}, "unknown_host"),
+        ({"host": "[oops"}, "unknown_host"),
+        ({"host": ""}, "unknown_host"),
+    ],
+)
+def test_other_sites_cannot_use_a_server_without_a_token(models, headers, code):
+    local = Local(models, allow_reload=True, allow_host=("linnet.example",))
+    for path, body in (("/v1/models/reload", b""), ("/v1/predict", {"text": "a"})):
+        status, _, answer = local("POST", path, body, headers)
+        assert (status, answer.get("error", {}).get("code")) == (403 if code else 200, code)
+    open_to_all = Local(models, host="0.0.0.0", allow_reload=True, allow_host=("linnet.example",))
+    status, _, answer = open_to_all("POST", "/v1/models/reload", b"", headers)
+    assert (status, answer.get("error", {}).get("code")) == (403 if code else 200, code)
+    if code == "unknown_host":  # a server for everybody has many names
+        assert open_to_all("POST", "/v1/predict", {"text": "a"}, headers)[0] == 200
+    for one in (local, open_to_all):
+        one.close()
+
+
+def test_with_a_token_no_site_is_refused(models, tmp_path):
+    (tmp_path / "token").write_text("a-token")
+    local = Local(models, token_file=str(tmp_path / "token"), allow_reload=True)
+    headers = {"host": "linnet.example", "origin": "https://app.example", "sec-fetch-site": "cross-site"}
+    assert local("POST", "/v1/models/reload", b"", headers)[2]["error"]["code"] == "unauthorized"
+    assert local("POST", "/v1/models/reload", b"", {**headers, "authorization": "Bearer a-token"})[0] == 200
+    local.close()
+
+
+def test_no_answer_can_be_framed(local):
+    for method, path in (
+        ("GET", "/docs"),
+        ("GET", "/"),
+        ("GET", "/v1/models"),
+        ("GET", "/nothing"),
+        ("POST", "/healthz"),
+        ("GET", "/metrics"),
+    ):
+        headers = local(method, path)[1]
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert "unsafe" not in local("GET", "/docs")[1]["content-security-policy"]
+
+
 def test_tokens_come_from_the_environment_or_a_file(tmp_path, monkeypatch):
     monkeypatch.delenv("LINNET_TOKEN", raising=False)
     assert tokens(None) == ()

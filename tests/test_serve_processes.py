@@ -21,6 +21,7 @@ pytest.importorskip("uvicorn")
 from linnet.datasets import whole  # noqa: E402
 from serve_clients import Load, served  # noqa: E402
 
+SHOTS = os.environ.get("LINNET_SHOTS")  # a folder for screenshots, to be looked at
 linux = pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs /proc, which only Linux has")
 
 
@@ -51,15 +52,46 @@ def raw(server, data: bytes, *, wait: float = 15) -> bytes:
         return answer
 
 
+END = b"\r\nhost: localhost\r\nconnection: close\r\n"
+NOT_HTTP = [
+    (b"\x16\x03\x01 hello\r\n\r\n", 400, "bad_request"),
+    (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "bad_request"),
+    (b"GET /healthz HTTP/9.9\r\n\r\n", 400, "bad_request"),
+    (b"GET /\0 HTTP/1.1\r\n\r\n", 400, "bad_request"),
+    (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400, "bad_request"),
+    (b"CONNECT evil.example:80 HTTP/1.1" + END + b"\r\n", 400, "bad_request"),
+    (b"POST /v1/predict HTTP/1.1" + END + b"content-length: -1\r\n\r\n", 400, "bad_request"),
+    (b"POST /v1/predict HTTP/1.1" + END + b"content-length: 1\r\ncontent-length: 2\r\n\r\nab", 400, "bad_request"),
+    (b"POST /v1/predict HTTP/1.1" + END + b"transfer-encoding: chunked\r\n\r\nzz\r\n", 400, "bad_request"),
+    (b"GET / HTTP/1.1\r\nx: " + b"a" * 66_000, 431, "head_too_large"),
+    (b"GET /" + b"a" * 66_000, 431, "head_too_large"),
+    (b"OPTIONS * HTTP/1.1" + END + b"\r\n", 404, "not_found"),
+    (b"GET /nothing HTTP/1.1" + END + b"\r\n", 404, "not_found"),
+    (b"BREW /v1/predict HTTP/1.1" + END + b"\r\n", 400, "bad_request"),
+    (b"DELETE /v1/predict HTTP/1.1" + END + b"\r\n", 405, "method_not_allowed"),
+    (b"HEAD /v1/predict HTTP/1.1" + END + b"\r\n", 405, b""),
+    (
+        b"GET /v1/predict HTTP/1.1\r\nhost: localhost\r\nconnection: close, upgrade\r\nupgrade: websocket\r\n\r\n",
+        405,
+        "method_not_allowed",
+    ),
+    (b"POST /v1/predict HTTP/1.1" + END + b"content-type: text/plain\r\ncontent-length: 2\r\n\r\nab", 415, "not_json"),
+    (b"POST /v1/predict HTTP/1.1" + END + b"content-length: 999999999999\r\n\r\n", 413, "too_large"),
+]
+
+
 def test_one_server_from_start_to_stop(folder):
     with served(folder, "reviews.linnet", "--timeout", "5") as server:
         clf = linnet.load(folder / "reviews.linnet")
         status, answer = server.ask("POST", "/v1/predict", {"text": "a warm and funny book"})
         assert (status, answer["label"]) == (200, clf.predict(["a warm and funny book"])[0])
         # bytes that are not HTTP, a head without end, a body of 50 MB: told, and the server lives
-        assert raw(server, b"\x16\x03\x01 hello\r\n\r\n").startswith(b"HTTP/1.1 400 ")
-        endless = b"GET / HTTP/1.1\r\nx: " + b"a" * 66_000
-        assert raw(server, endless).startswith(b"HTTP/1.1 431 ")
+        for data, status, code in NOT_HTTP:
+            head, _, body = raw(server, data).partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 %d " % status), data[:40]
+            assert b"content-type: application/json\r\n" in head
+            assert b"x-frame-options: DENY" in head
+            assert (b"" if data.startswith(b"HEAD") else json.loads(body)["error"]["code"]) == code, data[:40]
         large = b'{"text": "' + b"a" * 50_000_000 + b'"}'
         status, answer = server.ask("POST", "/v1/predict", large)
         assert (status, answer["error"]["code"]) == (413, "too_large")
@@ -112,7 +144,9 @@ def test_a_stop_answers_what_is_in_flight_and_ctrl_c_says_130(tmp_path):
 def test_a_head_that_never_ends_is_cut_off(folder):
     with served(folder, "reviews.linnet") as server:
         began = time.monotonic()
-        assert raw(server, b"POST /v1/predict HTTP/1.1\r\nhost: x\r\n", wait=30).startswith(b"HTTP/1.1 408 ")
+        answer = raw(server, b"POST /v1/predict HTTP/1.1\r\nhost: x\r\n", wait=30)
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == "too_slow"
         assert 5 < time.monotonic() - began < 25
         assert server.ask("GET", "/healthz")[0] == 200
 
@@ -128,7 +162,7 @@ def test_workers_share_the_pages_of_the_model(folder):
         for _ in range(20):
             assert server.ask("POST", "/v1/predict", {"text": "a warm and funny book"})[0] == 200
         for pid in workers_of(server):
-            found = mapping(pid, "reviews.linnet")
+            found = mapping(pid, ".linnet")
             size = (folder / "reviews.linnet").stat().st_size / 1024
             assert found["Rss"] > 0.9 * size  # it is in memory
             assert found["Pss"] < 0.6 * found["Rss"]  # and half of it is the other's
@@ -174,6 +208,63 @@ def test_a_killed_worker_is_replaced_and_only_requests_in_flight_are_lost(folder
         assert float(counted.split()[-1]) >= answered - 2 * clients  # counters outlive a worker
         assert "linnet_worker_starts_total 4.0" in text
     assert server.process.returncode == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_file_cut_under_a_running_server_harms_nobody(folder, tmp_path, workers):
+    file = tmp_path / "m.linnet"
+    shutil.copy(folder / "newer.linnet", file)
+    with served(tmp_path, "m.linnet", workers=workers, TMPDIR=str(tmp_path)) as server:
+        version = answer_version(server)
+        os.truncate(file, 1000)
+        for k in range(20):  # texts that were not asked before, so that other pages are read
+            assert (
+                server.ask("POST", "/v1/predict", {"text": f"a warm and funny book {k} {'plot ending page' * k}"})[0]
+                == 200
+            )
+        server.process.send_signal(signal.SIGHUP)
+        failed = server.wait_for("reload failed", workers)
+        assert "m.linnet" in failed[0]["problem"]
+        assert "truncated" in failed[0]["problem"]
+        assert answer_version(server) == version
+        file.write_bytes((folder / "reviews.linnet").read_bytes())  # written over, not renamed
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for("reloaded", workers)
+        assert len(list(tmp_path.glob("linnet-serve-*/*.linnet"))) == 1
+        assert not server.events("worker died")
+    assert not list(tmp_path.glob("linnet-serve-*"))
+
+
+def test_the_folder_of_a_killed_server_is_removed_by_the_next(folder, tmp_path):
+    with served(tmp_path, str(folder / "newer.linnet"), TMPDIR=str(tmp_path)) as first:
+        first.process.kill()
+        first.process.wait()
+    assert len(list(tmp_path.glob("linnet-serve-*"))) == 1
+    with served(tmp_path, str(folder / "newer.linnet"), TMPDIR=str(tmp_path)) as second:
+        assert len(list(tmp_path.glob("linnet-serve-*"))) == 1
+        with served(tmp_path, str(folder / "newer.linnet"), TMPDIR=str(tmp_path)):
+            assert len(list(tmp_path.glob("linnet-serve-*"))) == 2  # that of a living server stays
+        assert second.ask("GET", "/healthz")[0] == 200
+    assert not list(tmp_path.glob("linnet-serve-*"))
+
+
+@pytest.mark.slow
+def test_workers_that_cannot_start_wait_longer_and_longer(folder, tmp_path):
+    shutil.copy(folder / "newer.linnet", tmp_path / "m.linnet")
+    with served(tmp_path, "m.linnet", workers=2) as server:
+        (tmp_path / "m.linnet").write_bytes(b"not a model")
+        for pid in workers_of(server):
+            os.kill(pid, signal.SIGKILL)
+        deaths = server.wait_for("worker died", 8, 120)[:8]
+        assert sorted(death["retry_in"] for death in deaths) == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 4.0, 4.0]
+        problems = [event["problem"] for event in server.events("worker not started")]
+        assert problems
+        assert all("m.linnet" in problem and "\n" not in problem for problem in problems)
+        assert "Traceback" not in server.log.read_text()
+        shutil.copy(folder / "newer.linnet", tmp_path / "copy.tmp")
+        (tmp_path / "copy.tmp").replace(tmp_path / "m.linnet")
+        server.wait_for("started", 4, 60)
+        assert server.ask("POST", "/v1/predict", {"text": "a"})[0] == 200
 
 
 @pytest.mark.slow
@@ -279,6 +370,15 @@ def test_the_page_works_in_a_browser_and_asks_nobody_else(folder):
         page.click("button:visible")
         page.wait_for_function("document.querySelector('pre:not([hidden])')?.textContent.includes('probability')")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        if SHOTS:
+            page.screenshot(path=f"{SHOTS}/serve-docs.png", full_page=True)
+        injected = (
+            "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.owned = 1'}))"
+        )
+        page.evaluate(injected)
+        assert page.evaluate("window.owned") is None
+        assert len(said) == 1, said
+        assert "Content Security Policy" in said.pop()
         browser.close()
     assert said == []
     assert all(url.startswith(server.url) for url in asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 import os
@@ -28,6 +29,7 @@ from linnet.report.predictions import Predictions
 from linnet.studio import Labelling, LabelStore, Learner, Pool, Studio
 from linnet.studio.active import Fitted
 from linnet.studio.charts import estimate_chart, training_charts
+from linnet.studio.guard import Guard, policy
 from linnet.studio.prediction import explained_prediction
 from linnet.studio.runs import PRESETS, Runs
 from linnet.studio.server import bind
@@ -371,6 +373,15 @@ def reviews_model(parts):
     return linnet.TextClassifier("nb", features="words:1").fit(parts[0])
 
 
+@pytest.mark.parametrize("labels", [["a", "b", "a", "b"], ["a", "b"], ["a"]])
+def test_a_file_too_small_to_train_on_is_told_so(tmp_path, labels):
+    studio = Studio(tmp_path)
+    studio.take(Dataset.from_lists([f"text {k}" for k in range(len(labels))], labels))
+    with pytest.raises(LinnetError, match="rows are too few to train"):
+        studio.train({"model": "svm"}, wait=True)
+    assert studio.runs.runs == []
+
+
 def test_labels_that_the_model_does_not_know_are_errors(reviews_model):
     found = Predictions.of(reviews_model, Dataset.from_lists(["a fine book", "dull"], ["positive", "mixed"]))
     assert found.names == ("negative", "positive", "mixed")
@@ -475,6 +486,26 @@ def test_a_taken_port_is_refused_in_one_line():
     first.close()
 
 
+TOKEN = "a-token"
+OWN = {b"host": b"127.0.0.1:80"}
+
+
+def asked(guard, headers, kind="http", query=b"", method="GET", path="/data"):
+    """Send a request through a guard; return what was sent back."""
+    sent = []
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message):
+        sent.append(message)
+
+    guard.app = app
+    scope = {"type": kind, "headers": list(headers.items()), "query_string": query, "method": method, "path": path}
+    asyncio.run(guard(scope, None, send))
+    return sent
+
+
 @pytest.mark.parametrize(
     ("headers", "answer"),
     [
@@ -488,21 +519,88 @@ def test_a_taken_port_is_refused_in_one_line():
 )
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_other_sites_are_refused(headers, answer, kind):
-    import asyncio
+    for token in (None, TOKEN):
+        guard = Guard(None, "127.0.0.1", 80, token)
+        sent = asked(guard, {**headers, b"cookie": f"{guard.cookie}={guard.session}".encode()}, kind)
+        refused = {"type": "websocket.close", "code": 1008} if kind == "websocket" else None
+        assert (sent[0] == refused) if answer == 403 and refused else sent[0].get("status") == answer
 
-    from linnet.studio.server import SameOrigin
 
-    sent = []
+def test_nobody_gets_in_without_the_token():
+    guard = Guard(None, "127.0.0.1", 80, TOKEN)
+    assert asked(guard, OWN, "websocket")[0] == {"type": "websocket.close", "code": 1008}
+    assert asked(guard, OWN, "websocket", b"token=a-token")[0]["type"] == "websocket.close"  # the cookie only
+    wrong = [b"", b"token=", b"token=a-toke", b"token=%ff", b"token=a-token&token=x", b"Token=a-token", b"t" * 5000]
+    for query in wrong:
+        assert asked(guard, OWN, query=query)[0]["status"] == 403, query
+    cookies = [
+        b"x=1",
+        b"linnet-studio-80=",
+        b"linnet-studio-80=a-token",
+        b"linnet-studio-81=" + guard.session.encode(),
+        b"\xff=;=;;",
+    ]
+    for cookie in cookies:
+        assert asked(guard, {**OWN, b"cookie": cookie})[0]["status"] == 403, cookie
+    assert asked(guard, OWN, query=b"token=a-token", method="POST")[0]["status"] == 403
+    assert Guard(None, "127.0.0.1", 80, TOKEN).session != guard.session
 
-    async def app(scope, receive, send):
-        await send({"status": 200})
 
-    async def send(message):
-        sent.append(message)
+def test_the_token_is_exchanged_for_a_cookie():
+    guard = Guard(None, "127.0.0.1", 80, TOKEN)
+    sent = asked(guard, OWN, query=b"part=dev&token=a-token", path="//evil.example/data")
+    got = dict(sent[0]["headers"])
+    assert (sent[0]["status"], got[b"location"]) == (303, b"/evil.example/data?part=dev")
+    name, _, flags = got[b"set-cookie"].partition(b"; ")
+    assert flags == b"Path=/; HttpOnly; SameSite=Lax"
+    for kind in ("http", "websocket"):
+        assert asked(guard, {**OWN, b"cookie": b"theme=dark; " + name}, kind)[0].get("status") == 200
+    assert asked(Guard(None, "127.0.0.1", 80, None), OWN)[0]["status"] == 200  # --no-token
 
-    asyncio.run(SameOrigin(app, 80)({"type": kind, "headers": list(headers.items())}, None, send))
-    refused = {"type": "websocket.close", "code": 1008} if kind == "websocket" else None
-    assert (sent[0] == refused) if answer == 403 and refused else sent[0].get("status") == answer
+
+def test_no_page_can_be_framed():
+    guard = Guard(None, "127.0.0.1", 80, TOKEN)
+    cookie = f"{guard.cookie}={guard.session}".encode()
+    for headers, query in (({**OWN, b"cookie": cookie}, b""), (OWN, b""), (OWN, b"token=a-token"), ({}, b"")):
+        got = dict(asked(guard, headers, query=query)[0]["headers"])
+        assert got[b"x-frame-options"] == b"DENY"
+        assert b"frame-ancestors 'none'" in got[b"content-security-policy"]
+        assert b"default-src 'none'" in got[b"content-security-policy"]
+    rules = policy("abc", guard.names)
+    assert "script-src 'self' 'nonce-abc' 'unsafe-eval';" in rules
+    assert "unsafe-inline" not in rules.partition("style-src")[0]
+
+
+def test_the_browser_is_given_the_token_in_a_page_of_this_user(monkeypatch, tmp_path):
+    from linnet.cli import studio as command
+    from linnet.studio import server
+
+    found = []
+
+    def serve(made, sock, token):
+        page = made.folder / "open.html"
+        found.append((token in page.read_text(), page.stat().st_mode & 0o777))
+        sock.close()
+
+    monkeypatch.setattr(server, "serve", serve)
+    monkeypatch.setattr(command, "_show", lambda page: None)
+    for _ in range(2):
+        assert CliRunner().invoke(command.studio, ["--folder", str(tmp_path / "s")]).exit_code == 0
+    assert found == [(True, 0o600)] * 2
+    assert not (tmp_path / "s" / "open.html").exists()
+
+
+def test_the_command_prints_the_token(monkeypatch, tmp_path):
+    from linnet.cli.studio import studio
+    from linnet.studio import server
+
+    given = []
+    monkeypatch.setattr(server, "serve", lambda made, sock, token: given.append(token) or sock.close())
+    options = ["--folder", str(tmp_path / "s"), "--no-open"]
+    printed = [CliRunner().invoke(studio, [*options, *more]).stdout.strip() for more in ([], [], ["--no-token"])]
+    assert [line.partition("?token=")[2] for line in printed] == [given[0], given[1], ""]
+    assert len(given[0]) >= 32
+    assert (given[0] != given[1], given[2]) == (True, None)
 
 
 def test_command_line_refuses_what_it_cannot_open(tmp_path):

@@ -54,7 +54,8 @@ class Server:
         ]
         self.folder = folder / "studio"
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
-        self.address = self.process.stdout.readline().strip()
+        self.entrance = self.process.stdout.readline().strip()  # with the token
+        self.address = self.entrance.partition("?")[0]
         assert self.address.startswith("http://127.0.0.1:"), self.process.stderr.read()
 
     def end(self, how: signal.Signals = signal.SIGINT) -> str:
@@ -94,6 +95,7 @@ class Page:
         self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.page = self.context.new_page()
         self.page.set_default_timeout(240_000)  # a busy machine is slow, not wrong
+        self.context.request.get(server.entrance)  # gives the browser its cookie
         self.server, self.width, self.scheme = server, width, scheme
         self.outside, self.complaints = [], []
         self.page.on("request", self._request)
@@ -130,6 +132,40 @@ def test_empty_pages_say_what_to_do(browser, built_in):
         assert page.get_by_text(words).first.is_visible(), path
         opened.shot(f"empty-{path}")
     opened.close()
+
+
+def test_nobody_else_gets_in(browser, built_in):
+    context = browser.new_context()
+    page = context.new_page()
+    assert page.goto(built_in.address).status == 403
+    assert "asks for its token" in page.inner_text("h1")
+    assert page.goto(f"{built_in.address}?token=wrong").status == 403
+    token = built_in.entrance.partition("=")[2]
+    page.get_by_label("token").fill(token)  # as one who has only the token
+    page.get_by_text("Open", exact=True).click()
+    page.wait_for_selector("header.top")
+    assert token not in page.url
+    leading = browser.new_context().new_page()  # as the command opens a browser: by a page on the disk
+    (built_in.folder / "leading.html").write_text(f'<meta http-equiv="refresh" content="0; url={built_in.entrance}">')
+    leading.goto((built_in.folder / "leading.html").resolve().as_uri())
+    leading.wait_for_selector("header.top")
+    leading.context.close()
+    assert token not in page.evaluate("document.cookie + document.documentElement.innerHTML")
+    other = context.new_page()  # the same browser, with the cookie, on another site
+    other.goto(built_in.address.replace("127.0.0.1", "localhost"))  # a name without a cookie of its own
+    assert "asks for its token" in other.inner_text("h1")
+    said = []
+    other.on("console", lambda message: said.append(message.text))
+    other.set_content(f'<iframe src="{built_in.address}"></iframe>')
+    other.wait_for_timeout(1000)
+    assert not any(frame.locator("header.top").count() for frame in other.frames)
+    assert any("frame" in line.lower() for line in said), said
+    socket = built_in.address.replace("http", "ws") + "_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+    opened = """([address]) => new Promise(done => {
+        const s = new WebSocket(address); s.onopen = () => done("open"); s.onerror = () => done("refused"); })"""
+    other.goto("about:blank")
+    assert other.evaluate(opened, [socket]) == "refused"
+    context.close()
 
 
 def test_data(browser, built_in):

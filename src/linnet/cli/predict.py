@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -68,6 +69,8 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
                 writer.write(_label_sets(clf.artefact.chosen(scores), P, classes, form, proba))
             else:
                 writer.write(_table(clf.artefact.best(scores), P, classes, form, proba))
+            if out is None:
+                sys.stdout.flush()  # whoever reads a pipe waits for these lines
             if done == 0 and not quiet and batch.how:
                 say(f"{source}: {batch.how}")
             done += len(batch)

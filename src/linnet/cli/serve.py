@@ -25,6 +25,10 @@ __all__ = ["serve"]
     "--token-file", metavar="F", help="Ask for a bearer token: any line of F; by default that of LINNET_TOKEN, if set."
 )
 @click.option("--allow-reload", is_flag=True, help="Offer POST /v1/models/reload. SIGHUP always reloads.")
+@click.option(
+    "--allow-host", multiple=True, metavar="NAME",
+    help="Answer to this host name too, where no token is asked for. Can be given several times.",
+)  # fmt: skip
 @o.number("--max-body", "Bytes of a request.", 16_000_000)
 @o.number("--max-text", "Characters of a text.", 1_000_000)
 @o.number("--max-batch", "Texts of a request.", 10_000)
@@ -55,19 +59,22 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
     for module in ("httptools", "orjson", "prometheus_client", "pydantic", "uvicorn"):
         require(module, "linnet serve", "serve")
     from linnet.serve.catalogue import Catalogue
+    from linnet.serve.copies import server_folder
     from linnet.serve.settings import Settings, named, tokens
 
     workers = options["workers"]
-    settings = Settings(named(models), threads=threads or max(1, (os.cpu_count() or 1) // workers), **options)
-    Catalogue(settings.models)  # a file that cannot be served is told here, in one line
-    secured = bool(tokens(settings.token_file))
-    listening = _listen(settings.host, settings.port)
-    click.echo(_address(listening))
-    if settings.host not in ("127.0.0.1", "localhost", "::1") and not secured:
-        say("anybody who can reach this port can use the models; --token-file asks for a token")
-    from linnet.serve.server import run
+    threads = threads or max(1, (os.cpu_count() or 1) // workers)
+    with server_folder() as folder:
+        settings = Settings(named(models), threads=threads, folder=str(folder), **options)
+        Catalogue(settings.models, folder=settings.folder)  # a file that cannot be served is told here, in one line
+        secured = bool(tokens(settings.token_file))
+        listening = _listen(settings.host, settings.port)
+        click.echo(_address(listening))
+        if settings.host not in ("127.0.0.1", "localhost", "::1") and not secured:
+            say("anybody who can reach this port can use the models; --token-file asks for a token")
+        from linnet.serve.server import run
 
-    return run(settings, listening)
+        return run(settings, listening)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import webbrowser
+from pathlib import Path
 
 import click
 
@@ -23,14 +24,17 @@ __all__ = ["studio"]
     "--folder", default="linnet-studio", show_default=True, metavar="DIR",
     help="Where answers (SQLite), runs and opened files are kept; used again the next time.",
 )  # fmt: skip
+@click.option("--no-token", is_flag=True, help="Ask for no token: every user and program of this machine may use it.")
 @click.option("--no-open", is_flag=True, help="Do not open a browser; print the address only.")
 @o.threads
 def studio(
-    what: str | None, text: str | None, label: str | None, port: int, folder: str, no_open: bool, threads: int | None
-) -> None:
+    what: str | None, text: str | None, label: str | None, port: int, folder: str, no_token: bool, no_open: bool,
+    threads: int | None,
+) -> None:  # fmt: skip
     """Open the studio on a data file, a model, or nothing yet.
 
-    It listens on 127.0.0.1 only, fetches nothing, and prints its address. Stop it with Ctrl-C.
+    It listens on 127.0.0.1 only, fetches nothing, and prints its address, which holds a token: nobody else on this machine can
+    open it. Stop it with Ctrl-C.
 
     \b
     linnet studio                         choose there; the built-in reviews are one click away
@@ -38,6 +42,7 @@ def studio(
     linnet studio reviews.linnet          try a model
     linnet studio unlabelled.csv          label the most useful texts first
     """
+    from linnet.studio.guard import new_token
     from linnet.studio.server import HOST, bind, check, serve
     from linnet.studio.state import Studio
 
@@ -48,16 +53,31 @@ def studio(
         if made.data is not None:
             say(made.data.describe())
     sock = bind(port)
-    address = f"http://{HOST}:{sock.getsockname()[1]}/"
+    token = None if no_token else new_token()
+    address = f"http://{HOST}:{sock.getsockname()[1]}/" + (f"?token={token}" if token else "")
     click.echo(address)
     say(f"answers and runs are kept in {made.folder}; stop with Ctrl-C")
+    page = made.folder / "open.html"
     if not no_open:
-        timer = threading.Timer(1.0, _show, (address,))
+        _write_page(page, address)
+        timer = threading.Timer(1.0, _show, (page,))
         timer.daemon = True
         timer.start()
-    serve(made, sock)
+    try:
+        serve(made, sock, token)
+    finally:
+        page.unlink(missing_ok=True)
 
 
-def _show(address: str) -> None:
+def _write_page(path: Path, address: str) -> None:
+    """Write a page that leads to the address, for the eyes of this user only: all can read the command line of a browser."""
+    path.unlink(missing_ok=True)
+    path.touch(0o600)
+    path.write_text(
+        f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}"><title>linnet studio</title>'
+    )
+
+
+def _show(page: Path) -> None:
     with contextlib.suppress(webbrowser.Error):
-        webbrowser.open(address)
+        webbrowser.open(page.resolve().as_uri())

@@ -102,8 +102,10 @@ def open_file(
         return
     if format == "folder":
         raise DataError(f"{place} is not a folder")
-    with InputFile(place) as file:
+    with InputFile(place, live=options.streaming) as file:
         head = file.peek()
+        if format is None and delimited.is_header_alone(head):  # of a live source: what follows says more
+            head = file.wait()
         chosen = FORMATS[format] if format else find_format(file.name, head)
         if not chosen.magic:
             _refuse_binary(file.name, head)

@@ -10,8 +10,11 @@ import codecs
 import difflib
 import io
 import os
+import select
+import stat
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +48,7 @@ _BOMS = [
     (codecs.BOM_UTF16_BE, "utf-16"),
 ]
 _HEAD = 1 << 16
+_PAUSE = 0.05  # seconds without a byte, after which a live source pauses
 
 
 class InputFile:
@@ -59,16 +63,20 @@ class InputFile:
     ('gzip', 'utf-16', b'label,text', 22)
     """
 
-    def __init__(self, place: str | os.PathLike[str]) -> None:
+    def __init__(self, place: str | os.PathLike[str], *, live: bool = False) -> None:
         self.path = None if place == "-" else Path(place)
         self.name = "standard input" if self.path is None else str(self.path)
         self.compression: str | None = None
         self.encoding = "utf-8"
         self._file = stdin() if self.path is None else _open(self.path)
         regular = self.path is not None and self._file.seekable()
-        raw = Lookahead(
-            self._read_file if regular else self._file.read, self.name, self._file.seek if regular else None
-        )
+        number = _pipe(self._file) if live and self.path is None else None
+        if number is not None:
+            raw = Lookahead(partial(os.read, number), self.name, idle=partial(_idle, number))
+        elif regular:
+            raw = Lookahead(self._read_file, self.name, self._file.seek)
+        else:
+            raw = Lookahead(self._file.read, self.name)
         self._bytes = self._decode(self._decompress(raw))
 
     def __enter__(self) -> InputFile:
@@ -79,12 +87,17 @@ class InputFile:
             self._file.close()
 
     def peek(self, size: int = _HEAD) -> bytes:
-        """The first bytes, left in place (fewer than `size` only where the source ends)."""
+        """The first bytes, left in place (fewer than `size` only where the source ends, or pauses after a line)."""
         return self._bytes.peek(size)
 
     def read(self, size: int) -> bytes:
-        """The next `size` bytes; fewer only at the end."""
+        """The next `size` bytes; fewer only at the end, and where a live source pauses after a line."""
         return self._bytes.read(size)
+
+    def wait(self) -> bytes:
+        """Wait until a live source goes on, or ends; return its first bytes."""
+        before = len(self.peek())
+        return self._bytes.peek(before + 1, wait=True)
 
     def random_access(self, *, mapped: bool = False) -> Any:
         """A pyarrow file that can seek, for formats whose index is at the end; a pipe or a gz is read whole."""
@@ -109,6 +122,7 @@ class InputFile:
         self.compression = codec_of(raw.peek(4))
         if self.compression is None:
             return raw
+        raw.idle = None
         opened = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), self.compression)
         return Lookahead(opened.read, self.name)
 
@@ -128,22 +142,30 @@ class InputFile:
         return raw
 
     def _transcode(self, raw: Lookahead, encoding: str) -> Lookahead:
+        raw.idle = None
         opened = pa.transcoding_input_stream(pa.PythonFile(raw, mode="r"), encoding, "utf-8")
         return Lookahead(opened.read, self.name)
 
 
 class Lookahead:
-    """A `read` function with a memory: bytes peeked at are read again (from the file itself where one can `seek`)."""
+    """A `read` function with a memory: bytes peeked at are read again (from the file itself where one can `seek`).
+
+    `idle` says whether a live source has nothing to read for now: then what there is must do, if it ends with a line.
+    """
 
     closed = False
 
-    def __init__(self, read: Callable[[int], bytes], name: str, seek: Callable[[int], int] | None = None) -> None:
+    def __init__(
+        self, read: Callable[[int], bytes], name: str, seek: Callable[[int], int] | None = None,
+        idle: Callable[[], bool] | None = None,
+    ) -> None:  # fmt: skip
         self._next, self._name, self._head = read, name, b""
         self._seek, self._at = seek, 0
+        self.idle = idle
 
-    def peek(self, size: int) -> bytes:
+    def peek(self, size: int, *, wait: bool = False) -> bytes:
         if len(self._head) < size:
-            self._head += self._pull(size - len(self._head))
+            self._head += self._pull(size - len(self._head), b"" if wait else self._head)
         return self._head[:size]
 
     def read(self, size: int = -1) -> bytes:
@@ -162,13 +184,16 @@ class Lookahead:
         if head and len(head) < size and self._seek is not None:
             self._seek(self._at)
             head = b""
-        rest = self._pull(size - len(head)) if len(head) < size else b""
+        rest = self._pull(size - len(head), head) if len(head) < size else b""
         self._at += len(head) + len(rest)
         return head + rest if head else rest
 
-    def _pull(self, size: int) -> bytes:
+    def _pull(self, size: int, last: bytes) -> bytes:
+        """Read so many bytes; `last` are those that came before."""
         parts: list[bytes] = []
         while size > 0:
+            if self.idle is not None and last.endswith(b"\n") and self.idle():
+                break
             try:
                 part = self._next(min(size, 1 << 26))
             except UnicodeDecodeError as error:
@@ -181,6 +206,7 @@ class Lookahead:
             if not part:
                 break
             parts.append(part)
+            last = part
             size -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -211,6 +237,19 @@ def stdin() -> Any:
     if hasattr(sys.stdin, "buffer"):
         return sys.stdin.buffer
     return io.BytesIO(sys.stdin.read().encode("utf-8", "surrogateescape"))
+
+
+def _pipe(file: Any) -> int | None:
+    """Return the number of a stream that may pause, a pipe or a terminal; None for a file, and on Windows."""
+    try:
+        number: int = file.fileno()
+        return number if os.name == "posix" and not stat.S_ISREG(os.fstat(number).st_mode) else None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _idle(number: int) -> bool:
+    return not select.select([number], [], [], _PAUSE)[0]
 
 
 def foreign(head: bytes) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from linnet.errors import LinnetError
+from linnet.serve.browsers import ALWAYS, NOTHING, check_browser
 from linnet.serve.endpoints import Endpoint, endpoints
 from linnet.serve.errors import RequestError
 from linnet.serve.service import Service
@@ -103,7 +104,7 @@ class App:
             service.crashed(error)
             refused = RequestError("internal", "a bug in the server; its log says where")
         record.problem = refused.code
-        return Reply(refused.status, b"application/json", refused.headers, orjson.dumps(refused.to_dict()))
+        return Reply(refused.status, b"application/json", (*NOTHING, *refused.headers), orjson.dumps(refused.to_dict()))
 
     async def _answer(self, scope: MutableMapping[str, Any], receive: Receive, record: RequestRecord) -> Reply:
         service, headers = self.service, dict(scope["headers"])
@@ -113,6 +114,9 @@ class App:
             if service.tokens and not service.authorized(token):
                 need = "the bearer token is wrong" if token else "a bearer token is needed: Authorization: Bearer TOKEN"
                 raise RequestError("unauthorized", need)
+            if not service.tokens:
+                changes = any(endpoint.changes for endpoint in methods.values())
+                check_browser(scope, headers, service.settings, changes=changes)
             if service.in_flight > service.settings.max_waiting:
                 waiting = service.in_flight - 1
                 raise RequestError("overloaded", f"{waiting} requests are waiting already; try again soon")
@@ -163,7 +167,12 @@ class App:
         return b"".join(parts)
 
     async def _send(self, send: Send, reply: Reply) -> None:
-        fields = [(b"content-type", reply.content_type), (b"content-length", b"%d" % len(reply.body)), *reply.headers]
+        fields = [
+            (b"content-type", reply.content_type),
+            (b"content-length", b"%d" % len(reply.body)),
+            *ALWAYS,
+            *reply.headers,
+        ]
         await send({"type": "http.response.start", "status": reply.status, "headers": fields})
         message = {"type": "http.response.body", "body": reply.body}
         if len(reply.body) <= LARGE:

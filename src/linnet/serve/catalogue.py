@@ -1,13 +1,13 @@
 """The models of a server, by name. A reload reads the files that have changed and puts all of them in place at once.
 
-A request keeps the model it began with, so nothing is dropped and no answer mixes two models. A model file is mapped, not
-copied: all workers share its pages. A file must be replaced by a rename (as ``linnet train --out`` does and ``mv`` does),
-not written over: that would change the pages under the model that is in use.
+A request keeps the model it began with, so nothing is dropped and no answer mixes two models. What is mapped is a private copy of
+the file (`copies`), which all workers share: whatever is done to the file, the model in use stays as it is.
 """
 
 from __future__ import annotations
 
 import re
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,11 +21,11 @@ import numpy.typing as npt
 
 from linnet.classifier import TextClassifier, load
 from linnet.errors import LinnetError, ModelFileError, nearest
+from linnet.serve.copies import Signature, private_copy, remove_others, signature_of
 from linnet.serve.errors import RequestError
 
 __all__ = ["Catalogue", "ServedModel"]
 
-Signature = tuple[int, int, int, int]
 _CHECKSUM = re.compile(rb'"checksum":"sha256:([0-9a-f]{64})"')
 
 
@@ -79,13 +79,17 @@ class ServedModel:
 class Catalogue:
     """The models by name; the first is used where a request names none."""
 
-    def __init__(self, models: Sequence[tuple[str, str]], threads: int = 1) -> None:
+    def __init__(self, models: Sequence[tuple[str, str]], threads: int = 1, folder: str | None = None) -> None:
         if not models:
             raise LinnetError("there is no model to serve; name at least one file")
         self._threads = threads
+        if folder is None:
+            self._own = tempfile.TemporaryDirectory(prefix="linnet-")  # as long as the catalogue
+            folder = self._own.name
+        self._folder = Path(folder)
         self._paths = {name: Path(path) for name, path in models}
         self.default = models[0][0]
-        self.models = {name: read(name, path, threads) for name, path in self._paths.items()}
+        self.models = {name: self._read(name, path) for name, path in self._paths.items()}
 
     def get(self, name: str | None) -> ServedModel:
         """Return a model by name."""
@@ -101,29 +105,40 @@ class Catalogue:
     def reload(self) -> list[str]:
         """Read every file that has changed; returns their names. If one cannot be read, all stay as they were."""
         fresh = {
-            name: served if _signature(path) == served.signature else read(name, path, self._threads)
+            name: served if signature_of(path) == served.signature else self._read(name, path)
             for (name, path), served in zip(self._paths.items(), self.models.values(), strict=True)
         }
         changed = [name for name in fresh if fresh[name] is not self.models[name]]
         self.models = fresh  # one assignment: a request sees the old models or the new ones
+        remove_others(self._folder, (served.signature for served in fresh.values()))
         return changed
 
+    def _read(self, name: str, path: Path) -> ServedModel:
+        return read(name, path, self._folder, self._threads)
 
-def read(name: str, path: Path, threads: int = 1) -> ServedModel:
-    """Read one model; of a file that is being replaced, the new one."""
+
+def read(name: str, path: Path, folder: Path, threads: int = 1) -> ServedModel:
+    """Read one model from a copy in a folder; of a file that is being replaced, the new one."""
     for _ in range(5):
-        before = _signature(path)
-        clf = load(path, n_jobs=threads)
-        with path.open("rb") as file:
-            found = _CHECKSUM.search(file.read(256))
-        if _signature(path) == before:
-            return ServedModel(name, path, clf, found.group(1)[:12].decode() if found else "unknown", before)
+        if not _looks_like_a_model(path):
+            load(path)  # says what it is instead
+        copy, signature = private_copy(path, folder)
+        try:
+            clf = load(copy, n_jobs=threads)
+            with copy.open("rb") as file:
+                found = _CHECKSUM.search(file.read(256))
+        except (ModelFileError, FileNotFoundError) as error:
+            if signature_of(path) != signature or not copy.exists():  # it changes, or another worker has a newer one
+                continue
+            raise ModelFileError(str(error).replace(str(copy), str(path))) from error
+        if signature_of(path) == signature:
+            return ServedModel(name, path, clf, found.group(1)[:12].decode() if found else "unknown", signature)
     raise ModelFileError(f"{path}: the file changes all the time; write it under another name and rename it")
 
 
-def _signature(path: Path) -> Signature:
+def _looks_like_a_model(path: Path) -> bool:
     try:
-        found = path.stat()
-    except OSError:  # whoever reads it will say what is wrong
-        return 0, 0, 0, 0
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+        with path.open("rb") as file:
+            return _CHECKSUM.search(file.read(256)) is not None
+    except OSError:
+        return False

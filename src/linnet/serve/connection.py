@@ -5,7 +5,11 @@ from __future__ import annotations
 from asyncio import TimerHandle, Transport
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import orjson
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from linnet.serve.browsers import ALWAYS, NOTHING
+from linnet.serve.errors import RequestError
 
 __all__ = ["Connection"]
 
@@ -34,7 +38,7 @@ class Connection(HttpToolsProtocol):
             return
         self._head_bytes += len(data)
         if self._head_bytes > MAX_HEAD_BYTES:
-            self._refuse(b"431 Request Header Fields Too Large", b"the head of the request is too long")
+            self._refuse(RequestError("head_too_large", f"the head of a request may have {MAX_HEAD_BYTES:,} bytes"))
         elif self._timer is None:
             self._timer = self.loop.call_later(MAX_HEAD_SECONDS, self._timed_out)
 
@@ -62,9 +66,23 @@ class Connection(HttpToolsProtocol):
     def _timed_out(self) -> None:
         self._timer = None
         if self._reading_head and not self.transport.is_closing():
-            self._refuse(b"408 Request Timeout", b"the head of the request did not arrive in time")
+            late = f"the head of the request did not arrive in {MAX_HEAD_SECONDS:g} seconds"
+            self._refuse(RequestError("too_slow", late))
 
-    def _refuse(self, status: bytes, reason: bytes) -> None:
-        head = b"HTTP/1.1 %s\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
-        self.transport.write(head % (status, len(reason)) + reason)
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP."""
+        self._refuse(RequestError("bad_request", "this is not a valid HTTP request"))
+
+    def _refuse(self, refused: RequestError) -> None:
+        """Send a refusal and close; what cannot be read has no end from which one could go on."""
+        body = orjson.dumps(refused.to_dict())
+        fields = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            *ALWAYS,
+            *NOTHING,
+            *refused.headers,
+        ]
+        head = b"".join(b"%s: %s\r\n" % pair for pair in fields)
+        self.transport.write(STATUS_LINE[refused.status] + head + b"\r\n" + body)
         self.transport.close()

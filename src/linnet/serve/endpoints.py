@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from linnet.serve.browsers import NOTHING, page_policy
 from linnet.serve.errors import RequestError
 from linnet.serve.openapi import published
 from linnet.serve.schema import Explained, ModelList, PredictedMany, PredictedOne, Reloaded, Status
@@ -15,9 +16,6 @@ from linnet.serve.service import Service
 __all__ = ["Endpoint", "endpoints"]
 
 PAGE = Path(__file__).with_name("page.html")
-PAGE_POLICY = (
-    b"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:"
-)
 
 
 @dataclass(frozen=True)
@@ -34,14 +32,15 @@ class Endpoint:
     body: Any = None  # the class of the request
     name: str = "other"  # among the counters
     is_open: bool = False  # needs no token and is never refused for load
+    changes: bool = False  # something on the server
     status: int = 200
     content_type: bytes = b"application/json"
-    headers: tuple[tuple[bytes, bytes], ...] = ()
+    headers: tuple[tuple[bytes, bytes], ...] = NOTHING
 
 
 def endpoints(service: Service) -> list[Endpoint]:
     """Return the endpoints of a service."""
-    asked = (400, 404, 408, 413, 415, 422, 503)
+    asked = (400, 403, 404, 408, 413, 415, 422, 503)
     table = [
         Endpoint(
             "POST", "/v1/predict", service.predict, "Label one text or several",
@@ -54,24 +53,24 @@ def endpoints(service: Service) -> list[Endpoint]:
             (Explained,), asked, service.ExplainRequest, name="explain",
         ),
         Endpoint("GET", "/v1/models", lambda *_: service.models(), "List the models", "",
-                 (ModelList,), (413, 503), name="models"),
+                 (ModelList,), (403, 413, 503), name="models"),
         Endpoint("GET", "/healthz", lambda *_: b'{"status":"ok"}', "Is the process alive?", "",
                  (Status,), (413,), is_open=True),
         Endpoint("GET", "/readyz", lambda *_: _ready(service), "May requests be sent here?", "",
                  (Status,), (413, 503), is_open=True),
         Endpoint("GET", "/metrics", lambda *_: service.metrics.exposition(), "Counters for Prometheus", "",
-                 (), (413, 503), name="metrics", content_type=b"text/plain; version=0.0.4; charset=utf-8"),
+                 (), (403, 413, 503), name="metrics", content_type=b"text/plain; version=0.0.4; charset=utf-8"),
         Endpoint("GET", "/openapi.json", lambda *_: published(table, bool(service.tokens)), is_open=True),
         Endpoint("GET", "/docs", lambda *_: PAGE.read_bytes(), is_open=True, content_type=b"text/html; charset=utf-8",
-                 headers=((b"content-security-policy", PAGE_POLICY),)),
-        Endpoint("GET", "/", lambda *_: b"", status=307, content_type=b"text/plain", headers=((b"location", b"docs"),)),
+                 headers=page_policy(PAGE.read_text(encoding="utf-8"))),
+        Endpoint("GET", "/", lambda *_: b"", status=307, content_type=b"text/plain", headers=(*NOTHING, (b"location", b"docs"))),
     ]  # fmt: skip
     if service.settings.allow_reload:
         table.append(
             Endpoint(
                 "POST", "/v1/models/reload", lambda *_: service.reload_everywhere(), "Read changed model files",
                 "Replace models whose files have changed, without dropping a request. Other workers follow.",
-                (Reloaded,), (408, 409, 413, 503), name="reload",
+                (Reloaded,), (403, 408, 409, 413, 503), name="reload", changes=True,
             )
         )  # fmt: skip
     return table

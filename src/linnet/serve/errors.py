@@ -10,6 +10,8 @@ CODES = {  # code: status
     "bad_json": 400,
     "bad_request": 400,
     "unauthorized": 401,
+    "cross_site": 403,
+    "unknown_host": 403,
     "not_found": 404,
     "unknown_label": 404,
     "unknown_model": 404,
@@ -19,12 +21,22 @@ CODES = {  # code: status
     "too_large": 413,
     "not_json": 415,
     "invalid": 422,
+    "head_too_large": 431,
     "internal": 500,
     "overloaded": 503,
     "timeout": 503,
     "stopping": 503,
 }
-CLOSING = ("too_large", "too_slow", "bad_request", "unauthorized", "overloaded")  # more of the body may be on its way
+CLOSING = (
+    "too_large",
+    "too_slow",
+    "bad_request",
+    "unauthorized",
+    "cross_site",
+    "unknown_host",
+    "head_too_large",
+    "overloaded",
+)  # more of the body may be on its way
 
 
 class RequestError(Exception):

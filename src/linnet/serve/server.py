@@ -15,10 +15,11 @@ import sys
 import tempfile
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvicorn
-from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from linnet.errors import LinnetError
 from linnet.serve.asgi import App
@@ -30,7 +31,8 @@ from linnet.serve.settings import Settings
 
 __all__ = ["run"]
 
-RETRY_SECONDS = 5.0  # after which a worker that cannot read its models is started again
+STEADY_SECONDS = 30.0  # a worker that dies later than this had started well
+MAX_PAUSE_SECONDS = 30.0  # before a worker that keeps dying is started again
 HEALTH_SECONDS = 60  # a worker that answers the manager no longer than this hangs, and is replaced
 
 
@@ -40,14 +42,15 @@ def run(settings: Settings, listening: socket.socket) -> int:
         partial(create, settings), factory=True, http=Connection, loop="auto", lifespan="on", ws="none",
         interface="asgi3", workers=settings.workers, access_log=False, log_config=None, log_level="critical",
         server_header=False, timeout_keep_alive=int(settings.keep_alive), timeout_graceful_shutdown=int(settings.grace),
-        timeout_worker_healthcheck=HEALTH_SECONDS, backlog=2048,
+        backlog=2048,
     )  # fmt: skip
     if settings.workers > 1:
-        with tempfile.TemporaryDirectory() as folder:
-            os.environ[FOLDER_VARIABLE] = folder  # before prometheus-client is imported in the workers
-            manager = Workers(config, [listening])
-            manager.run()
-            return manager.exit_code
+        counters = Path(settings.folder or tempfile.mkdtemp(prefix="linnet-"), "counters")
+        counters.mkdir()
+        os.environ[FOLDER_VARIABLE] = str(counters)  # before prometheus-client is imported in the workers
+        manager = Workers(config, [listening])
+        manager.run()
+        return manager.exit_code
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again once it has stopped
     try:
         uvicorn.Server(config).run([listening])
@@ -62,6 +65,10 @@ class Workers(Multiprocess):
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
         super().__init__(config, sockets)
         self.exit_code = 2
+        self._began: dict[int, float] = {}  # when the worker of a place was started
+        self._asked: dict[int, float] = {}  # when it was asked whether it lives, where it has not answered yet
+        self._due: dict[int, float] = {}  # when the worker of a place is started again
+        self._deaths: dict[int, int] = {}  # how often it died soon after its start
         self.log = JsonLog()
 
     def handle_hup(self) -> None:
@@ -81,17 +88,47 @@ class Workers(Multiprocess):
         super().handle_term()
 
     def keep_subprocess_alive(self) -> None:
-        """Replace workers that died, and say so."""
+        """Replace workers that died; one that keeps dying, after longer and longer pauses."""
         from prometheus_client.multiprocess import mark_process_dead
 
-        before = list(self.processes)
-        super().keep_subprocess_alive()
-        for process in before:
-            if process not in self.processes:
+        for place, process in enumerate(self.processes):
+            if self.should_exit.is_set():
+                return
+            now = time.monotonic()
+            began = self._began.setdefault(place, now)
+            if place not in self._due:
+                if self._lives(place, process, now):
+                    continue
+                process.kill()  # where it hangs
+                process.join()
+                self._deaths[place] = 1 if now - began > STEADY_SECONDS else self._deaths.get(place, 0) + 1
+                pause = pause_before(self._deaths[place])
+                self._due[place] = now + pause
                 code = process.exitcode or 0
                 killed_by = signal.Signals(-code).name if code < 0 else None
-                self.log.event("worker died", pid=process.pid, code=code, signal=killed_by)
+                self.log.event("worker died", pid=process.pid, code=code, signal=killed_by, retry_in=pause)
                 mark_process_dead(process.pid)  # type: ignore[no-untyped-call]
+            if now >= self._due[place]:
+                del self._due[place]
+                self._began[place] = now
+                self._asked.pop(place, None)
+                self.processes[place] = Process(self.config, self.sockets)
+                self.processes[place].start()
+
+    def _lives(self, place: int, process: Process, now: float) -> bool:
+        """Whether a worker runs and answers. Does not wait for the answer, as uvicorn does: the manager has signals to handle."""
+        if not process.process.is_alive():
+            return False
+        try:
+            if place in self._asked and process.parent_conn.poll(0):
+                process.parent_conn.recv()
+                del self._asked[place]
+            if place not in self._asked:
+                process.parent_conn.send(b"ping")
+                self._asked[place] = now
+        except (OSError, EOFError):  # it ends just now
+            return process.process.is_alive()
+        return now - self._asked[place] < HEALTH_SECONDS
 
     def join_all(self) -> None:
         """Wait for the workers; kill those that do not stop in time."""
@@ -104,16 +141,25 @@ class Workers(Multiprocess):
         super().join_all()
 
 
+def pause_before(death: int) -> float:
+    """Return how long to wait after the so many-th death in a row.
+
+    >>> [pause_before(death) for death in range(1, 9)]
+    [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+    """
+    return min(MAX_PAUSE_SECONDS, 2.0 ** (death - 2)) if death > 1 else 0.0
+
+
 def create(settings: Settings) -> App:
     """Return the application of this process; uvicorn calls it once the process runs."""
     try:
         service = Service(settings)
-    except LinnetError as error:
+    except Exception as error:
         if settings.workers == 1:
             raise
-        JsonLog().event("worker not started", problem=str(error), retry_in=RETRY_SECONDS)
-        time.sleep(RETRY_SECONDS)
-        sys.exit(1)
+        problem = str(error) if isinstance(error, LinnetError) else f"{type(error).__name__}: {error}"
+        JsonLog().event("worker not started", pid=os.getpid(), problem=problem)
+        sys.exit(1)  # uvicorn takes another code for a reason to give up
     return App(service, partial(_started, service))
 
 

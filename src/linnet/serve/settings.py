@@ -33,9 +33,11 @@ class Settings:
     grace: float = 30.0  # seconds that requests in flight have when the server stops
     gather: int = 64  # requests that may share one call; 1 switches gathering off
     allow_reload: bool = False
+    allow_host: tuple[str, ...] = ()  # names of this server, where no token is asked for
     token_file: str | None = None
     log: str = "requests"  # "requests", "problems" or "none"
     log_texts: bool = False
+    folder: str | None = None  # what the processes share: copies of the models, counters
 
 
 def named(models: Iterable[str]) -> tuple[tuple[str, str], ...]:

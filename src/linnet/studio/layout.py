@@ -15,8 +15,8 @@ from linnet.errors import LinnetError
 from linnet.studio.state import Studio
 
 __all__ = [
-    "attempt", "button", "card", "columns", "empty", "field", "frame", "heading", "html", "link", "row", "select",
-    "soft",
+    "attempt", "button", "card", "columns", "empty", "field", "frame", "heading", "html", "link", "row", "script",
+    "select", "soft",
 ]  # fmt: skip
 
 PAGES = (("/data", "Data"), ("/train", "Train"), ("/errors", "Errors"), ("/try", "Try"), ("/label", "Label"))
@@ -37,6 +37,12 @@ MODES: dict[str, bool | None] = {"auto": None, "dark": True, "light": False}
 def html(content: str = "", kind: str = "", tag: str = "div") -> Any:
     """Put HTML on the page; everything that comes from outside must have gone through `safe`."""
     return ui.html(content, sanitize=False, tag=tag).classes(kind)
+
+
+def script(code: str) -> None:
+    """Put a script of our own on the page; with the nonce of the page's policy, without which no script runs."""
+    nonce = ui.context.client.request.state.nonce
+    ui.add_body_html(f'<script nonce="{nonce}">{code}</script>')
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The server: pages on 127.0.0.1, nothing from elsewhere.
+"""The server: pages on 127.0.0.1, nothing from elsewhere, nobody without the token (`guard`).
 
 NiceGUI brings its scripts, styles and fonts with it and serves them itself; Tailwind is left out, so the only style is
 the studio's own.
@@ -12,9 +12,10 @@ import socket
 from typing import Any
 
 from linnet.errors import LinnetError, MissingExtraError
+from linnet.studio.guard import Guard
 from linnet.studio.state import Studio
 
-__all__ = ["HOST", "SameOrigin", "bind", "check", "make", "serve"]
+__all__ = ["HOST", "bind", "check", "make", "serve"]
 
 HOST = "127.0.0.1"
 ICON = (
@@ -38,33 +39,6 @@ def bind(port: int = 0) -> socket.socket:
     return found
 
 
-class SameOrigin:
-    """Serves requests from pages of this address only, not from other sites or under other host names.
-
-    A page from elsewhere that is open in the same browser could otherwise talk to the studio, which reads files.
-    """
-
-    def __init__(self, app: Any, port: int) -> None:
-        self.app = app
-        self.hosts = {f"{HOST}:{port}".encode(), f"localhost:{port}".encode()}
-        self.origins = {b"http://" + host for host in self.hosts}
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer 403 where the request is for another host or from another site."""
-        if scope["type"] in ("http", "websocket") and not self.allows(dict(scope["headers"])):
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008})
-                return
-            await send({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
-            await send({"type": "http.response.body", "body": b"linnet studio answers its own pages only"})
-            return
-        await self.app(scope, receive, send)
-
-    def allows(self, headers: dict[bytes, bytes]) -> bool:
-        """Whether a request with these headers is one of our own pages'."""
-        return headers.get(b"host") in self.hosts and headers.get(b"origin", next(iter(self.origins))) in self.origins
-
-
 def check() -> None:
     """Refuse in one line where the extra is not installed."""
     from importlib.util import find_spec
@@ -82,6 +56,7 @@ def make(studio: Studio) -> Any:
     from linnet.studio.pages import register
 
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    _give_nonces()
     register(studio)
     ui.run_with(
         app, title="linnet studio", favicon=ICON, dark=None, tailwind=False, show_welcome_message=False,
@@ -90,9 +65,22 @@ def make(studio: Studio) -> Any:
     return app
 
 
-def serve(studio: Studio, sock: socket.socket) -> None:
-    """Serve until interrupted."""
-    app = SameOrigin(make(studio), sock.getsockname()[1])
+def _give_nonces() -> None:
+    """Let the scripts of NiceGUI's page carry the nonce of the policy; a script that gets into a page otherwise has none."""
+    from jinja2 import ChoiceLoader, DictLoader
+    from nicegui.client import templates
+
+    name, loader = "index.html", templates.env.loader
+    assert loader is not None  # noqa: S101 - NiceGUI's templates are files
+    source = loader.get_source(templates.env, name)[0]
+    if "request.state.nonce" not in source:
+        source = source.replace("<script", '<script nonce="{{ request.state.nonce }}"')
+        templates.env.loader = ChoiceLoader([DictLoader({name: source}), loader])
+
+
+def serve(studio: Studio, sock: socket.socket, token: str | None) -> None:
+    """Serve until interrupted, to those who have the token; to everybody on this machine where it is None."""
+    app = Guard(make(studio), HOST, sock.getsockname()[1], token)
     import uvicorn
 
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=2)

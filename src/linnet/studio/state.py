@@ -137,6 +137,11 @@ class Studio:
 
     def train(self, settings: dict[str, Any], *, wait: bool = False) -> TrainingRun:
         """Begin a run on the data."""
+        if not len(self.rows("dev")):
+            raise LinnetError(
+                f"{len(self.rows('train')):,} rows are too few to train and to choose settings on: a tenth of the rows of each "
+                "label is kept for that, so give at least one label three rows or more"
+            )
         return self.runs.start(settings, self.part("train"), self.part("dev"), wait=wait)
 
     @property

@@ -29,7 +29,7 @@ from linnet.data.readers.records import (
     whole_records,
 )
 
-__all__ = ["open_csv", "open_tsv", "sniff_csv", "sniff_tsv"]
+__all__ = ["is_header_alone", "open_csv", "open_tsv", "sniff_csv", "sniff_tsv"]
 
 _HEAD = 1 << 18
 _SAMPLE = 1000
@@ -53,6 +53,19 @@ def sniff_csv(head: bytes) -> bool:
     rows = _sample(head, Dialect(_delimiter(head)))
     even = len(rows) > 1 and len(rows[0]) > 1 and all(len(row) == len(rows[0]) for row in rows)
     return even and (is_name_row(rows[0]) or b',"' in head or head.startswith(b'"'))
+
+
+def is_header_alone(head: bytes) -> bool:
+    r"""Whether there is one line so far, and it could be the header of a table.
+
+    >>> is_header_alone(b"text,label\n"), is_header_alone(b"warm, funny\n"), is_header_alone(b"text,label\nwarm,pos\n")
+    (True, False, False)
+    """
+    line, _, rest = head[:_HEAD].partition(b"\n")
+    if rest or not line:
+        return False
+    rows = _sample(line, Dialect(_delimiter(line)))
+    return len(rows) == 1 and len(rows[0]) > 1 and is_name_row(rows[0])
 
 
 def sniff_tsv(head: bytes) -> bool:

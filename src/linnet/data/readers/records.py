@@ -142,7 +142,7 @@ def pieces(read: Callable[[int], bytes], whole: Callable[[bytes], int], size: in
         wanted = max(size, len(carry))  # doubling: a huge record is looked at a few times only
         block = read(wanted)
         data = carry + block if carry else block
-        if len(block) < wanted:
+        if len(block) < wanted and not block.endswith(b"\n"):  # the end; a live source pauses after a line
             if data:
                 yield data
             return

@@ -25,7 +25,6 @@ WHY = {
     "random": "drawn at random, to measure accuracy",
 }
 SCRIPT = """
-<script>
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
@@ -35,7 +34,6 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   emitEvent("label_key", { key: key, row: Number(ask.dataset.row) });
 });
-</script>
 """
 
 
@@ -84,7 +82,7 @@ class LabelPage:
         self.studio, self.session = studio, session
         self.keys = dict(zip(KEYS, session.labels, strict=False))
         self.seen = -1
-        ui.add_body_html(SCRIPT)
+        layout.script(SCRIPT)
         ui.on("label_key", self._key)
         with layout.columns("side"):
             with layout.card("ask"):

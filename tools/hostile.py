@@ -1,0 +1,267 @@
+"""Try to break linnet: bad inputs, altered model files, kills, full disks, closed pipes. Writes docs/reliability.md.
+
+python tools/hostile.py [--short] [--seed 0] [--only inputs,models,kills,disks,pipes] [--keep build/hostile]
+
+Whatever is given: no command ends by a signal, with a traceback or not at all; no file is lost, half written or left behind. The
+commands come from click's registry. Cases that fail are listed and kept; the exit code is 1 then. The long form takes about 40
+minutes on two cores and rewrites docs/reliability.md, the short form at most three minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hostility import commands, faults, inputs, models
+from hostility.watched import Case, import_everything, run_all, shared
+
+PAGE = Path(__file__).parent.parent / "docs" / "reliability.md"
+
+
+@dataclass
+class Part:
+    """A row of the table."""
+
+    title: str
+    cases: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    skipped: str = ""
+
+    def add(self, name: str, outcome: str, problems: list[str]) -> None:
+        """Count a case."""
+        self.cases += 1
+        self.outcomes["failed" if problems else outcome] += 1
+        self.problems += [f"{name}: {problem}" for problem in problems]
+
+
+class Hostility:
+    """Everything that one run of the tool has: its folder, its seed, its size."""
+
+    def __init__(self, root: Path, kept: Path, seed: int, short: bool, jobs: int) -> None:
+        from linnet.cli import linnet
+
+        self.root, self.kept, self.seed, self.short, self.jobs = root, kept, seed, short, jobs
+        self.group = linnet
+        self.good = root / "good"
+        self.good.mkdir()
+        rows = inputs.GOOD_ROWS
+        (self.good / "good.csv").write_text("text,label\n" + "".join(f"{t},{y}\n" for t, y in rows))
+        (self.good / "many.csv").write_text("text,label\n" + "".join(f"{t},{y}\n" for t, y in rows * 500))
+        list(shared([0], self._fit, 1, root / "fit"))
+        self.models = {path.stem: path.read_bytes() for path in sorted((root / "models").glob("*.linnet"))}
+        shutil.copy(root / "models" / "two-classes.linnet", self.good / "good.linnet")
+        shutil.copy(root / "models" / "many-classes.linnet", self.good / "old.linnet")
+
+    def _fit(self, _: int) -> list[str]:
+        models.make_models(self.root / "models", inputs.GOOD_ROWS)
+        return []
+
+    def inputs(self) -> Iterator[Part]:
+        """Bad inputs in every place of every command."""
+        found = inputs.make_inputs(self.root / "inputs", random.Random(self.seed))
+        everywhere = list(commands.places(self.group))
+        cases = list(commands.bad_input_cases(everywhere, found, self.good))
+        if self.short:
+            cases = _sample(cases, 9, random.Random(self.seed))
+        names = sorted({place.command for place in everywhere})
+        part = Part(f"{len(found)} bad inputs in {len(everywhere)} places of {len(names)} commands")
+        yield part
+        for outcome in run_all(cases, self.root / "runs", self.jobs, self.kept, commands.inside):
+            told = "refused in one line" if outcome.code == 2 else "done"
+            part.add(f"{outcome.case.group} {outcome.case.name}", told, outcome.problems)
+
+    def altered(self) -> Iterator[Part]:
+        """Model files that are altered and signed again."""
+        count = 700 if self.short else 20_000
+        part = Part(f"altered model files, most signed again, of {len(self.models)} kinds of model")
+        yield part
+        for name, what, problem in models.try_altered(
+            self.models, count, self.seed, self.root / "altered", self.jobs, self.kept
+        ):
+            part.add(f"model {name}, {what}", "", [problem])
+        part.outcomes["loaded or refused in one line"] = count - part.cases
+        part.cases = count
+
+    def kills(self) -> Iterator[Part]:
+        """Runs that are killed at random moments, each followed by one that is not."""
+        rng = random.Random(self.seed)
+        data = self.root / "job-data"
+        faults.write_job_data(data, self.good / "good.linnet", rng)
+        tests = [faults.KillTests(job, data, self.root / "kills", self.good) for job in faults.jobs()]
+        for sign, count in ((signal.SIGKILL, 10 if self.short else 200), (signal.SIGTERM, 5 if self.short else 50)):
+            part = Part(f"{sign.name} at a random moment of {', '.join(test.job.name for test in tests)}")
+            yield part
+            tasks = [(k % len(tests), k + 1 + 1000 * (sign == signal.SIGTERM), rng.random()) for k in range(count)]
+
+            def kill(task: tuple[int, int, float], sign: signal.Signals = sign) -> Iterator[str]:
+                test = tests[task[0]]
+                return test.killed(task[1], task[2] * test.seconds * 1.05, sign)
+
+            for task, problems in shared(tasks, kill, self.jobs, self.root / f"kills-{sign.name}"):
+                part.add(
+                    f"{sign.name} {tests[task[0]].job.name} {task[1]}",
+                    "old file or whole new file, next run clean",
+                    problems,
+                )
+
+    def disks(self) -> Iterator[Part]:
+        """Outputs that cannot be written."""
+        disk = self.root / "disk"
+        yield from self._disk("device", "/dev/full as output", disk)
+        with faults.mounted(disk, "64k") as able:
+            part = self._disk("full", "a full disk, an older file in the output's place", disk)
+            yield from part if able else [Part("a full disk", skipped="no small disk may be mounted here")]
+            if able:
+                for path in disk.iterdir():
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                done = not subprocess.run(
+                    ["mount", "-o", "remount,ro", str(disk)], capture_output=True, check=False
+                ).returncode
+                part = self._disk("read-only", "a read-only folder", disk)
+                yield from (
+                    part if done else [Part("a read-only folder", skipped="a disk cannot be made read-only here")]
+                )
+            else:
+                yield Part("a read-only folder", skipped="no small disk may be mounted here")
+
+    def _disk(self, kind: str, title: str, disk: Path) -> Iterator[Part]:
+        part = Part(title)
+        yield part
+        cases: list[Case] = list(faults.disk_cases(self.group, self.good, kind, disk))
+        if self.short:
+            cases = [case for case in cases if not case.name.startswith(("demo", "compare", "tune"))]
+        jobs = 1 if kind == "full" else self.jobs
+        for outcome in run_all(cases, self.root / f"runs-{kind}", jobs, self.kept):
+            part.add(
+                f"{kind} {outcome.case.name}", "refused in one line" if outcome.code == 2 else "done", outcome.problems
+            )
+
+    def pipes(self) -> Iterator[Part]:
+        """Standard streams that are closed, or whose other end is gone."""
+        tasks = faults.pipe_tasks(self.group)
+        if self.short:
+            tasks = random.Random(self.seed).sample([task for task in tasks if task[0] != "demo"], 24)
+        part = Part("standard streams closed, full, or without a reader")
+        yield part
+        for task, problems in shared(
+            tasks, lambda task: faults.pipe_test(task, self.good, self.root / "pipes"), self.jobs, self.root / "p"
+        ):
+            part.add(f"{task[0]}, {task[2]}", "ended in order", problems)
+
+
+def _sample(cases: list[Case], each: int, rng: random.Random) -> list[Case]:
+    """Draw some inputs for each place of a command."""
+    by_group: dict[str, list[Case]] = {}
+    for case in cases:
+        by_group.setdefault(case.group, []).append(case)
+    return [case for group in by_group.values() for case in rng.sample(group, min(each, len(group)))]
+
+
+PARTS = {
+    "inputs": Hostility.inputs,
+    "models": Hostility.altered,
+    "kills": Hostility.kills,
+    "disks": Hostility.disks,
+    "pipes": Hostility.pipes,
+}
+
+
+def table(parts: list[Part]) -> list[str]:
+    """Return the rows of the table, in Markdown."""
+    lines = ["| what was tried | cases | what happened | failed |", "|---|---:|---|---:|"]
+    for part in parts:
+        if part.skipped:
+            lines.append(f"| {part.title} | 0 | not tried: {part.skipped} | |")
+            continue
+        happened = ", ".join(
+            f"{count:,} {name}" for name, count in part.outcomes.most_common() if name != "failed" and count
+        )
+        lines.append(f"| {part.title} | {part.cases:,} | {happened or 'nothing'} | {part.outcomes['failed']:,} |")
+    return lines
+
+
+def page(parts: list[Part], seed: int, jobs: int, minutes: float) -> str:
+    """Return docs/reliability.md."""
+    from linnet import __version__
+
+    failed = [problem for part in parts for problem in part.problems]
+    kinds = Counter(_kind(problem) for problem in failed)
+    lines = [
+        "# Reliability", "",
+        "What linnet is tried with before a release. No command may end by a signal, with a traceback or not at all; no file may be",
+        "lost, half written or left behind, and a failure is one line that says what was wrong.", "",
+        *table(parts), "",
+        f"`make hostile` (`python tools/hostile.py --seed {seed}`) wrote this page: linnet {__version__}, {jobs} processes at a time, "
+        f"{minutes:.0f} minutes.",
+        "The short form, `python tools/hostile.py --short`, is part of `.ci/run`.", "",
+    ]  # fmt: skip
+    if failed:
+        lines += [f"## Open: {len(failed):,} cases", "", "| cases | problem |", "|---:|---|"]
+        lines += [f"| {count:,} | {kind} |" for kind, count in kinds.most_common(40)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _kind(problem: str) -> str:
+    """Return a problem without what differs from case to case."""
+    command = problem.split(" ", 1)[0].rstrip(",:")
+    found = re.search(
+        r"traceback: |ended by |no end in |exit code |left |lost|is gone|is left |is missing |differs |changed", problem
+    )
+    what = problem[found.start() :] if found else problem.split(": ", 1)[-1]
+    what = re.sub(r"/tmp/[^ '\"]*|\.linnet-[0-9a-f]+|linnet-\w{8}\b", "...", what)
+    what = re.sub(r"0x[0-9a-f]+|\d[\d,.]*", "N", what)
+    return f"{command}: {what[:110]}".replace("|", "\\|").replace("<", "&lt;")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--short", action="store_true", help="at most three minutes; leaves docs/reliability.md alone")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default=",".join(PARTS), help="some of " + ",".join(PARTS))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--keep", type=Path, default=Path("build/hostile"), help="where failing cases are kept")
+    options = parser.parse_args()
+    import_everything()
+    kept = options.keep.resolve()
+    shutil.rmtree(kept, ignore_errors=True)
+    began = time.monotonic()
+    parts: list[Part] = []
+    folder = tempfile.mkdtemp(prefix="hostile-")  # no TemporaryDirectory: a forked process would remove it at its end
+    try:
+        hostility = Hostility(Path(folder).resolve(), kept, options.seed, options.short, options.jobs)
+        for name in options.only.split(","):
+            before = time.monotonic()
+            parts.extend(PARTS[name](hostility))
+            print(f"{name}: {time.monotonic() - before:.0f} s", file=sys.stderr, flush=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    failed = [problem for part in parts for problem in part.problems]
+    print("\n".join(table(parts)))
+    for problem in failed:
+        print(f"FAILED {problem}")
+    for kind, count in Counter(map(_kind, failed)).most_common():
+        print(f"{count:6,} x {kind}")
+    if failed:
+        print(f"{len(failed):,} failing cases are kept in {kept}")
+    if not options.short and set(options.only.split(",")) == set(PARTS):
+        PAGE.write_text(page(parts, options.seed, options.jobs, (time.monotonic() - began) / 60))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,311 @@
+"""Model files that are altered and signed again: whatever they hold, they load or are refused in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import resource
+import signal
+import struct
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = ["altered", "make_models", "try_altered"]
+
+TEXTS = ["a superb and warm book", "", "not bad, I'd say: 7/10 http://x.org", "漢字 émile \0", "dull " * 300]
+DIGEST = b'"checksum":"sha256:'
+SECONDS = 20.0  # for one altered file
+
+
+def make_models(folder: Path, rows: list[tuple[str, str]]) -> dict[str, bytes]:
+    """Fit one model of every kind that a file can hold differently."""
+    import linnet
+
+    folder.mkdir(parents=True, exist_ok=True)
+    texts, labels = [text for text, _ in rows], [label for _, label in rows]
+    three = ["a" if k % 3 == 0 else label for k, label in enumerate(labels)]
+    kinds: dict[str, tuple[Any, ...]] = {
+        "two-classes": ("svm", labels, {"features": "words:1-2", "params": {"C": 1.0}}),
+        "three-classes": ("logistic", three, {"features": "words:1+chars:2-3", "params": {"C": 1.0}}),
+        "many-classes": ("nb", [f"class {k % 9}" for k in range(len(rows))], {"features": "words:1"}),
+        "hashed": ("svm", labels, {"features": "words:1", "hash_bits": 10, "params": {"C": 1.0}}),
+        "learned-tokens": ("svm", labels, {"features": "bpe:300", "params": {"C": 1.0}}),
+        "computed": ("svm", three, {"features": "words:1+lengths", "params": {"C": 1.0}}),
+        "net": ("feed-forward", three, {"features": "words:1", "params": {"max_iter": 2}}),
+    }
+    found = {}
+    for name, (model, given, settings) in kinds.items():
+        path = folder / f"{name}.linnet"
+        try:
+            linnet.TextClassifier(model, threads=1, **settings).fit(texts, given).save(path)
+        except Exception as error:
+            print(f"no model '{name}': {error}", file=sys.stderr)
+            continue
+        found[name] = path.read_bytes()
+    return found
+
+
+def signed(data: bytes) -> bytes:
+    """Write the checksum that belongs to the bytes."""
+    at = data.find(DIGEST, 0, 4096)
+    if at < 0:
+        return data
+    at += len(DIGEST)
+    blank = data[:at] + b"0" * 64 + data[at + 64 :]
+    return data[:at] + hashlib.sha256(blank).hexdigest().encode() + data[at + 64 :]
+
+
+def altered(data: bytes, rng: random.Random) -> tuple[str, bytes]:
+    """Return what was done, and the file."""
+    how = rng.choices(
+        ("bits", "bytes", "cut", "longer", "header", "card", "offsets", "unsigned"), (20, 15, 5, 3, 15, 35, 10, 5)
+    )[0]
+    start = 8 + struct.unpack("<Q", data[:8])[0]
+    if how in ("bits", "unsigned"):
+        found = bytearray(data)
+        for _ in range(rng.choice((1, 1, 4, 32))):
+            found[rng.randrange(len(found))] ^= 1 << rng.randrange(8)
+        return how, bytes(found) if how == "unsigned" else signed(bytes(found))
+    if how == "bytes":  # among the arrays: whole numbers of every size
+        found = bytearray(data)
+        for _ in range(rng.choice((1, 2, 8))):
+            at = rng.randrange(start, len(found)) if start < len(found) else 0
+            value = rng.choice(
+                (
+                    b"\xff" * 8,
+                    bytes(8),
+                    b"\x7f" * 8,
+                    b"\0\0\0\x80" * 2,
+                    struct.pack("<d", float("nan")),
+                    rng.randbytes(8),
+                )
+            )
+            found[at : at + 8] = value[: len(found) - at]
+        return how, signed(bytes(found))
+    if how == "cut":
+        return how, signed(data[: rng.randrange(1, len(data))])
+    if how == "longer":
+        return how, signed(data + rng.randbytes(rng.choice((1, 64, 4096))))
+    header = json.loads(data[8:start])
+    if how == "card":
+        card = json.loads(header["__metadata__"]["card"])
+        what = _edit(card, rng)
+        header["__metadata__"]["card"] = json.dumps(card)
+    elif how == "offsets":
+        what = _swap(header, rng)
+    else:
+        what = _edit(header, rng)
+    text = json.dumps(header, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    text += b" " * (-(8 + len(text)) % 64)
+    return f"{how}: {what}", signed(struct.pack("<Q", len(text)) + text + data[start:])
+
+
+def _edit(tree: Any, rng: random.Random) -> str:
+    """Change one to three values somewhere in a tree of lists and dictionaries."""
+    said = []
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        spots = list(_spots(tree))
+        if not spots:
+            break
+        holder, key = rng.choice(spots)
+        how = rng.choice(("value", "value", "near", "near", "delete", "copy", "rename"))
+        if how == "delete":
+            del holder[key]
+        elif how == "copy":
+            other, its = rng.choice(spots)
+            with contextlib.suppress(KeyError, IndexError):
+                holder[key] = json.loads(json.dumps(other[its]))
+        elif how == "rename" and isinstance(holder, dict):
+            holder[rng.choice(("x", "", str(key) + "s", "\ud800"))] = holder.pop(key)
+        elif how == "near":
+            holder[key] = _near(holder[key], rng)
+        else:
+            holder[key] = rng.choice(
+                (None, True, 0, -1, 1, 2**31, 2**63, 2**64, 10**30, 0.5, -1e308, 1e308, "", "x", "\0", "\ud800", [], {}, [[]], [None],
+                 {"a": 1},
+                 "os.system", "../x", "words", [1] * 50, "9" * 5000)
+            )  # fmt: skip
+        said.append(f"{how} {key!r}"[:60])
+    return ", ".join(said)
+
+
+def _near(value: Any, rng: random.Random) -> Any:
+    if isinstance(value, bool) or value is None:
+        return not value
+    if isinstance(value, int):
+        return value + rng.choice((-1, 1, 64, -64, 1 << 20))
+    if isinstance(value, float):
+        return value * rng.choice((-1, 0, 1e300))
+    if isinstance(value, str):
+        return rng.choice((value[:-1], value + value, value.upper(), value[::-1]))
+    if isinstance(value, list):
+        return rng.choice((value[:-1], value + value, value[::-1], [value]))
+    return {**value, "extra": 1}
+
+
+def _spots(tree: Any) -> Iterator[tuple[Any, Any]]:
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in list(items):
+        yield tree, key
+        yield from _spots(value)
+
+
+def _swap(header: dict[str, Any], rng: random.Random) -> str:
+    """Change the shapes and types of arrays so that their bytes still fill their places, or nearly."""
+    names = [name for name in header if name != "__metadata__" and not name.startswith("_align")]
+    if not names:
+        return "nothing"
+    name = rng.choice(names)
+    row = header[name]
+    size = row["data_offsets"][1] - row["data_offsets"][0]
+    types = {"U64": 8, "I64": 8, "F64": 8, "U32": 4, "I32": 4, "F32": 4, "U16": 2, "F16": 2, "U8": 1}
+    how = rng.choice(("type", "flat", "shape", "swap", "empty", "rename"))
+    if how == "type":
+        kind = rng.choice([kind for kind, width in types.items() if width == types[row["dtype"]]] or ["U8"])
+        row["dtype"] = kind
+    elif how == "flat":
+        kind = rng.choice([kind for kind, width in types.items() if size % width == 0])
+        row["dtype"], row["shape"] = kind, [size // types[kind]]
+    elif how == "shape":
+        row["shape"] = rng.choice(
+            (row["shape"][::-1], [1, *row["shape"]], [*row["shape"], 1], [2, size // types[row["dtype"]] // 2])
+        )
+    elif how == "swap":
+        other = rng.choice(names)
+        header[name], header[other] = header[other], header[name]
+    elif how == "empty":
+        row["shape"], row["data_offsets"] = [0], [row["data_offsets"][0]] * 2
+    else:
+        header[name + "2"] = header.pop(name)
+    return f"{how} {name}"
+
+
+def use(path: Path, number: int) -> None:
+    """Do with a model what commands do; LinnetError is how it is refused."""
+    from click.testing import CliRunner
+
+    import linnet
+    from linnet.cli import linnet as group
+    from linnet.errors import LinnetError
+
+    try:
+        clf = linnet.load(path, threads=1)
+        clf.predict(TEXTS)
+        clf.predict_proba(TEXTS)
+        clf.explain(TEXTS[0])
+    except LinnetError as error:
+        if "\n" in str(error):
+            raise AssertionError(f"more than one line: {str(error)!r}") from error
+    command = (["info", str(path)], ["info", str(path), "--json"], ["explain", str(path), "a warm book", "--json"],
+               ["features", str(path), "a warm book"])[number % 4]  # fmt: skip
+    done = CliRunner().invoke(group, command)
+    if done.exception is not None and not isinstance(done.exception, LinnetError | SystemExit):
+        raise done.exception
+
+
+def try_altered(
+    models: dict[str, bytes], count: int, seed: int, root: Path, jobs: int, kept: Path
+) -> Iterator[tuple[str, str, str]]:
+    """Alter files and use them; yields (model, what was done, problem). Every number gives the same file again."""
+    names = list(models)
+    queues = [list(range(k, count, jobs)) for k in range(jobs)]
+    going: dict[int, int] = {}
+
+    def begin(worker: int) -> None:
+        if queues[worker]:
+            pid = os.fork()
+            if not pid:
+                _work(queues[worker], models, seed, root / f"w{worker}")
+            going[pid] = worker
+
+    for worker in range(jobs):
+        (root / f"w{worker}").mkdir(parents=True)
+        begin(worker)
+    while going:
+        time.sleep(0.05)
+        for pid, worker in list(going.items()):
+            place = root / f"w{worker}"
+            done, status = os.waitpid(pid, os.WNOHANG)
+            at = _progress(place)
+            stuck = not done and at is not None and time.time() - (place / "at").stat().st_mtime > SECONDS
+            if stuck:
+                os.kill(pid, signal.SIGKILL)
+                _, status = os.waitpid(pid, 0)
+                done = pid
+            if not done:
+                continue
+            del going[pid]
+            for line in (place / "found").read_text().splitlines() if (place / "found").exists() else ():
+                number, problem = line.split("\t", 1)
+                yield _aside(int(number), problem, models, names, seed, kept)
+            (place / "found").unlink(missing_ok=True)
+            code = os.waitstatus_to_exitcode(status)
+            if code != 0 and at is not None:
+                problem = (
+                    f"no end in {SECONDS:.0f} s"
+                    if stuck
+                    else f"ended by {signal.Signals(-code).name}"
+                    if code < 0
+                    else f"exit code {code}"
+                )
+                yield _aside(at, problem, models, names, seed, kept)
+                queues[worker] = [n for n in queues[worker] if n > at]
+                begin(worker)
+
+
+def make(number: int, models: dict[str, bytes], seed: int) -> tuple[str, str, bytes]:
+    """Return the file of a number: model, what was done, bytes."""
+    rng = random.Random(f"{seed}/{number}")
+    name = list(models)[number % len(models)]
+    what, data = altered(models[name], rng)
+    return name, what, data
+
+
+def _aside(
+    number: int, problem: str, models: dict[str, bytes], names: list[str], seed: int, kept: Path
+) -> tuple[str, str, str]:
+    name, what, data = make(number, models, seed)
+    kept.mkdir(parents=True, exist_ok=True)
+    (kept / f"model-{seed}-{number}.linnet").write_bytes(data)
+    return name, f"number {number}, {what}", problem
+
+
+def _progress(place: Path) -> int | None:
+    try:
+        return int((place / "at").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _work(numbers: list[int], models: dict[str, bytes], seed: int, place: Path) -> None:
+    code = 1
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        path = place / "m.linnet"
+        for number in numbers:
+            (place / "at").write_text(str(number))
+            path.unlink(missing_ok=True)
+            path.write_bytes(make(number, models, seed)[2])
+            try:
+                use(path, number)
+            except MemoryError:
+                pass
+            except Exception as error:
+                where = traceback.extract_tb(error.__traceback__)[-1]
+                said = f"{type(error).__name__}: {error}".replace("\n", " ")[:140]
+                with (place / "found").open("a") as file:
+                    file.write(f"{number}\ttraceback: {said} ({Path(where.filename).name}:{where.lineno})\n")
+        code = 0
+    finally:
+        os._exit(code)
