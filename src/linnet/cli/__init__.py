@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -103,7 +102,6 @@ def _drop_output() -> None:
 def main() -> None:
     """Run the command line; turn errors into one line and an exit code."""
     debug = "--debug" in sys.argv
-    sys.path.append(str(Path.cwd()))  # feature functions are looked for here too, after everything that is installed
     try:
         code = linnet.main(prog_name="linnet", standalone_mode=False)
         sys.stdout.flush()

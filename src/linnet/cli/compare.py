@@ -22,6 +22,7 @@ __all__ = ["compare"]
 @click.option(
     "--models",
     metavar="A,B,C",
+    callback=o.look_here,
     help="For example svm,nb:alpha=1,svm:features=words:1,C=0.1,1; every model if not given.",
 )
 @o.number("--folds", "Parts to test on in turn: 5, or 10 below 500 rows.", least=2)

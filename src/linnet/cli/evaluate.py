@@ -19,6 +19,7 @@ __all__ = ["evaluate"]
 @click.argument("data")
 @o.data_options
 @o.threads
+@o.trust
 @o.report
 @o.json_file
 def evaluate(model: str, data: str, **options: Any) -> None:
@@ -28,7 +29,7 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     from linnet.data.seal import look
 
     check_report(options["report"])
-    clf = load(model, threads=options["threads"])
+    clf = load(model, threads=options["threads"], trust=options["trust"])
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs)
     seal = look(data, "evaluate", Path(model))
     if options["report"] is None:

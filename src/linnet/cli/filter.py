@@ -49,6 +49,7 @@ __all__ = ["filter_"]
 @o.number("--retries", "More attempts for a shard.", 2, 0)
 @o.number("--max-bad", "Stop at more bad shards (10, or a tenth of all).", least=0)
 @click.option("--restart", is_flag=True, help="Throw away what DIR holds of an earlier run.")
+@o.trust
 @o.json_flag
 @o.quiet
 def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
@@ -83,7 +84,7 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
         manifest = filter_corpus(
             model, inputs, options["out"], rule, text=options["text"], format=options["format_"], clean=clean, pages=pages,
             proba=options["proba"], prefix=options["prefix"], engine=engine, threads=threads, max_bad=options["max_bad"],
-            restart=options["restart"], on_progress=progress,
+            restart=options["restart"], on_progress=progress, trust=options["trust"],
         )  # fmt: skip
     _print_totals(manifest, options, progress)
 

@@ -6,7 +6,9 @@ settings as NAME=VALUE, with commas between values to choose from (``--set C=0.1
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -69,9 +71,26 @@ seed = number("--seed", "The same seed and input give the same result.", 0, 0)
 
 # ---- features and tokens
 
+
+def look_here(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Look for feature functions in the current folder too, after everything that is installed.
+
+    Only where the user typed them or trusts the model: a file must not be able to name what happens to lie here.
+    """
+    from linnet.features.functions import names_code
+
+    if (value is True or names_code(value)) and (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)
+    return value
+
+
+trust = click.option(
+    "--trust", is_flag=True, callback=look_here,
+    help="Import the functions that the model file names. Only for files from people you trust: functions can do anything.",
+)  # fmt: skip
 features = click.option(
-    "--features", metavar="BLOCKS", help="For example words:1-2+chars:2-5; by document length if not given."
-)
+    "--features", metavar="BLOCKS", callback=look_here, help="For example words:1-2+chars:2-5; by document length if not given."
+)  # fmt: skip
 max_features = number("--max-features", "Keep the N most frequent features.")
 tokens = click.option("--tokens", default="words", show_default=True, metavar="NAME", help="The tokeniser, or the file of a "
                       "learned one; linnet tokenize --list lists them.")  # fmt: skip

@@ -30,9 +30,10 @@ __all__ = ["predict"]
 )
 @o.text_options
 @o.threads
+@o.trust
 @o.quiet
 def predict(model: str, source: str, proba: bool, out: str | None, to: str | None, text: str | None, format_: str | None,
-            threads: int | None, quiet: bool) -> None:  # fmt: skip
+            threads: int | None, trust: bool, quiet: bool) -> None:  # fmt: skip
     """Label every text of INPUT with MODEL, one result a row, in the order of the input.
 
     INPUT may be larger than memory, gzipped or zstd, or - for standard input (one text a line, CSV, JSON lines).
@@ -44,7 +45,7 @@ def predict(model: str, source: str, proba: bool, out: str | None, to: str | Non
     from linnet.data import stream
     from linnet.data.writers import open_writer
 
-    clf = load(model, threads=threads)
+    clf = load(model, threads=threads, trust=trust)
     form = to or _form(out, proba)
     if proba and form == "lines":
         raise LinnetError("--proba needs columns: choose --to csv, tsv or jsonl")

@@ -39,6 +39,7 @@ __all__ = ["serve"]
     help="Which requests are logged, a JSON line each, on standard error.",
 )  # fmt: skip
 @click.option("--log-texts", is_flag=True, help="Log the texts too. By default no text is ever logged.")
+@o.trust
 def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int | None:
     """Answer over HTTP with each MODEL, a file or NAME=FILE; the first is used where a request names none.
 
@@ -59,7 +60,7 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
 
     workers = options["workers"]
     settings = Settings(named(models), threads=threads or max(1, (os.cpu_count() or 1) // workers), **options)
-    Catalogue(settings.models)  # a file that cannot be served is told here, in one line
+    Catalogue(settings.models, trust=settings.trust)  # a file that cannot be served is told here, in one line
     secured = bool(tokens(settings.token_file))
     listening = _listen(settings.host, settings.port)
     click.echo(_address(listening))

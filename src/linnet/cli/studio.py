@@ -25,9 +25,11 @@ __all__ = ["studio"]
 )  # fmt: skip
 @click.option("--no-open", is_flag=True, help="Do not open a browser; print the address only.")
 @o.threads
+@o.trust
 def studio(
-    what: str | None, text: str | None, label: str | None, port: int, folder: str, no_open: bool, threads: int | None
-) -> None:
+    what: str | None, text: str | None, label: str | None, port: int, folder: str, no_open: bool, threads: int | None,
+    trust: bool,
+) -> None:  # fmt: skip
     """Open the studio on a data file, a model, or nothing yet.
 
     It listens on 127.0.0.1 only, fetches nothing, and prints its address. Stop it with Ctrl-C.
@@ -42,7 +44,7 @@ def studio(
     from linnet.studio.state import Studio
 
     check()
-    made = Studio(folder, threads)
+    made = Studio(folder, threads, trust=trust)
     if what is not None:
         made.open(what, text, label)
         if made.data is not None:

@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels.text import CompiledBlocks, WeightTable, score_documents
-from linnet.errors import LinnetError, ModelFileError
+from linnet.errors import LinnetError, ModelFileError, UntrustedModelError, shown
 from linnet.features.blocks import Block, Blocks, compile_blocks, from_dict
+from linnet.features.blocks import wanted as wanted_by_block
 from linnet.features.buffers import TextBuffer, shards, spare, text_buffers
-from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of, needed
+from linnet.features.computed import Computed, ComputedBlocks, add_scores, column_names, compute, kind_of, needed
 from linnet.features.counting import thread_count
 from linnet.features.counts import NORM, TF, Norm
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
@@ -72,6 +73,23 @@ def _block(values: dict[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> B
     if number is None or not isinstance(block, DerivedBlock):
         return block
     return block.with_state(tensors[f"tokeniser.{number}"].tobytes())
+
+
+def _computed(values: dict[str, Any], names_only: bool) -> Computed:
+    kind = kind_of(values["block"])
+    return kind.named(values) if names_only else kind.from_dict(values)
+
+
+def _refuse_code(about: Mapping[str, Any], path: str | os.PathLike[str] | bytes) -> None:
+    """Refuse a file that names code of other programs, before any of it is imported."""
+    names = [name for values in about.get("computed", ()) for name in kind_of(values["block"]).wanted(values)]
+    names += [name for values in about["blocks"] for name in wanted_by_block(values)]
+    if names:
+        raise UntrustedModelError(_where(path), names)
+
+
+def _where(path: str | os.PathLike[str] | bytes) -> str:
+    return "the bytes given" if isinstance(path, bytes) else shown(os.fspath(path), 500)
 
 
 @dataclass(frozen=True)
@@ -286,12 +304,20 @@ class Model:
         store.write(path, tensors, card)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str] | bytes, *, verify: bool | None = None) -> Model:
-        """Map a model file; a file that is not whole or not ours is refused with one clear line."""
+    def load(
+        cls, path: str | os.PathLike[str] | bytes, *, verify: bool | None = None, trust: bool = False, names_only: bool = False
+    ) -> Model:  # fmt: skip
+        """Map a model file; a file that is not whole or not ours is refused with one clear line.
+
+        A file that names functions of other programs is refused before any of them is imported (UntrustedModelError),
+        unless the caller says ``trust=True``. With names_only such a model can be looked at, but not used.
+        """
         stored = store.read(path, verify=verify)
         try:
             card = dict(stored.card)
             about = card.pop("model")
+            if not trust and not names_only:
+                _refuse_code(about, path)
             t = stored.tensors
             n_outputs = 1 if len(about["classes"]) == 2 else len(about["classes"])
             head = about.get("head")
@@ -301,17 +327,18 @@ class Model:
                 tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], about["normalise"],
                 table, int(about["shift"]), t["b"],
                 t["names"], t["name_offsets"], t["name_slots"], bool(about["calibrated"]), card,
-                tuple(kind_of(c["block"]).from_dict(c) for c in about.get("computed", ())),
+                tuple(_computed(c, names_only) for c in about.get("computed", ())),
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=None if head is None else DenseLayers.of_tensors(t, int(head["layers"])),
             )  # fmt: skip
             model._check()
         except (LinnetError, KeyError, TypeError, ValueError, IndexError) as error:
-            where = "the bytes given" if isinstance(path, bytes) else os.fspath(path)
+            if isinstance(error, UntrustedModelError):
+                raise
             if isinstance(error, LinnetError):  # it knows better what is missing
-                raise ModelFileError(f"{where}: {error}") from error
-            problem = f"the model file does not hold a linnet text model ({error})"
-            raise ModelFileError(f"{where}: {problem}; train it again") from error
+                raise ModelFileError(f"{_where(path)}: {error}") from error
+            problem = f"the model file does not hold a linnet text model ({shown(error, 200)})"
+            raise ModelFileError(f"{_where(path)}: {problem}; train it again") from error
         return model
 
     def _check(self) -> None:

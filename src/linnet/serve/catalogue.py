@@ -79,13 +79,13 @@ class ServedModel:
 class Catalogue:
     """The models by name; the first is used where a request names none."""
 
-    def __init__(self, models: Sequence[tuple[str, str]], threads: int = 1) -> None:
+    def __init__(self, models: Sequence[tuple[str, str]], threads: int = 1, trust: bool = False) -> None:
         if not models:
             raise LinnetError("there is no model to serve; name at least one file")
-        self._threads = threads
+        self._threads, self._trust = threads, trust
         self._paths = {name: Path(path) for name, path in models}
         self.default = models[0][0]
-        self.models = {name: read(name, path, threads) for name, path in self._paths.items()}
+        self.models = {name: read(name, path, threads, trust) for name, path in self._paths.items()}
 
     def get(self, name: str | None) -> ServedModel:
         """Return a model by name."""
@@ -101,7 +101,7 @@ class Catalogue:
     def reload(self) -> list[str]:
         """Read every file that has changed; returns their names. If one cannot be read, all stay as they were."""
         fresh = {
-            name: served if _signature(path) == served.signature else read(name, path, self._threads)
+            name: served if _signature(path) == served.signature else read(name, path, self._threads, self._trust)
             for (name, path), served in zip(self._paths.items(), self.models.values(), strict=True)
         }
         changed = [name for name in fresh if fresh[name] is not self.models[name]]
@@ -109,11 +109,11 @@ class Catalogue:
         return changed
 
 
-def read(name: str, path: Path, threads: int = 1) -> ServedModel:
+def read(name: str, path: Path, threads: int = 1, trust: bool = False) -> ServedModel:
     """Read one model; of a file that is being replaced, the new one."""
     for _ in range(5):
         before = _signature(path)
-        clf = load(path, threads=threads)
+        clf = load(path, threads=threads, trust=trust)
         with path.open("rb") as file:
             found = _CHECKSUM.search(file.read(256))
         if _signature(path) == before:

@@ -36,6 +36,7 @@ class Settings:
     token_file: str | None = None
     log: str = "requests"  # "requests", "problems" or "none"
     log_texts: bool = False
+    trust: bool = False  # whether model files may name functions to import
 
 
 def named(models: Iterable[str]) -> tuple[tuple[str, str], ...]:
