@@ -27,8 +27,11 @@ from linnet.errors import DataError, LinnetError
 __all__ = [
     "COMPRESSED",
     "OutputError",
+    "KINDS",
     "codec_of",
+    "content_kind",
     "digest",
+    "kind_of_name",
     "lock_file",
     "open_atomic",
     "split_ending",
@@ -62,6 +65,52 @@ def codec_of(head: bytes) -> str | None:
     ('gzip', None)
     """
     return next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
+
+
+#: The kinds of files that linnet writes, by the ending of the name.
+KINDS = {
+    **dict.fromkeys((".json", ".jsonl", ".ndjson", ".jsonlines"), "json"), **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), "text"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"), **dict.fromkeys((".arrow", ".feather", ".ipc", ".arrows"), "arrow"),
+    ".linnet": "model", ".html": "html", ".htm": "html", ".svg": "svg", ".png": "png",
+}  # fmt: skip
+_CONTENT = {
+    b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"\x89PNG": "png", b"<!doctype html": "html", b"<html": "html",
+    b"<svg": "svg", b"<?xml": "svg", b"{": "json", b"[": "json",
+}  # fmt: skip
+
+
+def kind_of_name(name: str | os.PathLike[str]) -> str | None:
+    """Return the kind of file that a name asks for; None where its ending says nothing.
+
+    >>> kind_of_name("kept.jsonl"), kind_of_name("kept.csv.gz"), kind_of_name("notes")
+    ('json', 'gzip', None)
+    """
+    ending, codec = split_ending(name)
+    return codec or KINDS.get(ending)
+
+
+def content_kind(path: str | os.PathLike[str]) -> str | None:
+    """Return the kind of what a file holds: one of KINDS, a codec, "empty" or "binary"; None where there is no file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.linnet").write_text("label,text")
+    ...     content_kind(Path(folder, "a.linnet")), content_kind(Path(folder, "b"))
+    ('text', None)
+    """
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(4096) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except (OSError, ValueError):
+        return None
+    if not head:
+        return "empty"
+    if head[8:9] == b"{" and b'"format":"linnet"' in head:
+        return "model"
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    found = codec_of(head) or next((kind for magic, kind in _CONTENT.items() if head.startswith(magic)), None)
+    found = found or next((kind for magic, kind in _CONTENT.items() if start.startswith(magic)), None)
+    return found or ("binary" if b"\0" in head else "text")
 
 
 def digest(path: str | os.PathLike[str]) -> str:

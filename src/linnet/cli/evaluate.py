@@ -8,15 +8,16 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, command
 from linnet.cli.labelled_rows import read_labelled
-from linnet.cli.output import check_report, command_line, say_sealed, say_written, width, write_json
+from linnet.cli.output import command_line, say_sealed, say_written, width, write_json
 
 __all__ = ["evaluate"]
 
 
-@click.command(short_help="Say how good a model is on labelled texts.")
-@click.argument("model")
-@click.argument("data")
+@command(short_help="Say how good a model is on labelled texts.")
+@click.argument("model", type=InputFile())
+@click.argument("data", type=InputFile())
 @o.data_options
 @o.threads
 @o.trust
@@ -28,7 +29,6 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     from linnet.classifier import load
     from linnet.data.seal import look
 
-    check_report(options["report"])
     clf = load(model, threads=options["threads"], trust=options["trust"])
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs)
     seal = look(data, "evaluate", Path(model))

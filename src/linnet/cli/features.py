@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import command
 from linnet.cli.output import echo_json
 from linnet.errors import LinnetError
 
@@ -16,7 +17,7 @@ __all__ = ["features"]
 WIDTH = 100
 
 
-@click.command(short_help="List the feature blocks, or show what a model sees of a text.")
+@command(short_help="List the feature blocks, or show what a model sees of a text.")
 @click.argument("blocks", required=False, callback=o.look_here)
 @click.argument("text", required=False)
 @o.json_flag

@@ -10,18 +10,19 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, command
 from linnet.cli.output import echo_json, say
 from linnet.cli.progress import ProgressBars
-from linnet.errors import LinnetError
+from linnet.errors import LinnetError, shown
 from linnet.units import as_bytes
 from linnet.values import parse_list
 
 __all__ = ["filter_"]
 
 
-@click.command("filter", short_help="Keep the rows of a corpus that a model says are worth keeping.")
-@click.argument("model")
-@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+@command("filter", short_help="Keep the rows of a corpus that a model says are worth keeping.")
+@click.argument("model", type=InputFile())
+@click.argument("inputs", type=InputFile(), metavar="INPUT...", nargs=-1, required=True)
 @click.option("--out", metavar="DIR", required=True, help="A new folder, or one that holds this run, unfinished.")
 @click.option("--keep", multiple=True, metavar="LABEL", help="Keep rows of this label. Can be given several times.")
 @click.option(
@@ -189,6 +190,8 @@ class FilterProgressBars(ProgressBars):
             self.read += news.shard.size
             if "reason" in news.record:
                 self.line(f"bad shard {news.shard.name}: {news.record['reason']}")
+            for note in news.record.get("notes", ()):
+                say(f"{shown(news.shard.name, 200)}: {note}")
             rate = f"{self.done / 1e6 / max(1e-9, time.perf_counter() - self.stage_began):,.1f} MB/s"
             line = f"  {self.finished:,} of {self.shards:,} shards, {rate}"
             self.update(self.done, self.total, rate, line=line)

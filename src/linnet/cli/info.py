@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, command
 from linnet.cli.output import echo_json
 from linnet.errors import shown
 from linnet.units import size_text
@@ -14,8 +15,8 @@ from linnet.units import size_text
 __all__ = ["info"]
 
 
-@click.command(short_help="Show what is in a model file.")
-@click.argument("model")
+@command(short_help="Show what is in a model file.")
+@click.argument("model", type=InputFile())
 @o.number("--top", "How many features to show a class.", 10, 0)
 @o.json_flag
 def info(model: str, top: int, json_: bool) -> None:

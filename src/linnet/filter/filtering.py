@@ -112,7 +112,9 @@ def _describe(settings: FilterSettings, shards: list[Shard]) -> dict[str, Any]:
 
 def _keep_apart(folder: OutputFolder, shards: list[Shard]) -> None:
     own = {str(folder.output(shard.name)) for shard in shards}
-    if own & {shard.path for shard in shards}:
+    pairs = [(folder.output(shard.name), shard.path) for shard in shards]
+    links = any(path.exists() and Path(source).exists() and path.samefile(source) for path, source in pairs)
+    if links or own & {shard.path for shard in shards}:
         raise LinnetError(f"{folder.path} is where the input is; choose another --out")
     taken = [
         shard.name for shard in shards if shard.name in ("manifest.json", "summary.html", "quarantine/shards.json")

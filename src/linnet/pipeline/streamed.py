@@ -80,6 +80,8 @@ class StreamedRows:
         meter.end()
         for line in sources.describe(self.main, scan):
             self.inputs.say(line)
+        for note in dict.fromkeys(note for one in (scan, *scans.values()) for note in one.notes):
+            self.inputs.say(note)
         labels = {**scan.labels}
         if DEV in scans:
             labels |= {name: labels.get(name, 0) + n for name, n in scans[DEV].labels.items()}
