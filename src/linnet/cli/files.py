@@ -7,8 +7,11 @@ without ``--force``, a file that is of another kind than the one to be written: 
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ import click
 from linnet.errors import LinnetError, shown
 from linnet.files import content_kind, kind_of_name
 
-__all__ = ["InputFile", "OutputFile", "check_outputs", "command", "inputs_of"]
+__all__ = ["InputFile", "OutputFile", "TerminatedError", "check_outputs", "command", "inputs_of"]
 
 _FORCE = "linnet.force"
 _WORDS = {
@@ -50,7 +53,32 @@ class FileCommand(click.Command):
             if isinstance(p.type, OutputFile)
         }
         check_outputs({option: (path, kind) for option, (path, kind) in outputs.items() if path}, inputs_of(ctx))
-        return super().invoke(ctx)
+        with contextlib.nullcontext() if ctx.info_name in ("serve", "studio") else ended_by_sigterm():
+            return super().invoke(ctx)
+
+
+class TerminatedError(SystemExit):
+    """The process was asked to end: everything that is open is put away, as after Ctrl-C."""
+
+
+@contextlib.contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block by an exception, so that temporary files go; servers have a way of their own."""
+
+    def end(number: int, frame: Any) -> None:
+        raise TerminatedError(128 + number)
+
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:

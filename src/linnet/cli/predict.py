@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import re
+import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,12 +102,38 @@ def predict(model: str, source: str, **options: Any) -> None:
 
 
 def _ahead(batches: Iterator[Any]) -> Iterator[Any]:
-    """Read the next batch in a thread of its own while this one is labelled."""
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, batches, None)
-        while (batch := coming.result()) is not None:
-            coming = pool.submit(next, batches, None)
+    """Read the next batch in a thread of its own while this one is labelled.
+
+    The thread may wait for standard input for ever, so nobody waits for it when the work ends early.
+    """
+    ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(1)
+    over = threading.Event()
+
+    def hand(batch: Any, error: BaseException | None = None) -> bool:
+        while not over.is_set():
+            with contextlib.suppress(queue.Full):
+                ready.put((batch, error), timeout=0.1)
+                return True
+        return False
+
+    def read() -> None:
+        try:
+            if all(hand(batch) for batch in batches):
+                hand(None)
+        except BaseException as error:
+            hand(None, error)
+
+    threading.Thread(target=read, name="linnet-reader", daemon=True).start()
+    try:
+        while True:
+            batch, error = ready.get()
+            if error is not None:
+                raise error
+            if batch is None:
+                return
             yield batch
+    finally:
+        over.set()
 
 
 def _kept(given: str | None) -> list[str] | bool:

@@ -29,6 +29,7 @@ from linnet.features.counting import thread_count
 from linnet.features.counts import NORM, TF, Norm
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
 from linnet.model import file as store
+from linnet.model.training_texts import TextsSeen, compare, fitting
 from linnet.solvers.dense import DenseLayers, finish
 from linnet.solvers.numerics import sigmoid, softmax
 
@@ -111,6 +112,8 @@ class Model:
     computed: ComputedBlocks = ()
     computed_weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     head: DenseLayers | None = None
+    training_texts: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+    pending: store.PendingCheck | None = field(default=None, repr=False, compare=False)  # of the file it came from
 
     @property
     def slots(self) -> npt.NDArray[np.uint64]:
@@ -164,7 +167,9 @@ class Model:
 
     @cached_property
     def weights(self) -> WeightTable:
-        """The table of weights as the kernels read it."""
+        """The table of weights as the kernels read it; not before the checksum of a large file is known to be right."""
+        if self.pending is not None:
+            self.pending.wait()
         return WeightTable(self.slots, self.shift, self.rows, self.b, TF[self.tf], NORM[self.normalise])
 
     def scores(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
@@ -220,6 +225,10 @@ class Model:
             text = pieces[k]
             score_documents(text.data, text.offsets, first, last, self.compiled, self.weights, scratch, parts[k])
 
+    def texts_seen(self, texts: Any) -> TextsSeen:
+        """Count the texts that the model was trained on."""
+        return compare(self.training_texts, self.pieces(texts))
+
     def effects(self, slots: npt.NDArray[np.int64], output: int) -> npt.NDArray[np.float64]:
         """Return what the features in some slots, and behind them the computed ones, do to a score: their weights.
 
@@ -267,9 +276,8 @@ class Model:
             out[slot] = (*out.get(slot, ()), data[a:b].decode("utf-8", "replace") or "…")
         return out
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: whole or not at all."""
-        tensors = {
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {
             **self.table.tensors(),
             "b": self.b,
             "names": self.name_bytes,
@@ -277,6 +285,16 @@ class Model:
             "name_slots": self.name_slots,
             **({} if self.head is None else self.head.tensors()),
         }
+
+    def with_training_texts(self, numbers: npt.NDArray[np.uint32]) -> Model:
+        """Return the model with a note of the texts it was trained on, as large as its size allows."""
+        return replace(self, training_texts=fitting(numbers, sum(array.nbytes for array in self._arrays().values())))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: whole or not at all."""
+        tensors = self._arrays()
+        if len(self.training_texts):
+            tensors["training_texts"] = self.training_texts
         head = {} if self.head is None else {"head": {"layers": len(self.head.layers), "inputs": self.n_lookup}}
         computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
         if self.computed:
@@ -330,6 +348,7 @@ class Model:
                 tuple(_computed(c, names_only) for c in about.get("computed", ())),
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=None if head is None else DenseLayers.of_tensors(t, int(head["layers"])),
+                training_texts=t.get("training_texts", np.zeros(0, np.uint32)), pending=stored.pending,
             )  # fmt: skip
             model._check()
         except (LinnetError, KeyError, TypeError, ValueError, IndexError) as error:

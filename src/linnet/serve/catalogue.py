@@ -113,7 +113,7 @@ def read(name: str, path: Path, threads: int = 1, trust: bool = False) -> Served
     """Read one model; of a file that is being replaced, the new one."""
     for _ in range(5):
         before = _signature(path)
-        clf = load(path, threads=threads, trust=trust)
+        clf = load(path, threads=threads, verify=True, trust=trust)
         with path.open("rb") as file:
             found = _CHECKSUM.search(file.read(256))
         if _signature(path) == before:
