@@ -232,7 +232,8 @@ def test_predict(files, tmp_path):
     assert run("predict", files / "m.linnet", tmp_path / "in.txt").stdout.splitlines() == ["joy|love", ""]
     lines = run("predict", files / "m.linnet", tmp_path / "in.txt", "--to", "jsonl", "--proba").stdout.splitlines()
     assert json.loads(lines[0])["labels"] == ["joy", "love"]
-    assert set(json.loads(lines[1])) == {"labels", "p_fear", "p_joy", "p_love", "p_rare"}
+    assert json.loads(lines[1])["labels"] == []
+    assert set(json.loads(lines[1])["probabilities"]) == set(WORDS)
     done = run("predict", files / "m.linnet", tmp_path / "in.txt", "--out", tmp_path / "out.parquet")
     assert done.exit_code == 0, done.output
     assert pq.read_table(tmp_path / "out.parquet")["labels"].to_pylist() == [["joy", "love"], []]

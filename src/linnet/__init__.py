@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from linnet.classifier import TextClassifier, load
     from linnet.comparison import Comparison, compare
     from linnet.data import Dataset, read, stream
-    from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError
+    from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError, UntrustedModelError
+    from linnet.features.functions import register_function
     from linnet.report import Report
     from linnet.tuning import Tuning, tune
 
 __all__ = [
     "Checkup", "Comparison", "DataError", "Dataset", "LinnetError", "MissingExtraError", "ModelFileError", "Report",
-    "TextClassifier", "Tuning", "__version__", "check", "compare", "load", "read", "stream", "tune",
+    "TextClassifier", "Tuning", "UntrustedModelError", "__version__", "check", "compare", "load", "read", "register_function", "stream",
+    "tune",
 ]  # fmt: skip
 
 _HOME = {
@@ -35,6 +37,7 @@ _HOME = {
     "Comparison": "linnet.comparison", "compare": "linnet.comparison", "Dataset": "linnet.data", "read": "linnet.data",
     "stream": "linnet.data", "DataError": "linnet.errors", "LinnetError": "linnet.errors",
     "MissingExtraError": "linnet.errors", "ModelFileError": "linnet.errors", "Report": "linnet.report",
+    "UntrustedModelError": "linnet.errors", "register_function": "linnet.features.functions",
     "Tuning": "linnet.tuning", "tune": "linnet.tuning",
 }  # fmt: skip
 

@@ -354,13 +354,14 @@ def _labels(classes: tuple[Any, ...]) -> npt.NDArray[Any]:
 
 
 def load(
-    path: str | os.PathLike[str] | bytes, *, n_jobs: int | None = None, verify: bool | None = None
-) -> TextClassifier:
+    path: str | os.PathLike[str] | bytes, *, n_jobs: int | None = None, verify: bool | None = None, trust: bool = False
+) -> TextClassifier:  # fmt: skip
     """Open a model file for prediction; it is mapped, not copied.
 
-    A truncated, altered, foreign or newer file raises ModelFileError with one clear line.
+    A truncated, altered, foreign or newer file raises ModelFileError with one clear line. A file that names functions of
+    other programs raises UntrustedModelError before any is imported, unless the caller trusts it.
     """
-    model = Model.load(path, verify=verify)
+    model = Model.load(path, verify=verify, trust=trust)
     settings = model.card.get("settings", {})
     clf = TextClassifier(settings.get("model", "svm"), n_jobs=n_jobs)
     clf.model_ = model

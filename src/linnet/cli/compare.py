@@ -8,20 +8,23 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, OutputFile, command
 from linnet.cli.labelled_rows import read_labelled, split_columns
-from linnet.cli.output import check_output, print_lines, say, width, write_json
+from linnet.cli.output import print_lines, say, width, write_json
 from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError
+from linnet.files import open_atomic
 from linnet.units import duration
 
 __all__ = ["compare"]
 
 
-@click.command(short_help="Compare models on the same folds, with tests and a recommendation.")
-@click.argument("data", required=False)
+@command(short_help="Compare models on the same folds, with tests and a recommendation.")
+@click.argument("data", type=InputFile(), required=False)
 @click.option(
     "--models",
     metavar="A,B,C",
+    callback=o.look_here,
     help="For example svm,nb:alpha=1,svm:features=words:1,C=0.1,1; every model if not given.",
 )
 @o.number("--folds", "Parts to test on in turn: 5, or 10 below 500 rows.", least=2)
@@ -35,7 +38,7 @@ __all__ = ["compare"]
 @o.data_options
 @o.seed
 @o.threads
-@click.option("--out", metavar="F.csv", help="Write the table as CSV (- for standard output).")
+@click.option("--out", type=OutputFile("text"), metavar="F.csv", help="Write the table as CSV (- for standard output).")
 @o.output_options
 def compare(data: str | None, **options: Any) -> None:
     """Compare models on DATA, or on the built-in book reviews.
@@ -56,8 +59,6 @@ def compare(data: str | None, **options: Any) -> None:
 
     if options["out"] == options["json_"] == "-":
         raise LinnetError("--out - and --json - cannot both have standard output; give one of them a file name")
-    check_output(options["out"], "--out")
-    check_output(options["json_"], "--json")
     found = specs.as_specs(options["models"], features=options["features"])  # refuse before reading a large file
     if data is None:
         from linnet.datasets import whole
@@ -97,7 +98,7 @@ class ComparisonProgress(ProgressBars):
 
 
 def _write_table(table: list[dict[str, Any]], out: str) -> None:
-    with click.open_file(out, "w", encoding="utf-8") as file:
+    with click.open_file(out, "w", encoding="utf-8") if out == "-" else open_atomic(out, "w") as file:
         writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(table)

@@ -7,6 +7,7 @@ import sys
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import OutputFile, command
 from linnet.cli.output import say
 
 __all__ = ["demo"]
@@ -19,8 +20,15 @@ TEXTS = (
 )
 
 
-@click.command(short_help="Train, compare and explain on the built-in book reviews.")
-@click.option("--out", default="reviews.linnet", show_default=True, metavar="F.linnet", help="Where to save the model.")
+@command(short_help="Train, compare and explain on the built-in book reviews.")
+@click.option(
+    "--out",
+    type=OutputFile("model"),
+    default="reviews.linnet",
+    show_default=True,
+    metavar="F.linnet",
+    help="Where to save the model.",
+)
 @o.seed
 def demo(out: str, seed: int) -> None:
     """Compare models on 690 short book reviews, explain two texts, and save the recommended model."""

@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, check_outputs, command, inputs_of
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
 from linnet.cli.output import (
-    check_output,
-    check_report,
     command_line,
     say,
     say_sealed,
@@ -30,8 +29,8 @@ from linnet.values import parse_settings
 __all__ = ["model_path", "train"]
 
 
-@click.command(short_help="Train a classifier on a file and save it.")
-@click.argument("data", nargs=-1, required=True)
+@command(short_help="Train a classifier on a file and save it.")
+@click.argument("data", type=InputFile(), nargs=-1, required=True)
 @click.option("--model", default="svm", show_default=True, metavar="NAME", help=f"One of {', '.join(MODELS)}.")
 @o.model_out
 @o.split_options
@@ -62,7 +61,6 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     from linnet.features.computed import needed
 
     out = model_path(data[0], options["out"])
-    check_report(options["report"])
     names = (
         "features",
         "tf",
@@ -132,7 +130,8 @@ def model_path(data: str, out: str | None) -> Path:
     if out is None:
         name = "model" if data == "-" else Path(data.rstrip("/")).name.split(".")[0].removeprefix("hub:") or "model"
         out = f"{name}.linnet"
-    return check_output(out, "--out", "model.linnet") or Path(out)
+        check_outputs({"--out": (out, "model")}, inputs_of())
+    return Path(out)
 
 
 def _params(options: dict[str, Any]) -> dict[str, Any]:

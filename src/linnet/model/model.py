@@ -20,14 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels.text import CompiledBlocks, WeightTable, score_documents
-from linnet.errors import LinnetError, ModelFileError
+from linnet.errors import LinnetError, ModelFileError, UntrustedModelError, shown
 from linnet.features.blocks import Block, Blocks, compile_blocks, from_dict
+from linnet.features.blocks import wanted as wanted_by_block
 from linnet.features.buffers import TextBuffer, shards, spare, text_buffers
-from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of, needed
+from linnet.features.computed import Computed, ComputedBlocks, add_scores, column_names, compute, kind_of, needed
 from linnet.features.counting import thread_count
 from linnet.features.counts import NORM, TF, Norm
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
 from linnet.model import file as store
+from linnet.model.training_texts import TextsSeen, compare, fitting
 from linnet.solvers.dense import DenseLayers, finish
 from linnet.solvers.numerics import sigmoid, softmax
 
@@ -79,6 +81,23 @@ def _norm(about: Mapping[str, Any]) -> Any:
     return about["norm"] if "norm" in about else {True: "l2", False: None}.get(about["normalise"], about["normalise"])
 
 
+def _computed(values: dict[str, Any], names_only: bool) -> Computed:
+    kind = kind_of(values["block"])
+    return kind.named(values) if names_only else kind.from_dict(values)
+
+
+def _refuse_code(about: Mapping[str, Any], path: str | os.PathLike[str] | bytes) -> None:
+    """Refuse a file that names code of other programs, before any of it is imported."""
+    names = [name for values in about.get("computed", ()) for name in kind_of(values["block"]).wanted(values)]
+    names += [name for values in about["blocks"] for name in wanted_by_block(values)]
+    if names:
+        raise UntrustedModelError(_where(path), names)
+
+
+def _where(path: str | os.PathLike[str] | bytes) -> str:
+    return "the bytes given" if isinstance(path, bytes) else shown(os.fspath(path), 500)
+
+
 @dataclass(frozen=True)
 class Model:
     """A model over text. ``scores`` has one column for two classes (above zero means the second), else one each."""
@@ -98,6 +117,8 @@ class Model:
     computed: ComputedBlocks = ()
     computed_weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     head: DenseLayers | None = None
+    training_texts: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+    pending: store.PendingCheck | None = field(default=None, repr=False, compare=False)  # of the file it came from
     thresholds: npt.NDArray[np.float64] | None = None
     """The score from which each label is an answer, where rows may have several labels; else None."""
 
@@ -158,7 +179,9 @@ class Model:
 
     @cached_property
     def weights(self) -> WeightTable:
-        """The table of weights as the kernels read it."""
+        """The table of weights as the kernels read it; not before the checksum of a large file is known to be right."""
+        if self.pending is not None:
+            self.pending.wait()
         return WeightTable(self.slots, self.shift, self.rows, self.b, TF[self.tf], NORM[self.norm])
 
     def scores(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
@@ -213,6 +236,10 @@ class Model:
         for k, first, last in run:
             text = pieces[k]
             score_documents(text.data, text.offsets, first, last, self.compiled, self.weights, scratch, parts[k])
+
+    def texts_seen(self, texts: Any) -> TextsSeen:
+        """Count the texts that the model was trained on."""
+        return compare(self.training_texts, self.pieces(texts))
 
     def effects(self, slots: npt.NDArray[np.int64], output: int) -> npt.NDArray[np.float64]:
         """Return what the features in some slots, and behind them the computed ones, do to a score: their weights.
@@ -269,9 +296,8 @@ class Model:
             out[slot] = (*out.get(slot, ()), data[a:b].decode("utf-8", "replace") or "…")
         return out
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: whole or not at all."""
-        tensors = {
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {
             **self.table.tensors(),
             "b": self.b,
             "names": self.name_bytes,
@@ -279,6 +305,16 @@ class Model:
             "name_slots": self.name_slots,
             **({} if self.head is None else self.head.tensors()),
         }
+
+    def with_training_texts(self, numbers: npt.NDArray[np.uint32]) -> Model:
+        """Return the model with a note of the texts it was trained on, as large as its size allows."""
+        return replace(self, training_texts=fitting(numbers, sum(array.nbytes for array in self._arrays().values())))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: whole or not at all."""
+        tensors = self._arrays()
+        if len(self.training_texts):
+            tensors["training_texts"] = self.training_texts
         head = {} if self.head is None else {"head": {"layers": len(self.head.layers), "inputs": self.n_lookup}}
         computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
         if self.computed:
@@ -308,12 +344,20 @@ class Model:
         store.write(path, tensors, card)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str] | bytes, *, verify: bool | None = None) -> Model:
-        """Map a model file; a file that is not whole or not ours is refused with one clear line."""
+    def load(
+        cls, path: str | os.PathLike[str] | bytes, *, verify: bool | None = None, trust: bool = False, names_only: bool = False
+    ) -> Model:  # fmt: skip
+        """Map a model file; a file that is not whole or not ours is refused with one clear line.
+
+        A file that names functions of other programs is refused before any of them is imported (UntrustedModelError),
+        unless the caller says ``trust=True``. With names_only such a model can be looked at, but not used.
+        """
         stored = store.read(path, verify=verify)
         try:
             card = dict(stored.card)
             about = card.pop("model")
+            if not trust and not names_only:
+                _refuse_code(about, path)
             t = stored.tensors
             n_outputs = 1 if len(about["classes"]) == 2 and "thresholds" not in t else len(about["classes"])
             head = about.get("head")
@@ -323,18 +367,20 @@ class Model:
                 tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], _norm(about),
                 table, int(about["shift"]), t["b"],
                 t["names"], t["name_offsets"], t["name_slots"], bool(about["calibrated"]), card,
-                tuple(kind_of(c["block"]).from_dict(c) for c in about.get("computed", ())),
+                tuple(_computed(c, names_only) for c in about.get("computed", ())),
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=None if head is None else DenseLayers.of_tensors(t, int(head["layers"])),
-                thresholds=t.get("thresholds"),
+                thresholds=t.get("thresholds"), training_texts=t.get("training_texts", np.zeros(0, np.uint32)),
+                pending=stored.pending,
             )  # fmt: skip
             model._check()
         except (LinnetError, KeyError, TypeError, ValueError, IndexError) as error:
-            where = "the bytes given" if isinstance(path, bytes) else os.fspath(path)
+            if isinstance(error, UntrustedModelError):
+                raise
             if isinstance(error, LinnetError):  # it knows better what is missing
-                raise ModelFileError(f"{where}: {error}") from error
-            problem = f"the model file does not hold a linnet text model ({error})"
-            raise ModelFileError(f"{where}: {problem}; train it again") from error
+                raise ModelFileError(f"{_where(path)}: {error}") from error
+            problem = f"the model file does not hold a linnet text model ({shown(error, 200)})"
+            raise ModelFileError(f"{_where(path)}: {problem}; train it again") from error
         return model
 
     def _check(self) -> None:

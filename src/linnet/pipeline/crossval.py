@@ -170,11 +170,10 @@ def one_label_a_row(rows: Any, y: npt.NDArray[Any]) -> tuple[Any, Labels]:
 
 def strata(y: npt.NDArray[Any]) -> Labels:
     """Return what folds are balanced by: the class of each row; of several labels, its rarest."""
-    if y.ndim == 1:
-        return y.astype(np.int32, copy=False)
-    order = np.argsort(y.sum(axis=0), kind="stable")
-    rarest = order[y[:, order].argmax(axis=1)]
-    return np.where(y.any(axis=1), rarest, y.shape[1]).astype(np.int32)
+    if y.ndim == 2:
+        order = np.argsort(y.sum(axis=0), kind="stable")
+        y = np.where(y.any(axis=1), order[y[:, order].argmax(axis=1)], y.shape[1])
+    return np.asarray(y, dtype=np.int32)
 
 
 def choose_folds(

@@ -18,6 +18,7 @@ from linnet.features.computed import column_names
 from linnet.features.counting import Slots
 from linnet.features.counts import SparseCounts, concatenate
 from linnet.features.plan import FeatureWeights
+from linnet.model.training_texts import merged, numbers_of
 from linnet.pipeline.budget import give_back
 from linnet.pipeline.cache import Cache, check_room, writing
 from linnet.pipeline.crossval import LEAST_ROWS, MOST_DEV, MOST_ENTRIES, correct, folded, score_rows, weighted
@@ -122,6 +123,7 @@ class DiskRows(StreamedRows):
                     self.test_rows.add(batch.text, batch.label)
                     continue
                 buffers, counted = self.count_batch(batch)
+                self.text_numbers = merged(self.text_numbers, numbers_of(buffers))
                 if column_of is not None:
                     columns = column_of(counted.fingerprints)
                     self.name_file.add(buffers, self.blocks, counted, columns)

@@ -63,7 +63,9 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     if plan.features.hash_bits and store.blocks and isinstance(store, MemoryRows):
         model = name_columns(model, store.buffers, np.flatnonzero(store.rows.document_frequency()), NAMED_FEATURES)
     model = replace(model, thresholds=thresholds)
-    return replace(model, computed=store.computed, computed_weights=W[n:].copy()) if store.computed else model
+    if store.computed:
+        model = replace(model, computed=store.computed, computed_weights=W[n:].copy())
+    return model.with_training_texts(store.training_texts())
 
 
 def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:

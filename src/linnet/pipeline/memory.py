@@ -19,6 +19,7 @@ from linnet.features.names import Names
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, unspaced
 from linnet.features.pruning import kept_columns
 from linnet.features.sharing import Part, Texts
+from linnet.model.training_texts import numbers_of
 from linnet.models.inputs import as_weight, indicators, row_weights
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
@@ -122,6 +123,10 @@ class MemoryRows:
         """Return the names of some columns, from the texts."""
         seen = self.counted.seen.take(columns)
         return names_of(self.texts.pieces, self.blocks, seen, self.counted.fingerprints[columns])
+
+    def training_texts(self) -> npt.NDArray[np.uint32]:
+        """Return the numbers of all texts."""
+        return numbers_of(self.buffers)
 
     def about(self) -> dict[str, Any]:
         """Return what the card says of the data."""

@@ -77,6 +77,9 @@ class RowStore(Protocol):
     def about(self) -> dict[str, Any]:
         """Return what the card says of the data."""
 
+    def training_texts(self) -> npt.NDArray[np.uint32]:
+        """Return the numbers of the texts of training and dev rows (linnet.model.training_texts)."""
+
 
 @dataclass(frozen=True)
 class ClassCounts:

@@ -68,6 +68,7 @@ class StreamedRows:
         self.plan, self.inputs, self.log = plan, inputs, log
         self.main, self.others, self.folder, self.budget = inputs.main, inputs.others, inputs.folder, inputs.budget
         self.threads = plan.threads
+        self.text_numbers = np.zeros(0, np.uint32)
         self.look()
 
     # ---- one look at all rows
@@ -80,6 +81,8 @@ class StreamedRows:
         meter.end()
         for line in sources.describe(self.main, scan):
             self.inputs.say(line)
+        for note in dict.fromkeys(note for one in (scan, *scans.values()) for note in one.notes):
+            self.inputs.say(note)
         labels = {**scan.labels}
         if DEV in scans:
             labels |= {name: labels.get(name, 0) + n for name, n in scans[DEV].labels.items()}
@@ -192,6 +195,10 @@ class StreamedRows:
                 break
         known: dict[Any, Any] = {}
         self.features = tuple(block.learn(buffers, None, known) for block in self.features)
+
+    def training_texts(self) -> npt.NDArray[np.uint32]:
+        """Return the numbers of the texts of training and dev rows, gathered on the way."""
+        return self.text_numbers
 
     # ---- passes over the texts
 
