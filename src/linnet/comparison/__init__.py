@@ -8,5 +8,6 @@
 
 from linnet.comparison.comparison import Comparison, ModelScores, Pair
 from linnet.comparison.run_comparison import compare
+from linnet.comparison.versions import VersionComparison, compare_versions
 
-__all__ = ["Comparison", "ModelScores", "Pair", "compare"]
+__all__ = ["Comparison", "ModelScores", "Pair", "VersionComparison", "compare", "compare_versions"]
