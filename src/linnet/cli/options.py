@@ -78,6 +78,7 @@ test = click.option(
     "--test", type=InputFile(), metavar="FILE", help="Test on this file; on a tenth of DATA if not given."
 )
 split_options = together(dev, test, groups, time)
+weight = click.option("--weight", metavar="COL", help="The column of row weights: a row of weight 2 counts as two.")
 seed = number("--seed", "The same seed and input give the same result.", 0, 0)
 
 # ---- features and tokens

@@ -35,6 +35,7 @@ __all__ = ["model_path", "train"]
 @o.model_out
 @o.split_options
 @o.data_options
+@o.weight
 @o.seed
 @o.threads
 @o.feature_options
@@ -83,7 +84,10 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     if streamed is not None:
         result, more = streamed.evaluation, {"stream": streamed.to_dict()}
     else:
-        rows = read_labelled(data[0], options, extra=[*extra, *split_columns(options)])
+        weighed = [options["weight"]] if options["weight"] else []
+        rows = read_labelled(data[0], options, extra=[*extra, *split_columns(options), *weighed])
+        for name in weighed:
+            rows.numbers(name)  # a cell that is no number is named by its row in the file
         write_unusable(rows.unusable, options["unusable"])
         options = official(data[0], options)
         fit_on, dev, test = split_rows(rows, options, extra)
@@ -93,7 +97,8 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         if not options["no_check"] and fit_on.separator is None:
             _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
         with TrainingProgress(options["quiet"], options["watch"]) as progress:
-            clf.fit(fit_on, dev=dev, on_event=progress)
+            sample_weight = fit_on.numbers(weighed[0]) if weighed else None
+            clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress)
         result, more = clf.evaluate(test), {}
     clf.save(out)
     seal = look(options["test"], "train", out) if options["test"] else None

@@ -158,6 +158,25 @@ class Dataset:
         values: list[str | None] = self.also[name].to_pylist()
         return values
 
+    def numbers(self, name: str) -> np.ndarray:
+        """Return a column that was read with `also` as numbers from 0; anything else is refused with its row.
+
+        >>> from linnet.data import read
+        >>> read([{"text": "good", "label": "pos", "w": 2}], also=["w"]).numbers("w").tolist()
+        [2.0]
+        """
+        out = np.empty(len(self))
+        for row, cell in enumerate(self.column(name)):
+            try:
+                out[row] = float(cell or "")
+            except ValueError:
+                out[row] = -1.0
+            if not 0.0 <= out[row] < np.inf:
+                raise DataError(
+                    f"{self.source}: column '{name}' must hold numbers from 0; usable row {row + 1:,} has {cell!r}"
+                )
+        return out
+
     def split(
         self,
         seed: int = 0,

@@ -120,11 +120,21 @@ class SparseCounts:
         out[mine] = extra[present]
         return indptr, indices, out
 
-    def class_counts(self, y: npt.NDArray[Any], n_classes: int) -> npt.NDArray[np.int32]:
-        """Return how many documents of each class hold each column, (n_columns, n_classes); y may be an indicator matrix."""
+    def class_counts(
+        self, y: npt.NDArray[Any], n_classes: int, weight: npt.NDArray[np.float64] | None = None
+    ) -> npt.NDArray[Any]:
+        """Return how many documents of each class hold each column, (n_columns, n_classes), or what they weigh together.
+
+        y may be an indicator matrix: documents then count for each of their classes.
+        """
         if y.ndim == 2:
             rows, y = np.nonzero(y)
-            return self.take(rows).class_counts(y.astype(np.int32), n_classes)
+            more = None if weight is None else weight[rows]
+            return self.take(rows).class_counts(y.astype(np.int32), n_classes, more)
+        if weight is not None:
+            sums = np.zeros((self.n_columns, n_classes))
+            sparse.class_sums(self.row_ptr, self.indices, np.zeros(0), y, weight, sums)
+            return sums
         out = np.zeros((self.n_columns, n_classes), dtype=np.int32)
         kernels.class_frequency(self.row_ptr, self.indices, y, out)
         return out

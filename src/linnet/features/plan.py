@@ -93,28 +93,36 @@ class FeaturePlan:
         """Return the recipe with the settings that are not None replaced."""
         return replace(self, **{k: v for k, v in settings.items() if v is not None})
 
-    def weights(self, rows: SparseCounts, y: npt.NDArray[Any], n_classes: int, p: float) -> FeatureWeights:
-        """Learn the weight of each feature from training rows."""
+    def weights(
+        self, rows: SparseCounts, y: npt.NDArray[Any], n_classes: int, p: float, weight: npt.NDArray[np.float64] | None = None
+    ) -> FeatureWeights:  # fmt: skip
+        """Learn the weight of each feature from training rows; weight is that of each row."""
+        n = len(rows) if weight is None else arithmetic.total(weight)
+        if weight is None:
+            df = rows.document_frequency()
+        else:
+            df = rows.class_counts(np.zeros(len(rows), np.int32), 1, weight)[:, 0]
         computed = None if rows.computed is None else scales(rows.computed, split(self.features or ())[1])
         if p == 0:
-            base = self._base(rows.document_frequency(), len(rows))
+            base = self._base(df, n)
             return FeatureWeights(base, base[None, :], computed)
-        counts = rows.class_counts(y, n_classes)
-        totals, df = counts.sum(axis=0, dtype=np.int64), rows.document_frequency()
+        counts = rows.class_counts(y, n_classes) if weight is None else rows.class_counts(y, n_classes, weight)
+        totals = counts.sum(axis=0, dtype=np.int64) if weight is None else arithmetic.total(counts, axis=0)
         several = y.ndim == 2  # labels a row
         gain = np.empty((1 if n_classes == 2 and not several else n_classes, rows.n_columns), dtype=np.float32)
         for k in range(0, rows.n_columns, CHUNK):  # in pieces that stay in the cache
             part = counts[k : k + CHUNK]
             all_rows: dict[str, Any] = (
-                {"every": df[k : k + CHUNK], "n_every": float(df.sum(dtype=np.int64))} if several else {}
+                {"every": df[k : k + CHUNK], "n_every": float(arithmetic.total(df))} if several else {}
             )
             ratio = log_count_ratio(part, totals=totals, n_features=rows.n_columns, **all_rows)
             ratio = arithmetic.power(ratio, p)
-            ratio *= self._base(df[k : k + CHUNK] if several else part.sum(axis=1), len(rows))[:, None]
+            mine = part.sum(axis=1) if weight is None and not several else df[k : k + CHUNK]
+            ratio *= self._base(mine, n)[:, None]
             gain[:, k : k + CHUNK] = ratio.T
         return FeatureWeights(gain[0] if len(gain) == 1 else gain.max(axis=0), gain, computed)
 
-    def _base(self, df: npt.NDArray[Any], n_rows: int) -> npt.NDArray[np.float32]:
+    def _base(self, df: npt.NDArray[Any], n_rows: float) -> npt.NDArray[np.float32]:
         return (idf(df, n_rows) if self.idf else np.ones(len(df))).astype(np.float32)
 
 

@@ -20,7 +20,7 @@ from linnet.errors import DataError
 __all__ = ["idf", "log_count_ratio"]
 
 
-def idf(df: npt.NDArray[Any], n_documents: int, *, smooth: bool = True) -> npt.NDArray[np.float64]:
+def idf(df: npt.NDArray[Any], n_documents: float, *, smooth: bool = True) -> npt.NDArray[np.float64]:
     """Return ln((1 + n) / (1 + df)) + 1, as scikit-learn does; without smooth, ln(n / df) + 1.
 
     The more documents hold a feature, the less it weighs; one that all documents hold weighs 1.

@@ -279,6 +279,7 @@ class CrossValidation:
         ratio: float,
         *,
         sample_weight: Floats | None = None,
+        given_weight: Floats | None = None,
         threads: int = 1,
         on_epoch: OnEpoch | None = None,
     ) -> Scored:
@@ -287,7 +288,9 @@ class CrossValidation:
         key = (fold, ratio, plan.idf)
         weights = self._weights.get(key)
         if weights is None:
-            weights = self._weights[key] = plan.weights(part.train, y, self.n_classes, ratio)
+            weights = self._weights[key] = plan.weights(
+                part.train, y, self.n_classes, ratio, None if given_weight is None else given_weight[fold.train]
+            )
         W, b = fit_rows(
             model, part.train, weights, plan, self.blocks, y, self.n_classes,
             sample_weight=None if sample_weight is None else sample_weight[fold.train], threads=threads, on_epoch=on_epoch,

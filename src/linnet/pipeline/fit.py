@@ -44,7 +44,7 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
         found = search(plan, rows, store.blocks, n_classes, store.min_df, log)
     log.chosen(found)
     selected = _select(plan, store, log)
-    weights = plan.features.weights(*store.counts(), n_classes, float(found.best.settings["ratio"]))
+    weights = store.feature_weights(plan.features, float(found.best.settings["ratio"]))
     W, b = _fit(plan, store, found, weights, log)
     calibration = None
     if plan.calibrate:

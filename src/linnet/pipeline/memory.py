@@ -55,7 +55,8 @@ class MemoryRows:
             raise DataError(
                 "class_weight is for one label a row; where rows have several, thresholds are chosen for each label"
             )
-        self.weight = row_weights(plan.class_weight, self.classes, self.y, _padded(sample_weight, n_train, len(labels)))
+        self.given_weight = _padded(sample_weight, n_train, len(labels))
+        self.weight = row_weights(plan.class_weight, self.classes, self.y, self.given_weight)
         self.groups = _group_numbers(groups, n_train)
         several = self.y.ndim == 2  # labels a row
         self.class_rows = self.y.sum(axis=0) if several else np.bincount(self.y, minlength=len(self.classes))
@@ -92,7 +93,9 @@ class MemoryRows:
 
     def search_rows(self) -> SearchRows:
         """Return all rows."""
-        return SearchRows(self.rows, self.y, len(self.rows.indices), self.dev, self.weight, self.groups)
+        return SearchRows(
+            self.rows, self.y, len(self.rows.indices), self.dev, self.weight, self.groups, self.given_weight
+        )
 
     def _final_rows(self) -> SparseCounts:
         return self.rows if len(self.final) == len(self.y) else self.rows.take(self.final)
@@ -100,6 +103,11 @@ class MemoryRows:
     def counts(self) -> tuple[SparseCounts, npt.NDArray[np.int32]]:
         """Return the rows of the last fit."""
         return self._final_rows(), self.y[self.final]
+
+    def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
+        """Learn the weight of each feature from the rows of the last fit."""
+        given = None if self.given_weight is None else self.given_weight[self.final]
+        return plan.weights(*self.counts(), len(self.classes), ratio, given)
 
     def keep(self, numbers: npt.NDArray[np.int32]) -> None:
         """Renumber the columns."""

@@ -13,7 +13,7 @@ from linnet.errors import DataError
 from linnet.features.blocks import AnyBlocks, Blocks
 from linnet.features.computed import ComputedBlocks
 from linnet.features.counts import SparseCounts
-from linnet.features.plan import FeatureWeights
+from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.search import SearchRows
@@ -61,6 +61,9 @@ class RowStore(Protocol):
 
     def counts(self) -> tuple[Any, Labels]:
         """Return what feature weights are learned from: the fitted rows and their classes, or counts that stand for them."""
+
+    def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
+        """Learn the weight of each feature from the rows of the last fit."""
 
     def keep(self, numbers: npt.NDArray[np.int32]) -> None:
         """Keep the columns with a number that is not negative, under that number."""

@@ -18,7 +18,7 @@ from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import needed, split
 from linnet.features.counting import Counted
 from linnet.features.derived import Derived
-from linnet.features.plan import LARGE_MODEL, FeaturePlan, blocks_for, looked_at, mostly_unspaced
+from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
 from linnet.features.sharing import Texts
 from linnet.models.inputs import class_factors
 from linnet.pipeline.budget import Budget
@@ -26,6 +26,7 @@ from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.memory import with_computed
 from linnet.pipeline.parts import DEV, TEST, TRAIN, Parts, held_out
 from linnet.pipeline.plan import Plan
+from linnet.pipeline.rows import ClassCounts
 from linnet.pipeline.test_rows import TestRows
 from linnet.pipeline.vocabulary import Kept, StreamVocabulary
 
@@ -97,6 +98,16 @@ class StreamedRows:
         self.scan, self.scans = scan, scans
         self._divide(scan)
         self._features(scan, scans)
+
+    def counts(self) -> tuple[ClassCounts, npt.NDArray[np.int32]]:
+        """Return the documents of each class that hold each feature."""
+        raise NotImplementedError
+
+    def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
+        """Learn the weight of each feature from the rows of the last fit."""
+        rows: Any
+        rows, y = self.counts()
+        return plan.weights(rows, y, self.n_classes, ratio)
 
     def _scans(self, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
         most = self.budget.exact_rows()
