@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns
 from linnet.cli.output import print_lines, say, width, write_json
 from linnet.cli.progress import ProgressBars
@@ -20,7 +20,7 @@ __all__ = ["compare"]
 
 
 @command(short_help="Compare models on the same folds, with tests and a recommendation.")
-@click.argument("data", type=InputFile(), required=False)
+@click.argument("data", type=InputPath(), required=False)
 @click.option(
     "--models",
     metavar="A,B,C",
@@ -38,7 +38,7 @@ __all__ = ["compare"]
 @o.data_options
 @o.seed
 @o.threads
-@click.option("--out", type=OutputFile("text"), metavar="F.csv", help="Write the table as CSV (- for standard output).")
+@click.option("--out", type=OutputPath("text"), metavar="F.csv", help="Write the table as CSV (- for standard output).")
 @o.output_options
 def compare(data: str | None, **options: Any) -> None:
     """Compare models on DATA, or on the built-in book reviews.
