@@ -38,7 +38,7 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     seen = clf.artefact.texts_seen(rows)
     if seen.share >= SEEN:
         say(
-            f"{shown(data, 200)}: {seen.share:.0%} of the texts are among those that the model was trained on; on new texts "
+            f"{shown(data, 200)}: {seen.share:.0%} of the texts seem to be among those that the model was trained on; on new texts "
             "it will do worse than these scores"
         )
     seal = look(data, "evaluate", Path(model))

@@ -160,7 +160,7 @@ def engine(default: str | None = None) -> Callable[[F], F]:
 
 stream_options = together(
     max_memory(),
-    click.option("--cache", type=FolderPath(), metavar="DIR", 
+    click.option("--cache", type=FolderPath(), metavar="DIR",
                  help="Where the temporary cache of a stream lies; by default the system's place."),
     click.option("--skip-damaged", is_flag=True, help="Leave out files that cannot be read to their end, and say which."),
     engine(),

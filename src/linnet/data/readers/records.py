@@ -137,7 +137,7 @@ class SwallowedLines:
         return f'row {self.row:,}: a quote {why}, so {what} became one field; close the quote in that row, or double it ("")'
 
 
-def swallowed_lines(data: bytes, dialect: Dialect, width: int) -> Iterator[SwallowedLines]:
+def swallowed_lines(data: bytes, dialect: Dialect, width: int, n_rows: int | None = None) -> Iterator[SwallowedLines]:
     r"""Find quoted fields that run to the end without a closing quote, or over many lines that look like rows.
 
     A field looks like rows if text follows its closing quote, or if most of its lines have as many fields as the table and
@@ -152,6 +152,8 @@ def swallowed_lines(data: bytes, dialect: Dialect, width: int) -> Iterator[Swall
     """
     if not dialect.quoting or b'"' not in data:
         return
+    if n_rows is not None and data.count(b"\n") - n_rows < MANY_LINES and data.count(b'"') % 2 == 0:
+        return  # every row stands on a line of its own
     quotes = quote_positions(data, dialect)
     if quotes is None:
         yield from _swallowed_among_stray(data, dialect, width)
