@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import linnet
 from linnet.cli import COMMANDS
 from linnet.cli import linnet as command_line
-from linnet.cli.files import InputFile, OutputFile
+from linnet.cli.files import InputPath, OutputPath
 from linnet.errors import LinnetError
 
 WORDS = ["good", "great", "fun", "warm", "fine", "dull", "bad", "poor", "cold", "weak"]
@@ -143,7 +143,7 @@ def test_the_results_of_a_search_go_to_no_other_file(folder):
 
 
 def test_every_parameter_that_names_a_file_says_which_it_is():
-    """A new option that takes a file must be declared as InputFile or OutputFile, or be listed here."""
+    """A new option that takes a file must be declared as InputPath or OutputPath, or be listed here."""
     folders = {
         ("filter", "--out"),
         ("split", "--out-dir"),
@@ -159,8 +159,8 @@ def test_every_parameter_that_names_a_file_says_which_it_is():
                 re.match(r"(F|FILE|D|DIR|DATA|MODEL|INPUT|OTHERS)\b", metavar.strip("["))
                 and (name, p.opts[0]) not in folders
             ):
-                assert isinstance(p.type, InputFile | OutputFile), (name, p.opts)
-        writes = any(isinstance(p.type, OutputFile) for p in command.params)
+                assert isinstance(p.type, InputPath | OutputPath), (name, p.opts)
+        writes = any(isinstance(p.type, OutputPath) for p in command.params)
         assert writes == any(p.name == "force" for p in command.params), name
 
 

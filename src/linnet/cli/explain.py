@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import colours, echo_json
 from linnet.errors import LinnetError
@@ -20,13 +20,13 @@ __all__ = ["explain"]
 
 
 @command(short_help="Show why a text gets its label, word by word.")
-@click.argument("model", type=InputFile())
+@click.argument("model", type=InputPath())
 @click.argument("text", default="-")
 @click.option("--label", metavar="LABEL", help="Explain the score of this label instead of the predicted one.")
 @click.option("--not", "against", metavar="LABEL", help="Compare with this label: why the one and not the other?")
 @click.option("--flip", is_flag=True, help="Also find the fewest words to take out so that the answer changes.")
 @click.option(
-    "--nearest", type=InputFile(), metavar="FILE", help="Also show the examples of FILE that are most like the text."
+    "--nearest", type=InputPath(), metavar="FILE", help="Also show the examples of FILE that are most like the text."
 )
 @o.columns
 @o.number("--top", "How many contributions to show.", 12)

@@ -243,7 +243,8 @@ def open_rows(
     with contextlib.ExitStack() as stack:
         reader = stack.enter_context(open_reader(source, format, options))
         more = [given(column, reader.names, reader.source) for column in also]
-        free = [column for column in reader.names if column not in more or column in (text, label)]
+        taken = set(more) - {text, label}
+        free = [column for column in reader.names if column not in taken]
         choice = by_name(free, text=text, label=label, source=reader.source, not_text=reader.not_text)
         return reader, _row_batches(reader, choice, free, more, every, labelled, stack.pop_all())
 

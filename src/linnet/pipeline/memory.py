@@ -48,6 +48,10 @@ class MemoryRows:
         if dev is not None:
             dev_texts, dev_y = dev if isinstance(dev, tuple) else (dev, None)
             more, dev_labels = _texts_and_labels(dev_texts, dev_y, "dev", needs)
+            if not dev_labels:
+                raise DataError(
+                    "the dev data has no rows; give some, or leave it out: then settings are chosen by folds"
+                )
             self.dev = np.arange(n_train, n_train + len(dev_labels))
             self.buffers, labels = self.buffers + more, labels + dev_labels
         self.classes, self.y = encode(labels)
