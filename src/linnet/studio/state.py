@@ -61,7 +61,8 @@ class Studio:
             self.loaded[Path(path).name] = load(path, threads=self.threads)
             return
         refuse_sealed(path, "to learn from")
-        self.take(replace(read(path, text=text, label=label), source=path))
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")  # neither SQLite nor a page takes other names
+        self.take(replace(read(path, text=text, label=label), source=shown))
 
     def take(self, data: Dataset) -> None:
         """Make data the current one; labels that were fixed before are fixed again."""
