@@ -100,7 +100,7 @@ def nearest(data: Path) -> dict[str, float]:
     """Time the index of IMDB's training reviews and questions to it."""
     table = pq.read_table(data / "imdb" / "train.parquet")
     texts, labels = table["text"].to_pylist(), table["label"].to_pylist()
-    clf = TextClassifier("svm", features="words:1-2", params={"C": 1.0}, ratio=0.5, threads=1).fit(texts, labels)
+    clf = TextClassifier("svm", features="words:1-2", params={"C": 1.0}, ratio=0.5, n_jobs=1).fit(texts, labels)
     began = time.process_time()
     index = clf.index((texts, labels))
     built = time.process_time() - began
@@ -123,7 +123,7 @@ def main() -> None:
     texts = [t for t in train if 60 <= len(t) <= 100][:2000]
     results = []
     for kind, features in FEATURES.items():
-        clf = TextClassifier("svm", features=features, params={"C": 1.0}, ratio=0.0, threads=1).fit(train, y)
+        clf = TextClassifier("svm", features=features, params={"C": 1.0}, ratio=0.0, n_jobs=1).fit(train, y)
         timed = {**linnet_runs(clf, texts), **scikit_runs(kind, train, y, texts)}
         best = dict.fromkeys(timed, float("inf"))
         for _ in range(options.rounds):

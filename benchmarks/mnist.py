@@ -61,7 +61,9 @@ def main() -> None:
     C = 1.0
     from sklearn.linear_model import LogisticRegression as Peer
 
-    ours = LogisticRegression(C=C, solver=Momentum(rate=0.1, beta=0.9, batch=100), max_iter=options.passes)
+    ours = LogisticRegression(
+        C=C, solver=Momentum(learning_rate=0.1, beta=0.9, batch_size=100), max_iter=options.passes
+    )
     systems: dict[str, Any] = {
         "linnet, SGD with momentum, batch 100": ours,
         "scikit-learn, L-BFGS": Peer(C=C, max_iter=200),

@@ -75,7 +75,7 @@ def accuracy(texts: list[str], y: Any, folds: Any, n_fit: int, settings: dict[st
     names = np.unique(folds)
     for k, fold in enumerate(names):
         held, fit_on = folds == fold, np.isin(folds, np.roll(names, -k)[1 : 1 + n_fit])
-        vectorizer = Vectorizer(threads=1, **settings)
+        vectorizer = Vectorizer(n_jobs=1, **settings)
         X, Z = vectorizer.fit_transform(words[fit_on].tolist()), vectorizer.transform(words[held].tolist())
         for name, model in MODELS_OF_THE_PAPER.items():
             A, B = (X.astype(float), Z.astype(float)) if name == "NB" else (_one_long(X), _one_long(Z))

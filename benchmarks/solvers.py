@@ -144,8 +144,8 @@ def threads(X: sp.csr_matrix, y: np.ndarray, repeat: int) -> dict[str, Any]:
     """One thread and two, wall time, where there are many classes."""
     out = {}
     for name, make in (
-        ("svm", lambda t: LinearSVM(threads=t)),
-        ("softmax", lambda t: LogisticRegression(tol=1e-3, threads=t)),
+        ("svm", lambda t: LinearSVM(n_jobs=t)),
+        ("softmax", lambda t: LogisticRegression(tol=1e-3, n_jobs=t)),
     ):
         seconds, weights = {1: np.inf, 2: np.inf}, {}
         for _ in range(repeat):

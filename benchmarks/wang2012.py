@@ -50,7 +50,7 @@ def classifier(row: str, name: str, data: Path) -> linnet.TextClassifier:
     kind, _, size = row.partition("-")
     cut = "" if name == "imdb" else ":whitespace"
     plain: dict[str, Any] = {
-        "features": f"words:1{'-2' if size == 'bi' else ''}{cut}", "tf": "presence", "idf": False, "normalise": False,
+        "features": f"words:1{'-2' if size == 'bi' else ''}{cut}", "tf": "presence", "idf": False, "norm": None,
         "ratio": 0.0, "min_df": 1,
     }  # fmt: skip
     if kind == "MNB":

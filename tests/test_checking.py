@@ -277,7 +277,7 @@ def test_a_model_that_knows_nothing_suspects_nobody():
 
 
 def test_label_errors_do_not_depend_on_threads():
-    one, two = (check(TRAIN, only=["label-errors"], threads=n).to_dict() for n in (1, 2))
+    one, two = (check(TRAIN, only=["label-errors"], n_jobs=n).to_dict() for n in (1, 2))
     assert one == two
 
 

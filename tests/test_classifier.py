@@ -45,7 +45,7 @@ def test_every_model_learns_saves_and_loads_bit_equal(name, tmp_path):
 @pytest.mark.parametrize("features", ["words:1-2", "words:1+chars:2-4", "chars:3"])
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"tf": "count"}, {"tf": "sublinear"}, {"hash_bits": 12}, {"normalise": False}, {"normalise": "mean"}],
+    [{}, {"tf": "count"}, {"tf": "sublinear"}, {"hash_bits": 12}, {"norm": None}, {"norm": "mean"}],
 )
 def test_prediction_from_bytes_equals_the_trained_matrix(features, settings):
     """The fused scorer and the training rows agree: W and b on the rows that training saw give the same scores."""
@@ -78,7 +78,7 @@ def test_prediction_from_bytes_equals_the_trained_matrix(features, settings):
 def test_threads_and_runs_give_identical_files(tmp_path):
     made = []
     for k, threads in enumerate((1, 2, 3, 1)):
-        clf = TextClassifier("svm", threads=threads).fit(TRAIN, dev=DEV)
+        clf = TextClassifier("svm", n_jobs=threads).fit(TRAIN, dev=DEV)
         clf.save(tmp_path / f"{k}.linnet")
         made.append(digest(tmp_path / f"{k}.linnet"))
     assert len(set(made)) == 1
@@ -115,7 +115,7 @@ def test_labels_keep_their_kind():
         [1, 1, 0, 0] * 5,
         [True, True, False, False] * 5,
         ["a", "a", "b", "b"] * 5,
-        [0.5, 0.5, 1.5, 1.5] * 5,
+        [1.0, 1.0, 2.0, 2.0] * 5,
     ):
         clf = TextClassifier("nb", features="words:1").fit(texts, labels)
         assert clf.predict(["good"])[0] == labels[0]
@@ -135,7 +135,7 @@ def test_more_than_two_classes_and_label_subsets():
     assert clf.predict(["red thing", "blue thing"]).tolist() == ["red", "blue"]
     assert clf.predict(["red thing"], labels=["green", "blue"])[0] in ("green", "blue")
     assert clf.classify("green sea", ["green", "blue"]) in ("green", "blue")
-    assert clf.evaluate("red thing", "red") > clf.evaluate("red thing", "blue")
+    assert clf.label_score("red thing", "red") > clf.label_score("red thing", "blue")
     with pytest.raises(LinnetError, match="did you mean 'green'"):
         clf.predict(["x"], labels=["gren"])
 
@@ -256,9 +256,9 @@ def test_odd_texts_have_answers(svm):
 
 def test_clone_params_and_reprs(svm):
     sklearn_base = pytest.importorskip("sklearn.base")
-    copy = sklearn_base.clone(TextClassifier("nb", features="words:1", seed=3))
-    assert copy.get_params()["seed"] == 3
-    assert repr(copy) == "TextClassifier('nb', features='words:1', seed=3)"
+    copy = sklearn_base.clone(TextClassifier("nb", features="words:1", random_state=3))
+    assert copy.get_params()["random_state"] == 3
+    assert repr(copy) == "TextClassifier(model='nb', features='words:1', random_state=3)"
     html = svm._repr_html_()
     assert "words:1-2" in html
     assert "<script" not in html

@@ -111,7 +111,7 @@ def test_shared_and_unshared_comparisons_are_the_same():
 
 @pytest.fixture(scope="module")
 def found():
-    return compare(TRAIN, models="svm,nb,svm:C=0.1,ratio=0", features="words:1", folds=4, seed=2)
+    return compare(TRAIN, models="svm,nb,svm:C=0.1,ratio=0", features="words:1", folds=4, random_state=2)
 
 
 def test_it_is_what_fitting_fold_by_fold_gives(found):
@@ -121,7 +121,7 @@ def test_it_is_what_fitting_fold_by_fold_gives(found):
     for m in found.models[:2]:
         proba, answers, accuracy = np.zeros((len(texts), 2)), np.empty(len(texts), dtype=object), []
         for fit_on, held in fold_indices(codes, 2, 4):
-            clf = parse(m.name)[0].make().set_params(features="words:1", seed=2)
+            clf = parse(m.name)[0].make().set_params(features="words:1", random_state=2)
             clf.fit(texts[fit_on].tolist(), labels[fit_on].tolist())
             proba[held] = clf.predict_proba(texts[held].tolist())
             answers[held] = clf.predict(texts[held].tolist())
@@ -160,8 +160,8 @@ def test_nothing_is_learned_from_random_labels():
 
 def test_deterministic_for_a_seed_whatever_the_threads(found):
     given = {"models": "svm,nb,svm:C=0.1,ratio=0", "features": "words:1", "folds": 4}
-    assert timeless(compare(TRAIN, **given, seed=2, threads=1)) == timeless(found)
-    assert timeless(compare(TRAIN, **given, seed=3)) != timeless(found)
+    assert timeless(compare(TRAIN, **given, random_state=2, n_jobs=1)) == timeless(found)
+    assert timeless(compare(TRAIN, **given, random_state=3)) != timeless(found)
 
 
 def test_best_first_and_pairs_of_all(found):
@@ -177,7 +177,7 @@ def test_best_first_and_pairs_of_all(found):
 
 def test_size_is_that_of_a_saved_model(found, tmp_path):
     fit_on, _ = fold_indices(ComparedRows.of(TRAIN).codes, 2, 4)[0]
-    TextClassifier("nb", features="words:1", seed=2).fit(TRAIN.take(fit_on)).save(tmp_path / "m")
+    TextClassifier("nb", features="words:1", random_state=2).fit(TRAIN.take(fit_on)).save(tmp_path / "m")
     size = {m.name: m.size for m in found.models}["nb"]
     assert abs(size - (tmp_path / "m").stat().st_size) <= 64  # the card's numbers may be a digit longer
 
@@ -219,11 +219,11 @@ def test_specs():
     assert two.settings == {"model": "nb", "idf": True, "params": {"alpha": 1}}
     assert three.settings == {"model": "logistic"}
     clf = TextClassifier("nb", features="words:1", params={"alpha": [0.1, 1.0]})
-    named = as_specs([clf, "svm:tf=count"], features="words:1-2", seed=4)
+    named = as_specs([clf, "svm:tf=count"], features="words:1-2", random_state=4)
     assert [s.name for s in named] == ["nb:features=words:1,alpha=0.1/1.0", "svm:tf=count"]
     assert named[0].settings["features"] == "words:1"  # its own
     assert named[1].settings["features"] == "words:1-2"
-    assert all(s.settings["seed"] == 4 for s in named)
+    assert all(s.settings["random_state"] == 4 for s in named)
     assert [s.name for s in as_specs({"plain": "svm:ratio=0", "mine": MODELS["nb"](alpha=2.0)})] == ["plain", "mine"]
 
 
@@ -438,7 +438,7 @@ def test_forecast_needs_sizes_and_folds():
 
 
 def test_curve_of_the_best_model(found):
-    curved = compare(TRAIN, models="svm,nb", features="words:1", folds=4, seed=2, curve=True)
+    curved = compare(TRAIN, models="svm,nb", features="words:1", folds=4, random_state=2, curve=True)
     (curve,) = curved.curves
     assert curve.model == curved.best.name
     assert list(curve.rows) == sorted(curve.rows)

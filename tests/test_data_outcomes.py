@@ -96,7 +96,8 @@ class TestCsv:
     def test_a_quote_that_is_never_closed_is_noted(self, write):
         data = read(write("x.csv", 'label,text\na,b\nc,"d\ne,f\ng,h\n'))
         assert data.text.to_pylist()[0] == "b"
-        assert data.notes == ("a quote in the last row is never closed: the last 3 lines became one field",)
+        (note,) = data.notes
+        assert note.startswith("row 2: a quote is never closed, so the last 3 lines became one field; close the quote")
 
     def test_duplicate_and_empty_names(self, write):
         data = read(write("x.csv", ",text,label,label\n0,a,x,y\n1,b,z,w\n"))

@@ -72,9 +72,7 @@ def test_every_model(name, tmp_path):
 
 
 @pytest.mark.parametrize("features", FEATURES)
-@pytest.mark.parametrize(
-    "extra", [{}, {"hash_bits": 9}, {"tf": "count"}, {"tf": "sublinear", "normalise": False}], ids=str
-)
+@pytest.mark.parametrize("extra", [{}, {"hash_bits": 9}, {"tf": "count"}, {"tf": "sublinear", "norm": None}], ids=str)
 def test_every_feature(features, extra):
     clf = TextClassifier("logistic", features=features, params={"C": 1.0}, ratio=0.0, calibrate=False, **extra).fit(
         TRAIN.text.to_pylist()[:60] + TRAIN.text.to_pylist()[-60:],
@@ -87,7 +85,7 @@ def test_nothing_but_computed_columns():
     check(TextClassifier("logistic", features="lengths").fit(TRAIN, dev=DEV), TEXTS, [None, "positive"])
 
 
-@pytest.mark.parametrize("extra", [{}, {"hash_bits": 10}, {"normalise": "mean", "tf": "count"}], ids=str)
+@pytest.mark.parametrize("extra", [{}, {"hash_bits": 10}, {"norm": "mean", "tf": "count"}], ids=str)
 def test_lists_functions_and_pieces_of_words(extra, tmp_path):
     lists = tmp_path / "words.csv"
     lists.write_text("word,valence\ngood,2\nnot good,-1\ndull,-3\n", encoding="utf-8")
@@ -187,9 +185,9 @@ def reference(model, text, column):
                 n = len(places)
                 tf = {"presence": 1.0, "count": float(n), "sublinear": 1.0 + np.log(n)}[model.tf]
                 weight = tf * float(model.rows[slot, 0])
-                norm += weight if NORM[model.normalise] == 2 else weight**2
+                norm += weight if NORM[model.norm] == 2 else weight**2
                 known.append((places, tf * float(model.rows[slot, 1 + column])))
-            norm = 1.0 if not model.normalise or norm == 0 else norm if model.normalise == "mean" else np.sqrt(norm)
+            norm = 1.0 if not model.norm or norm == 0 else norm if model.norm == "mean" else np.sqrt(norm)
             for places, value in known:
                 spots = tuple((int(emitted.starts[k]), int(emitted.lengths[k])) for k in places)
                 out[numbers[b], spots] = block.weight * value / norm

@@ -247,7 +247,7 @@ def test_a_model_with_lists_needs_no_file_and_explains_them(tmp_path):
 @pytest.mark.parametrize("name", list(BLOCKS))
 def test_every_block_trains_predicts_saves_and_explains(name, threads, tmp_path):
     spec = f"{name}:1-3" if name != "affixes" else "affixes:1-3"
-    clf = TextClassifier("svm", features=f"words:1+{spec}*0.7", threads=threads).fit(TEXTS, LABELS)
+    clf = TextClassifier("svm", features=f"words:1+{spec}*0.7", n_jobs=threads).fit(TEXTS, LABELS)
     clf.save(tmp_path / "m.linnet")
     again = linnet.load(tmp_path / "m.linnet")
     scores = again.decision_function(TEXTS)

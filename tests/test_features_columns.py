@@ -263,7 +263,7 @@ def test_the_columns_are_worth_it_and_threads_change_nothing(tmp_path):
     words = TextClassifier(features="words:1").fit(train)
     assert both.score(test, LABELS[90:]) >= 0.9 > words.score(test, LABELS[90:])
     for threads in (1, 2):
-        TextClassifier(features=FEATURES, threads=threads).fit(train).save(tmp_path / f"{threads}.linnet")
+        TextClassifier(features=FEATURES, n_jobs=threads).fit(train).save(tmp_path / f"{threads}.linnet")
     assert (tmp_path / "1.linnet").read_bytes() == (tmp_path / "2.linnet").read_bytes()
     assert both.card["settings"]["features"] == (
         "words:1+column:priority:category+column:price:number+column:created:date"

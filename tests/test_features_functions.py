@@ -175,7 +175,7 @@ def test_the_solution_is_scikit_learns(counted):
     functions = (word_count, ends_in_s, exclaims)
     block = Functions(*functions, weight=2.0)
     clf = TextClassifier(
-        "logistic", features=Words(1, 1) + block if counted else block, idf=False, normalise=False, ratio=0.0,
+        "logistic", features=Words(1, 1) + block if counted else block, idf=False, norm=None, ratio=0.0,
         params={"C": 0.7, "tol": 1e-9}, calibrate=False,
     ).fit(TRAIN)  # fmt: skip
     values, size = scaled(TRAIN.text, *functions)
@@ -196,7 +196,7 @@ def test_the_solution_is_scikit_learns(counted):
 
 
 @pytest.mark.parametrize("model", ["svm", "logistic", "nb"])
-@pytest.mark.parametrize("settings", [{}, {"hash_bits": 10}, {"tf": "count"}, {"ratio": 0.5}, {"normalise": False}])
+@pytest.mark.parametrize("settings", [{}, {"hash_bits": 10}, {"tf": "count"}, {"ratio": 0.5}, {"norm": None}])
 def test_computed_columns_are_learned_in_every_mode(model, settings):
     """A function that tells the classes apart decides, whatever stands beside it; and held-out rows say so."""
     rng = np.random.default_rng(0)
@@ -223,7 +223,7 @@ def test_the_scale_of_a_function_does_not_matter():
 def test_several_classes_threads_and_batches():
     texts = TRAIN.text.to_pylist()
     labels = [y + str(k % 2) for k, y in enumerate(TRAIN_Y)]
-    clfs = [TextClassifier("svm", features=BOTH, threads=t, params={"C": 1.0}).fit(texts, labels) for t in (1, 2, 3)]
+    clfs = [TextClassifier("svm", features=BOTH, n_jobs=t, params={"C": 1.0}).fit(texts, labels) for t in (1, 2, 3)]
     assert clfs[0].artefact.computed_weights.shape == (2, 4)
     scores = [c.decision_function(TEST.text) for c in clfs]
     assert scores[0].tobytes() == scores[1].tobytes() == scores[2].tobytes()
@@ -301,7 +301,7 @@ def test_saved_by_import_path_and_loaded_bit_equal(settings, tmp_path):
     clf.save(path)
     (block,) = store.read(path).card["model"]["computed"]
     assert block["functions"] == [import_path(f) for f in clf.artefact.computed[0].functions]
-    again = linnet.load(path)
+    again = linnet.load(path, trust=True)
     assert again.artefact.computed == clf.artefact.computed
     np.testing.assert_array_equal(again.decision_function(TEST.text), clf.decision_function(TEST.text))
     again.save(tmp_path / "again.linnet")
@@ -331,32 +331,32 @@ def forget():
 
 def test_what_is_missing_at_load_is_said(own_module):
     file, model = own_module
-    assert linnet.load(model).predict(["x"]).shape == (1,)
+    assert linnet.load(model, trust=True).predict(["x"]).shape == (1,)
     needed = "m.linnet: the feature function long of the module reviewer_features is needed, but"
     file.write_text("def longer(tokens):\n    return 1\n")
     forget()
     with pytest.raises(ModelFileError, match=rf"{needed} .*reviewer_features.py has none of that name; put it back"):
-        linnet.load(model)
+        linnet.load(model, trust=True)
     file.write_text("import no_such_package\n")
     forget()
     with pytest.raises(
         ModelFileError, match=rf"{needed} importing it fails: No module named 'no_such_package'; install"
     ):
-        linnet.load(model)
+        linnet.load(model, trust=True)
     file.write_text("1 / 0\n")
     forget()
     with pytest.raises(ModelFileError, match=rf"{needed} importing it fails: ZeroDivisionError: .*; mend the module"):
-        linnet.load(model)
+        linnet.load(model, trust=True)
     file.write_text("from subprocess import call as long\n")
     forget()
     with pytest.raises(ModelFileError, match=rf"{needed} what .* has there is no function written in it"):
-        linnet.load(model)
+        linnet.load(model, trust=True)
     file.unlink()
     forget()
     with pytest.raises(
         ModelFileError, match=rf"{needed} there is no module reviewer_features; put its folder on the Py"
     ):
-        linnet.load(model)
+        linnet.load(model, trust=True)
     forget()
 
 
@@ -371,7 +371,7 @@ def test_a_model_file_cannot_name_functions_of_python(own_module, tmp_path):
         with pytest.raises(
             ModelFileError, match=r"belongs to Python itself|not the place of a function|no function written"
         ):
-            linnet.load(tmp_path / "bad.linnet")
+            linnet.load(tmp_path / "bad.linnet", trust=True)
 
 
 def test_altered_weights_are_refused(own_module, tmp_path):
@@ -380,7 +380,7 @@ def test_altered_weights_are_refused(own_module, tmp_path):
     tensors = {**stored.tensors, "computed_weights": np.zeros((3, 1), np.float32)}
     store.write(tmp_path / "bad.linnet", tensors, stored.card)
     with pytest.raises(ModelFileError, match="do not fit together"):
-        linnet.load(tmp_path / "bad.linnet")
+        linnet.load(tmp_path / "bad.linnet", trust=True)
 
 
 def test_functions_without_an_import_path_are_refused_before_training():
@@ -458,9 +458,9 @@ def folder(tmp_path_factory):
 def test_functions_on_the_command_line(folder, tmp_path):
     done = run("train", "r.csv", "--features", "words:1+functions:mine.long", "--out", "f.linnet", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "long = 0" in run("explain", "f.linnet", "not long", cwd=folder).stdout
-    assert run("predict", "f.linnet", "r.csv", cwd=folder).stdout.split()[0] in ("negative", "positive")
-    elsewhere = run("explain", folder / "f.linnet", "x", cwd=tmp_path)
+    assert "long = 0" in run("explain", "f.linnet", "not long", "--trust", cwd=folder).stdout
+    assert run("predict", "f.linnet", "r.csv", "--trust", cwd=folder).stdout.split()[0] in ("negative", "positive")
+    elsewhere = run("explain", folder / "f.linnet", "x", "--trust", cwd=tmp_path)
     assert elsewhere.returncode == 2
     assert "f.linnet: the feature function long of the module mine is needed" in elsewhere.stderr
     assert elsewhere.stderr.count("\n") == 1

@@ -76,7 +76,7 @@ def test_what_makes_no_sense_is_refused():
 
 
 def test_threads_and_the_number_of_features():
-    models = [TextClassifier("nb", select="mi:9", threads=t, features="words:1-2").fit(TEXTS, LABELS) for t in (1, 2)]
+    models = [TextClassifier("nb", select="mi:9", n_jobs=t, features="words:1-2").fit(TEXTS, LABELS) for t in (1, 2)]
     assert np.array_equal(models[0].decision_function(TEXTS), models[1].decision_function(TEXTS))
     many = TextClassifier("nb", select="mi:100000", features="words:1").fit(TEXTS, LABELS)
     assert many.card["selection"]["dropped"] == 0

@@ -75,7 +75,7 @@ def test_take_refuses_rows_that_are_not_there():
 def test_shared_counting_gives_the_same_model_to_the_byte(given, threads, tmp_path):
     shared = Shared(TRAIN.text)
     shared.counted(blocks("words:1-2"), None, False, threads)  # counted before, without counts
-    clf = TextClassifier(**given, threads=threads)
+    clf = TextClassifier(**given, n_jobs=threads)
     for k, (fit_on, _) in enumerate(fold_indices(CODES, 3, 2)):
         data = TRAIN.take(fit_on)
         clf.fit(data).save(tmp_path / f"alone{k}")

@@ -42,14 +42,18 @@ def fitted(**settings):
 @pytest.fixture(scope="module", params=["plain", "hash", "count", "narrow", "flat", "three"])
 def clf(request):
     if request.param == "three":
-        settings = {"features": "words:1+chars:3", "min_df": 1, "params": {"validation": None, "rate": 0.05}}
+        settings = {
+            "features": "words:1+chars:3",
+            "min_df": 1,
+            "params": {"validation_fraction": None, "learning_rate": 0.05},
+        }
         return TextClassifier("feed-forward", **settings).fit(TOPICS * 5, LABELS * 5)
     extra = {
         "plain": {},
         "hash": {"hash_bits": 12},
-        "count": {"tf": "count", "normalise": True, "features": "words:1-2+chars:3*0.7"},
+        "count": {"tf": "count", "norm": "l2", "features": "words:1-2+chars:3*0.7"},
         "narrow": {"params": {"dim": 4, "hidden": 8, "max_iter": 10}},  # slots and rows in one record
-        "flat": {"params": {"hidden": 0, "max_iter": 10}, "normalise": False},
+        "flat": {"params": {"hidden": 0, "max_iter": 10}, "norm": None},
     }[request.param]
     return fitted(**extra)
 
@@ -170,7 +174,7 @@ def test_a_contribution_is_what_a_little_more_of_an_embedding_does():
 
 
 def test_without_a_hidden_layer_a_contribution_is_what_the_word_adds():
-    clf = fitted(features="words:1", normalise=False, params={"hidden": 0, "max_iter": 5})
+    clf = fitted(features="words:1", norm=None, params={"hidden": 0, "max_iter": 5})
     whole = clf.explain("great fun but dull")
     without = clf.explain("great fun but", whole.label)
     dull = next(c for c in whole.contributions if c.feature == "dull")
@@ -213,7 +217,7 @@ def test_empty_and_very_long_texts(clf):
 
 def test_training_on_a_very_long_text():
     texts = [" ".join(f"w{k}" for k in range(100_000)), "short", "brief", "small", "w1 w2 w3", "w4 w5"]
-    clf = TextClassifier("feed-forward", min_df=1, params={"max_iter": 3, "validation": None})
+    clf = TextClassifier("feed-forward", min_df=1, params={"max_iter": 3, "validation_fraction": None})
     clf.fit(texts * 2, ["long", "short", "short", "short", "long", "long"] * 2)
     assert np.isfinite(clf.predict_proba(texts)).all()
 
@@ -221,15 +225,15 @@ def test_training_on_a_very_long_text():
 def test_one_class_only_and_settings():
     with pytest.raises(DataError, match="every row has the label 'a'"):
         TextClassifier("feed-forward").fit(["x", "y"], ["a", "a"])
-    with pytest.raises(linnet.LinnetError, match="normalise must be True, False or 'mean'"):
-        TextClassifier("feed-forward", normalise="max").plan()
+    with pytest.raises(linnet.LinnetError, match="norm must be 'l2', 'mean' or None"):
+        TextClassifier("feed-forward", norm="max").plan()
     with pytest.raises(linnet.LinnetError, match="unknown setting 'dims'"):
         TextClassifier("feed-forward", params={"dims": 3}).plan()
 
 
 def test_weights_of_rows_and_classes():
     texts, labels = TRAIN.text.to_pylist()[:200], TRAIN.label.to_pylist()[:200]
-    one = {"params": {"max_iter": 4, "rate": 0.01, "validation": None}, "threads": 1}
+    one = {"params": {"max_iter": 4, "learning_rate": 0.01, "validation_fraction": None}, "n_jobs": 1}
     even = TextClassifier("feed-forward", **one).fit(texts, labels).predict_proba(texts).mean(axis=0)
     tilted = TextClassifier("feed-forward", class_weight={"positive": 20.0, "negative": 1.0}, **one).fit(texts, labels)
     assert tilted.predict_proba(texts).mean(axis=0)[1] != pytest.approx(even[1])
@@ -240,7 +244,7 @@ def test_weights_of_rows_and_classes():
 
 
 def test_a_model_object_and_listed_settings():
-    clf = TextClassifier(FeedForward(dim=4, hidden=0, max_iter=3, rate=0.1)).fit(TRAIN, dev=DEV)
+    clf = TextClassifier(FeedForward(dim=4, hidden=0, max_iter=3, learning_rate=0.1)).fit(TRAIN, dev=DEV)
     assert clf.artefact.n_lookup == 4
     assert len(clf.artefact.head.layers) == 1
     chosen = TextClassifier("feed-forward", params={"dim": [4, 8], "max_iter": 3}).fit(TRAIN, dev=DEV)
@@ -250,7 +254,7 @@ def test_a_model_object_and_listed_settings():
 
 def test_many_classes():
     texts = [f"word{k} and filler" for k in range(30)] * 4
-    clf = TextClassifier("feed-forward", min_df=1, params={"validation": None, "rate": 0.1}).fit(
+    clf = TextClassifier("feed-forward", min_df=1, params={"validation_fraction": None, "learning_rate": 0.1}).fit(
         texts, list(range(30)) * 4
     )
     assert clf.score(texts, list(range(30)) * 4) == 1.0
@@ -258,8 +262,8 @@ def test_many_classes():
 
 
 def test_blocks_share_alike_when_averaged():
-    """normalise="mean": each block is an average times its weight, for lines too."""
-    clf = TextClassifier("nb", features="words:1+chars:3*0.5", normalise="mean", calibrate=False).fit(TRAIN)
+    """norm="mean": each block is an average times its weight, for lines too."""
+    clf = TextClassifier("nb", features="words:1+chars:3*0.5", norm="mean", calibrate=False).fit(TRAIN)
     model = clf.artefact
     assert model.blocks == parse("words:1+chars:3*0.5")
     once, many = model.scores(["great"]), model.scores(["great great great great"])
@@ -273,7 +277,7 @@ def test_feature_functions_stand_beside_the_words(tmp_path):
     """A computed column has an embedding like any feature; it is added before the head."""
     texts = ["one two", "one two three four five six", "two one", "six five four three two one"] * 10
     labels = ["short", "long"] * 20
-    settings = {"min_df": 1, "params": {"rate": 0.1, "validation": None}}
+    settings = {"min_df": 1, "params": {"learning_rate": 0.1, "validation_fraction": None}}
     for features in (
         "words:1+functions:linnet.features.functions.word_count",
         "functions:linnet.features.functions.word_count",

@@ -126,8 +126,8 @@ def test_in_scikit_learns_tools():
         grid = dict(Model.plan.grid[:1]) if hasattr(Model, "recipe") else {}
         grid = GridSearchCV(Model(), grid, cv=2).fit(CountVectorizer().fit_transform(texts), y)
         assert grid.best_score_ == 1.0
-    model = clone(LinearSVM(C=3.0, solver=SGD(rate=0.5, schedule=Inverse())))
-    assert model.get_params()["solver"] == SGD(rate=0.5, schedule=Inverse())
+    model = clone(LinearSVM(C=3.0, solver=SGD(learning_rate=0.5, schedule=Inverse())))
+    assert model.get_params()["solver"] == SGD(learning_rate=0.5, schedule=Inverse())
 
 
 def test_settings():
@@ -147,7 +147,7 @@ def test_settings():
         (LinearSVM(C="1"), "C must be a number above 0, got '1'"),
         (LinearSVM(tol=0), "tol must be a number above 0, got 0"),
         (LinearSVM(max_iter=0), "max_iter must be a whole number from 1, got 0"),
-        (LinearSVM(threads=0), "threads must be a whole number from 1, got 0"),
+        (LinearSVM(n_jobs=0), "threads must be 1 or more, or None for all cores, got 0"),
         (LinearSVM(fit_intercept="yes"), "fit_intercept must be True or False, got 'yes'"),
         (LinearSVM(intercept_scaling=0), "intercept_scaling must be a number above 0, got 0"),
         (LinearSVM(loss="hinges"), r"unknown loss 'hinges'.*did you mean 'hinge'"),
@@ -193,12 +193,12 @@ def test_settings():
         (FeedForward(dim=0), "dim must be a whole number from 1, got 0"),
         (FeedForward(hidden=-1), "hidden must be a whole number from 0, got -1"),
         (FeedForward(dropout=1.0), "dropout must be a number from 0 and below 1, got 1.0"),
-        (FeedForward(smoothing=-0.1), "smoothing must be a number from 0 and below 1, got -0.1"),
-        (FeedForward(rate=0), "rate must be a number above 0, got 0"),
-        (FeedForward(batch=0), "batch must be a whole number from 1, got 0"),
+        (FeedForward(label_smoothing=-0.1), "smoothing must be a number from 0 and below 1, got -0.1"),
+        (FeedForward(learning_rate=0), "learning_rate must be a number above 0, got 0"),
+        (FeedForward(batch_size=0), "batch_size must be a whole number from 1, got 0"),
         (FeedForward(step="adam"), "unknown step 'adam'; choose one of: sgd, adagrad"),
         (FeedForward(patience=0), "patience must be a whole number from 1, got 0"),
-        (FeedForward(validation=1), "validation must be a number from 0 and below 1, got 1"),
+        (FeedForward(validation_fraction=1), "validation_fraction must be a number from 0 and below 1, got 1"),
     ],
 )
 def test_settings_that_cannot_be(model, message):

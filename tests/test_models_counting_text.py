@@ -48,7 +48,7 @@ def test_saves_loads_and_explains(name, tmp_path):
 def test_bernoulli_takes_presence_only():
     texts, labels = ["good good film", "bad film"] * 6, ["p", "n"] * 6
     for wrong in (
-        {"tf": "count"}, {"idf": True}, {"normalise": True}, {"ratio": 0.5}, {"features": "words:1+chars:2-3*0.8"},
+        {"tf": "count"}, {"idf": True}, {"norm": "l2"}, {"ratio": 0.5}, {"features": "words:1+chars:2-3*0.8"},
     ):  # fmt: skip
         with pytest.raises(LinnetError, match="BernoulliNB takes words present or absent: leave out tf, idf, ratio"):
             TextClassifier("bernoulli", **wrong).fit(texts, labels)

@@ -28,11 +28,11 @@ def many(n=600, d=40, classes=3, seed=0, noise=1.0):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_xor_needs_the_hidden_layer(seed):
-    net = FeedForward(dim=8, hidden=16, rate=0.2, max_iter=1000, random_state=seed).fit(XOR, ODD)
+    net = FeedForward(dim=8, hidden=16, learning_rate=0.2, max_iter=1000, random_state=seed).fit(XOR, ODD)
     assert net.predict(XOR).tolist() == ODD.tolist()
     P = net.predict_proba(XOR)
     assert P[np.arange(4), ODD].min() > 0.9
-    flat = FeedForward(dim=8, hidden=0, rate=0.2, random_state=seed).fit(XOR, ODD)
+    flat = FeedForward(dim=8, hidden=0, learning_rate=0.2, random_state=seed).fit(XOR, ODD)
     for line in (flat, LinearSVM().fit(XOR, ODD), LogisticRegression().fit(XOR, ODD)):
         assert line.score(XOR, ODD) <= 0.75  # three of four is the best a line can do
 
@@ -41,7 +41,7 @@ def test_features_that_look_alike_at_first_part_ways():
     """Two XORs side by side: whole batches see all four features in the same light, and still two pairs come out."""
     X = np.array([[a, b, c, d] for a in (0, 1) for b in (0, 1) for c in (0, 1) for d in (0, 1)], dtype=float)
     y = (X[:, 0] != X[:, 1]) & (X[:, 2] != X[:, 3])
-    net = FeedForward(dim=16, hidden=32, rate=0.1, max_iter=1000).fit(X, y)
+    net = FeedForward(dim=16, hidden=32, learning_rate=0.1, max_iter=1000).fit(X, y)
     assert net.score(X, y) == 1.0
 
 
@@ -50,7 +50,9 @@ def test_a_bend_that_no_line_follows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     y = (np.hypot(*X.T) > 1.1).astype(int)
-    net = FeedForward(dim=16, hidden=16, rate=0.1, validation=None, max_iter=100).fit(X[:300], y[:300])
+    net = FeedForward(dim=16, hidden=16, learning_rate=0.1, validation_fraction=None, max_iter=100).fit(
+        X[:300], y[:300]
+    )
     assert net.score(X[300:], y[300:]) > 0.93
     assert LogisticRegression().fit(X[:300], y[:300]).score(X[300:], y[300:]) < 0.8
 
@@ -58,7 +60,7 @@ def test_a_bend_that_no_line_follows():
 def test_without_a_hidden_layer_it_ends_where_logistic_regression_does():
     """A product of two matrices is one matrix: with enough passes the loss is that of the best line, not penalised."""
     X, y = rows(n=80, d=5, classes=3, noise=3.0, density=0.8)
-    net = FeedForward(dim=8, hidden=0, rate=0.1, batch=80, max_iter=4000).fit(X, y)
+    net = FeedForward(dim=8, hidden=0, learning_rate=0.1, batch_size=80, max_iter=4000).fit(X, y)
     line = LogisticRegression(C=1e6).fit(X, y)
     loss, best = (-np.log(m.predict_proba(X)[np.arange(80), y]).mean() for m in (net, line))
     assert best - 1e-9 <= loss < best * 1.001
@@ -86,7 +88,7 @@ def test_smoothing_is_what_probabilities_end_at(classes):
     """On rows that can be told apart, the loss is least where each label has 1 - s + s / K."""
     X, y = np.eye(classes), np.arange(classes)
     for s in (0.1, 0.4):
-        net = FeedForward(dim=8, hidden=8, rate=0.2, smoothing=s, max_iter=3000).fit(X, y)
+        net = FeedForward(dim=8, hidden=8, learning_rate=0.2, label_smoothing=s, max_iter=3000).fit(X, y)
         want = np.full((classes, classes), s / classes) + (1 - s) * np.eye(classes)
         np.testing.assert_allclose(net.predict_proba(X), want, atol=0.003)
         entropy = -(want * np.log(want)).sum()  # no loss can be lower than the entropy of the targets
@@ -127,7 +129,9 @@ def test_dropout_holds_back_learning_by_heart():
     """On labels that are noise, the training loss stays higher with dropout."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 30)), rng.integers(0, 2, 100)
-    losses = [FeedForward(dropout=d, max_iter=40, validation=None).fit(X, y).history_[-1].loss for d in (0.0, 0.6)]
+    losses = [
+        FeedForward(dropout=d, max_iter=40, validation_fraction=None).fit(X, y).history_[-1].loss for d in (0.0, 0.6)
+    ]
     assert losses[1] > 3 * losses[0]
 
 
@@ -138,7 +142,7 @@ def test_patience_keeps_the_best_pass():
     X, y = many(noise=4.0)
     seen = []
     M, codes = Matrix.from_dense(X), y.astype(np.int32)
-    net = FeedForward(patience=3, rate=0.2, max_iter=100)
+    net = FeedForward(patience=3, learning_rate=0.2, max_iter=100)
     found = net.fit_matrix(M, codes, 3, on_epoch=lambda news, weights: seen.append(weights()))
     scores = [p.score for p in net.history_]
     best = int(np.argmax(scores))
@@ -152,7 +156,7 @@ def test_patience_keeps_the_best_pass():
 
 def test_without_held_out_rows_all_passes_are_made():
     X, y = many()
-    net = FeedForward(validation=None, patience=1, max_iter=7).fit(X, y)
+    net = FeedForward(validation_fraction=None, patience=1, max_iter=7).fit(X, y)
     assert net.n_iter_ == 7
     assert all(p.score is None for p in net.history_)
     assert net.history_[-1].active == len(np.unique(np.c_[X, y], axis=0))
@@ -160,7 +164,7 @@ def test_without_held_out_rows_all_passes_are_made():
 
 def test_few_rows_are_all_learned_from():
     X, y = many(n=199)
-    with_share, without = FeedForward(max_iter=3).fit(X, y), FeedForward(max_iter=3, validation=None).fit(X, y)
+    with_share, without = FeedForward(max_iter=3).fit(X, y), FeedForward(max_iter=3, validation_fraction=None).fit(X, y)
     assert as_bytes(learned(with_share)) == as_bytes(learned(without))
     X, y = many(n=240)
     assert FeedForward(max_iter=3).fit(X, y).history_[-1].active < 240
@@ -186,7 +190,7 @@ def test_interrupt_keeps_the_best_weights():
         if len(seen) == 4:
             raise KeyboardInterrupt
 
-    net = FeedForward(rate=0.3)
+    net = FeedForward(learning_rate=0.3)
     found = net.fit_matrix(M, codes, 3, on_epoch=stop)
     best = int(np.argmax([score for score, _ in seen]))
     assert net.interrupted_
@@ -239,14 +243,14 @@ def test_empty_rows_and_no_entries_at_all():
 def test_a_row_longer_than_the_others_together():
     X = sp.csr_array((np.ones(30_000), (np.r_[np.zeros(29_990), np.arange(1, 11)].astype(int), np.arange(30_000))))
     y = np.arange(11) % 2
-    net = FeedForward(max_iter=3, batch=2).fit(X, y)
+    net = FeedForward(max_iter=3, batch_size=2).fit(X, y)
     assert np.isfinite(net.decision_function(X)).all()
 
 
 def test_steps_that_run_away_are_a_clear_error():
     X, y = many(n=100)
     with pytest.raises(DataError, match=r"in pass \d+ the weights ran away to infinity; lower rate=1e\+06"):
-        FeedForward(step="sgd", rate=1e6).fit(X * 1e3, y)
+        FeedForward(step="sgd", learning_rate=1e6).fit(X * 1e3, y)
 
 
 def test_one_class_is_a_clear_error():

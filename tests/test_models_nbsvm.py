@@ -71,7 +71,7 @@ def test_power_zero_is_the_plain_svm():
 @pytest.mark.parametrize("p", [0.5, 1.0])
 def test_the_default_recipe_is_nbsvm(labels, p):
     """TextClassifier("svm", ratio=p) learns the line of NBSVM(power=p, beta=1), and so does NBSVM on the matrix itself."""
-    settings = {"features": "words:1-2", "idf": False, "normalise": False, "calibrate": False}
+    settings = {"features": "words:1-2", "idf": False, "norm": None, "calibrate": False}
     params = {"C": 1.0, "tol": 1e-6}
     ours = TextClassifier("svm", ratio=p, params=params, **settings).fit(TEXTS, labels)
     same = TextClassifier("nbsvm", params={"beta": 1.0, "power": p, **params}, **settings).fit(TEXTS, labels)

@@ -29,7 +29,7 @@ VARIANTS = {
     "logistic lbfgs": lambda **s: LogisticRegression(solver=LBFGS(tol=1e-11), **s),
     "logistic proximal": lambda **s: LogisticRegression(solver=ProximalGradient(tol=1e-11), **s),
     "logistic sgd adam": lambda **s: LogisticRegression(
-        solver=Adam(schedule=Cosine(30), batch=16), **{"max_iter": 30, **s}
+        solver=Adam(schedule=Cosine(30), batch_size=16), **{"max_iter": 30, **s}
     ),
     "logistic newton": lambda **s: LogisticRegression(solver="newton", **s),
     "logistic l1": lambda **s: LogisticRegression(penalty="l1", **s),

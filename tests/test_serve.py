@@ -30,7 +30,9 @@ LABELS = ["pos"] * 3 + ["neg"] * 3 + ["sport"] * 3
 
 
 def fitted(labels: list[str], seed: int = 0) -> linnet.TextClassifier:
-    return linnet.TextClassifier("logistic", features="words:1+chars:2-3", seed=seed).fit(TEXTS[: len(labels)], labels)
+    return linnet.TextClassifier("logistic", features="words:1+chars:2-3", random_state=seed).fit(
+        TEXTS[: len(labels)], labels
+    )
 
 
 @pytest.fixture(scope="module")

@@ -143,10 +143,10 @@ def test_newton_and_lbfgs_agree_on_every_kind_of_problem(loss, n_outputs, settin
     "optimiser",
     [
         GradientDescent(tol=1e-8),
-        GradientDescent(rate=0.5, tol=1e-8),
+        GradientDescent(learning_rate=0.5, tol=1e-8),
         Momentum(tol=1e-8),
         Momentum(nesterov=True, tol=1e-8),
-        Adagrad(rate=1.0, tol=1e-8),
+        Adagrad(learning_rate=1.0, tol=1e-8),
         Adadelta(tol=1e-8, eps=1e-3),
         Adam(0.1, Cosine(5000), tol=1e-8),
     ],
@@ -190,7 +190,7 @@ def test_the_svm_is_that_of_the_dual(classes, settings):
 @pytest.mark.filterwarnings("ignore::linnet.solvers.callbacks.ConvergenceWarning")
 def test_sparse_dense_float32_and_threads():
     X, y = rows(n=90, classes=3)
-    for solver in (LBFGS(), Adam(batch=16), Momentum(batch=30)):
+    for solver in (LBFGS(), Adam(batch_size=16), Momentum(batch_size=30)):
         model = LogisticRegression(solver=solver, max_iter=10)
         dense, sparse = model.fit(X, y).coef_.copy(), model.fit(sp.csc_array(X), y).coef_.copy()
         assert dense.tobytes() == sparse.tobytes()
@@ -269,7 +269,7 @@ def test_l1_has_scikit_learns_support():
 
 
 @pytest.mark.parametrize(
-    "optimiser", [GradientDescent(rate=0.5), Momentum(rate=0.2), Adagrad(1.0), Adam(0.05)], ids=repr
+    "optimiser", [GradientDescent(learning_rate=0.5), Momentum(learning_rate=0.2), Adagrad(1.0), Adam(0.05)], ids=repr
 )
 def test_l1_with_single_steps(optimiser):
     f = problem(l1=3.0, l2=0.5)
@@ -328,7 +328,7 @@ def test_soft_threshold_is_the_proximal_map():
 def test_batches_by_hand():
     """The order is drawn by the seed, anew each pass; batches differ by one row at most."""
     f = problem(Softmax(), 3, n=50)
-    method = Adam(0.1, Cosine(3), batch=16)
+    method = Adam(0.1, Cosine(3), batch_size=16)
     rng = np.random.Generator(np.random.PCG64(7))
     w = np.zeros(f.size)
     memory = method.init(w)
@@ -346,14 +346,14 @@ def test_batches_by_hand():
 
 def test_a_batch_of_all_rows_is_no_batch():
     f = problem()
-    a, b = optimise(f, Adam(batch=80), max_epochs=5), optimise(f, Adam(batch=None), max_epochs=5, seed=9)
+    a, b = optimise(f, Adam(batch_size=80), max_epochs=5), optimise(f, Adam(batch_size=None), max_epochs=5, seed=9)
     assert a.w.tobytes() == b.w.tobytes()
 
 
 def test_batches_come_close_to_the_optimum():
     f = problem(Softmax(), 3, n=300, C=0.3)
     _, least = by_scipy(f)
-    for method in (Adam(0.05, Cosine(60), batch=20), GradientDescent(1.0, Cosine(60), batch=20)):
+    for method in (Adam(0.05, Cosine(60), batch_size=20), GradientDescent(1.0, Cosine(60), batch_size=20)):
         found = optimise(f, method, max_epochs=60)
         assert f.everything(found.w).value <= least * (1 + 1e-3)
 
@@ -362,7 +362,7 @@ def test_divergence_is_said():
     with pytest.raises(
         LinnetError, match=r"GradientDescent diverged in pass \d+: the loss is .*give a rate below 1e\+06"
     ):
-        optimise(problem(Squared(), 3), GradientDescent(rate=1e6), max_epochs=200)
+        optimise(problem(Squared(), 3), GradientDescent(learning_rate=1e6), max_epochs=200)
 
 
 def test_starting_at_the_optimum():
@@ -377,7 +377,7 @@ def test_starting_at_the_optimum():
 
 # ---- reports, patience, Ctrl-C
 
-SEVERAL = [LBFGS(), Newton(), ProximalGradient(), GradientDescent(), Adam(batch=16), Momentum(batch=30)]
+SEVERAL = [LBFGS(), Newton(), ProximalGradient(), GradientDescent(), Adam(batch_size=16), Momentum(batch_size=30)]
 
 
 @pytest.mark.parametrize("optimiser", SEVERAL, ids=repr)
@@ -388,7 +388,7 @@ def test_reports(optimiser):
     assert [p.number for p, _ in seen] == list(range(1, found.passes + 1))
     assert seen[-1][0].loss < seen[0][0].loss
     np.testing.assert_array_equal(seen[-1][1][0], f.weights(found.w)[0])
-    if getattr(optimiser, "batch", None) is None:  # then the loss is that of the weights shown
+    if getattr(optimiser, "batch_size", None) is None:  # then the loss is that of the weights shown
         for p, (W, b) in seen:
             np.testing.assert_allclose(p.loss, f.loss.value(f.X.dot(W) + b, f.y, f.c), rtol=1e-9)
 
@@ -452,13 +452,13 @@ def test_early_stopping_in_a_model():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 80))
     y = (X[:, 0] + 3 * rng.normal(size=300) > 0).astype(int)  # mostly noise: more passes only learn it by heart
-    solver = EarlyStopping(Adam(0.05, batch=32), patience=4, validation=0.2)
+    solver = EarlyStopping(Adam(0.05, batch_size=32), patience=4, validation_fraction=0.2)
     model = LogisticRegression(100.0, solver=solver).fit(X, y)
     scores = [p.score for p in model.history_]
     assert len(scores) == model.n_iter_ < 100
     best = int(np.argmax(scores))
     assert len(scores) == best + 1 + 4
-    long = LogisticRegression(100.0, solver=Adam(0.05, batch=32), max_iter=100).fit(X, y)
+    long = LogisticRegression(100.0, solver=Adam(0.05, batch_size=32), max_iter=100).fit(X, y)
     assert np.linalg.norm(model.coef_) < np.linalg.norm(long.coef_)
     order = rng.permutation(300)
     assert LogisticRegression(100.0, solver=solver).fit(X[order], y[order]).coef_.tobytes() == model.coef_.tobytes()

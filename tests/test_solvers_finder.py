@@ -77,9 +77,9 @@ def test_suggested_rates_train(solver):
 
     def loss(rate):
         if isinstance(solver, SGD):
-            value = SGD(rate=rate, schedule=Constant(), average=False)  # averages forgive almost any rate
+            value = SGD(learning_rate=rate, schedule=Constant(), average=False)  # averages forgive almost any rate
         else:
-            value = with_settings(solver, rate=rate, batch=64)
+            value = with_settings(solver, learning_rate=rate, batch_size=64)
         try:
             model = LogisticRegression(solver=value, max_iter=10).fit(X, y)
         except LinnetError:  # diverged

@@ -47,7 +47,7 @@ def by_hand(M, y, of, sgd, loss, decay, passes, seed, bias_scale=1.0, cost=None)
     n = len(of.rows)
     for number in range(passes):
         order = rng.permutation(of.rows)
-        rates = sgd.rate * sgd.schedule(number + np.arange(n) / n)
+        rates = sgd.learning_rate * sgd.schedule(number + np.arange(n) / n)
         reference.online_pass(
             reference.rows_of(M.indptr, M.indices, M.values), y.tolist(), order.tolist(), rates.tolist(), weight.tolist(),
             theta, loss=loss, cost=(1 - np.eye(K)) if cost is None else cost, decay=decay, bias_rate=bias_scale**2,
@@ -62,7 +62,7 @@ def by_hand(M, y, of, sgd, loss, decay, passes, seed, bias_scale=1.0, cost=None)
 def test_average_over_passes_with_decay(loss, decay, average, dtype):
     """Decay 1.5 takes the scale below 1e-40 in three passes: sections and flushes must not lose a digit."""
     M, y, of = problem(dtype)
-    sgd = SGD(rate=0.3, schedule=Constant(), average=average)
+    sgd = SGD(learning_rate=0.3, schedule=Constant(), average=average)
     cost = 1 - np.eye(3)
     run = descend(M, y, 3, of, loss=loss, sgd=sgd, decay=decay, cost=cost, max_epochs=3, seed=7)
     theta = by_hand(M, y, of, sgd, loss, decay, 3, 7)
@@ -82,7 +82,7 @@ def test_schedules():
     assert InverseRoot()(t).tolist() == pytest.approx([1, 0.5**0.5, 0.5])
     M, y, of = problem()
     cost = 1 - np.eye(3)
-    sgd = SGD(rate=0.5, schedule=Inverse(half=0.5))
+    sgd = SGD(learning_rate=0.5, schedule=Inverse(half=0.5))
     run = descend(M, y, 3, of, loss="hinge", sgd=sgd, cost=cost, max_epochs=2, seed=1)
     theta = by_hand(M, y, of, sgd, "hinge", 0.0, 2, 1)
     np.testing.assert_allclose(run.W, theta.sums.W / theta.sums.steps, atol=1e-12)
@@ -94,7 +94,7 @@ def test_perceptron_stops_when_a_pass_changes_nothing():
     M = Matrix.from_dense(X)
     seen = []
     run = descend(
-        M, y, 2, distinct(M, y), loss="perceptron", sgd=SGD(rate=1.0, schedule=Constant(), average=False),
+        M, y, 2, distinct(M, y), loss="perceptron", sgd=SGD(learning_rate=1.0, schedule=Constant(), average=False),
         max_epochs=100, on_epoch=lambda news, weights: seen.append((news, weights())),
     )  # fmt: skip
     assert run.settled
@@ -135,13 +135,13 @@ def test_units_do_not_matter():
 
 
 def test_settings_that_cannot_be():
-    with pytest.raises(LinnetError, match="rate must be above 0, got -1"):
-        SGD(rate=-1)
+    with pytest.raises(LinnetError, match="learning_rate must be above 0, got -1"):
+        SGD(learning_rate=-1)
     with pytest.raises(LinnetError, match="decay must not be negative"):
         SGD(decay=-0.1)
     M, y, of = problem()
     with pytest.raises(LinnetError, match=r"rate \* decay must be below 1"):
-        descend(M, y, 3, of, loss="hinge", sgd=SGD(rate=2.0), decay=1.0)
+        descend(M, y, 3, of, loss="hinge", sgd=SGD(learning_rate=2.0), decay=1.0)
 
 
 def test_distinct_rows():

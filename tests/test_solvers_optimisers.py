@@ -150,7 +150,7 @@ def test_schedules_at_known_points():
 def test_every_solver_takes_every_schedule():
     X, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
     for schedule in (Step(2), Exponential(0.5), Cosine(3), WarmUp(1), WarmUp(1) * Inverse()):
-        for solver in (SGD(rate=0.1, schedule=schedule), Adam(schedule=schedule, batch=8)):
+        for solver in (SGD(learning_rate=0.1, schedule=schedule), Adam(schedule=schedule, batch_size=8)):
             assert np.isfinite(LogisticRegression(solver=solver, max_iter=3).fit(X, y).coef_).all()
 
 
@@ -166,17 +166,17 @@ def test_clip_and_chain():
         v = 0.9 * v + g * min(1.0, 5.0 / np.linalg.norm(g))
         want.append(-r * v)
     np.testing.assert_allclose(steps, want, rtol=1e-13)
-    chain = Chain(clip, Adam(batch=32))
-    assert chain.batch == 32
+    chain = Chain(clip, Adam(batch_size=32))
+    assert chain.batch_size == 32
     with pytest.raises(LinnetError, match="a chain ends in an optimiser"):
         Chain(Adam(), clip)
 
 
 VALUES = [
     *(cls() for cls in OPTIMISERS.values()),
-    Adam(0.01, WarmUp(1, then=Cosine(20)), batch=64),
+    Adam(0.01, WarmUp(1, then=Cosine(20)), batch_size=64),
     Chain(Clip(1.0), Momentum(nesterov=True)),
-    EarlyStopping(Chain(Clip(2.0), Adagrad(batch=16)), patience=3),
+    EarlyStopping(Chain(Clip(2.0), Adagrad(batch_size=16)), patience=3),
     Adam(schedule=Step(3) * Exponential(0.9)),
 ]
 
@@ -214,10 +214,10 @@ def test_names():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Adam(rate=0), "rate must be above 0, got 0"),
-        (lambda: Adam(rate=float("nan")), "rate must be above 0, got nan"),
-        (lambda: Adam(batch=0), "batch must be a whole number from 1, or None for all rows, got 0"),
-        (lambda: Adam(batch=2.5), "batch must be a whole number"),
+        (lambda: Adam(learning_rate=0), "learning_rate must be above 0, got 0"),
+        (lambda: Adam(learning_rate=float("nan")), "learning_rate must be above 0, got nan"),
+        (lambda: Adam(batch_size=0), "batch_size must be a whole number from 1, or None for all rows, got 0"),
+        (lambda: Adam(batch_size=2.5), "batch_size must be a whole number"),
         (lambda: Adam(beta1=1.0), "beta1 must be from 0 to below 1, got 1.0"),
         (lambda: Momentum(beta=-0.1), "beta must be from 0 to below 1"),
         (lambda: Adadelta(rho=1.5), "rho must be from 0 to below 1"),
@@ -232,7 +232,7 @@ def test_names():
         (lambda: WarmUp(first=-1), "first must be from 0 to 1"),
         (lambda: EarlyStopping(SGD()), "an optimiser is a value such as Adam"),
         (lambda: EarlyStopping(patience=0), "patience must be a whole number from 1"),
-        (lambda: EarlyStopping(validation=1.0), "validation must be between 0 and 1"),
+        (lambda: EarlyStopping(validation_fraction=1.0), "validation_fraction must be between 0 and 1"),
         (lambda: GradientDescent().rate_at(0.0), "GradientDescent has no rate yet"),
     ],
 )

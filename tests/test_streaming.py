@@ -303,7 +303,7 @@ def test_threads_and_cuts_into_shards_do_not_matter(tmp_path, many_blocks):
     one, several = write(tmp_path), write(tmp_path, shards=4)
     rows = []
     for path, threads in ((one, 1), (one, 2), (several, 2)):
-        clf = TextClassifier("svm", threads=threads)
+        clf = TextClassifier("svm", n_jobs=threads)
         fit_stream(clf, path, max_memory="1GB")
         rows.append(clf.artefact.rows)
     assert np.array_equal(rows[0], rows[1])

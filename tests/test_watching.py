@@ -34,7 +34,7 @@ TRAIN, DEV, TEST = load("reviews")
         LinearSVM(solver=LBFGS()),
         LogisticRegression(),
         LogisticRegression(solver=SGD()),
-        LogisticRegression(solver=Adam(batch=16), max_iter=12),
+        LogisticRegression(solver=Adam(batch_size=16), max_iter=12),
         LogisticRegression(solver=Newton()),
     ],
     ids=repr,

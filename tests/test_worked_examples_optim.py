@@ -46,7 +46,7 @@ def test_stochastic_gradient_descent_of_004():
             dW, db = gradients(W, b, X[batch], y[batch])
             W, b = W - eta * dW, b - eta * db
     f = LinearProblem(Matrix.from_dense(X), y.astype(np.int32), np.ones(N), Softmax(), 3, l2=0.0)
-    found = optimise(f, GradientDescent(0.5, Inverse(), batch=B), max_epochs=E, seed=3)
+    found = optimise(f, GradientDescent(0.5, Inverse(), batch_size=B), max_epochs=E, seed=3)
     np.testing.assert_allclose(f.weights(found.w)[0], W, rtol=1e-11)
     np.testing.assert_allclose(f.weights(found.w)[1], b, rtol=1e-11)
 

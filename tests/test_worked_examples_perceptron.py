@@ -47,7 +47,7 @@ def test_step_of_the_svm_from_the_same_table():
     After it class 1 leads by 9.5; with a cost of 20 for answering 3 the row still moves, now away from class 3.
     """
     X, y = Matrix.from_dense(ROW[None, :]), np.zeros(1, np.int32)
-    sgd = SGD(rate=1.0, schedule=Constant(), average=False)
+    sgd = SGD(learning_rate=1.0, schedule=Constant(), average=False)
     options = {"loss": "hinge", "sgd": sgd, "bias_scale": 0.0, "max_epochs": 1}
     of, zero = as_given(1), np.zeros(3)
     run = descend(X, y, 3, of, decay=0.1, cost=1 - np.eye(3), start=(THETA.T, zero), **options)
@@ -112,7 +112,7 @@ def test_a_batch_is_scored_with_the_weights_at_its_start():
     """By hand: all rows in one batch from zero. Class 0 wins the ties, so the rows of class 1 all move the weights."""
     X = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
     y = np.array([0, 1, 1])
-    model = Perceptron(batch=3, max_iter=1, **PLAIN).fit(X, y)
+    model = Perceptron(batch_size=3, max_iter=1, **PLAIN).fit(X, y)
     np.testing.assert_array_equal(model.coef_, [[0.0, 8.0]])  # twice x, for w = v_1 - v_0
     np.testing.assert_array_equal(model.intercept_, [4.0])
     single = Perceptron(max_iter=1, **PLAIN).fit(X, y)  # the second step is not needed any more
@@ -142,7 +142,9 @@ def test_against_a_plain_loop(classes, batch):
                     b[guess] -= step
             total_W, total_b = total_W + len(now) * W, total_b + len(now) * b
     for average, want_W, want_b in ((False, W, b), (True, total_W / (4 * len(y)), total_b / (4 * len(y)))):
-        model = Perceptron(rate=0.5, start=(start, b0), batch=batch, max_iter=4, shuffle=False, average=average)
+        model = Perceptron(
+            learning_rate=0.5, start=(start, b0), batch_size=batch, max_iter=4, shuffle=False, average=average
+        )
         model.fit(X, y, sample_weight=weight)
         if classes == 2:
             want_W, want_b = want_W[1:] - want_W[:1], want_b[1:] - want_b[:1]
@@ -153,9 +155,9 @@ def test_against_a_plain_loop(classes, batch):
 
 def test_the_rate_changes_the_length_alone():
     X, y = rows(n=80, noise=2.0)
-    one, two = (Perceptron(rate=r, max_iter=7).fit(X, y) for r in (1.0, 4.0))
+    one, two = (Perceptron(learning_rate=r, max_iter=7).fit(X, y) for r in (1.0, 4.0))
     np.testing.assert_array_equal(4.0 * one.coef_, two.coef_)
-    other = Perceptron(rate=4.0, max_iter=7, start="random").fit(X, y)
+    other = Perceptron(learning_rate=4.0, max_iter=7, start="random").fit(X, y)
     assert not np.allclose(other.coef_, two.coef_)
 
 
@@ -181,14 +183,14 @@ def test_going_on_from_another_model(classes):
 
 def test_validation_keeps_the_best_pass():
     X, y = rows(n=300, noise=3.0)
-    model = Perceptron(validation=0.3, patience=3, max_iter=60).fit(X, y)
+    model = Perceptron(validation_fraction=0.3, patience=3, max_iter=60).fit(X, y)
     scores = [p.score for p in model.history_]
     best = int(np.argmax(scores))
     assert model.n_iter_ == len(scores) == best + 1 + 3
-    kept = Perceptron(validation=0.3, patience=60, max_iter=best + 1).fit(X, y)
+    kept = Perceptron(validation_fraction=0.3, patience=60, max_iter=best + 1).fit(X, y)
     np.testing.assert_array_equal(kept.coef_, model.coef_)
     order = np.random.default_rng(0).permutation(len(y))
-    again = Perceptron(validation=0.3, patience=3, max_iter=60).fit(X[order], y[order])
+    again = Perceptron(validation_fraction=0.3, patience=3, max_iter=60).fit(X[order], y[order])
     assert again.coef_.tobytes() == model.coef_.tobytes()
 
 
@@ -201,7 +203,7 @@ def test_interrupted_with_held_out_rows_keeps_the_best():
         if news.number == 6:
             raise KeyboardInterrupt
 
-    model = Perceptron(validation=0.3, patience=50)
+    model = Perceptron(validation_fraction=0.3, patience=50)
     W, _ = model.fit_matrix(Matrix.from_dense(X), y.astype(np.int32), 3, on_epoch=stop)
     assert model.interrupted_
     np.testing.assert_array_equal(W, max(found, key=lambda f: f[0])[1])
@@ -226,14 +228,14 @@ def test_empty_rows_and_one_class():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (Perceptron(rate=0), "rate must be a number above 0, got 0"),
-        (Perceptron(batch=0), "batch must be a whole number from 1, got 0"),
+        (Perceptron(learning_rate=0), "learning_rate must be a number above 0, got 0"),
+        (Perceptron(batch_size=0), "batch_size must be a whole number from 1, got 0"),
         (Perceptron(start="zeros"), r"unknown start 'zeros'.*did you mean 'zero'"),
         (Perceptron(start=np.ones((3, 4))), r"start must be W of shape \(3, 25\).*got \(3, 4\)"),
         (Perceptron(start=(np.ones((3, 25)), [1.0])), r"b of shape \(3,\); got \(3, 25\) and \(1,\)"),
         (Perceptron(start=np.full((3, 25), np.nan)), "start must hold finite numbers"),
-        (Perceptron(validation=1.0), "validation must be a number between 0 and 1, got 1.0"),
-        (Perceptron(validation=0.2, patience=0), "patience must be a whole number from 1, got 0"),
+        (Perceptron(validation_fraction=1.0), "validation_fraction must be a number between 0 and 1, got 1.0"),
+        (Perceptron(validation_fraction=0.2, patience=0), "patience must be a whole number from 1, got 0"),
         (Perceptron(average=1), "average must be True or False, got 1"),
         (Perceptron(shuffle="no"), "shuffle must be True or False, got 'no'"),
     ],

@@ -43,7 +43,7 @@ def test_a_regularised_model_does_not_answer_by_the_day(model):
 def test_one_cost_augmented_step():
     """The update of the notes: with cost 1 a right answer that leads by less than 1 still moves the weights."""
     rows, y = np.array([[2.0, 1.0]]), ["b"]
-    start = LinearSVM(solver=SGD(rate=1.0, schedule=Constant(), average=False), decay=0.0, max_iter=1)
+    start = LinearSVM(solver=SGD(learning_rate=1.0, schedule=Constant(), average=False), decay=0.0, max_iter=1)
     model = start.fit(np.vstack([rows, [[0.0, 0.0]], [[0.0, 0.0]]]), [*y, "a", "c"])
     # classes a, b, c; the row of b scores 0 everywhere, a and c lead by the cost, a is the first: b += x, a -= x
     assert model.coef_.tolist() == [[-2.0, -1.0], [2.0, 1.0], [0.0, 0.0]]
@@ -53,7 +53,11 @@ def test_decay_shrinks_the_weights_before_the_step():
     """Two passes over one row that is never right by enough: w = x, then (1 - rate decay) x + x."""
     cost = [[0.0, 100.0], [100.0, 0.0]]
     model = LinearSVM(
-        solver=SGD(rate=1.0, schedule=Constant(), average=False), decay=0.1, cost=cost, max_iter=2, fit_intercept=False
+        solver=SGD(learning_rate=1.0, schedule=Constant(), average=False),
+        decay=0.1,
+        cost=cost,
+        max_iter=2,
+        fit_intercept=False,
     ).fit([[1.0], [0.0]], ["b", "a"])
     # the empty row also shrinks: four steps in all, two of them add; the one score is that of b less that of a
     orders = {round(2 * (a + b), 9) for a in (0.9**2, 0.9**3) for b in (1.0, 0.9)} | {round(2 * (0.9 + 1.0), 9)}

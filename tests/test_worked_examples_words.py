@@ -55,24 +55,24 @@ def test_a_fitted_table_is_theta_in_blocks(model):
     )
     for text in ("it rocks", "happy gas", ""):
         for y in order:
-            assert clf.evaluate(text, y) == pytest.approx(float(theta @ ROCKS.joint(text, y, order)), abs=1e-6)
+            assert clf.label_score(text, y) == pytest.approx(float(theta @ ROCKS.joint(text, y, order)), abs=1e-6)
 
 
 def test_market_up():
     """With presence features, 'market up market up up' scores w[market] + w[up] + b."""
     texts = ["market up", "shares up", "market down again", "game on", "goal in the game", "match and game up"]
-    clf = TextClassifier("logistic", features="words:1", tf="presence", normalise=False)
+    clf = TextClassifier("logistic", features="words:1", tf="presence", norm=None)
     clf = clf.fit(texts, ["business"] * 3 + ["sport"] * 3)
     for label, sign in (("business", -1), ("sport", 1)):
         w = clf.named_weights()[label]
         expected = w["market"] + w["up"] + sign * clf.artefact.b[0]
-        assert clf.evaluate("market up market up up", label) == pytest.approx(expected, abs=1e-12)
-        assert clf.evaluate("up market", label) == clf.evaluate("market up market up up", label)
-    counting = TextClassifier("logistic", features="words:1", tf="count", normalise=False)
+        assert clf.label_score("market up market up up", label) == pytest.approx(expected, abs=1e-12)
+        assert clf.label_score("up market", label) == clf.label_score("market up market up up", label)
+    counting = TextClassifier("logistic", features="words:1", tf="count", norm=None)
     counting = counting.fit(texts, ["business"] * 3 + ["sport"] * 3)
     w = counting.named_weights()["sport"]
     expected = 2 * w["market"] + 3 * w["up"] + counting.artefact.b[0]
-    assert counting.evaluate("market up market up up", "sport") == pytest.approx(expected, abs=1e-12)
+    assert counting.label_score("market up market up up", "sport") == pytest.approx(expected, abs=1e-12)
 
 
 def notes_evaluate(sentence, option, model):
@@ -120,7 +120,7 @@ def test_classify_is_the_best_of_evaluate(framework):
     clf, words = framework
     for text in ("sun and rain", "snow rain", "wind", words[-1], words[0], "something else"):
         for labels in (words, words[::-1], words[:2], words[1:], [words[-1]], [words[0], words[0]]):
-            scores = {y: clf.evaluate(text, y) for y in sorted(set(labels))}
+            scores = {y: clf.label_score(text, y) for y in sorted(set(labels))}
             assert clf.classify(text, labels) == max(scores, key=scores.get)
             assert clf.predict([text], labels).tolist() == [clf.classify(text, labels)]
         assert clf.classify(text) == clf.classify(text, words) == clf.predict([text])[0]
@@ -133,7 +133,7 @@ def test_ties_go_to_the_first_label_always():
         clf = clf.fit(["same text"] * 10 * len(labels), labels * 10)
         first = min(labels)
         for text in ("same text", "", "unknown"):
-            assert len({clf.evaluate(text, y) for y in labels}) == 1
+            assert len({clf.label_score(text, y) for y in labels}) == 1
             assert clf.classify(text) == first
             for some in (labels, labels[::-1], sorted(labels)[-2:]):
                 assert clf.classify(text, some) == min(some)
@@ -147,4 +147,4 @@ def test_labels_that_cannot_be(framework):
     with pytest.raises(Exception, match="put it in a list"):
         clf.classify("x", "sun")
     with pytest.raises(Exception, match=r"unknown label 'sunn'; .* \(did you mean 'sun'\?\)"):
-        clf.evaluate("x", "sunn")
+        clf.label_score("x", "sunn")

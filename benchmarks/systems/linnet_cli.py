@@ -52,7 +52,7 @@ class Linnet:
 def memory(model: str, test: str) -> None:
     import linnet
 
-    classifier: Any = linnet.load(model, threads=1)
+    classifier: Any = linnet.load(model, n_jobs=1)
     table = read_table(Path(test))
     texts, labels = table["text"].combine_chunks(), table["label"].to_pylist()
     strings = texts.to_pylist()

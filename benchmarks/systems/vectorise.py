@@ -31,7 +31,7 @@ def linnet_vectorizer() -> Any:
     """The settings whose matrix equals that of CountVectorizer(ngram_range=(1, 2))."""
     from linnet.features import Vectorizer
 
-    return Vectorizer.like_sklearn(ngram_range=(1, 2), threads=1)
+    return Vectorizer.like_sklearn(ngram_range=(1, 2), n_jobs=1)
 
 
 # name: (vectoriser, whether it is given a list of str rather than an Arrow array)

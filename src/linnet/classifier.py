@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError, LinnetError, nearest
+from linnet.errors import DataError, LinnetError, nearest, not_fitted
+from linnet.estimator import Estimator
 from linnet.model.model import Model
 from linnet.pipeline.events import Event, Log, OnEvent
 from linnet.solvers.curves import History
@@ -27,17 +29,18 @@ if TYPE_CHECKING:
 __all__ = ["Event", "TextClassifier", "load"]
 
 
-class TextClassifier:
+@dataclass(eq=False, repr=False)
+class TextClassifier(Estimator):
     """Learn labels from texts.
 
     Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such as
     ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or sublinear;
-    ``idf``; ``normalise`` rows per block (True: length 1; "mean"; False); ``ratio`` the power p of the supervised
-    |log-count ratio|^p, one value or several to choose from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``;
+    ``idf``; ``norm`` of each block of a row ("l2", "mean" or None; "auto": what suits the model); ``ratio`` the power p of
+    the supervised |log-count ratio|^p, one value or several to choose from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``;
     ``select`` such as "chi2:5000" ("mi", "l1") keeps the features that tell most of the labels; ``class_weight`` None,
-    "balanced" or a dict; ``params`` fixed or listed settings of the model (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``);
-    ``refit`` on train and dev once the settings are chosen; ``calibrate``; ``seed``; ``threads`` (None: all cores;
-    never changes the result).
+    "balanced" or a dict; ``params`` fixed or listed settings of the model (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``), also
+    reached as ``set_params(model__C=1.0)``; ``refit`` on train and dev once the settings are chosen; ``calibrate``;
+    ``random_state``; ``n_jobs`` threads (None: all cores; never changes the result).
 
     >>> clf = TextClassifier("nb", features="words:1")
     >>> texts = ["loved it", "great fun", "loved the cast", "dull", "a dull bore", "awful"]
@@ -46,44 +49,24 @@ class TextClassifier:
     ['pos', 'neg']
     """
 
-    def __init__(
-        self,
-        model: Any = "svm",
-        *,
-        features: Any = None,
-        tf: str | None = None,
-        idf: bool | None = None,
-        normalise: bool | str | None = None,
-        ratio: float | Iterable[float] | None = None,
-        min_df: int | None = None,
-        max_df: float | None = None,
-        max_features: int | None = None,
-        hash_bits: int | None = None,
-        select: Any = None,
-        class_weight: Any = None,
-        params: dict[str, Any] | None = None,
-        refit: bool = True,
-        calibrate: bool = True,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.model = model
-        self.features = features
-        self.tf = tf
-        self.idf = idf
-        self.normalise = normalise
-        self.ratio = ratio
-        self.min_df = min_df
-        self.max_df = max_df
-        self.max_features = max_features
-        self.hash_bits = hash_bits
-        self.select = select
-        self.class_weight = class_weight
-        self.params = params
-        self.refit = refit
-        self.calibrate = calibrate
-        self.seed = seed
-        self.threads = threads
+    model: Any = "svm"
+    _: KW_ONLY
+    features: Any = None
+    tf: str | None = None
+    idf: bool | None = None
+    norm: str | None = "auto"
+    ratio: float | Iterable[float] | None = None
+    min_df: int | None = None
+    max_df: float | None = None
+    max_features: int | None = None
+    hash_bits: int | None = None
+    select: Any = None
+    class_weight: Any = None
+    params: Mapping[str, Any] | None = None
+    refit: bool = True
+    calibrate: bool = True
+    random_state: int = 0
+    n_jobs: int | None = None
 
     # ---- fitting
 
@@ -126,6 +109,7 @@ class TextClassifier:
         plan, log = self.plan(), Log(on_event)
         rows = MemoryRows(plan, X, y, dev=dev, sample_weight=sample_weight, groups=groups, part=part)
         self.model_, self.history_ = fit(plan, rows, log, found), log.history
+        self.indicators_ = getattr(y, "ndim", 1) == 2
         return self
 
     def plan(self) -> Plan:
@@ -140,7 +124,7 @@ class TextClassifier:
     def artefact(self) -> Model:
         """The fitted model."""
         if not hasattr(self, "model_"):
-            raise LinnetError("this TextClassifier is not fitted yet; call fit, or load a model with linnet.load")
+            raise not_fitted("this TextClassifier is not fitted yet; call fit, or load a model with linnet.load")
         return self.model_
 
     @property
@@ -149,25 +133,50 @@ class TextClassifier:
         return _labels(self.artefact.classes)
 
     @property
+    def coef_(self) -> npt.NDArray[np.float64]:
+        """The weights, (n_outputs, n_features), in the order of get_feature_names_out."""
+        from linnet.explain.weights import weight_matrix
+
+        return weight_matrix(self.artefact)
+
+    @property
+    def intercept_(self) -> npt.NDArray[np.float64]:
+        """The score of an empty text, (n_outputs,)."""
+        return self.artefact.scores([""])[0] if self.artefact.head is not None else self.artefact.b
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Return the names of the features, in the order of ``coef_``; hash mode keeps those of the commonest."""
+        from linnet.explain.weights import feature_names
+
+        return np.array(feature_names(self.artefact), dtype=object)
+
+    @property
     def card(self) -> dict[str, Any]:
         """What the model is: data, settings, choice, scores, versions."""
         return dict(self.artefact.card)
 
     def decision_function(self, texts: Any) -> npt.NDArray[np.float64]:
         """Return log-odds: (n_texts,) for two classes, else (n_texts, n_classes)."""
-        scores = self.artefact.scores(texts, self.threads)
+        scores = self.artefact.scores(texts, self.n_jobs)
         return scores[:, 0] if self.artefact.n_outputs == 1 else scores
 
     def predict_proba(self, texts: Any) -> npt.NDArray[np.float64]:
         """Return the probability of each class, (n_texts, n_classes)."""
-        return self.artefact.proba(self.artefact.scores(texts, self.threads))
+        return self.artefact.proba(self.artefact.scores(texts, self.n_jobs))
+
+    def predict_log_proba(self, texts: Any) -> npt.NDArray[np.float64]:
+        """Return the logarithm of the probability of each class."""
+        return np.log(self.predict_proba(texts))
 
     def predict(self, texts: Any, labels: Iterable[Any] | None = None) -> npt.NDArray[Any]:
         """Return the best label of each text, of all labels or of the given ones.
 
+        Where rows may have several labels, a tuple of labels for each text (an indicator matrix, if it was fitted to one).
         Texts may be rows: a list of dicts, a table, a Dataset. A model that reads columns beside the text needs them.
         """
-        scores = self.artefact.scores(texts, self.threads)
+        scores = self.artefact.scores(texts, self.n_jobs)
+        if self.artefact.multilabel:
+            return self._label_sets(scores, labels)
         if labels is None:
             return self.classes_[self.artefact.best(scores)]
         allowed = self._columns(labels)
@@ -176,8 +185,19 @@ class TextClassifier:
         best = allowed[scores[:, allowed].argmax(axis=1)]
         return np.asarray(self.classes_[best])
 
-    def evaluate(self, text: str, label: Any) -> float:
-        """Return the score of one label for one text: the evaluate function of the notes."""
+    def _label_sets(self, scores: npt.NDArray[np.float64], labels: Iterable[Any] | None) -> npt.NDArray[Any]:
+        """Return the labels of each text as a tuple; an indicator matrix where the model was fitted to one."""
+        chosen = self.artefact.chosen(scores)
+        if labels is not None:
+            chosen &= np.isin(np.arange(chosen.shape[1]), self._columns(labels))
+        if getattr(self, "indicators_", False):
+            return chosen.astype(np.int64)
+        out = np.empty(len(chosen), dtype=object)
+        out[:] = [tuple(self.artefact.classes[k] for k in np.flatnonzero(row)) for row in chosen]
+        return out
+
+    def label_score(self, text: str, label: Any) -> float:
+        """Return the score of one label for one text."""
         column = int(self._columns([label])[0])
         score = self.artefact.scores([text])[0]
         if self.artefact.n_outputs == 1:
@@ -185,7 +205,7 @@ class TextClassifier:
         return float(score[column])
 
     def classify(self, text: str, labels: Iterable[Any] | None = None) -> Any:
-        """Return the best of some labels for one text: the classify function of the notes."""
+        """Return the best of some labels for one text."""
         found = self.predict([text], labels)[0]
         return found.item() if isinstance(found, np.generic) else found
 
@@ -201,9 +221,31 @@ class TextClassifier:
             raise LinnetError("labels is empty; name at least one label")
         return np.sort(np.array([known[label] for label in wanted], dtype=np.int64))
 
-    def score(self, texts: Any, y: Any) -> float:
-        """Return the accuracy on labelled texts."""
-        return float(np.mean(self.predict(texts) == np.asarray(y)))
+    def score(self, texts: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Return the accuracy on labelled texts; where rows have several labels, all of them must be right."""
+        if self.artefact.multilabel:
+            return float(self.evaluate(texts, y).subset_accuracy)
+        weights: Any = sample_weight
+        return float(np.average(self.predict(texts) == np.asarray(y), weights=weights))
+
+    def evaluate(self, X: Any, y: Any = None) -> Any:
+        """Return the metrics that ``linnet evaluate`` prints, of a labelled Dataset or of texts and labels.
+
+        That is an Evaluation, or a MultilabelEvaluation where rows may have several labels.
+        """
+        from linnet.data import Dataset
+        from linnet.evaluate import evaluate, evaluate_multilabel
+
+        if y is None and not isinstance(X, Dataset):
+            raise LinnetError("evaluate takes a labelled Dataset, or texts and their labels")
+        model = self.artefact
+        if model.multilabel:
+            scores = model.scores(X, self.n_jobs)
+            sets = X.label_sets() if y is None else y
+            return evaluate_multilabel(sets, model.chosen(scores), model.classes, proba=model.proba(scores))
+        truth = X.label_list() if y is None else list(y)
+        classes = [str(c) for c in self.artefact.classes] if y is None else list(self.artefact.classes)
+        return evaluate(truth, self.predict_proba(X), classes)
 
     def explain(self, text: str | Mapping[str, Any], label: Any = None, against: Any = None) -> Explanation:
         """Return what each feature of a text adds to the score of a label (default: the predicted one).
@@ -267,18 +309,21 @@ class TextClassifier:
     # ---- scikit-learn's and notebooks' expectations
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings given to the constructor."""
-        import inspect
+        """Return the settings given to the constructor; with deep, also those of the model: ``model__C``."""
+        found = super().get_params(deep)
+        if deep and isinstance(self.model, str):
+            from linnet.models import MODELS
 
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+            own = MODELS[self.model]().get_params() if self.model in MODELS else {}
+            found |= {f"model__{name}": (self.params or {}).get(name, value) for name, value in own.items()}
+        return found
 
-    def set_params(self, **params: Any) -> TextClassifier:
-        """Change settings given to the constructor."""
-        for name, value in params.items():
-            if name not in self.get_params():
-                raise LinnetError(nearest("setting", name, self.get_params()))
-            setattr(self, name, value)
-        return self
+    def _set_inside(self, name: str, values: dict[str, Any]) -> None:
+        """Settings of a model that is named stand in ``params``."""
+        if name == "model" and isinstance(self.model, str):
+            self.params = {**(self.params or {}), **values}
+        else:
+            super()._set_inside(name, values)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
@@ -292,12 +337,6 @@ class TextClassifier:
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
-
-    def __repr__(self) -> str:
-        changed = {k: v for k, v in self.get_params().items() if v is not None and k != "model"}
-        defaults = {"refit": True, "calibrate": True, "seed": 0}
-        shown = ", ".join(f"{k}={v!r}" for k, v in changed.items() if defaults.get(k) != v)
-        return f"TextClassifier({self.model!r}{', ' if shown else ''}{shown})"
 
     def _repr_html_(self) -> str:
         from linnet.explain import model_html
@@ -315,15 +354,16 @@ def _labels(classes: tuple[Any, ...]) -> npt.NDArray[Any]:
 
 
 def load(
-    path: str | os.PathLike[str] | bytes, *, threads: int | None = None, verify: bool | None = None
-) -> TextClassifier:
+    path: str | os.PathLike[str] | bytes, *, n_jobs: int | None = None, verify: bool | None = None, trust: bool = False
+) -> TextClassifier:  # fmt: skip
     """Open a model file for prediction; it is mapped, not copied.
 
-    A truncated, altered, foreign or newer file raises ModelFileError with one clear line.
+    A truncated, altered, foreign or newer file raises ModelFileError with one clear line. A file that names functions of
+    other programs raises UntrustedModelError before any is imported, unless the caller trusts it.
     """
-    model = Model.load(path, verify=verify)
+    model = Model.load(path, verify=verify, trust=trust)
     settings = model.card.get("settings", {})
-    clf = TextClassifier(settings.get("model", "svm"), threads=threads)
+    clf = TextClassifier(settings.get("model", "svm"), n_jobs=n_jobs)
     clf.model_ = model
     clf.history_ = History()
     if not isinstance(clf.model, str):

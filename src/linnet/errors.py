@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 __all__ = [
-    "DataError", "LinnetError", "MissingExtraError", "ModelFileError", "NotFittedError", "nearest", "not_fitted", "require",
+    "DataError", "LinnetError", "MissingExtraError", "ModelFileError", "NotFittedError", "UntrustedModelError", "nearest", "not_fitted",
+    "require", "shown",
 ]  # fmt: skip
 
 
@@ -23,6 +24,28 @@ class DataError(LinnetError, ValueError):
 
 class ModelFileError(LinnetError, ValueError):
     """A model file is truncated, altered, foreign or newer than this version."""
+
+
+class UntrustedModelError(ModelFileError):
+    """A model file names functions of other programs, and the caller has not said that it may; ``names`` has them."""
+
+    def __init__(self, where: str, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        listed = ", ".join(shown(name) for name in self.names[:8])
+        more = f" and {len(self.names) - 8:,} more" if len(self.names) > 8 else ""
+        super().__init__(
+            f"{where}: the model calls code that is not in its file: {listed}{more} (nothing was imported); if you trust where the file "
+            "comes from, load it with --trust (in Python: trust=True, or linnet.register_function for each)"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _untrusted, (str(self), self.names)
+
+
+def _untrusted(message: str, names: Sequence[str]) -> UntrustedModelError:
+    error = UntrustedModelError("", names)
+    error.args = (message,)
+    return error
 
 
 class NotFittedError(LinnetError, ValueError, AttributeError):
@@ -49,6 +72,21 @@ def require(module: str, what: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(what, extra) from error
+
+
+def shown(value: object, most: int = 80) -> str:
+    r"""Return a name from outside as a message may show it: control characters escaped, cut where it is long.
+
+    >>> shown("caf\xe9 \x1b[31m\n"), shown("a" * 100, 10)
+    ('caf\xe9 \\x1b[31m\\n', 'aaaaaaaaa\u2026')
+    """
+    text = str(value)
+    cut = text if len(text) <= most else text[: most - 1] + "\u2026"
+    return cut if cut.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in cut)
+
+
+def _escaped(c: str) -> str:
+    return c.encode("unicode_escape").decode("ascii")
 
 
 def not_fitted(message: str) -> Exception:

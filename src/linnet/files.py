@@ -16,9 +16,14 @@ import errno
 import hashlib
 import io
 import os
+import re
 import secrets
+import shutil
+import socket
 import stat
+import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,11 +32,15 @@ from linnet.errors import DataError, LinnetError
 __all__ = [
     "COMPRESSED",
     "OutputError",
+    "KINDS",
     "codec_of",
+    "content_kind",
     "digest",
+    "kind_of_name",
     "lock_file",
     "open_atomic",
     "split_ending",
+    "temporary_folder",
     "write_atomic",
 ]
 
@@ -64,6 +73,52 @@ def codec_of(head: bytes) -> str | None:
     return next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
 
 
+#: The kinds of files that linnet writes, by the ending of the name.
+KINDS = {
+    **dict.fromkeys((".json", ".jsonl", ".ndjson", ".jsonlines"), "json"), **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), "text"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"), **dict.fromkeys((".arrow", ".feather", ".ipc", ".arrows"), "arrow"),
+    ".linnet": "model", ".html": "html", ".htm": "html", ".svg": "svg", ".png": "png",
+}  # fmt: skip
+_CONTENT = {
+    b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"\x89PNG": "png", b"<!doctype html": "html", b"<html": "html",
+    b"<svg": "svg", b"<?xml": "svg", b"{": "json", b"[": "json",
+}  # fmt: skip
+
+
+def kind_of_name(name: str | os.PathLike[str]) -> str | None:
+    """Return the kind of file that a name asks for; None where its ending says nothing.
+
+    >>> kind_of_name("kept.jsonl"), kind_of_name("kept.csv.gz"), kind_of_name("notes")
+    ('json', 'gzip', None)
+    """
+    ending, codec = split_ending(name)
+    return codec or KINDS.get(ending)
+
+
+def content_kind(path: str | os.PathLike[str]) -> str | None:
+    """Return the kind of what a file holds: one of KINDS, a codec, "empty" or "binary"; None where there is no file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.linnet").write_text("label,text")
+    ...     content_kind(Path(folder, "a.linnet")), content_kind(Path(folder, "b"))
+    ('text', None)
+    """
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(4096) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except (OSError, ValueError):
+        return None
+    if not head:
+        return "empty"
+    if head[8:9] == b"{" and b'"format":"linnet"' in head:
+        return "model"
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    found = codec_of(head) or next((kind for magic, kind in _CONTENT.items() if head.startswith(magic)), None)
+    found = found or next((kind for magic, kind in _CONTENT.items() if start.startswith(magic)), None)
+    return found or ("binary" if b"\0" in head else "text")
+
+
 def digest(path: str | os.PathLike[str]) -> str:
     """Return the SHA-256 of a file in hexadecimal."""
     try:
@@ -86,7 +141,7 @@ def open_atomic(
     """
     target = Path(target)
     folder = target.parent if staging is None else staging
-    temporary = folder / f".linnet-{secrets.token_hex(8)}.tmp"
+    temporary = folder / f".{_own_name()}.tmp"
     file = None
     try:
         with _told(target):
@@ -94,6 +149,7 @@ def open_atomic(
             if mkdir:
                 folder.mkdir(parents=True, exist_ok=True)
                 target.parent.mkdir(parents=True, exist_ok=True)
+            _remove_stale(folder, ".linnet-*.tmp")
             file = _Output(temporary, target)
         if mode == "wb":
             yield file
@@ -125,6 +181,68 @@ def write_atomic(
     """Write a whole file with `open_atomic`; text as UTF-8."""
     with open_atomic(target, staging=staging, mkdir=mkdir) as file:
         file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def temporary_folder(parent: str | os.PathLike[str] | None = None) -> Iterator[Path]:
+    """Make a folder that is gone at the end; what processes that were killed have left there is removed, too.
+
+    >>> with temporary_folder() as folder:
+    ...     inside = folder.is_dir()
+    >>> inside, folder.exists()
+    (True, False)
+    """
+    place = Path(tempfile.gettempdir() if parent is None else parent)
+    _remove_stale(place, "linnet-*")
+    folder = place / _own_name()
+    with _told(folder):
+        folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_NAME = re.compile(r"\.?linnet-(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{16}(\.tmp)?")
+
+
+def _own_name() -> str:
+    """Name something temporary after this machine and process, so that a later run can tell whether it is in use."""
+    return f"linnet-{_host()}-{os.getpid()}-{secrets.token_hex(8)}"
+
+
+@cache
+def _host() -> str:
+    """Tell machines, and containers with process numbers of their own, apart."""
+    space = ""
+    with contextlib.suppress(OSError):
+        space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115
+    return hashlib.sha256(f"{socket.gethostname()} {space}".encode()).hexdigest()[:8]
+
+
+def _remove_stale(folder: Path, pattern: str) -> None:
+    """Remove temporary files and folders of processes of this machine that no longer run."""
+    with contextlib.suppress(OSError):
+        for path in folder.glob(pattern):
+            named = _NAME.fullmatch(path.name)
+            if named and named["host"] == _host() and not _runs(int(named["pid"])):
+                with contextlib.suppress(OSError):
+                    if path.is_dir() and not path.is_symlink():
+                        shutil.rmtree(path, ignore_errors=True)
+                    else:
+                        path.unlink()
+
+
+def _runs(pid: int) -> bool:
+    if os.name != "posix":
+        return True  # os.kill would end the process there
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # another user's
+        return True
+    return True
 
 
 def lock_file(file: IO[Any], busy: str) -> None:

@@ -44,7 +44,7 @@ def make_models(folder: Path, rows: list[tuple[str, str]]) -> dict[str, bytes]:
     for name, (model, given, settings) in kinds.items():
         path = folder / f"{name}.linnet"
         try:
-            linnet.TextClassifier(model, threads=1, **settings).fit(texts, given).save(path)
+            linnet.TextClassifier(model, n_jobs=1, **settings).fit(texts, given).save(path)
         except Exception as error:
             print(f"no model '{name}': {error}", file=sys.stderr)
             continue
@@ -196,7 +196,7 @@ def use(path: Path, number: int) -> None:
     from linnet.errors import LinnetError
 
     try:
-        clf = linnet.load(path, threads=1)
+        clf = linnet.load(path, n_jobs=1)
         clf.predict(TEXTS)
         clf.predict_proba(TEXTS)
         clf.explain(TEXTS[0])

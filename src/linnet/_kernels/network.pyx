@@ -12,7 +12,7 @@ Step      "adagrad" divides by the root of the squares seen so far: one sum a nu
 Layout    theta = A, a, B, c one after another, matrices by rows: A (dim, hidden), B (hidden or dim, n_outputs)
 Cost      two passes over entries times dim, and three products with each dense layer a row
 Papers    Duchi, Hazan, Singer: Adaptive Subgradient Methods, 2011; Joulin et al.: Bag of Tricks for Efficient Text
-          Classification, 2016; the lecture notes 004, "one hidden layer feedforward network".
+          Classification, 2016.
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t

@@ -11,7 +11,7 @@ Intercept the weight of a constant feature: b moves by bias_rate (the square of 
 Batch     all rows of a batch are scored with the weights at its start, then their steps are added; one row: no batch
 Inputs    rows in the given order, a rate per step; V (n_features, n_classes) feature-major
 Cost      one pass over the entries times n_classes, twice where a row is updated
-Source    the lecture notes, sections 9, 11, 12; Eisenstein, chapter 2.
+Source    Eisenstein, Introduction to Natural Language Processing, chapter 2.
 """
 from libc.stdint cimport int32_t, int64_t
 from linnet._kernels.arithmetic cimport exp, log

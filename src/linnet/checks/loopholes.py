@@ -2,8 +2,8 @@
 
 Three signs. A word that stands almost only under one label and in much of it: an id per class, a source, a signature. A
 date, a number, an address or a header that leans to one label: it belongs to how the data was collected. A word that
-separates the data and not the other set (without one: the first half of the rows of each class and not the second): the
-monday and friday of the notes.
+separates the data and not the other set (without one: the first half of the rows of each class and not the second), as
+the name of a weekday does where all texts of one topic were collected on one day.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ def check(
     format: str | None = None,
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
-    seed: int = 0,
-    threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     on_check: Callable[[str, int, int], None] | None = None,
 ) -> Checkup:
     """Look for what is wrong with labelled texts, and return a summary on one page.
@@ -40,7 +40,9 @@ def check(
     """
     wanted = chosen(only, skip)
     first, *rest = (_dataset(one, text, label, format) for one in (data, *others))
-    inputs = CheckedData(first, tuple(rest), seed, threads)
+    for part in (first, *rest):
+        part.refuse_several("check")
+    inputs = CheckedData(first, tuple(rest), random_state, n_jobs)
     possible = applicable(wanted, inputs)
     findings: list[Finding] = []
     try:

@@ -1,21 +1,26 @@
 """The command line: one file per command, imported when it is used, so that ``linnet --version`` is instant.
 
 Results go to standard output, progress and problems to standard error. Exit codes: 0 done, 1 a bug (please
-report it), 2 something you can fix (one line says what), 130 interrupted.
+report it), 2 something you can fix (one line says what), 130 interrupted by Ctrl-C, 143 by SIGTERM.
 """
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
-from pathlib import Path
-from typing import Any
+try:
+    import contextlib
+    import errno
+    import importlib
+    import os
+    import sys
+    import threading
+    from typing import Any
 
-import click
+    import click
 
-from linnet import __version__
-from linnet.errors import LinnetError
+    from linnet import __version__
+    from linnet.errors import LinnetError, shown
+except KeyboardInterrupt:  # while Python was still reading the program
+    raise SystemExit(130) from None
 
 __all__ = ["main"]
 
@@ -97,36 +102,71 @@ def linnet(debug: bool) -> None:
 
 def _drop_output() -> None:
     """Let Python flush what is left of standard output into nothing."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_streams() -> None:
+    """Refuse to work without standard output: the next file to be opened would take its place and get the results."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for as long as the program runs
+    if sys.stdout is None:
+        raise LinnetError("standard output is closed; send it to a file, or to /dev/null")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files may not be UTF-8
+
+
+def _leave(code: int) -> None:
+    """End the program, also while a thread still waits for standard input."""
+    if any(thread.name == "linnet-reader" and thread.is_alive() for thread in threading.enumerate()):
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _say(message: object) -> None:
+    line = str(message)
+    click.echo(f"linnet: {line if line.isprintable() and len(line) <= 4000 else shown(line, 4000)}", err=True)
 
 
 def main() -> None:
     """Run the command line; turn errors into one line and an exit code."""
     debug = "--debug" in sys.argv
-    sys.path.append(str(Path.cwd()))  # feature functions are looked for here too, after everything that is installed
     try:
+        _open_streams()
         code = linnet.main(prog_name="linnet", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except LinnetError as error:
         if debug:
             raise
-        click.echo(f"linnet: {error}", err=True)
+        _say(error)
         sys.exit(2)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         click.echo("linnet: interrupted", err=True)
-        sys.exit(130)
+        _leave(130)
+    except SystemExit as error:
+        if error.code == 143:
+            click.echo("linnet: ended by SIGTERM", err=True)
+            _leave(143)
+        raise
     except BrokenPipeError:
         _drop_output()
         sys.exit(0)
+    except OSError as error:
+        if debug:
+            raise
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF) and error.filename is None
+        where = "cannot write standard output" if full else shown(error.filename or "a file could not be used", 300)
+        _drop_output()
+        _say(f"{where}: {error.strerror or error}")
+        sys.exit(2)
     except MemoryError:
         if debug:
             raise
-        click.echo(
-            "linnet: out of memory; use --max-memory, fewer features (--max-features, --hash-bits) or a larger machine",
-            err=True,
-        )
+        _say("out of memory; use --max-memory, fewer features (--max-features, --hash-bits) or a larger machine")
         sys.exit(2)

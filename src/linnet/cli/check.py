@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.output import check_output, print_lines, say, say_sealed, write_json
+from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.labelled_rows import multilabel
+from linnet.cli.output import print_lines, say, say_sealed, write_json
 from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError
 from linnet.values import parse_list
@@ -20,13 +22,15 @@ STYLES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@click.command(short_help="Find duplicates, leaks, wrong labels and loopholes in a file.")
-@click.argument("data")
-@click.argument("others", nargs=-1)
+@command(short_help="Find duplicates, leaks, wrong labels and loopholes in a file.")
+@click.argument("data", type=InputFile())
+@click.argument("others", type=InputFile(), nargs=-1)
 @o.data_options
 @click.option("--only", metavar="A,B", help="Run these checks only (--list names them).")
 @click.option("--skip", metavar="A,B", help="Leave these checks out.")
-@click.option("--suspects", metavar="F.csv", help="Write every suspected label error, the surest first.")
+@click.option(
+    "--suspects", type=OutputFile("text"), metavar="F.csv", help="Write every suspected label error, the surest first."
+)
 @o.seed
 @o.threads
 @o.output_options
@@ -47,10 +51,8 @@ def check(data: str, others: tuple[str, ...], **options: Any) -> None:
     only = None if options["only"] is None else parse_list(options["only"])
     skip = parse_list(options["skip"])
     chosen(only, skip)  # refuse before reading a large file
-    check_output(options["suspects"], "--suspects")
-    check_output(options["json_"], "--json")
     sets = [_read(path, options) for path in (data, *others)]
-    shared = {name: options[name] for name in ("seed", "threads")}
+    shared = {"random_state": options["seed"], "n_jobs": options["threads"]}
     with CheckProgress(options["quiet"]) as progress:
         found = run_checks(*sets, only=only, skip=skip, on_check=progress, **shared)
     for path in (data, *others):  # the texts of a blind test set are shown, and its words are compared
@@ -87,7 +89,9 @@ def _read(path: str, options: dict[str, Any]) -> Any:
     from linnet.data.seal import seal_of
 
     seal_of(path)
-    rows = read(path, text=options["text"], label=options["label"], format=options["format_"])
+    rows = read(
+        path, text=options["text"], label=options["label"], format=options["format_"], multilabel=multilabel(options)
+    )
     if not options["quiet"]:
         say(rows.describe())
     return rows

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.output import check_outputs, echo_json, say
+from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.output import Notes, echo_json, say
 from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError, nearest
 from linnet.units import as_bytes
@@ -20,10 +21,10 @@ from linnet.values import parse_list
 __all__ = ["clean"]
 
 
-@click.command(short_help="Clean texts, filter pages, remove duplicates; says what every rule did.")
-@click.argument("inputs", metavar="INPUT...", nargs=-1)
+@command(short_help="Clean texts, filter pages, remove duplicates; says what every rule did.")
+@click.argument("inputs", type=InputFile(), metavar="INPUT...", nargs=-1)
 @click.option(
-    "--out", metavar="F",
+    "--out", type=OutputFile(), metavar="F",
     help="Write to F (.csv, .tsv or .jsonl, also .gz or .zst; .parquet); JSON lines on standard output by default.",
 )  # fmt: skip
 @o.text_options
@@ -33,7 +34,9 @@ __all__ = ["clean"]
 )  # fmt: skip
 @click.option("--c4", is_flag=True, help="Add all C4 rules for web pages, with repeated three-sentence spans.")
 @click.option("--without", metavar="A,B", help="Leave rules out.")
-@click.option("--bad-words", metavar="FILE", help="Remove documents with a word of this list, one a line.")
+@click.option(
+    "--bad-words", type=InputFile(), metavar="FILE", help="Remove documents with a word of this list, one a line."
+)
 @click.option("--dedup", metavar="A,B", help="Remove duplicates: exact, near, spans.")
 @click.option(
     "--same", default="exact", show_default=True, metavar="HOW",
@@ -45,8 +48,15 @@ __all__ = ["clean"]
 )  # fmt: skip
 @o.max_memory("256M")
 @click.option("--temp", metavar="DIR", help="Where files go that wait between two passes.")
-@click.option("--removed", metavar="F", help="Write removed documents to F, with the rule that removed them.")
-@click.option("--report", metavar="F", help="Write what every rule did, with samples, to F (.json, .html, .txt).")
+@click.option(
+    "--removed", type=OutputFile(), metavar="F", help="Write removed documents to F, with the rule that removed them."
+)
+@click.option(
+    "--report",
+    type=OutputFile(),
+    metavar="F",
+    help="Write what every rule did, with samples, to F (.json, .html, .txt).",
+)
 @o.json_flag
 @click.option("--list-rules", is_flag=True, help="List the rules and leave.")
 @o.quiet
@@ -69,7 +79,7 @@ def clean(inputs: tuple[str, ...], **options: Any) -> None:
     if options["json_"] and options["out"] in (None, "-"):
         raise LinnetError("--json prints the report where the rows would go; give --out F for the rows")
     corpus = _corpus(options)
-    _check_outputs(inputs, options)
+    _check_outputs(options)
     _print_report(_run(inputs, corpus, options), options)
 
 
@@ -118,10 +128,9 @@ def _name(spec: str) -> str:
     return spec.partition("=")[0].strip()
 
 
-def _check_outputs(inputs: tuple[str, ...], options: dict[str, Any]) -> None:
+def _check_outputs(options: dict[str, Any]) -> None:
     from linnet.data.writers import format_to_write
 
-    check_outputs({f"--{name}": options[name] for name in ("out", "removed", "report")}, inputs)
     for key in ("out", "removed"):
         if options[key] not in (None, "-"):
             format_to_write(options[key])
@@ -149,11 +158,13 @@ def _batches(inputs: tuple[str, ...], options: dict[str, Any], progress: Cleanin
     from linnet.data.streaming import stream_rows
 
     for source in inputs:
-        first = True
+        first, say_note = True, Notes(source)
         for batch in stream_rows(source, text=options["text"], format=options["format_"]):
             if first:
                 progress.line(f"{batch.source}: text column '{batch.text_column}' ({batch.choice.why_text})")
                 first = False
+            for note in batch.reader.notes:
+                say_note(note)
             yield batch
 
 

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, OutputFile, command
 from linnet.cli.labelled_rows import read_labelled, split_columns
-from linnet.cli.output import check_output, print_lines, say, width, write_json
+from linnet.cli.output import print_lines, say, width, write_json
 from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError
+from linnet.files import open_atomic
 from linnet.units import duration
 
 __all__ = ["compare"]
 
 
-@click.command(short_help="Compare models on the same folds, with tests and a recommendation.")
-@click.argument("data", required=False)
+@command(short_help="Compare models on the same folds, with tests and a recommendation.")
+@click.argument("data", type=InputFile(), required=False)
 @click.option(
     "--models",
     metavar="A,B,C",
+    callback=o.look_here,
     help="For example svm,nb:alpha=1,svm:features=words:1,C=0.1,1; every model if not given.",
 )
 @o.number("--folds", "Parts to test on in turn: 5, or 10 below 500 rows.", least=2)
@@ -31,11 +36,16 @@ __all__ = ["compare"]
     "--curve", "curve", flag_value="best", help="Learning curve of the best model: what would more labels bring?"
 )
 @click.option("--curve-all", "curve", flag_value="all", help="The same for every model.")
+@click.option(
+    "--files", nargs=2, type=InputFile(), metavar="OLD NEW",
+    help="Compare two model files on DATA instead: is NEW better than OLD? Exits with 1 where it is clearly worse.",
+)  # fmt: skip
 @o.groups
 @o.data_options
 @o.seed
 @o.threads
-@click.option("--out", metavar="F.csv", help="Write the table as CSV (- for standard output).")
+@o.trust
+@click.option("--out", type=OutputFile("text"), metavar="F.csv", help="Write the table as CSV (- for standard output).")
 @o.output_options
 def compare(data: str | None, **options: Any) -> None:
     """Compare models on DATA, or on the built-in book reviews.
@@ -48,6 +58,7 @@ def compare(data: str | None, **options: Any) -> None:
     linnet compare reviews.csv --models svm,nb
     linnet compare reviews.csv --models svm:features=words:1,C=1,svm:features=words:1-2,C=0.1,1,10
     linnet compare reviews.csv --curve --json result.json
+    linnet compare --files old.linnet new.linnet test.csv --out changed.csv
 
     Ctrl-C keeps the folds that are finished.
     """
@@ -56,8 +67,9 @@ def compare(data: str | None, **options: Any) -> None:
 
     if options["out"] == options["json_"] == "-":
         raise LinnetError("--out - and --json - cannot both have standard output; give one of them a file name")
-    check_output(options["out"], "--out")
-    check_output(options["json_"], "--json")
+    if options["files"]:
+        _compare_files(data, options)
+        return
     found = specs.as_specs(options["models"], features=options["features"])  # refuse before reading a large file
     if data is None:
         from linnet.datasets import whole
@@ -66,15 +78,36 @@ def compare(data: str | None, **options: Any) -> None:
         say(rows.describe())
     else:
         rows = read_labelled(data, options, extra=[*specs.needed_by(found), *split_columns(options)])
-    names = ("models", "folds", "repeats", "features", "groups", "seed", "threads")
+    names = ("models", "folds", "repeats", "features", "groups")
     with ComparisonProgress(options["quiet"]) as progress:
         result = compare_models(
-            rows, curve=options["curve"] or False, on_event=progress, **{name: options[name] for name in names}
-        )
+            rows, curve=options["curve"] or False, on_event=progress, random_state=options["seed"],
+            n_jobs=options["threads"], **{name: options[name] for name in names},
+        )  # fmt: skip
     if options["out"] is not None:
         _write_table(result.table, options["out"])
     if not write_json(result.to_dict(), options["json_"]) and options["out"] != "-":
         print_lines(_coloured(line, result) for line in result.to_text(width(120)).splitlines())
+
+
+def _compare_files(data: str | None, options: dict[str, Any]) -> None:
+    """Compare two model files; --out gets the rows whose answer changes."""
+    from linnet.classifier import load
+    from linnet.comparison.versions import compare_versions
+
+    if data is None:
+        raise LinnetError("--files OLD NEW needs labelled rows to judge by: linnet compare --files OLD NEW DATA")
+    old, new = (load(path, n_jobs=options["threads"], trust=options["trust"]) for path in options["files"])
+    needs = dict.fromkeys([*old.artefact.needs, *new.artefact.needs])
+    rows = read_labelled(data, options, test=True, extra=list(needs))
+    found = replace(compare_versions(old, new, rows), old=options["files"][0], new=options["files"][1])
+    if options["out"] is not None:
+        fields = ("row", "label", "old", "new", "text")
+        _write_table([{name: getattr(one, name) for name in fields} for one in found.changed], options["out"], fields)
+    if not write_json(found.to_dict(), options["json_"]) and options["out"] != "-":
+        print_lines(found.lines())
+    if found.verdict == "worse":
+        raise SystemExit(1)
 
 
 class ComparisonProgress(ProgressBars):
@@ -95,9 +128,9 @@ class ComparisonProgress(ProgressBars):
         self.update(event.done, event.total, f"{where} {v['accuracy']:.4f}", left=v["left"])
 
 
-def _write_table(table: list[dict[str, Any]], out: str) -> None:
-    with click.open_file(out, "w", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
+def _write_table(table: list[dict[str, Any]], out: str, fields: Sequence[str] = ()) -> None:
+    with click.open_file(out, "w", encoding="utf-8") if out == "-" else open_atomic(out, "w") as file:
+        writer = csv.DictWriter(file, fields or list(table[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(table)
 

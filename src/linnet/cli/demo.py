@@ -7,6 +7,7 @@ import sys
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import OutputFile, command
 from linnet.cli.output import say
 
 __all__ = ["demo"]
@@ -19,8 +20,15 @@ TEXTS = (
 )
 
 
-@click.command(short_help="Train, compare and explain on the built-in book reviews.")
-@click.option("--out", default="reviews.linnet", show_default=True, metavar="F.linnet", help="Where to save the model.")
+@command(short_help="Train, compare and explain on the built-in book reviews.")
+@click.option(
+    "--out",
+    type=OutputFile("model"),
+    default="reviews.linnet",
+    show_default=True,
+    metavar="F.linnet",
+    help="Where to save the model.",
+)
 @o.seed
 def demo(out: str, seed: int) -> None:
     """Compare models on 690 short book reviews, explain two texts, and save the recommended model."""
@@ -33,10 +41,10 @@ def demo(out: str, seed: int) -> None:
     for text, label in list(zip(data.text.to_pylist(), data.label_list(), strict=True))[:2]:
         click.echo(f"  {label}: {text}")
     click.echo(f"\nEvery model on the same {FOLDS} folds, settings chosen inside each training part:\n")
-    found = compare(data, models=MODELS, folds=FOLDS, seed=seed)
+    found = compare(data, models=MODELS, folds=FOLDS, random_state=seed)
     click.echo(str(found))
     best = found.recommended
-    clf = TextClassifier(best, seed=seed).fit(data)
+    clf = TextClassifier(best, random_state=seed).fit(data)
     click.echo(f"\nWhy? The words of two new texts, as {best} sees them (the parts add up to the score):")
     for text in TEXTS:
         click.echo("\n" + clf.explain(text).to_text(6, sys.stdout.isatty()))

@@ -8,31 +8,43 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, command
 from linnet.cli.labelled_rows import read_labelled
-from linnet.cli.output import check_report, command_line, say_sealed, say_written, width, write_json
+from linnet.cli.output import command_line, say, say_sealed, say_written, width, write_json
+from linnet.errors import DataError, LinnetError, shown
 
 __all__ = ["evaluate"]
 
+SEEN = 0.01  # share of texts from which on they are said to be training rows
 
-@click.command(short_help="Say how good a model is on labelled texts.")
-@click.argument("model")
-@click.argument("data")
+
+@command(short_help="Say how good a model is on labelled texts.")
+@click.argument("model", type=InputFile())
+@click.argument("data", type=InputFile())
 @o.data_options
 @o.threads
+@o.trust
 @o.report
 @o.json_file
 def evaluate(model: str, data: str, **options: Any) -> None:
     """Evaluate MODEL on the labelled rows of DATA: accuracy with its 95 % interval, scores per class, confusions."""
-    from linnet import evaluate as metrics
     from linnet.classifier import load
     from linnet.data.seal import look
 
-    check_report(options["report"])
-    clf = load(model, threads=options["threads"])
+    clf = load(model, n_jobs=options["threads"], trust=options["trust"])
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs)
+    _check_labels(clf, rows, model)
+    seen = clf.artefact.texts_seen(rows)
+    if seen.share >= SEEN:
+        say(
+            f"{shown(data, 200)}: {seen.share:.0%} of the texts are among those that the model was trained on; on new texts "
+            "it will do worse than these scores"
+        )
     seal = look(data, "evaluate", Path(model))
+    if clf.artefact.multilabel and options["report"] is not None:
+        raise LinnetError("--report is for one label a row; leave it out")
     if options["report"] is None:
-        result = metrics.evaluate(rows.label_list(), clf.predict_proba(rows), [str(c) for c in clf.artefact.classes])
+        result = clf.evaluate(rows)
     else:
         from linnet.report import Report
 
@@ -41,7 +53,31 @@ def evaluate(model: str, data: str, **options: Any) -> None:
         page.save(options["report"])
         say_written(options["report"])
         result = page.evaluation
-    content = {"model": model, "data": data, "seal": seal.to_dict() if seal else None, **result.to_dict()}
+    content = {
+        "model": model,
+        "data": data,
+        "seal": seal.to_dict() if seal else None,
+        "share_seen_in_training": seen.share if seen.looked_at else None,
+        **result.to_dict(),
+    }
     if not write_json(content, options["json_"]):
         click.echo(result.to_text(width()))
         say_sealed(seal)
+
+
+def _check_labels(clf: Any, rows: Any, model: str) -> None:
+    """Refuse rows that the model cannot be judged on: it knows none of their labels."""
+    known = {str(c) for c in clf.artefact.classes}
+    theirs = rows.counts
+    if known.isdisjoint(theirs):
+        raise DataError(
+            f"{shown(rows.source, 200)}: the model knows none of its labels ({_few(theirs)}); {shown(model, 200)} knows {_few(known)}. "
+            "Give the label column with --label, or the model that was trained on such labels"
+        )
+
+
+def _few(labels: Any, most: int = 3) -> str:
+    some = sorted(map(str, labels))
+    return ", ".join(shown(label, 40) for label in some[:most]) + (
+        f" and {len(some) - most:,} more" if len(some) > most else ""
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import colours, echo_json
 from linnet.errors import LinnetError
@@ -18,21 +19,25 @@ if TYPE_CHECKING:
 __all__ = ["explain"]
 
 
-@click.command(short_help="Show why a text gets its label, word by word.")
-@click.argument("model")
+@command(short_help="Show why a text gets its label, word by word.")
+@click.argument("model", type=InputFile())
 @click.argument("text", default="-")
 @click.option("--label", metavar="LABEL", help="Explain the score of this label instead of the predicted one.")
 @click.option("--not", "against", metavar="LABEL", help="Compare with this label: why the one and not the other?")
 @click.option("--flip", is_flag=True, help="Also find the fewest words to take out so that the answer changes.")
-@click.option("--nearest", metavar="FILE", help="Also show the examples of FILE that are most like the text.")
+@click.option(
+    "--nearest", type=InputFile(), metavar="FILE", help="Also show the examples of FILE that are most like the text."
+)
 @o.columns
 @o.number("--top", "How many contributions to show.", 12)
 @click.option("--color/--no-color", default=None, help="Colour the words; by default on a terminal.")
 @click.option("--lines", is_flag=True, help="Explain every line of standard input; prints JSON lines.")
+@o.trust
 @o.json_flag
 @click.option("--html", "as_html", is_flag=True, help="Print an HTML page.")
 def explain(model: str, text: str, label: str | None, against: str | None, flip: bool, nearest: str | None,
-            columns: tuple[str, ...], top: int, color: bool | None, lines: bool, json_: bool, as_html: bool) -> None:  # fmt: skip
+            columns: tuple[str, ...], top: int, color: bool | None, lines: bool, trust: bool, json_: bool,
+            as_html: bool) -> None:  # fmt: skip
     """Show what each word of TEXT (or standard input) adds to the score; the parts add up to it exactly.
 
     Blue speaks for the label, orange against it. For a feed-forward net the parts are approximate (gradient x input).
@@ -50,7 +55,7 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
         raise LinnetError(
             "--lines reads texts from standard input and prints JSON; it goes with --label and --not only"
         )
-    clf = load(model)
+    clf = load(model, trust=trust)
     known = {str(c): c for c in clf.artefact.classes}
     mine, other = (None if name is None else known.get(name, name) for name in (label, against))
     if lines:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import command
 from linnet.cli.output import echo_json
 from linnet.errors import LinnetError
 
@@ -16,13 +17,16 @@ __all__ = ["features"]
 WIDTH = 100
 
 
-@click.command(short_help="List the feature blocks, or show what a model sees of a text.")
-@click.argument("blocks", required=False)
+@command(short_help="List the feature blocks, or show what a model sees of a text.")
+@click.argument("blocks", required=False, callback=o.look_here)
 @click.argument("text", required=False)
 @o.json_flag
 @o.columns
+@o.trust
 @click.option("--all", "all_", is_flag=True, help="Show every piece; by default the first ones of each block.")
-def features(blocks: str | None, text: str | None, json_: bool, columns: tuple[str, ...], all_: bool) -> None:
+def features(
+    blocks: str | None, text: str | None, json_: bool, columns: tuple[str, ...], trust: bool, all_: bool
+) -> None:
     """List the feature blocks, each with an example; or show what BLOCKS make of TEXT.
 
     BLOCKS is what --features of linnet train takes, or a .linnet file: then its own blocks. TEXT is a text, or - to
@@ -42,7 +46,7 @@ def features(blocks: str | None, text: str | None, json_: bool, columns: tuple[s
     if text == "-":
         text = sys.stdin.read().rstrip("\n")
     shown_text = SENTENCE if text is None else text
-    found = _blocks(blocks)
+    found = _blocks(blocks, trust)
     shown = seen(o.text_or_row(shown_text, columns), found)
     changed = changes(shown_text, *_cutting(found))
     if json_:
@@ -116,14 +120,14 @@ def _blanks(name: str) -> str:
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
 
 
-def _blocks(text: str) -> Any:
+def _blocks(text: str, trust: bool) -> Any:
     from linnet.features.blocks import as_blocks
 
     if not text.endswith(".linnet"):
         return as_blocks(text)
     from linnet.model.model import Model
 
-    model = Model.load(text)
+    model = Model.load(text, trust=trust)
     return (*model.blocks, *model.computed)
 
 

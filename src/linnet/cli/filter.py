@@ -10,18 +10,19 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, command
 from linnet.cli.output import echo_json, say
 from linnet.cli.progress import ProgressBars
-from linnet.errors import LinnetError
+from linnet.errors import LinnetError, shown
 from linnet.units import as_bytes
 from linnet.values import parse_list
 
 __all__ = ["filter_"]
 
 
-@click.command("filter", short_help="Keep the rows of a corpus that a model says are worth keeping.")
-@click.argument("model")
-@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+@command("filter", short_help="Keep the rows of a corpus that a model says are worth keeping.")
+@click.argument("model", type=InputFile())
+@click.argument("inputs", type=InputFile(), metavar="INPUT...", nargs=-1, required=True)
 @click.option("--out", metavar="DIR", required=True, help="A new folder, or one that holds this run, unfinished.")
 @click.option("--keep", multiple=True, metavar="LABEL", help="Keep rows of this label. Can be given several times.")
 @click.option(
@@ -49,6 +50,7 @@ __all__ = ["filter_"]
 @o.number("--retries", "More attempts for a shard.", 2, 0)
 @o.number("--max-bad", "Stop at more bad shards (10, or a tenth of all).", least=0)
 @click.option("--restart", is_flag=True, help="Throw away what DIR holds of an earlier run.")
+@o.trust
 @o.json_flag
 @o.quiet
 def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
@@ -83,7 +85,7 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
         manifest = filter_corpus(
             model, inputs, options["out"], rule, text=options["text"], format=options["format_"], clean=clean, pages=pages,
             proba=options["proba"], prefix=options["prefix"], engine=engine, threads=threads, max_bad=options["max_bad"],
-            restart=options["restart"], on_progress=progress,
+            restart=options["restart"], on_progress=progress, trust=options["trust"],
         )  # fmt: skip
     _print_totals(manifest, options, progress)
 
@@ -188,6 +190,8 @@ class FilterProgressBars(ProgressBars):
             self.read += news.shard.size
             if "reason" in news.record:
                 self.line(f"bad shard {news.shard.name}: {news.record['reason']}")
+            for note in news.record.get("notes", ()):
+                say(f"{shown(news.shard.name, 200)}: {note}")
             rate = f"{self.done / 1e6 / max(1e-9, time.perf_counter() - self.stage_began):,.1f} MB/s"
             line = f"  {self.finished:,} of {self.shards:,} shards, {rate}"
             self.update(self.done, self.total, rate, line=line)

@@ -11,13 +11,19 @@ from linnet.errors import LinnetError
 if TYPE_CHECKING:
     from linnet.data import Dataset
 
-__all__ = ["read_labelled", "split_columns", "split_rows"]
+__all__ = ["multilabel", "read_labelled", "split_columns", "split_rows"]
 
 
 def split_columns(options: dict[str, Any]) -> tuple[str, ...]:
     """Return the columns that --groups and --time read."""
     names = (options.get("groups"), options.get("time"))
     return tuple(name for name in names if name is not None and name != "duplicates")
+
+
+def multilabel(options: dict[str, Any]) -> str | bool | None:
+    """Return what --multilabel says: a separator, False for one label a row, or None where it is not given."""
+    given = options.get("multilabel")
+    return False if given == "none" else given
 
 
 def read_labelled(path: str, options: dict[str, Any], *, test: bool = False, extra: Sequence[str] = ()) -> Dataset:
@@ -33,7 +39,7 @@ def read_labelled(path: str, options: dict[str, Any], *, test: bool = False, ext
     else:
         refuse_sealed(path, "to learn from")
     columns = {name.rstrip("_"): options.get(name) for name in ("text", "label", "format_")}
-    data = read(path, **columns, labelled=True, also=extra)
+    data = read(path, **columns, labelled=True, also=extra, multilabel=multilabel(options))
     say(data.describe())
     return data
 

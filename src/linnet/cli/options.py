@@ -6,11 +6,14 @@ settings as NAME=VALUE, with commas between values to choose from (``--set C=0.1
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from linnet.cli.files import InputFile, OutputFile
 from linnet.values import parse_pairs
 
 __all__ = ["text_or_row", "together"]
@@ -48,9 +51,15 @@ format_ = click.option(
     "--format", "format_", metavar="NAME",
     help="csv, tsv, jsonl, parquet, arrow, warc, fasttext, vw, text or folder; found by itself if not given.",
 )  # fmt: skip
+multilabel = click.option(
+    "--multilabel", metavar="SEP", help="What stands between the labels of a row, such as '|': a row may have several. Lists of "
+    "labels and fastText lines need no SEP; 'none' takes them for one label.",
+)  # fmt: skip
 text_options = together(text, format_)
-data_options = together(text, label, format_)
-unusable = click.option("--unusable", metavar="F.csv", help="Write the rows that could not be used to this file.")
+data_options = together(text, label, format_, multilabel)
+unusable = click.option(
+    "--unusable", type=OutputFile("text"), metavar="F.csv", help="Write the rows that could not be used to this file."
+)
 columns = click.option(
     "--column", "columns", multiple=True, metavar="NAME=VALUE",
     help="A column of the text's row, for models with column:NAME features. Can be given several times.",
@@ -62,19 +71,41 @@ groups = click.option(
     "--groups", metavar="COL", help="Keep rows with the same value together; 'duplicates': near duplicates."
 )
 time = click.option("--time", metavar="COL", help="Test on the newest rows, by this column of dates or numbers.")
-dev = click.option("--dev", metavar="FILE", help="Choose settings on this file; on a part of DATA if not given.")
-test = click.option("--test", metavar="FILE", help="Test on this file; on a tenth of DATA if not given.")
+dev = click.option(
+    "--dev", type=InputFile(), metavar="FILE", help="Choose settings on this file; on a part of DATA if not given."
+)
+test = click.option(
+    "--test", type=InputFile(), metavar="FILE", help="Test on this file; on a tenth of DATA if not given."
+)
 split_options = together(dev, test, groups, time)
+weight = click.option("--weight", metavar="COL", help="The column of row weights: a row of weight 2 counts as two.")
 seed = number("--seed", "The same seed and input give the same result.", 0, 0)
 
 # ---- features and tokens
 
+
+def look_here(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Look for feature functions in the current folder too, after everything that is installed.
+
+    Only where the user typed them or trusts the model: a file must not be able to name what happens to lie here.
+    """
+    from linnet.features.functions import names_code
+
+    if (value is True or names_code(value)) and (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)
+    return value
+
+
+trust = click.option(
+    "--trust", is_flag=True, callback=look_here,
+    help="Import the functions that the model file names. Only for files from people you trust: functions can do anything.",
+)  # fmt: skip
 features = click.option(
-    "--features", metavar="BLOCKS", help="For example words:1-2+chars:2-5; by document length if not given."
-)
+    "--features", metavar="BLOCKS", callback=look_here, help="For example words:1-2+chars:2-5; by document length if not given."
+)  # fmt: skip
 max_features = number("--max-features", "Keep the N most frequent features.")
-tokens = click.option("--tokens", default="words", show_default=True, metavar="NAME", help="The tokeniser, or the file of a "
-                      "learned one; linnet tokenize --list lists them.")  # fmt: skip
+tokens = click.option("--tokens", type=InputFile(), default="words", show_default=True, metavar="NAME",
+                      help="The tokeniser, or the file of a learned one; linnet tokenize --list lists them.")  # fmt: skip
 case = click.option(
     "--case", type=click.Choice(["fold", "lower", "keep"]), default="fold", show_default=True,
     help="How letters are folded.",
@@ -85,7 +116,7 @@ feature_options = together(
     click.option("--tf", type=click.Choice(["presence", "count", "sublinear"]), help="How often a feature counts in a text."),
     click.option("--idf/--no-idf", default=None, help="Weigh rare features more."),
     click.option("--ratio", type=float, metavar="P", help="Fix the power of the log-count ratio; 0 leaves it out."),
-    click.option("--normalise", type=click.Choice(["length", "mean", "none"]), help="How each block of features is scaled."),
+    click.option("--norm", type=click.Choice(["l2", "mean", "none"]), help="How each block of features is scaled."),
     number("--min-df", "Drop features seen in fewer documents."),
     click.option("--max-df", type=float, metavar="SHARE", help="Drop features seen in more than this share of documents."),
     max_features,
@@ -143,11 +174,21 @@ stream_options = together(
 
 # ---- output
 
-model_out = click.option("--out", metavar="F.linnet", help="Where to save; DATA with the ending .linnet by default.")
-report = click.option(
-    "--report", metavar="F.html", help="Write a page with summary, errors, curves and texts; opens offline."
+model_out = click.option(
+    "--out",
+    type=OutputFile("model"),
+    metavar="F.linnet",
+    help="Where to save; DATA with the ending .linnet by default.",
 )
-json_file = click.option("--json", "json_", metavar="F", help="Write the result as JSON (- for standard output).")
+report = click.option(
+    "--report",
+    type=OutputFile("html"),
+    metavar="F.html",
+    help="Write a page with summary, errors, curves and texts; opens offline.",
+)
+json_file = click.option(
+    "--json", "json_", type=OutputFile("json"), metavar="F", help="Write the result as JSON (- for standard output)."
+)
 json_flag = click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
 output_options = together(json_file, quiet)

@@ -13,17 +13,35 @@ from typing import Any
 
 import click
 
-from linnet.errors import LinnetError
+from linnet.errors import shown
 from linnet.files import write_atomic
 from linnet.units import size_text
 
-__all__ = ["check_output", "check_outputs", "check_report", "command_line", "echo_json", "print_lines", "say", "say_sealed", "say_written",
+__all__ = ["Notes", "command_line", "echo_json", "print_lines", "say", "say_sealed", "say_written",
            "table_lines", "width", "write_json", "write_unusable"]  # fmt: skip
 
 
 def say(text: str = "") -> None:
     """Write a message to standard error."""
     click.echo(text, err=True)
+
+
+class Notes:
+    """What is odd about an input, said once each on standard error, --quiet or not: the result hangs on it."""
+
+    MOST = 5
+
+    def __init__(self, source: str) -> None:
+        self.source, self.said = shown(source, 200), 0
+        self._known: set[str] = set()
+
+    def __call__(self, note: str) -> None:
+        """Say a note."""
+        if note in self._known or self.said > self.MOST:
+            return
+        self._known.add(note)
+        self.said += 1
+        say(f"{self.source}: {note if self.said <= self.MOST else 'there is more of that kind'}")
 
 
 def echo_json(content: Any, *, indent: int | None = 2) -> None:
@@ -60,34 +78,6 @@ def table_lines(rows: list[list[str]], left: int = 1) -> list[str]:
     from linnet.draw.terminal import aligned
 
     return aligned(rows, width(120), left)
-
-
-def check_output(name: str | None, option: str, example: str = "") -> Path | None:
-    """Refuse before the work a file that could not be written after it; None and - are fine."""
-    if name is None or name == "-":
-        return None
-    path = Path(name)
-    if path.is_dir():
-        hint = f", for example {path / example}" if example else ""
-        raise LinnetError(f"{path}: is a folder; give a file name with {option}{hint}")
-    if not path.parent.is_dir():
-        raise LinnetError(f"{path}: the folder {path.parent} does not exist; make it first or choose another {option}")
-    return path
-
-
-def check_outputs(names: dict[str, str | None], inputs: Iterable[str]) -> None:
-    """The same for several options and their files, which must differ from each other and from the inputs."""
-    paths = [path for option, name in names.items() if (path := check_output(name, option))]
-    for path in paths:
-        if any(Path(given).exists() and path.exists() and path.samefile(given) for given in inputs):
-            raise LinnetError(f"{path}: is also an input; write to another file")
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise LinnetError(f"{', '.join(names)} must be different files")
-
-
-def check_report(name: str | None) -> None:
-    """Refuse before the work a report that could not be written after it: a missing folder."""
-    check_output(name, "--report", "report.html")
 
 
 def say_written(path: str | Path) -> None:

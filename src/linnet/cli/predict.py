@@ -2,114 +2,240 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
+import re
 import sys
+import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 
 from linnet.cli import options as o
-from linnet.cli.output import say
+from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.output import Notes, say
 from linnet.cli.progress import ProgressBars
-from linnet.errors import LinnetError
+from linnet.errors import LinnetError, shown
+from linnet.values import parse_list
 
 __all__ = ["predict"]
 
 
-@click.command(short_help="Label texts; streams files of any size.")
-@click.argument("model")
-@click.argument("source", metavar="[INPUT|-]", default="-")
+@command(short_help="Label texts; streams files of any size.")
+@click.argument("model", type=InputFile())
+@click.argument("source", type=InputFile(), metavar="[INPUT|-]", default="-")
 @click.option("--proba", is_flag=True, help="Also write the probability of each class.")
 @click.option(
-    "--out", metavar="F", help="Write to F (.csv, .tsv, .jsonl, .parquet, .arrow, .txt); standard output by default."
+    "--out",
+    type=OutputFile(),
+    metavar="F",
+    help="Write to F (.csv, .tsv, .jsonl, .parquet, .arrow, .txt); standard output by default.",
 )
 @click.option(
     "--to",
     type=click.Choice(["lines", "csv", "tsv", "jsonl", "parquet", "arrow"]),
     help="The format of the output; by the ending of F, else lines.",
 )
+@click.option(
+    "--keep-columns", is_flag=False, flag_value="all", metavar="[A,B]",
+    help="Write the columns of INPUT too, before the result: those named, or all.",
+)  # fmt: skip
+@click.option(
+    "--safe-csv", is_flag=True,
+    help="In CSV and TSV, put ' before cells that a spreadsheet would take for a formula (= + - @ at the start).",
+)  # fmt: skip
 @o.text_options
 @o.threads
+@o.trust
 @o.quiet
-def predict(model: str, source: str, proba: bool, out: str | None, to: str | None, text: str | None, format_: str | None,
-            threads: int | None, quiet: bool) -> None:  # fmt: skip
+def predict(model: str, source: str, **options: Any) -> None:
     """Label every text of INPUT with MODEL, one result a row, in the order of the input.
 
     INPUT may be larger than memory, gzipped or zstd, or - for standard input (one text a line, CSV, JSON lines).
-    Results are lines of labels; with --proba, CSV with a probability a class.
+    Results are lines of labels; with --proba or --keep-columns, CSV. A column of INPUT that is called like one of the
+    result keeps its name; that of the result gets predicted_ before it.
+
+    \b
+    linnet predict reviews.linnet new.csv --proba --out labelled.parquet
+    linnet predict reviews.linnet new.csv --keep-columns id,date --out labelled.csv
     """
     import numpy as np
 
     from linnet.classifier import load
     from linnet.data import stream
+    from linnet.data.unusable import Unusable
     from linnet.data.writers import open_writer
 
-    clf = load(model, threads=threads)
-    form = to or _form(out, proba)
-    if proba and form == "lines":
-        raise LinnetError("--proba needs columns: choose --to csv, tsv or jsonl")
-    classes = [str(c) for c in clf.artefact.classes]
-    done, broken = 0, 0
+    out, proba, quiet, threads = (options[name] for name in ("out", "proba", "quiet", "threads"))
+    keep = _kept(options["keep_columns"])
+    form = _form(out, options["to"], bool(proba or keep))
+    if form == "lines" and (proba or keep):
+        raise LinnetError(f"{'--proba' if proba else '--keep-columns'} needs columns: choose --to csv, tsv or jsonl")
+    clf = load(model, n_jobs=threads, trust=options["trust"])
+    layout = ResultColumns([str(c) for c in clf.artefact.classes], form, proba, options["safe_csv"])
+    done, broken, say_note = 0, Unusable(), Notes(source)
     with (
         open_writer(out, "text" if form == "lines" else form) as writer,
         ProgressBars(quiet or not out) as progress,
     ):
-        writer.write(_table(np.zeros(0, np.int64), np.zeros((0, len(classes))), classes, form, proba))
+        if not keep:
+            writer.write(layout.table(clf.artefact, np.zeros((0, clf.artefact.n_outputs))))
         progress.stage("labelling")
-        for batch in _ahead(stream(source, text=text, format=format_, also=clf.artefact.needs)):
+        batches = stream(source, text=options["text"], format=options["format_"], also=clf.artefact.needs, keep=keep)
+        for batch in _ahead(batches):
             scores = clf.artefact.scores(batch, threads)
-            best = clf.artefact.best(scores)
-            P = clf.artefact.proba(scores) if form != "lines" else None
-            writer.write(_table(best, P, classes, form, proba))
+            writer.write(layout.table(clf.artefact, scores, batch.kept))
             if out is None:
                 sys.stdout.flush()  # whoever reads a pipe waits for these lines
             if done == 0 and not quiet and batch.how:
                 say(f"{source}: {batch.how}")
+            for note in batch.notes:
+                say_note(note)
             done += len(batch)
-            broken += len(batch.unusable)
+            broken += batch.unusable
             progress.update(done, note=f"{done:,} rows")
     if not quiet and out:
         say(f"{done:,} rows labelled, written to {out}")
     if broken and not quiet:
-        say(f"{broken:,} rows of {source} could not be read as they should; they were labelled as far as possible")
+        say(f"{shown(source, 200)}: {broken}; they were labelled as far as possible")
 
 
 def _ahead(batches: Iterator[Any]) -> Iterator[Any]:
-    """Read the next batch in a thread of its own while this one is labelled."""
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, batches, None)
-        while (batch := coming.result()) is not None:
-            coming = pool.submit(next, batches, None)
+    """Read the next batch in a thread of its own while this one is labelled.
+
+    The thread may wait for standard input for ever, so nobody waits for it when the work ends early.
+    """
+    ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(1)
+    over = threading.Event()
+
+    def hand(batch: Any, error: BaseException | None = None) -> bool:
+        while not over.is_set():
+            with contextlib.suppress(queue.Full):
+                ready.put((batch, error), timeout=0.1)
+                return True
+        return False
+
+    def read() -> None:
+        try:
+            if all(hand(batch) for batch in batches):
+                hand(None)
+        except BaseException as error:
+            hand(None, error)
+
+    threading.Thread(target=read, name="linnet-reader", daemon=True).start()
+    try:
+        while True:
+            batch, error = ready.get()
+            if error is not None:
+                raise error
+            if batch is None:
+                return
             yield batch
+    finally:
+        over.set()
 
 
-def _form(out: str | None, proba: bool) -> str:
-    from linnet.data.writers import ENDINGS
+def _kept(given: str | None) -> list[str] | bool:
+    if given is None:
+        return False
+    if Path(given).is_file():
+        raise LinnetError(
+            f"--keep-columns takes names of columns, got the file {shown(given, 200)}; write --keep-columns=all, or put it last"
+        )
+    return True if given == "all" else parse_list(given)
+
+
+def _form(out: str | None, to: str | None, columns: bool) -> str:
+    """Return the format: the one asked for, or that of the ending; an ending that says another one is refused."""
+    from linnet.data.writers import ENDINGS, format_to_write
     from linnet.files import split_ending
 
-    if out is None:
-        return "csv" if proba else "lines"
-    return {".txt": "lines", **ENDINGS}.get(split_ending(out)[0], "csv")
+    if out is None or out == "-":
+        return to or ("csv" if columns else "lines")
+    ending = split_ending(out)[0]
+    named = "lines" if ending == ".txt" else format_to_write(out) if ending in ENDINGS or to is None else to
+    if to is not None and named.removesuffix("-stream") != to:
+        raise LinnetError(f"--to {to} and {shown(out, 200)} are two formats; leave out --to, or end the name otherwise")
+    return named
 
 
-def _table(best: Any, P: Any, classes: list[str], form: str, proba: bool) -> Any:
-    """Return the results of a batch as a table: label, probability, and with `proba` one of each class."""
-    import numpy as np
-    import pyarrow as pa
+@dataclass(frozen=True)
+class ResultColumns:
+    """The columns of a result: those that are kept, label, probability, and with `proba` one of each class."""
 
-    from linnet.data.arrays import decimals, floats, integers, strings
+    classes: list[str]
+    form: str
+    proba: bool
+    safe: bool
 
-    columns = {"label": strings(classes).take(integers(best))}
-    if form == "lines":
+    def table(self, model: Any, scores: Any, kept: Any = None) -> Any:
+        """Return the rows of a batch; where rows may have several labels, these stand in place of label and probability."""
+        import numpy as np
+        import pyarrow as pa
+
+        from linnet.data.arrays import integers, strings
+
+        best = model.best(scores)
+        found = {"labels": self._label_sets(model.chosen(scores))} if model.multilabel else {
+            "label": strings(self.classes).take(integers(best))
+        }  # fmt: skip
+        if self.form == "lines":
+            return pa.table(found)
+        P = model.proba(scores)
+        if not model.multilabel:
+            found["probability"] = self._numbers(P[np.arange(len(best)), best])
+        if self.proba and self.form == "jsonl":
+            found["probabilities"] = pa.StructArray.from_arrays([self._numbers(p) for p in P.T], names=self.classes)
+        elif self.proba:
+            found |= {f"p_{name}": self._numbers(p) for name, p in zip(self.classes, P.T, strict=True)}
+        columns = {} if kept is None else dict(zip(kept.column_names, kept.columns, strict=True))
+        for name, column in found.items():
+            columns[_free(name, columns)] = column
+        if self.safe and self.form in ("csv", "tsv"):
+            columns = {_harmless(name): _harmless_cells(column) for name, column in columns.items()}
         return pa.table(columns)
 
-    def numbers(values: Any) -> Any:
-        return decimals(values) if form in ("csv", "tsv") else floats(np.round(values, 6))
+    def _label_sets(self, chosen: Any) -> Any:
+        """Return the labels of each row as lists, joined by '|' where the format has none."""
+        import pyarrow as pa
 
-    columns["probability"] = numbers(P[np.arange(len(best)), best])
-    if proba and form == "jsonl":
-        columns["probabilities"] = pa.StructArray.from_arrays([numbers(p) for p in P.T], names=classes)
-    elif proba:
-        columns |= {f"p_{name}": numbers(p) for name, p in zip(classes, P.T, strict=True)}
-    return pa.table(columns)
+        sets = [[name for name, has in zip(self.classes, row, strict=True) if has] for row in chosen.tolist()]
+        if self.form in ("lines", "csv", "tsv"):
+            return pa.array(["|".join(row) for row in sets], pa.string())
+        return pa.array(sets, pa.list_(pa.string()))
+
+    def _numbers(self, values: Any) -> Any:
+        import numpy as np
+
+        from linnet.data.arrays import decimals, floats
+
+        return decimals(values) if self.form in ("csv", "tsv") else floats(np.round(values, 6))
+
+
+def _free(name: str, taken: dict[str, Any]) -> str:
+    while name in taken:
+        name = f"predicted_{name}"
+    return name
+
+
+_FORMULA = r"^[=+@\t\r-]"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if re.match(_FORMULA, text) and not re.match(_NUMBER, text) else text
+
+
+def _harmless_cells(column: Any) -> Any:
+    """Put an apostrophe before cells that a spreadsheet would run."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    risky = pc.and_not(pc.match_substring_regex(column, _FORMULA), pc.match_substring_regex(column, _NUMBER))
+    mark, end = (pa.scalar(text, column.type) for text in ("'", ""))
+    return pc.if_else(risky, pc.binary_join_element_wise(mark, column, end), column)

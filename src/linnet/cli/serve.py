@@ -9,20 +9,24 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, command
 from linnet.cli.output import say
 from linnet.errors import LinnetError, require
 
 __all__ = ["serve"]
 
 
-@click.command(short_help="Answer over HTTP: predict, explain, metrics.")
-@click.argument("models", metavar="MODEL...", nargs=-1, required=True)
+@command(short_help="Answer over HTTP: predict, explain, metrics.")
+@click.argument("models", type=InputFile(), metavar="MODEL...", nargs=-1, required=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; 0.0.0.0 for all.")
 @o.number("--port", "The port; 0 takes a free one.", 8000, 0, 65535)
 @o.number("--workers", "Processes. From 2 on, one that dies is replaced. The model file is in memory once.", 1, 1, 256)
 @o.number("--threads", "Threads a large batch may use; cores / workers by default.")
 @click.option(
-    "--token-file", metavar="F", help="Ask for a bearer token: any line of F; by default that of LINNET_TOKEN, if set."
+    "--token-file",
+    type=InputFile(),
+    metavar="F",
+    help="Ask for a bearer token: any line of F; by default that of LINNET_TOKEN, if set.",
 )
 @click.option("--allow-reload", is_flag=True, help="Offer POST /v1/models/reload. SIGHUP always reloads.")
 @click.option(
@@ -43,6 +47,7 @@ __all__ = ["serve"]
     help="Which requests are logged, a JSON line each, on standard error.",
 )  # fmt: skip
 @click.option("--log-texts", is_flag=True, help="Log the texts too. By default no text is ever logged.")
+@o.trust
 def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int | None:
     """Answer over HTTP with each MODEL, a file or NAME=FILE; the first is used where a request names none.
 
@@ -66,7 +71,9 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
     threads = threads or max(1, (os.cpu_count() or 1) // workers)
     with server_folder() as folder:
         settings = Settings(named(models), threads=threads, folder=str(folder), **options)
-        Catalogue(settings.models, folder=settings.folder)  # a file that cannot be served is told here, in one line
+        Catalogue(
+            settings.models, folder=settings.folder, trust=settings.trust
+        )  # a file that cannot be served is told here, in one line
         secured = bool(tokens(settings.token_file))
         listening = _listen(settings.host, settings.port)
         click.echo(_address(listening))

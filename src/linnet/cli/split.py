@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, OutputFile, check_outputs, command
 from linnet.cli.labelled_rows import split_columns
-from linnet.cli.output import check_outputs, say, write_json
+from linnet.cli.output import Notes, say, write_json
 from linnet.errors import LinnetError
 from linnet.values import parse_list
 
@@ -19,12 +20,12 @@ __all__ = ["split"]
 _ROW = "row of the source"
 
 
-@click.command(short_help="Divide a file into train, dev and test; --blind seals the test part.")
-@click.argument("data")
+@command(short_help="Divide a file into train, dev and test; --blind seals the test part.")
+@click.argument("data", type=InputFile())
 @click.option("--out-dir", metavar="D", help="Where train, dev and test go; DATA-split by default.")
-@click.option("--train", "train_out", metavar="F", help="The training file, in place of --out-dir.")
-@click.option("--dev", "dev_out", metavar="F", help="The dev file; left out, there are two parts.")
-@click.option("--test", "test_out", metavar="F", help="The test file.")
+@click.option("--train", "train_out", type=OutputFile(), metavar="F", help="The training file, in place of --out-dir.")
+@click.option("--dev", "dev_out", type=OutputFile(), metavar="F", help="The dev file; left out, there are two parts.")
+@click.option("--test", "test_out", type=OutputFile(), metavar="F", help="The test file.")
 @click.option("--fractions", metavar="A,B,C", help="Shares of the parts, for example 0.8,0.1,0.1 (default) or 90,10.")
 @o.groups
 @o.time
@@ -104,7 +105,14 @@ def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
     for path in outs.values():
         format_to_write(path)
         refuse_sealed(path, "to write to")
-    check_outputs({f"--{name}": str(path) for name, path in outs.items() if named or path.exists()}, [data])
+    check_outputs(
+        {
+            f"--{name}" if named else f"--out-dir, {path.name}": (str(path), None)
+            for name, path in outs.items()
+            if path.exists()
+        },
+        [data],
+    )
     return outs
 
 
@@ -120,6 +128,9 @@ def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
     batches = list(stream_rows(data, text=options["text"], format=options["format_"], batch_rows=1 << 16))
     if not batches:
         raise LinnetError(f"{data} is empty: it holds no rows")
+    say_note = Notes(data)
+    for note in batches[0].reader.notes:
+        say_note(note)
     table = pa.concat_tables([batch.table for batch in batches], promote_options="permissive")
     broken = [batch.first_row - 1 + row for batch in batches for row in batch.malformed]
     keep = np.setdiff1d(np.arange(table.num_rows), np.array(broken, dtype=np.int64))

@@ -56,6 +56,10 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
     limit = limit_for(data, options["max_memory"])
     if limit is None and engine is None:
         return None
+    if options["weight"]:
+        raise LinnetError("--weight needs all rows in memory: leave out --max-memory and --engine")
+    if options["multilabel"] not in (None, "none"):
+        raise LinnetError("--multilabel needs all rows in memory: leave out --max-memory and --engine")
     if options["report"]:
         raise LinnetError(
             "--report needs all rows in memory; train first, then linnet evaluate MODEL TEST --report F.html"

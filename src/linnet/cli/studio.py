@@ -10,13 +10,14 @@ from pathlib import Path
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, command
 from linnet.cli.output import say
 
 __all__ = ["studio"]
 
 
-@click.command(short_help="Look, train, try and label in a browser, on this machine.")
-@click.argument("what", required=False, metavar="[DATA|MODEL]")
+@command(short_help="Look, train, try and label in a browser, on this machine.")
+@click.argument("what", type=InputFile(), required=False, metavar="[DATA|MODEL]")
 @o.text
 @o.label
 @o.number("--port", "The port; 0 takes a free one.", 0, 0, 65535)
@@ -27,9 +28,10 @@ __all__ = ["studio"]
 @click.option("--no-token", is_flag=True, help="Ask for no token: every user and program of this machine may use it.")
 @click.option("--no-open", is_flag=True, help="Do not open a browser; print the address only.")
 @o.threads
+@o.trust
 def studio(
     what: str | None, text: str | None, label: str | None, port: int, folder: str, no_token: bool, no_open: bool,
-    threads: int | None,
+    threads: int | None, trust: bool,
 ) -> None:  # fmt: skip
     """Open the studio on a data file, a model, or nothing yet.
 
@@ -47,7 +49,7 @@ def studio(
     from linnet.studio.state import Studio
 
     check()
-    made = Studio(folder, threads)
+    made = Studio(folder, threads, trust=trust)
     if what is not None:
         made.open(what, text, label)
         if made.data is not None:

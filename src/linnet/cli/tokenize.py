@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.output import echo_json, say, table_lines, width
+from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.output import Notes, echo_json, say, table_lines, width
 from linnet.errors import LinnetError
 
 __all__ = ["tokenize"]
@@ -19,14 +20,17 @@ __all__ = ["tokenize"]
 Cut = Callable[[str], list[Any]]
 
 
-@click.command(short_help="Show the pieces that a tokeniser makes of a text, and their places.")
-@click.argument("text", metavar="[TEXT|FILE|-]", required=False)
+@command(short_help="Show the pieces that a tokeniser makes of a text, and their places.")
+@click.argument("text", type=InputFile(), metavar="[TEXT|FILE|-]", required=False)
 @o.token_options
 @click.option("--list", "listing", is_flag=True, help="List the tokenisers, each on an example (or on TEXT).")
 @click.option(
-    "--train", metavar="DATA", help="Learn the tokeniser (bpe, wordpiece, bpe:2000) from the texts of DATA first."
+    "--train",
+    type=InputFile(),
+    metavar="DATA",
+    help="Learn the tokeniser (bpe, wordpiece, bpe:2000) from the texts of DATA first.",
 )
-@click.option("--save", metavar="F", help="With --train: write the learned tokeniser to F.")
+@click.option("--save", type=OutputFile("json"), metavar="F", help="With --train: write the learned tokeniser to F.")
 @click.option(
     "--text",
     "--column",
@@ -78,7 +82,10 @@ def _is_file(text: str) -> bool:
 def _texts(source: str, column: str | None, format_: str | None) -> Iterator[str]:
     from linnet.data import stream
 
+    say_note = Notes(source)
     for batch in stream(source, text=column, format=format_):
+        for note in batch.notes:
+            say_note(note)
         yield from batch.text.to_pylist()
 
 

@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, check_outputs, command, inputs_of
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
 from linnet.cli.output import (
-    check_output,
-    check_report,
     command_line,
     say,
     say_sealed,
@@ -30,12 +29,13 @@ from linnet.values import parse_settings
 __all__ = ["model_path", "train"]
 
 
-@click.command(short_help="Train a classifier on a file and save it.")
-@click.argument("data", nargs=-1, required=True)
+@command(short_help="Train a classifier on a file and save it.")
+@click.argument("data", type=InputFile(), nargs=-1, required=True)
 @click.option("--model", default="svm", show_default=True, metavar="NAME", help=f"One of {', '.join(MODELS)}.")
 @o.model_out
 @o.split_options
 @o.data_options
+@o.weight
 @o.seed
 @o.threads
 @o.feature_options
@@ -59,11 +59,9 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     from linnet.classifier import TextClassifier
     from linnet.cli.progress import TrainingProgress
     from linnet.data.seal import look
-    from linnet.evaluate import evaluate
     from linnet.features.computed import needed
 
     out = model_path(data[0], options["out"])
-    check_report(options["report"])
     names = (
         "features",
         "tf",
@@ -78,24 +76,30 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     )
     clf = TextClassifier(
         options["model"], **{name: options[name] for name in names},
-        normalise={"length": True, "none": False}.get(options["normalise"], options["normalise"]), params=_params(options),
-        refit=not options["watch"], seed=options["seed"], threads=options["threads"],
+        norm={None: "auto", "none": None}.get(options["norm"], options["norm"]), params=_params(options),
+        refit=not options["watch"], random_state=options["seed"], n_jobs=options["threads"],
     )  # fmt: skip
     extra = needed(clf.plan().features.features or ())  # wrong settings are refused before reading a large file
     streamed = train_streamed(clf, data, options)
     if streamed is not None:
         result, more = streamed.evaluation, {"stream": streamed.to_dict()}
     else:
-        rows = read_labelled(data[0], options, extra=[*extra, *split_columns(options)])
+        weighed = [options["weight"]] if options["weight"] else []
+        rows = read_labelled(data[0], options, extra=[*extra, *split_columns(options), *weighed])
+        for name in weighed:
+            rows.numbers(name)  # a cell that is no number is named by its row in the file
         write_unusable(rows.unusable, options["unusable"])
         options = official(data[0], options)
         fit_on, dev, test = split_rows(rows, options, extra)
         del rows  # the parts are copies
-        if not options["no_check"]:
+        if fit_on.separator is not None and options["report"]:
+            raise LinnetError("--report is for one label a row; leave it out, and see the scores with linnet evaluate")
+        if not options["no_check"] and fit_on.separator is None:
             _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
         with TrainingProgress(options["quiet"], options["watch"]) as progress:
-            clf.fit(fit_on, dev=dev, on_event=progress)
-        result, more = evaluate(test.label_list(), clf.predict_proba(test), clf.classes_.tolist()), {}
+            sample_weight = fit_on.numbers(weighed[0]) if weighed else None
+            clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress)
+        result, more = clf.evaluate(test), {}
     clf.save(out)
     seal = look(options["test"], "train", out) if options["test"] else None
     if options["report"]:
@@ -109,9 +113,14 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     }
     if write_json(content, options["json_"]):
         return
-    low, high = result.accuracy_interval
-    scores = f"macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}"
-    click.echo(f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {scores}")
+    several = clf.artefact.multilabel
+    (low, high), value = (
+        (result.micro_f1_interval, result.micro_f1) if several else (result.accuracy_interval, result.accuracy)
+    )
+    rest = f"subset accuracy {result.subset_accuracy:.4f}" if several else f"log loss {result.log_loss:.4f}"
+    scores = f"macro F1 {result.macro_f1:.4f}, {rest}"
+    name = "micro F1" if several else "accuracy"
+    click.echo(f"test {name} {value:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {scores}")
     say_sealed(seal)
     sizes = (
         f"{size_text(out.stat().st_size)}, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes"
@@ -126,7 +135,8 @@ def model_path(data: str, out: str | None) -> Path:
     if out is None:
         name = "model" if data == "-" else Path(data.rstrip("/")).name.split(".")[0].removeprefix("hub:") or "model"
         out = f"{name}.linnet"
-    return check_output(out, "--out", "model.linnet") or Path(out)
+        check_outputs({"--out": (out, "model")}, inputs_of())
+    return Path(out)
 
 
 def _params(options: dict[str, Any]) -> dict[str, Any]:
@@ -162,7 +172,9 @@ def _write_report(clf: Any, data: str, fit_on: Any, test: Any, out: Path, option
     found = None
     if not options["no_check"]:
         say("report: checking the training rows")
-        found = check(fit_on, replace(test, source="the test rows"), seed=options["seed"], threads=options["threads"])
+        found = check(
+            fit_on, replace(test, source="the test rows"), random_state=options["seed"], n_jobs=options["threads"]
+        )
     say("report: learning curve")
     curve = learning_curve(clf, fit_on)
     files = {"model": str(out), "data": data, **({"test": options["test"]} if options["test"] else {})}

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.files import InputFile, OutputFile, command
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
 from linnet.cli.output import say, say_sealed, width, write_json
 from linnet.cli.progress import ProgressBars
@@ -20,21 +21,32 @@ from linnet.units import as_bytes, as_seconds, duration, size_text
 __all__ = ["tune"]
 
 
-@click.command(short_help="Search features, model and settings within a budget of time and size.")
-@click.argument("data")
+@command(short_help="Search features, model and settings within a budget of time and size.")
+@click.argument("data", type=InputFile())
 @click.option("--budget", default="60s", show_default=True, metavar="TIME", help="For everything: 60s, 5m, 1h.")
 @click.option("--max-size", metavar="SIZE", help="The model file may be this large: 5MB, 500kB.")
 @o.max_memory()
 @click.option("--metric", default="accuracy", show_default=True, metavar="NAME", help=f"One of {', '.join(METRICS)}.")
 @click.option("--models", metavar="A,B", help="Search among these models only; all that learn if not given.")
-@click.option("--lists", multiple=True, metavar="F.csv", help="Use the word lists of this file too; can be repeated.")
+@click.option(
+    "--lists",
+    type=InputFile(),
+    multiple=True,
+    metavar="F.csv",
+    help="Use the word lists of this file too; can be repeated.",
+)
 @o.model_out
 @o.split_options
 @o.data_options
 @o.seed
 @o.threads
 @o.number("--candidates", "Stop after N candidates, if time allows.")
-@click.option("--resume", metavar="F", help="Keep results in this file and go on from it; OUT.tune.jsonl by default.")
+@click.option(
+    "--resume",
+    type=OutputFile("json"),
+    metavar="F",
+    help="Keep results in this file and go on from it; OUT.tune.jsonl by default.",
+)
 @click.option("--fresh", is_flag=True, help="Start anew, whatever the file of results holds.")
 @o.output_options
 def tune(data: str, **options: Any) -> None:
@@ -69,11 +81,11 @@ def tune(data: str, **options: Any) -> None:
         for name in ("dev", "test", "groups", "time", "text", "label", "out", "format_")
         if options[name] is not None
     }
-    names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "candidates", "seed", "threads", "fresh")
+    names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "candidates", "fresh")
     with TuningProgress(options["quiet"]) as progress:
         found = search(
             fit_on, dev=dev, test=test, state=state, on_event=progress, began=process_began(), named=data, command=shared,
-            **{name: options[name] for name in names},
+            random_state=options["seed"], n_jobs=options["threads"], **{name: options[name] for name in names},
         )  # fmt: skip
     found.model.save(out)
     seal = look(options["test"], "tune", out) if options["test"] else None

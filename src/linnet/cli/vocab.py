@@ -7,22 +7,28 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.output import echo_json, say, table_lines
+from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.output import Notes, echo_json, say, table_lines
 
 __all__ = ["vocab"]
 
 
-@click.command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
-@click.argument("data")
-@click.option("--other", metavar="F", help="Say how much of this file the vocabulary covers.")
+@command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
+@click.argument("data", type=InputFile())
+@click.option("--other", type=InputFile(), metavar="F", help="Say how much of this file the vocabulary covers.")
 @o.token_options
 @o.number("--min-df", "Keep words in at least so many texts.", 1)
 @o.max_features
 @o.number("--top", "How many words to show.", 10, 0)
 @click.option(
-    "--plot", metavar="F", help="Draw counts by rank and the fitted law to F (.svg, or .png with extra report)."
+    "--plot",
+    type=OutputFile(),
+    metavar="F",
+    help="Draw counts by rank and the fitted law to F (.svg, or .png with extra report).",
 )
-@click.option("--save", metavar="F", help="Write the vocabulary (after the cut-offs) to F, as JSON.")
+@click.option(
+    "--save", type=OutputFile("json"), metavar="F", help="Write the vocabulary (after the cut-offs) to F, as JSON."
+)
 @o.text_options
 @o.json_flag
 def vocab(
@@ -38,12 +44,12 @@ def vocab(
     from linnet.errors import DataError
     from linnet.text.vocabulary import Vocabulary, texts_of
 
-    every = Vocabulary.of(texts_of(data, text, format_), tokens=tokens, case=case)
+    every = Vocabulary.of(texts_of(data, text, format_, Notes(data)), tokens=tokens, case=case)
     if not len(every):
         raise DataError(f"{data}: there is no word in {every.n_documents:,} texts")
     kept = every.cut(min_df=min_df, size=max_features)
     law = every.zipf() if len(every) > 1 else None
-    covered = kept.coverage(texts_of(other, text, format_), top) if other else None
+    covered = kept.coverage(texts_of(other, text, format_, Notes(other)), top) if other else None
     if plot and law:
         law.save(plot)
         say(f"plot written to {plot}")

@@ -43,8 +43,8 @@ def compare(
     features: Any = None,
     curve: bool | str = False,
     groups: Any = None,
-    seed: int = 0,
-    threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     share: bool = True,
     on_event: OnEvent | None = None,
 ) -> Comparison:
@@ -60,14 +60,14 @@ def compare(
     with the same result. ``on_event`` gets an Event after every fit.
 
     A model that cannot take the data is in ``skipped`` with the reason. Ctrl-C ends the comparison and keeps the folds
-    that are finished. For one seed the result is the same, but for seconds.
+    that are finished. For one random_state the result is the same, but for seconds.
 
     >>> texts = ["good", "so good", "good fun", "fun", "bad", "so bad", "bad bore", "bore"] * 3
     >>> found = compare(texts, ["pos", "pos", "pos", "pos", "neg", "neg", "neg", "neg"] * 3, models="nb", folds=3)
     >>> found.best.accuracy
     1.0
     """
-    specs = as_specs(models, features=features, seed=seed, threads=threads)
+    specs = as_specs(models, features=features, random_state=random_state, n_jobs=n_jobs)
     if curve not in (False, True, "best", "all"):
         raise LinnetError(f"curve must be True (the best model), 'all' or False, got {curve!r}")
     columns = (groups,) if isinstance(groups, str) and groups != "duplicates" else ()
@@ -75,7 +75,7 @@ def compare(
     n_folds = (10 if len(rows.codes) < FEW_ROWS else 5) if folds is None else folds
     if folds is None:
         n_folds = min(n_folds, len(rows.codes))
-    pairs = fold_indices(rows.codes, seed, n_folds, repeats=repeats, groups=rows.groups)
+    pairs = fold_indices(rows.codes, random_state, n_folds, repeats=repeats, groups=rows.groups)
     with Interrupts() as stop:
         run = _ComparisonRun(specs, rows, pairs, share, on_event, stop)
         run.expect_curves(len(specs) if curve == "all" else 1 if curve else 0, n_folds)
@@ -84,15 +84,15 @@ def compare(
             (score(name, mine, rows, n_folds) for name, mine in answers.items()), key=lambda m: -m.accuracy
         )  # stable: of equals the one named first
         names = [m.name for m in scores] if curve == "all" else [scores[0].name] if curve else []
-        curves = tuple(run.curve(name, answers[name][:n_folds], seed) for name in names)
+        curves = tuple(run.curve(name, answers[name][:n_folds], random_state) for name in names)
     done = len(answers[scores[0].name])
     judged = sum(len(a.held) for a in answers[scores[0].name][:n_folds])
     share_of = np.bincount(rows.codes) / len(rows.codes)
     top = int(share_of.argmax())
     return Comparison(
-        rows.data.source, len(rows.codes), judged, rows.classes, n_folds, repeats, done, seed,
+        rows.data.source, len(rows.codes), judged, rows.classes, n_folds, repeats, done, random_state,
         (rows.classes[top], float(share_of[top])), tuple(scores),
-        pairs_of(scores, answers, rows, n_folds, repeats if done > n_folds else 1, seed), run.skipped, curves,
+        pairs_of(scores, answers, rows, n_folds, repeats if done > n_folds else 1, random_state), run.skipped, curves,
         tuple(_notes(rows, n_folds, run.stopped)), not run.stopped,
     )  # fmt: skip
 

@@ -30,7 +30,7 @@ from linnet.values import parse_value
 __all__ = ["Spec", "as_specs", "needed_by", "parse"]
 
 _SETTING = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)$", re.DOTALL)
-_KEPT = ("model", "params", "seed", "threads")  # not settings of one model in a comparison
+_KEPT = ("model", "params", "random_state", "n_jobs")  # not settings of one model in a comparison
 OWN_NOTATION = ("features", "class_weight")  # their values are taken as they are
 
 
@@ -115,7 +115,7 @@ def _classifier(model: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def as_specs(models: Any, **shared: Any) -> list[Spec]:
     """Accept text, names, TextClassifier objects, model objects, a mapping of names to any of these, or None for all.
 
-    shared are settings for every model that does not set them itself (features), and for all (seed, threads).
+    shared are settings for every model that does not set them itself (features), and for all (random_state, n_jobs).
     Settings that do not exist are refused here, before any work is done.
     """
     from linnet.models import MODELS
@@ -135,7 +135,7 @@ def as_specs(models: Any, **shared: Any) -> list[Spec]:
     for name in names:
         if names.count(name) > 1:
             raise LinnetError(f"the model {name} is given twice; leave one out, or give a dict with a name for each")
-    always: dict[str, Any] = {name: shared.pop(name) for name in ("seed", "threads") if name in shared}
+    always: dict[str, Any] = {name: shared.pop(name) for name in ("random_state", "n_jobs") if name in shared}
     specs = [
         Spec(spec.name, {**{k: v for k, v in shared.items() if v is not None}, **spec.settings, **always})
         for spec in found
@@ -162,7 +162,7 @@ def _one(value: Any) -> Spec:
             raise LinnetError(f"one name stands for one model; got '{value}'")
         return specs[0]
     if isinstance(value, TextClassifier):
-        given = {name: setting for name, setting in value.get_params().items() if setting is not None}
+        given = {name: setting for name, setting in value.get_params(deep=False).items() if setting is not None}
         name = value.model if isinstance(value.model, str) else repr(value.model)
         shown = {k: v for k, v in given.items() if k not in _KEPT and v is not True}
         more = {**shown, **(value.params or {})}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,7 +27,8 @@ class Dataset:
 
     `text` and `label` are Arrow columns (`label` is None without labels), `how` says which columns were chosen and why,
     `unusable` holds the rows that were left out, `notes` what was repaired, `also` the further columns that were asked
-    for, by name (none unless asked).
+    for, by name (none unless asked). `separator` stands between the labels of a row where rows may have several; see
+    `label_sets`.
 
     >>> data = Dataset.from_lists(["good film", "bad film", " ", "so good"], ["pos", "neg", "pos", "pos"])
     >>> data
@@ -45,6 +47,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     encoding: str = "utf-8"
     also: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
+    separator: str | None = None
 
     @staticmethod
     def from_lists(texts: Any, labels: Any = None) -> Dataset:
@@ -82,8 +85,29 @@ class Dataset:
         """Return the label of every row; a data set without labels is refused."""
         if self.label is None:
             raise DataError(f"{self.source}: has no labels; name the label column")
+        self.refuse_several("this")
         labels: list[str] = self.label.to_pylist()
         return labels
+
+    def refuse_several(self, caller: str) -> None:
+        """Refuse rows with several labels."""
+        if self.separator is not None:
+            raise DataError(
+                f"{self.source}: rows have several labels; train, predict and evaluate take them, {caller} takes one label a row "
+                "(multilabel=False, --multilabel none: each combination of labels is a label)"
+            )
+
+    def label_sets(self) -> list[tuple[str, ...]]:
+        """Return the labels of every row, sorted; one each where rows have one label.
+
+        >>> read_labels = Dataset.from_lists(["a", "b"], ["joy|love", "love"])
+        >>> replace(read_labels, separator="|").label_sets()
+        [('joy', 'love'), ('love',)]
+        """
+        found = [] if self.label is None else self.label.to_pylist()
+        if self.separator is None:
+            return [() if label is None else (label,) for label in found]
+        return [_labels_of(label, self.separator) for label in found]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -94,6 +118,8 @@ class Dataset:
         """
         if self.label is None:
             return {}
+        if self.separator is not None:
+            return dict(sorted(Counter(label for row in self.label_sets() for label in row).items()))
         found = {pair["values"]: pair["counts"] for pair in self.label.value_counts().to_pylist()}
         found.pop(None, None)
         return dict(sorted(found.items()))
@@ -131,6 +157,25 @@ class Dataset:
             raise DataError(f"{self.source}: column '{name}' was not read; read it with also=['{name}']{known}")
         values: list[str | None] = self.also[name].to_pylist()
         return values
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Return a column that was read with `also` as numbers from 0; anything else is refused with its row.
+
+        >>> from linnet.data import read
+        >>> read([{"text": "good", "label": "pos", "w": 2}], also=["w"]).numbers("w").tolist()
+        [2.0]
+        """
+        out = np.empty(len(self))
+        for row, cell in enumerate(self.column(name)):
+            try:
+                out[row] = float(cell or "")
+            except ValueError:
+                out[row] = -1.0
+            if not 0.0 <= out[row] < np.inf:
+                raise DataError(
+                    f"{self.source}: column '{name}' must hold numbers from 0; usable row {row + 1:,} has {cell!r}"
+                )
+        return out
 
     def split(
         self,
@@ -188,6 +233,11 @@ class Dataset:
         codes = np.zeros(len(self), dtype=np.int64)
         if self.label is None or not len(self):
             return codes
+        if self.separator is not None:  # the rarest label of a row decides
+            counts = self.counts
+            place = {label: k for k, label in enumerate(counts)}
+            rarest = (min(row, key=counts.__getitem__, default=None) for row in self.label_sets())
+            return np.array([len(place) if label is None else place[label] for label in rarest])
         import pyarrow.compute as pc
 
         found = pc.index_in(self.label, value_set=strings(self.labels))
@@ -213,9 +263,16 @@ class Dataset:
         parts = [f"{self.source}: {len(self):,} usable row{'s' if len(self) != 1 else ''}", f"columns: {self.how}"]
         if self.label is not None:
             parts.append(label_summary(self.counts))
+        if self.separator is not None:
+            mean = sum(map(len, self.label_sets())) / max(1, len(self))
+            parts.append(f"several labels a row (split at '{self.separator}'), {mean:.2f} on average")
         if len(self.unusable):
             parts.append(str(self.unusable))
         return "\n".join([*parts, *self.notes])
+
+
+def _labels_of(cell: str | None, separator: str) -> tuple[str, ...]:
+    return tuple(sorted({part.strip() for part in (cell or "").split(separator)} - {""}))
 
 
 def label_summary(counts: Mapping[str, int]) -> str:

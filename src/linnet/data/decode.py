@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from linnet.data.arrays import data_bytes, lengths, strings, to_mask
 from linnet.data.reader import RawBatch
 
 __all__ = [
-    "as_labels", "blank", "column_strings", "decoded", "filled", "missing", "printable", "repair_counts", "repair_notes",
+    "as_labels", "blank", "cells", "column_strings", "decoded", "filled", "missing", "printable", "repair_counts", "repair_notes",
     "to_strings",
 ]  # fmt: skip
 
@@ -59,8 +59,8 @@ def to_strings(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, dict[str, np.n
     >>> to_strings(pa.chunked_array([[1.0, 2.5, None]]))[0].to_pylist()
     ['1', '2.5', None]
     """
+    repairs: dict[str, list[int]] = {"lists": [0]} if is_list(column) else {}
     column = _as_text_type(column)
-    repairs: dict[str, list[int]] = {}
     chunks, at = [], 0
     for chunk in column.chunks:
         chunks.append(_without_nul(_valid(chunk, at, repairs), at, repairs))
@@ -68,6 +68,29 @@ def to_strings(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, dict[str, np.n
     kind = pa.large_string() if any(pa.types.is_large_string(chunk.type) for chunk in chunks) else pa.string()
     chunks = [chunk if chunk.type == kind else chunk.cast(kind) for chunk in chunks]
     return pa.chunked_array(chunks, type=kind), {kind: np.array(rows, np.int64) for kind, rows in repairs.items()}
+
+
+def is_list(column: pa.ChunkedArray) -> bool:
+    """Whether the cells of a column are lists; where they are labels, a row has several."""
+    kind = column.type
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def cells(values: Iterable[Any]) -> pa.Array:
+    """Python values as a column: of lists where all are lists, else of strings.
+
+    >>> cells([["joy"], None]).type, cells([1, "a"]).to_pylist()
+    (ListType(list<item: string>), ['1', 'a'])
+    """
+    found = list(values)
+    given = [value for value in found if value is not None]
+    if given and all(isinstance(value, list | tuple | set | frozenset) for value in given):
+        rows = [
+            None if v is None else [printable(one) for one in (sorted(v) if isinstance(v, set | frozenset) else v)]
+            for v in found
+        ]
+        return pa.array(rows, pa.list_(pa.string()))
+    return strings(map(printable, found))
 
 
 def _as_text_type(column: pa.ChunkedArray) -> pa.ChunkedArray:

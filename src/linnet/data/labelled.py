@@ -27,6 +27,7 @@ from linnet.errors import DataError
 __all__ = ["Labelled", "Scan", "LabelledFiles", "codes_of", "describe", "join_scans"]
 
 BATCH_ROWS = 1 << 16
+MOST_NOTES = 5
 MOST_UNUSABLE = 10_000  # kept one by one; beyond that they are counted
 
 OnBytes = Callable[[int], None]
@@ -40,6 +41,7 @@ class Labelled:
     label: pa.Array
     unusable: Unusable
     read: int
+    notes: tuple[str, ...] = ()  # what is odd about the file
 
     def __len__(self) -> int:
         return len(self.text)
@@ -70,6 +72,7 @@ class Scan:
     unusable: Unusable = field(default_factory=Unusable)
     by_shard: dict[str, int] = field(default_factory=dict)  # usable rows
     damaged: dict[str, str] = field(default_factory=dict)  # shards left out, and why
+    notes: list[str] = field(default_factory=list)  # the first few
 
 
 class LabelledFiles:
@@ -172,6 +175,10 @@ def _usable(batch: Batch, shard: str) -> Labelled:
     """Set aside what has no text, no label or could not be parsed."""
     if batch.label is None:
         raise DataError(f"{shard or 'the data'}: has no label column, and labels are needed; name it with --label COL")
+    if batch.several:
+        raise DataError(
+            f"{shard or 'the data'}: rows have several labels, which a stream does not take: train in memory"
+        )
     bad = np.zeros(len(batch), dtype=bool)
     bad[[row.row - batch.first_row for row in batch.unusable.rows]] = True
     unlabelled = missing(batch.label) & ~bad
@@ -190,10 +197,11 @@ def _usable(batch: Batch, shard: str) -> Labelled:
             for r in unusable.rows[:MOST_UNUSABLE]
         )
         unusable = Unusable(unusable.counts, named)
+    notes = tuple(f"{shard}: {note}" if shard else note for note in batch.notes)
     if not bad.any():
-        return Labelled(batch.text, batch.label, unusable, len(batch))
+        return Labelled(batch.text, batch.label, unusable, len(batch), notes)
     keep = booleans(~bad)
-    return Labelled(batch.text.filter(keep), batch.label.filter(keep), unusable, len(batch))
+    return Labelled(batch.text.filter(keep), batch.label.filter(keep), unusable, len(batch), notes)
 
 
 def codes_of(label: pa.Array, known: dict[str, int]) -> npt.NDArray[np.int32]:
@@ -208,14 +216,15 @@ def codes_of(label: pa.Array, known: dict[str, int]) -> npt.NDArray[np.int32]:
 def _scan_of(batch: Labelled) -> Scan:
     """Scan one batch."""
     if not len(batch):
-        return Scan(unusable=batch.unusable)
+        return Scan(unusable=batch.unusable, notes=list(batch.notes))
     known: dict[str, int] = {}
     codes, ends = codes_of(batch.label, known), offsets(batch.text).astype(np.int64)
     kinds = scripts_of(data_bytes(batch.text), ends - ends[0])
     labels = dict(zip(known, np.bincount(codes, minlength=len(known)).tolist(), strict=True))
     sizes = np.diff(ends).astype(np.int32)
     return Scan(
-        len(batch), batch.nbytes, labels, [codes], [sizes], [kinds], np.bincount(kinds, minlength=3), batch.unusable
+        len(batch), batch.nbytes, labels, [codes], [sizes], [kinds], np.bincount(kinds, minlength=3), batch.unusable,
+        notes=list(batch.notes),
     )  # fmt: skip
 
 
@@ -229,6 +238,7 @@ def join_scans(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
     whole.by_script += one.by_script
     whole.by_shard[shard] = whole.by_shard.get(shard, 0) + one.rows
     whole.unusable = _added(whole.unusable, one.unusable)
+    whole.notes = list(dict.fromkeys([*whole.notes, *one.notes]))[:MOST_NOTES]
     if whole.codes is None or whole.sizes is None or one.codes is None or one.sizes is None or whole.rows > most_rows:
         whole.codes, whole.sizes, whole.scripts = None, None, []
     else:

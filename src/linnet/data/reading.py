@@ -33,6 +33,7 @@ def read(
     format: str | None = None,
     labelled: bool | None = None,
     also: Sequence[str] = (),
+    multilabel: str | bool | None = None,
 ) -> Dataset:
     """Read texts, and labels where there are some, from anything that holds them.
 
@@ -48,6 +49,9 @@ def read(
     a row without one is unusable, as is a row with an empty text or one that cannot be parsed: such rows are
     counted and kept in `Dataset.unusable`. `also` names further columns to keep, as strings in `Dataset.also`: an
     author to split by, a date. They are never taken for the text or the label unless named as such.
+
+    Rows have several labels where the labels are lists, or a fastText line has several; `multilabel` is what stands
+    between the labels of a cell ("|" or ","), and False takes a list for one label.
 
     >>> import linnet.data
     >>> data = linnet.data.read([{"Review": "good film", "stars": 5}, {"Review": "bad film", "stars": 1}])
@@ -65,7 +69,9 @@ def read(
     if isinstance(source, str) and source.startswith("hub:"):
         from linnet.datasets.named import read_named  # data sets come after data: looked up when used
 
-        return read_named(source, text=text, label=label, format=format, labelled=labelled, also=also)
+        return read_named(
+            source, text=text, label=label, format=format, labelled=labelled, also=also, multilabel=multilabel
+        )
     with open_reader(source, format, ReadOptions(text, label)) as reader:
         _require_columns(reader)
         name = reader.source
@@ -83,7 +89,9 @@ def read(
             columns = {column: rows.columns[column] for column in free}
             choice = by_content(columns, choice, labelled=labelled, source=name, not_text=reader.not_text)
     how = "; ".join(part for part in (reader.how, choice.how) if part)
-    return finish(rows, _chosen(choice), choice.label, name, how, labelled, reader.encoding, reader.notes, more)
+    return finish(
+        rows, _chosen(choice), choice.label, name, how, labelled, reader.encoding, reader.notes, more, multilabel
+    )
 
 
 @contextlib.contextmanager
@@ -121,6 +129,7 @@ def finish(
     encoding: str = "utf-8",
     notes: Sequence[str] = (),
     also: Sequence[str] = (),
+    multilabel: str | bool | None = None,
 ) -> Dataset:
     """Set the unusable rows of a decoded batch aside and make the rest a Dataset."""
     names = [name for name in (text_column, label_column) if name]
@@ -147,7 +156,16 @@ def finish(
     repairs = repair_counts(batch, names)
     encoding = "windows-1252" if "windows_1252" in repairs else encoding
     notes = (*_encoding_note(encoding), *repair_notes(repairs), *notes)
-    return Dataset(text, label, source, text_column, label_column, how, unusable, notes, encoding, more)
+    separator = None
+    if label is not None and label_column is not None and multilabel is not False:
+        separator = (
+            multilabel
+            if isinstance(multilabel, str)
+            else "|"
+            if "lists" in batch.repairs.get(label_column, {})
+            else None
+        )
+    return Dataset(text, label, source, text_column, label_column, how, unusable, notes, encoding, more, separator)
 
 
 def _encoding_note(encoding: str) -> list[str]:

@@ -30,7 +30,8 @@ class Batch:
     """Consecutive rows of a stream; row i of `text` is row `first_row + i` of the source (rows count from 1).
 
     No row is left out: an empty, missing or malformed text is "" here, and is listed in `unusable`. `label` is None
-    without a label column, and null where a row has none. `notes`, `how` and `also` are as in a Dataset, for this batch.
+    without a label column, and null where a row has none. `notes`, `how` and `also` are as in a Dataset, for this batch;
+    `kept` are the columns that were asked for with `keep`, in their own types.
     """
 
     text: pa.Array
@@ -40,6 +41,9 @@ class Batch:
     notes: tuple[str, ...] = ()
     how: str = ""
     also: Mapping[str, pa.Array] = field(default_factory=dict)
+    kept: pa.Table | None = None
+    several: bool = False
+    """Whether rows have several labels; they are joined by '|' here."""
 
     def __len__(self) -> int:
         return len(self.text)
@@ -56,6 +60,7 @@ def stream(
     format: str | None = None,
     batch_rows: int = 8192,
     also: Sequence[str] = (),
+    keep: Sequence[str] | bool = False,
 ) -> Iterator[Batch]:
     """Read a source of any size in batches of at most `batch_rows` rows and about 8 MB.
 
@@ -63,7 +68,7 @@ def stream(
     be written beside the rows. Columns are chosen from the first batch, labels only as given or by name. A source
     without rows is no error: there are no batches. Memory stays constant for every format that can be cut: not for a
     JSON array, nor for Parquet from a pipe or inside gz, whose index is at the end. `also` names further columns to keep,
-    as in `read`.
+    as in `read`; `keep` names columns to hand through as they are (True: all).
 
     >>> for batch in stream(["good film", "", "bad film"], batch_rows=2):
     ...     print(batch.first_row, batch.text.to_pylist(), len(batch.unusable))
@@ -78,17 +83,22 @@ def stream(
         text, label = source.text_column, source.label_column if source.label is not None else None
         columns = {**source.also, text: source.text} | ({} if label is None else {label: source.label})
         source = pa.table(columns)
-    reader, rows = open_rows(source, text=text, label=label, format=format, also=also, batch_rows=batch_rows)
+    reader, rows = open_rows(
+        source, text=text, label=label, format=format, also=also, batch_rows=batch_rows, every=keep is not False
+    )
+    names = reader.names if isinstance(keep, bool) else [given(name, reader.names, reader.source) for name in keep]
     if reader.encoding != "utf-8":
         reader.notes.append(f"decoded as {reader.encoding.upper()}")
-    return _batches(rows, batch_rows)
+    return _batches(rows, batch_rows, None if keep is False else names)
 
 
-def _batches(rows: Iterator[RowBatch], batch_rows: int) -> Iterator[Batch]:
+def _batches(rows: Iterator[RowBatch], batch_rows: int, keep: Sequence[str] | None) -> Iterator[Batch]:
     for row_batch in rows:
+        table = None if keep is None else row_batch.table_of(keep)
         for batch in _cut(row_batch, batch_rows):
             notes, row_batch.reader.notes[:] = tuple(row_batch.reader.notes), []
-            yield replace(batch, notes=(*notes, *batch.notes)) if notes else batch
+            kept = None if table is None else table.slice(batch.first_row - row_batch.first_row, len(batch))
+            yield batch if kept is None and not notes else replace(batch, notes=(*notes, *batch.notes), kept=kept)
 
 
 def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
@@ -112,7 +122,8 @@ def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
             notes = tuple(repair_notes(repair_counts(raw, names, start, stop)))
             labels = None if label is None else piece.column(1)
             also = {column: piece.column(len(columns) - len(more) + k) for k, column in enumerate(more)}
-            yield Batch(piece.column(0), labels, first + start, unusable, notes, rows.how, also)
+            several = choice.label is not None and "lists" in raw.repairs.get(choice.label, {})
+            yield Batch(piece.column(0), labels, first + start, unusable, notes, rows.how, also, several=several)
             start = stop
 
 
@@ -162,7 +173,10 @@ class RowBatch:
     @cached_property
     def table(self) -> pa.Table:
         """All columns: texts and bytes as strings, other columns in their own types."""
-        names = dict.fromkeys([*self.reader.names, *self.raw.columns])
+        return self.table_of(list(dict.fromkeys([*self.reader.names, *self.raw.columns])))
+
+    def table_of(self, names: Sequence[str]) -> pa.Table:
+        """Some columns, as in `table`."""
         return pa.table({name: self._column(name) for name in names})
 
     def _column(self, name: str) -> pa.ChunkedArray:

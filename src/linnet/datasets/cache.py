@@ -5,17 +5,17 @@ It is in LINNET_CACHE, else in XDG_CACHE_HOME/linnet, else in ~/.cache/linnet.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from linnet.datasets.catalogue import DatasetFiles
 from linnet.errors import DataError
-from linnet.files import digest
+from linnet.files import OutputError, digest, temporary_folder
 
 __all__ = ["cached", "home", "store"]
 
@@ -57,13 +57,16 @@ def cached(key: str) -> DatasetFiles | None:
 
 def store(key: str, fill: Callable[[Path], tuple[dict[str, Path], dict[str, Any]]]) -> DatasetFiles:
     """Let fill write the files of the parts into a folder and say what they are, then put it in place at once."""
-    place = home() / key
+    place, stack = home() / key, contextlib.ExitStack()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-    except OSError as error:
-        raise DataError(f"cannot write to the cache {home()}: {error.strerror}; set LINNET_CACHE") from None
-    try:
+        waiting = stack.enter_context(temporary_folder(place.parent))
+    except (OSError, OutputError) as error:
+        reason = getattr(error.__cause__ or error, "strerror", error)
+        raise DataError(f"cannot write to the cache {home()}: {reason}; set LINNET_CACHE") from None
+    with stack:
+        staging = waiting / "data"
+        staging.mkdir()
         files, about = fill(staging)
         parts = {part: {"file": path.name, "sha256": digest(path)} for part, path in files.items()}
         content = {"linnet_data": VERSION, **about, "parts": parts}
@@ -71,8 +74,6 @@ def store(key: str, fill: Callable[[Path], tuple[dict[str, Path], dict[str, Any]
         if place.exists():
             shutil.rmtree(place)
         staging.replace(place)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
     found = cached(key)
     if found is None:
         raise DataError(f"the cache {place} was changed by another program; try again")

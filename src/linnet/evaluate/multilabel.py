@@ -17,6 +17,7 @@ from linnet.errors import DataError
 from linnet.evaluate.evaluation import ClassScores
 from linnet.evaluate.intervals import Interval, jackknife_interval, mean_interval, wilson
 from linnet.evaluate.metrics import share
+from linnet.models.inputs import indicators
 from linnet.values import to_plain
 
 __all__ = ["MultilabelEvaluation", "evaluate_multilabel"]
@@ -38,6 +39,7 @@ class MultilabelEvaluation:
     scores: Mapping[str, tuple[float, Interval]]  # by name
     per_label: tuple[ClassScores, ...]
     level: float = 0.95
+    unknown_labels: tuple[Hashable, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
         """Return a score, or its interval by NAME_interval."""
@@ -49,19 +51,46 @@ class MultilabelEvaluation:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON; intervals are [low, high]."""
         found = {key: to_plain(getattr(self, key)) for name in self.scores for key in (name, f"{name}_interval")}
-        return {**found, **{key: to_plain(getattr(self, key)) for key in ("n", "level", "labels", "per_label")}}
+        return {
+            **found,
+            **{key: to_plain(getattr(self, key)) for key in ("n", "level", "labels", "per_label", "unknown_labels")},
+        }
+
+    def to_text(self, width: int = 100) -> str:
+        """Return the scores as a page of text: the means with their intervals, then the labels, the commonest first."""
+        lines = [f"{self.n:,} rows, {len(self.labels):,} labels, several a row"]
+        for name, (value, (low, high)) in self.scores.items():
+            lines.append(f"{name.replace('_', ' '):<18} {value:.4f}  [{low:.4f}, {high:.4f}]")
+        head = max(5, *(len(str(one.label)) for one in self.per_label))
+        lines += ["", f"{'label':<{head}}  precision  recall      F1    rows"]
+        ranked = sorted(self.per_label, key=lambda one: (-one.support, str(one.label)))
+        lines += [
+            f"{one.label!s:<{head}}  {one.precision:9.4f}  {one.recall:6.4f}  {one.f1:6.4f}  {one.support:6,}"
+            for one in ranked
+        ]
+        if self.unknown_labels:
+            lines += ["", f"not known to the model, and missed: {', '.join(map(str, self.unknown_labels))}"]
+        return "\n".join(line[:width] for line in lines)
 
 
 def evaluate_multilabel(
-    truth: npt.ArrayLike, predicted: npt.ArrayLike, labels: Sequence[Hashable] | None = None, *, level: float = 0.95
-) -> MultilabelEvaluation:
+    truth: Any, predicted: npt.ArrayLike, labels: Sequence[Hashable] | None = None, *, proba: npt.ArrayLike | None = None,
+    level: float = 0.95,
+) -> MultilabelEvaluation:  # fmt: skip
     """Compare two indicator matrices, (rows, labels), of 0 and 1.
+
+    The truth may be tuples of labels; labels that are not known are counted, and missed. With proba, (rows, labels),
+    `precision_at_1` is how often the first answer is right, `precision_at_3` and `..._5` how many of the first few are.
 
     >>> result = evaluate_multilabel([[1, 0, 1], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]], ["art", "law", "war"])
     >>> result.subset_accuracy, round(result.hamming_loss, 4), round(result.micro_f1, 4), round(result.macro_f1, 4)
     (0.5, 0.1667, 0.8, 0.6667)
     """
-    T, P = _flags(truth, "truth"), _flags(predicted, "predicted")
+    P = indicators(predicted, "predicted")
+    T, unknown = _truth(truth, labels)
+    if unknown:
+        P = np.pad(P, ((0, 0), (0, len(unknown))))
+        labels = (*(labels or ()), *unknown)
     if T.shape != P.shape or not T.size:
         raise DataError(
             f"truth and predicted must have the same shape, with rows and labels; got {T.shape} and {P.shape}"
@@ -83,16 +112,11 @@ def evaluate_multilabel(
         **_means_of_f1(hits, T, P, level),
         "samples_f1": (float(rows.mean()), mean_interval(rows, 0.0, 1.0, level)),
     }
+    if proba is not None:
+        scores |= _precisions(T, np.asarray(proba), level)
     columns = (hits.sum(0).tolist(), T.sum(0).tolist(), P.sum(0).tolist())
     per_label = tuple(ClassScores.of(*one, level) for one in zip(names, *columns, strict=True))
-    return MultilabelEvaluation(n, names, scores, per_label, level)
-
-
-def _flags(values: npt.ArrayLike, name: str) -> Flags:
-    array: Any = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-    if array.ndim != 2 or not np.isin(array, (0, 1)).all():
-        raise DataError(f"{name} must be an indicator matrix of 0 and 1, rows by labels; got shape {array.shape}")
-    return np.asarray(array, bool)
+    return MultilabelEvaluation(n, names, scores, per_label, level, unknown)
 
 
 def _ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], level: float) -> tuple[float, Interval]:
@@ -119,3 +143,28 @@ def _means_of_f1(hits: Flags, T: Flags, P: Flags, level: float) -> dict[str, tup
         "macro_f1": (macro, jackknife_interval(macro, added.mean(axis=1), n, level)),
         "weighted_f1": (weighted, jackknife_interval(weighted, moved, n, level)),
     }
+
+
+def _truth(truth: Any, labels: Sequence[Hashable] | None) -> tuple[Flags, tuple[Hashable, ...]]:
+    """Return the truth as an indicator matrix, and the labels that are not known: its last columns."""
+    if not (isinstance(truth, Sequence) and len(truth) and isinstance(truth[0], tuple | set | frozenset)):
+        return indicators(truth, "truth"), ()
+    known = list(labels or sorted({label for row in truth for label in row}))
+    unknown = tuple(sorted({label for row in truth for label in row} - set(known), key=str))
+    place = {label: k for k, label in enumerate([*known, *unknown])}
+    out = np.zeros((len(truth), len(place)), bool)
+    for row, found in enumerate(truth):
+        out[row, [place[label] for label in found]] = True
+    return out, unknown
+
+
+def _precisions(T: Flags, proba: npt.NDArray[Any], level: float) -> dict[str, tuple[float, Interval]]:
+    """Precision among the first k labels of each row."""
+    order = np.argsort(-proba, axis=1, kind="stable")
+    right = np.take_along_axis(T, order, axis=1)
+    found = {}
+    for k in (1, 3, 5):
+        if k <= proba.shape[1]:
+            shares = right[:, :k].mean(axis=1)
+            found[f"precision_at_{k}"] = (float(shares.mean()), mean_interval(shares, 0.0, 1.0, level))
+    return found

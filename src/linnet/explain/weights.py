@@ -11,7 +11,7 @@ from linnet.errors import LinnetError, nearest
 from linnet.features.names import shown
 from linnet.model.model import Model
 
-__all__ = ["named_weights", "top_features"]
+__all__ = ["feature_names", "named_weights", "top_features", "weight_matrix"]
 
 
 def top_features(model: Model, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
@@ -20,22 +20,29 @@ def top_features(model: Model, label: Any = None, n: int = 20) -> list[tuple[str
     if label is not None and label not in known:
         raise LinnetError(nearest("label", str(label), map(str, known)))
     column = known[label] if label is not None else len(model.classes) - 1
-    names, weights = _named(model), _named_weights(model, column)
+    names, weights = feature_names(model), _named_weights(model, column)
     best = np.argsort(-weights, kind="stable")[:n]
     return [(names[k], float(weights[k])) for k in best]
 
 
 def named_weights(model: Model) -> dict[Any, dict[str, float]]:
     """Return the weight of every feature whose name was kept, computed ones included, by label and name."""
-    names = _named(model)
+    names = feature_names(model)
     return {
         label: dict(zip(names, _named_weights(model, column).tolist(), strict=True))
         for column, label in enumerate(model.classes)
     }
 
 
-def _named(model: Model) -> list[str]:
+def feature_names(model: Model) -> list[str]:
+    """Return the names that were kept, the computed features last."""
     return [" | ".join(map(shown, names)) for names in model.sharing.values()] + model.computed_names
+
+
+def weight_matrix(model: Model) -> npt.NDArray[np.float64]:
+    """Return the weights of the named features, (n_outputs, n_features)."""
+    slots = np.fromiter(model.sharing, np.int64, len(model.sharing))
+    return np.stack([model.effects(slots, output) for output in range(model.n_outputs)])
 
 
 def _named_weights(model: Model, column: int) -> npt.NDArray[np.float64]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Across", "Affixes", "BLOCKS", "Block", "Chars", "DERIVED", "Negated", "Not", "Position", "Shapes", "Skips", "Words", "as_blocks",
-    "compile_blocks", "counted_only", "describe", "from_dict", "parse",
+    "compile_blocks", "counted_only", "describe", "from_dict", "parse", "wanted",
 ]  # fmt: skip
 
 LONGEST = 12
@@ -304,6 +304,11 @@ def from_dict(values: dict[str, Any]) -> Block:
     if name not in BLOCKS:
         raise LinnetError(nearest("feature block", name, [*BLOCKS, *DERIVED]))
     return BLOCKS[name](**settings)
+
+
+def wanted(values: dict[str, Any]) -> list[str]:
+    """Return the code outside linnet that a block of a model file would import."""
+    return _derived(values["block"]).wanted(values) if values.get("block") in DERIVED else []
 
 
 def compile_blocks(blocks: Blocks) -> CompiledBlocks:

@@ -106,6 +106,16 @@ class Computed:
         raise NotImplementedError
 
     @classmethod
+    def wanted(cls, values: dict[str, Any]) -> list[str]:
+        """Return the code outside linnet that ``from_dict`` would import; a model file is not trusted to name any."""
+        return []
+
+    @classmethod
+    def named(cls, values: dict[str, Any]) -> Computed:
+        """Read back what ``to_dict`` wrote to look at it only: nothing is imported."""
+        return cls.from_dict(values)
+
+    @classmethod
     def from_text(cls, text: str) -> Computed:
         """Read the block as written on the command line."""
         raise NotImplementedError

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from linnet._kernels import text as kernels
 from linnet._kernels.text import Scratch, VocabularyBuilder
-from linnet.errors import LinnetError
+from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks, compile_blocks
 from linnet.features.buffers import TextBuffer, shards
 from linnet.features.counts import SparseCounts
@@ -29,12 +29,13 @@ MOST_ENTRIES = (1 << 32) - 2
 
 
 def thread_count(threads: int | None) -> int:
-    """Return how many threads to use; None means all cores this process may use."""
-    if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if threads < 1:
-        raise LinnetError(f"threads must be 1 or more, got {threads}")
-    return threads
+    """Return how many threads to use; None or -1 means all cores this process may use, -2 all but one."""
+    if isinstance(threads, int) and threads > 0:
+        return threads
+    if threads is not None and (not isinstance(threads, int) or threads == 0):
+        raise DataError(f"the number of threads must be 1 or more, or None for all cores, got {threads!r}")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores + 1 + (-1 if threads is None else threads))
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ __all__ = ["NORM", "TF", "Norm", "SparseCounts", "concatenate"]
 Real = TypeVar("Real", np.float32, np.float64)
 
 TF = {"presence": 0, "count": 1, "sublinear": 2}
-Norm: TypeAlias = bool | Literal["mean"]
-NORM: dict[bool | str, int] = {False: 0, True: 1, "mean": 2}
+Norm: TypeAlias = Literal["l2", "mean"] | None
+NORM: dict[str | None, int] = {None: 0, "l2": 1, "mean": 2}
 """What becomes of the segment of a block: left as it is, divided by its length, or by its sum."""
 
 
@@ -86,19 +86,19 @@ class SparseCounts:
         kernels.document_frequency(self.indices, df)
         return df
 
-    def values(self, tf: str, weight: npt.NDArray[Real], *, normalise: Norm, multiply: bool) -> npt.NDArray[Real]:
+    def values(self, tf: str, weight: npt.NDArray[Real], *, norm: Norm, multiply: bool) -> npt.NDArray[Real]:
         """Return the value of each entry, in the precision of weight: tf over the norm of its segment.
 
         See the kernel scale_segments.
         """
         out = np.empty(len(self.indices), dtype=weight.dtype)
-        sparse.scale_segments(self.indptr, self.indices, self.counts, TF[tf], weight, NORM[normalise], multiply, out)
+        sparse.scale_segments(self.indptr, self.indices, self.counts, TF[tf], weight, NORM[norm], multiply, out)
         return out
 
-    def segment_scale(self, weight: npt.NDArray[np.float32], normalise: Norm = True) -> npt.NDArray[np.float32]:
+    def segment_scale(self, weight: npt.NDArray[np.float32], norm: Norm = "l2") -> npt.NDArray[np.float32]:
         """Return one over the norm of each segment of present features."""
         out = np.empty(len(self.indptr) - 1, dtype=np.float32)
-        sparse.segment_scale(self.indptr, self.indices, weight, NORM[normalise], out)
+        sparse.segment_scale(self.indptr, self.indices, weight, NORM[norm], out)
         return out
 
     def with_computed(
@@ -120,8 +120,21 @@ class SparseCounts:
         out[mine] = extra[present]
         return indptr, indices, out
 
-    def class_counts(self, y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int32]:
-        """Return how many documents of each class hold each column, (n_columns, n_classes)."""
+    def class_counts(
+        self, y: npt.NDArray[Any], n_classes: int, weight: npt.NDArray[np.float64] | None = None
+    ) -> npt.NDArray[Any]:
+        """Return how many documents of each class hold each column, (n_columns, n_classes), or what they weigh together.
+
+        y may be an indicator matrix: documents then count for each of their classes.
+        """
+        if y.ndim == 2:
+            rows, y = np.nonzero(y)
+            more = None if weight is None else weight[rows]
+            return self.take(rows).class_counts(y.astype(np.int32), n_classes, more)
+        if weight is not None:
+            sums = np.zeros((self.n_columns, n_classes))
+            sparse.class_sums(self.row_ptr, self.indices, np.zeros(0), y, weight, sums)
+            return sums
         out = np.zeros((self.n_columns, n_classes), dtype=np.int32)
         kernels.class_frequency(self.row_ptr, self.indices, y, out)
         return out

@@ -106,6 +106,11 @@ class DerivedBlock(Block):
         return cls(**settings)
 
     @classmethod
+    def wanted(cls, settings: dict[str, Any]) -> list[str]:
+        """Return the code outside linnet that the block would import; a model file is not trusted to name any."""
+        return []
+
+    @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> DerivedBlock:
         """Read back what ``to_dict`` wrote; the state is put in by the caller."""
         return cls(**settings)

@@ -13,8 +13,8 @@ same numbers; ``joint`` writes the long vector out.
 >>> Functions(word_count, has_happy).joint("Happy, happy day", "+", ["+", "-"]).tolist()
 [4.0, 1.0, 1.0, 0.0, 0.0, 0.0]
 
-A model file keeps the import path of each function (``module:name``), never its code. Loading such a model imports the
-modules it names: open only models whose source you trust, as with any program.
+A model file keeps the import path of each function (``module:name``), never its code. Nothing is imported because a file
+names it: such a model is loaded with ``trust=True`` (``--trust``), or its functions are handed in with ``register_function``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,16 @@ from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.computed import Computed
 from linnet.text.tokens import CASES, TOKENS, words_of
 
-__all__ = ["Functions", "find", "import_path", "joint", "word_count"]
+__all__ = [
+    "Functions",
+    "NamedFunctions",
+    "find",
+    "import_path",
+    "joint",
+    "names_code",
+    "register_function",
+    "word_count",
+]
 
 Function: TypeAlias = Callable[[list[str]], float]
 _TEXT = re.compile(r"functions:([\w.,]+)((?::[a-z]+)*)(?:\*(\d*\.?\d+))?$")
@@ -47,6 +56,30 @@ def word_count(tokens: list[str]) -> int:
     2
     """
     return len(tokens)
+
+
+_REGISTERED: dict[str, Function] = {"linnet.features.functions:word_count": word_count}
+
+
+def register_function(function: Function, name: str | None = None) -> None:
+    """Let model files use a function of this program, without trusting them to import anything.
+
+    ``name`` is what the file calls it, ``module:name``; by default the import path of the function.
+
+    >>> def ends_in_s(tokens):
+    ...     return any(t.endswith("s") for t in tokens)
+    >>> register_function(ends_in_s, "mymodule:ends_in_s")
+    >>> find("mymodule:ends_in_s")(["it", "rocks"])
+    True
+    """
+    if not callable(function):
+        raise LinnetError(f"register_function takes a function of a list of tokens, got {function!r:.60}")
+    _REGISTERED[import_path(function) if name is None else name] = function
+
+
+def names_code(features: object) -> bool:
+    """Whether features, as they are typed, import code of other programs: functions, or a spaCy pipeline."""
+    return isinstance(features, str) and ("functions:" in features or "spacy=" in features)
 
 
 class Functions(Computed):
@@ -116,8 +149,18 @@ class Functions(Computed):
         }
 
     @classmethod
+    def wanted(cls, values: dict[str, Any]) -> list[str]:
+        """Return the functions that are not registered in this program."""
+        return [str(path) for path in values["functions"] if str(path) not in _REGISTERED]
+
+    @classmethod
+    def named(cls, values: dict[str, Any]) -> Computed:
+        """Keep the names of the functions."""
+        return NamedFunctions(values)
+
+    @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Functions:
-        """Import the functions again."""
+        """Find the functions again: those that are not registered are imported, so ask ``wanted`` first."""
         paths = [str(path) for path in values["functions"]]
         return cls(
             *map(find, paths), weight=float(values["weight"]), tokens=str(values["tokens"]), case=str(values["case"])
@@ -154,6 +197,33 @@ class Functions(Computed):
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+class NamedFunctions(Computed):
+    """The functions of a model file by name, to look at: they are not imported and cannot be called."""
+
+    name: ClassVar[str] = "functions"
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.stored = dict(values)
+        self.paths = tuple(str(path) for path in values["functions"])
+        self.weight = float(values["weight"])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the functions."""
+        return tuple(path.rpartition(":")[2].rpartition(".")[2] for path in self.paths)
+
+    def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
+        """Refuse: the functions are not here."""
+        raise LinnetError("this model was opened to look at, without its functions; load it with trust=True to use it")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the file says."""
+        return self.stored
+
+    def __str__(self) -> str:
+        return f"functions:{','.join(self.paths)}"
 
 
 def _call(f: Function, tokens: list[str], number: int, text: str) -> float:
@@ -239,7 +309,7 @@ def _lasting_path(f: Any) -> str:
 
 
 def _refuse_python(module: str, name: str) -> None:
-    """Functions of Python itself (subprocess.call takes a list of words too) are no features, whoever names them."""
+    """Refuse functions of Python itself: they are named by mistake. (What protects from model files is ``wanted``.)"""
     if module.split(".")[0] in sys.stdlib_module_names - {"__main__"}:
         raise LinnetError(f"{module}.{name} belongs to Python itself, which is not called for features; {_REMEDY}")
 
@@ -254,6 +324,8 @@ def find(path: str) -> Function:
     linnet.errors.LinnetError: the feature function ends_in_s of the module reviews_features is needed, but there is no \
 module reviews_features; put its folder on the Python path (PYTHONPATH=folder) or install it
     """
+    if path in _REGISTERED:
+        return _REGISTERED[path]
     module, _, name = path.partition(":")
     needed = f"the feature function {name} of the module {module} is needed"
     if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):

@@ -20,7 +20,7 @@ from linnet.text.lang import Transform
 
 __all__ = ["Adjectives", "Lemmas", "Pos", "Stems"]
 
-_LANGUAGE = re.compile(r"[a-z]+(?:[-_][a-z]+)*$")
+_LANGUAGE = re.compile(r"[a-z]+(?:[-_][a-z]+)*\Z")
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +52,11 @@ class Language(DerivedBlock):
         if part.startswith("spacy="):
             return {"pipeline": part.removeprefix("spacy=")} if part != "spacy=" else None
         return {"language": part} if _LANGUAGE.match(part) else None
+
+    @classmethod
+    def wanted(cls, settings: dict[str, Any]) -> list[str]:
+        """A spaCy pipeline is a package, or a folder that names functions."""
+        return [f"the spaCy pipeline {settings['pipeline']}"] if settings.get("pipeline") else []
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as plain values."""

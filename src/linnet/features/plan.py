@@ -19,7 +19,7 @@ from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, Chars, Words
 from linnet.features.buffers import TextBuffer
 from linnet.features.computed import scales, split
-from linnet.features.counts import TF, Norm, SparseCounts
+from linnet.features.counts import NORM, TF, Norm, SparseCounts
 from linnet.features.selection import Selection
 from linnet.features.weighting import idf, log_count_ratio
 
@@ -58,8 +58,8 @@ class FeatureWeights:
 class FeaturePlan:
     """What a model wants of the features; every field can be set by the user.
 
-    tf: presence, count or sublinear. normalise: True (each block of a row has length 1), "mean" (its weighted mean is
-    taken) or False. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out). select: keep the features
+    tf: presence, count or sublinear. norm: "l2" (each block of a row has length 1), "mean" (its weighted mean is
+    taken) or None. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out). select: keep the features
     that tell most of the labels.
     grid: the model's own settings to try. Values are tried one axis at a time, the first value first; many
     says where to start instead where rows are many. fixed: settings of the model that differ for text from its defaults.
@@ -68,7 +68,7 @@ class FeaturePlan:
     features: AnyBlocks | None = None
     tf: str = "presence"
     idf: bool = True
-    normalise: Norm = True
+    norm: Norm = "l2"
     ratio: tuple[float, ...] = (0.0,)
     min_df: int | None = None
     max_df: float = 1.0
@@ -82,8 +82,8 @@ class FeaturePlan:
     def __post_init__(self) -> None:
         if self.tf not in TF:
             raise LinnetError(nearest("tf", self.tf, TF))
-        if self.normalise not in (True, False, "mean"):
-            raise LinnetError(f"normalise must be True, False or 'mean', got {self.normalise!r}")
+        if self.norm not in NORM:
+            raise LinnetError(f"norm must be 'l2', 'mean' or None, got {self.norm!r}")
         if self.hash_bits is not None and not 8 <= self.hash_bits <= 28:
             raise LinnetError(f"hash_bits must be from 8 to 28, got {self.hash_bits}")
         if self.select is not None and self.hash_bits is not None:
@@ -93,24 +93,36 @@ class FeaturePlan:
         """Return the recipe with the settings that are not None replaced."""
         return replace(self, **{k: v for k, v in settings.items() if v is not None})
 
-    def weights(self, rows: SparseCounts, y: npt.NDArray[np.int32], n_classes: int, p: float) -> FeatureWeights:
-        """Learn the weight of each feature from training rows."""
+    def weights(
+        self, rows: SparseCounts, y: npt.NDArray[Any], n_classes: int, p: float, weight: npt.NDArray[np.float64] | None = None
+    ) -> FeatureWeights:  # fmt: skip
+        """Learn the weight of each feature from training rows; weight is that of each row."""
+        n = len(rows) if weight is None else arithmetic.total(weight)
+        if weight is None:
+            df = rows.document_frequency()
+        else:
+            df = rows.class_counts(np.zeros(len(rows), np.int32), 1, weight)[:, 0]
         computed = None if rows.computed is None else scales(rows.computed, split(self.features or ())[1])
         if p == 0:
-            base = self._base(rows.document_frequency(), len(rows))
+            base = self._base(df, n)
             return FeatureWeights(base, base[None, :], computed)
-        counts = rows.class_counts(y, n_classes)
-        totals = counts.sum(axis=0, dtype=np.int64)
-        gain = np.empty((1 if n_classes == 2 else n_classes, rows.n_columns), dtype=np.float32)
+        counts = rows.class_counts(y, n_classes) if weight is None else rows.class_counts(y, n_classes, weight)
+        totals = counts.sum(axis=0, dtype=np.int64) if weight is None else arithmetic.total(counts, axis=0)
+        several = y.ndim == 2  # labels a row
+        gain = np.empty((1 if n_classes == 2 and not several else n_classes, rows.n_columns), dtype=np.float32)
         for k in range(0, rows.n_columns, CHUNK):  # in pieces that stay in the cache
             part = counts[k : k + CHUNK]
-            ratio = log_count_ratio(part, totals=totals, n_features=rows.n_columns)
+            all_rows: dict[str, Any] = (
+                {"every": df[k : k + CHUNK], "n_every": float(arithmetic.total(df))} if several else {}
+            )
+            ratio = log_count_ratio(part, totals=totals, n_features=rows.n_columns, **all_rows)
             ratio = arithmetic.power(ratio, p)
-            ratio *= self._base(part.sum(axis=1), len(rows))[:, None]
+            mine = part.sum(axis=1) if weight is None and not several else df[k : k + CHUNK]
+            ratio *= self._base(mine, n)[:, None]
             gain[:, k : k + CHUNK] = ratio.T
         return FeatureWeights(gain[0] if len(gain) == 1 else gain.max(axis=0), gain, computed)
 
-    def _base(self, df: npt.NDArray[Any], n_rows: int) -> npt.NDArray[np.float32]:
+    def _base(self, df: npt.NDArray[Any], n_rows: float) -> npt.NDArray[np.float32]:
         return (idf(df, n_rows) if self.idf else np.ones(len(df))).astype(np.float32)
 
 

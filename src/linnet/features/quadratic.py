@@ -7,7 +7,7 @@ with k features not zero has k + k (k + 1) / 2 columns not zero.
 The kernel (x.z + c)^2 is the inner product of such rows, up to factors: ``constant=c`` gives exactly those,
 c, sqrt(2 c) x_i, x_i^2 and sqrt(2) x_i x_j, so that what a kernel does can be checked, and done with named weights.
 
-Reference: the notes, 002 ("linear functions are powerful") and 004.
+Reference: Hastie, Tibshirani, Friedman, The Elements of Statistical Learning, section 5.1.
 """
 
 from __future__ import annotations

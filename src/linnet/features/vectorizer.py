@@ -7,19 +7,21 @@ become strings when they are asked for. It imports neither scikit-learn nor, bef
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, nearest, not_fitted
+from linnet.errors import DataError, nearest, not_fitted, require
+from linnet.estimator import Estimator
 from linnet.features.blocks import Blocks, Chars, Words, counted_only
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
 from linnet.features.counting import Slots, count, count_known, names_of
-from linnet.features.counts import TF, SparseCounts
+from linnet.features.counts import TF, Norm, SparseCounts
 from linnet.features.names import Names
 from linnet.features.pruning import kept_columns
 from linnet.features.weighting import idf, log_count_ratio
@@ -27,18 +29,25 @@ from linnet.features.weighting import idf, log_count_ratio
 __all__ = ["Vectorizer"]
 
 ORDERS = ("name", "seen")
-NORMS = ("l2",)
+OUTPUTS = ("default", "pandas", "polars")
+NORMS: dict[str | None, Norm] = {None: None, "l2": "l2", "l1": "mean"}  # the mean of values that are not negative
+TOKEN_PATTERN = r"(?u)\b\w\w+\b"  # scikit-learn's
+BLANK, EMPTY = "\x1b", "\x01"  # stand for a blank inside a token, and for a token of nothing; both sort where those do
 
 
-class Vectorizer:
+@dataclass(eq=False, repr=False)
+class Vectorizer(Estimator):
     """Turn texts into a sparse matrix, one row a text, one column a feature.
 
     features: blocks as text or values, for example ``"words:1-2+chars:2-5"``. tf: "presence" (0 or 1), "count" or
     "sublinear" (1 + ln count). idf: weigh by rarity. ratio: the power p of the supervised weight |log-count ratio|^p;
-    fit then needs labels, and of several classes the largest ratio counts. norm: "l2" makes each block of a row 1 long.
+    fit then needs labels, and of several classes the largest ratio counts. norm: "l2" makes each block of a row 1 long,
+    "l1" makes it add up to 1.
     min_df, max_df: drop features that fewer or more documents hold (int: documents, float: a fraction of them).
-    max_features: keep the most frequent, ties by name. hash_bits: 2**bits columns by hashing, no vocabulary.
-    order: columns by block and "name", or as first "seen". threads: None for all cores; never changes the result.
+    max_features: keep the most frequent, ties by name. vocabulary: the features to count, in the order of the columns, or
+    {name: column}. tokenizer: a function from a text to its tokens, which are then what features count. hash_bits: 2**bits
+    columns by hashing, no vocabulary.
+    order: columns by block and "name", or as first "seen". n_jobs: None for all cores; never changes the result.
     dtype: by default int64 for plain presence and counts, else float64.
 
     >>> v = Vectorizer("words:1", tf="count")
@@ -49,64 +58,70 @@ class Vectorizer:
     [[1, 1, 1, 2, 1, 1], [1, 0, 0, 0, 1, 0]]
     """
 
-    def __init__(
-        self,
-        features: Any = "words:1-2",
-        *,
-        tf: str = "presence",
-        idf: bool = False,
-        ratio: float | None = None,
-        norm: str | None = None,
-        min_df: float = 1,
-        max_df: float = 1.0,
-        max_features: int | None = None,
-        hash_bits: int | None = None,
-        order: str = "name",
-        threads: int | None = None,
-        dtype: Any = None,
-    ) -> None:
-        self.features = features
-        self.tf = tf
-        self.idf = idf
-        self.ratio = ratio
-        self.norm = norm
-        self.min_df = min_df
-        self.max_df = max_df
-        self.max_features = max_features
-        self.hash_bits = hash_bits
-        self.order = order
-        self.threads = threads
-        self.dtype = dtype
+    features: Any = "words:1-2"
+    _: KW_ONLY
+    tf: str = "presence"
+    idf: bool = False
+    ratio: float | None = None
+    norm: str | None = None
+    min_df: float = 1
+    max_df: float = 1.0
+    max_features: int | None = None
+    vocabulary: Any = None
+    tokenizer: Callable[[str], Iterable[str]] | None = None
+    hash_bits: int | None = None
+    order: str = "name"
+    n_jobs: int | None = None
+    dtype: Any = None
 
     @classmethod
     def like_sklearn(
         cls,
         ngram_range: tuple[int, int] = (1, 1),
-        analyzer: str = "word",
+        analyzer: Any = "word",
         *,
         lowercase: bool = True,
         binary: bool = False,
         sublinear_tf: bool = False,
         use_idf: bool = False,
+        smooth_idf: bool = True,
         norm: str | None = None,
+        input: str = "content",
+        encoding: str = "utf-8",
+        decode_error: str = "strict",
+        strip_accents: Any = None,
+        preprocessor: Any = None,
+        tokenizer: Any = None,
+        stop_words: Any = None,
+        token_pattern: str | None = TOKEN_PATTERN,
         **settings: Any,
     ) -> Vectorizer:
         """Return the vectoriser that gives scikit-learn's matrix: CountVectorizer's, or with use_idf and norm Tfidf's.
 
-        The other settings have the same names here and there.
+        Every argument of the two is taken. Words and characters inside words are counted by the kernels; functions, stop
+        words, another pattern and characters across words by scikit-learn's own analyzer, in Python.
 
         >>> Vectorizer.like_sklearn((1, 2), use_idf=True, norm="l2")
         Vectorizer(features='words:1-2:pattern:lower', tf='count', idf=True, norm='l2')
         """
-        if analyzer not in ("word", "char_wb"):
-            raise DataError(nearest("analyzer", analyzer, ["word", "char_wb"]))
-        if binary and sublinear_tf:
-            sublinear_tf = False  # 1 + ln 1 = 1
+        if not smooth_idf:
+            raise DataError("smooth_idf=False is not here: idf is ln((1 + n) / (1 + df)) + 1, which is smooth_idf=True")
+        if input != "content":
+            raise DataError(f"input={input!r} is not here: read files with linnet.read and pass the texts")
         low, high = ngram_range
         case = "lower" if lowercase else "keep"
-        block = Words(low, high, "pattern", case) if analyzer == "word" else Chars(low, high, "whitespace", case)
         tf = "presence" if binary else "sublinear" if sublinear_tf else "count"
-        return cls(str(block), tf=tf, idf=use_idf, norm=norm, **settings)
+        odd = strip_accents, preprocessor, tokenizer, stop_words
+        if analyzer in ("word", "char_wb") and odd == (None, None, None, None) and token_pattern == TOKEN_PATTERN:
+            block = Words(low, high, "pattern", case) if analyzer == "word" else Chars(low, high, "whitespace", case)
+            return cls(str(block), tf=tf, idf=use_idf, norm=norm, **settings)
+        theirs = require("sklearn.feature_extraction.text", "an analyzer of scikit-learn", "sklearn").CountVectorizer(
+            ngram_range=ngram_range, analyzer=analyzer, lowercase=lowercase, encoding=encoding, decode_error=decode_error,
+            strip_accents=strip_accents, preprocessor=preprocessor, tokenizer=tokenizer, stop_words=stop_words,
+            token_pattern=token_pattern,
+        )  # fmt: skip
+        settings = {"tf": tf, "idf": use_idf, "norm": norm, "tokenizer": theirs.build_analyzer(), **settings}
+        return cls("words:1:whitespace:keep", **settings)
 
     # ---- fitting
 
@@ -117,7 +132,7 @@ class Vectorizer:
 
     def fit_transform(self, texts: Any, y: Any = None) -> Any:
         """Learn, and return the matrix of the same texts, equal to what transform would give."""
-        return self._matrix(self._fit(texts, y))
+        return self._shown(self._matrix(self._fit(texts, y)))
 
     def _fit(self, texts: Any, y: Any) -> SparseCounts:
         self._check()
@@ -125,7 +140,9 @@ class Vectorizer:
         pieces = self._pieces(texts, blocks)
         n_documents = sum(map(len, pieces))
         labels = None if self.ratio is None else _class_numbers(y, n_documents)
-        if self.hash_bits is None:
+        if self.vocabulary is not None:
+            self.fingerprints_, self.names_ = self._given(blocks)
+        elif self.hash_bits is None:
             rows, self.fingerprints_, self.names_ = self._count(pieces, blocks)
         else:
             self.fingerprints_, self.names_ = np.zeros(0, np.uint64), Names.of([])
@@ -133,13 +150,17 @@ class Vectorizer:
         self.slots_ = Slots.of(self.fingerprints_)
         self.columns_ = np.full(len(self.slots_.slots), -1, dtype=np.int32)  # of each slot
         self.columns_[self.slots_.find(self.fingerprints_)] = np.arange(len(self.fingerprints_), dtype=np.int32)
+        if self.vocabulary is not None:
+            rows = self._known(
+                pieces, blocks, self.slots_.slots, self.slots_.shift, self.columns_, len(self.fingerprints_)
+            )
         self.document_frequency_ = rows.document_frequency()
         self.n_documents_ = n_documents
         self.weight_ = self._weights(rows, labels)
         return rows
 
     def _count(self, pieces: list[TextBuffer], blocks: Blocks) -> tuple[SparseCounts, npt.NDArray[np.uint64], Names]:
-        counted = count(pieces, blocks, counting=self.tf != "presence", threads=self.threads)
+        counted = count(pieces, blocks, counting=self.tf != "presence", threads=self.n_jobs)
         rows = counted.rows
         if not rows.n_columns:
             raise DataError(f"there is no feature in {len(rows):,} texts: they are empty, or hold nothing to count")
@@ -159,6 +180,29 @@ class Vectorizer:
         numbers = np.full(rows.n_columns, -1, dtype=np.int32)
         numbers[kept] = np.arange(len(kept), dtype=np.int32)
         return rows.keep(numbers), counted.fingerprints[kept], names
+
+    def _given(self, blocks: Blocks) -> tuple[npt.NDArray[np.uint64], Names]:
+        """Return the fingerprints and names of the vocabulary that was given: each name is a text that holds itself."""
+        given = self.vocabulary
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise DataError(f"vocabulary must be a list of names, or a dict of name: column, got {given!r}")
+        wanted = sorted(given, key=given.__getitem__) if isinstance(given, Mapping) else list(given)
+        if isinstance(given, Mapping) and sorted(given.values()) != list(range(len(given))):
+            raise DataError(f"vocabulary must number its columns 0 to {len(given) - 1}, each once")
+        if len(set(wanted)) < len(wanted) or not wanted:
+            raise DataError("vocabulary is empty" if not wanted else "vocabulary holds a name twice")
+        pieces = text_buffers(
+            [re.sub(r"\s", BLANK, name) or EMPTY if self.tokenizer else name.strip() for name in wanted]
+        )
+        counted = count(pieces, blocks, threads=1)
+        data, offsets = names_of(pieces, blocks, counted.seen, counted.fingerprints)
+        names = Names(data, offsets[:-1], np.diff(offsets), counted.seen.block)
+        column = {_token(name): k for k, name in reversed(list(enumerate(names)))}
+        unknown = [name for name in wanted if name not in column]
+        if unknown:
+            raise DataError(f"the features {self.features} are never {unknown[0]!r}, which stands in the vocabulary")
+        kept = np.array([column[name] for name in wanted])
+        return counted.fingerprints[kept], names.take(kept)
 
     def _weights(
         self, rows: SparseCounts, labels: tuple[npt.NDArray[np.int32], int] | None
@@ -180,7 +224,27 @@ class Vectorizer:
 
     def transform(self, texts: Any) -> Any:
         """Return the matrix of texts, a scipy CSR matrix; unknown features are left out."""
-        return self._matrix(self.rows(texts))
+        return self._shown(self._matrix(self.rows(texts)))
+
+    def set_output(self, *, transform: str | None = None) -> Vectorizer:
+        """Choose what ``transform`` returns: "default" (a scipy CSR matrix), "pandas" (sparse columns) or "polars"."""
+        if transform is not None:
+            if transform not in OUTPUTS:
+                raise DataError(nearest("transform", transform, OUTPUTS))
+            self._output = transform
+        return self
+
+    def _shown(self, matrix: Any) -> Any:
+        output = getattr(self, "_output", "default")
+        if output == "default":
+            return matrix
+        names = self.get_feature_names_out()
+        if output == "pandas":
+            return require("pandas", "set_output(transform='pandas')", "all").DataFrame.sparse.from_spmatrix(
+                matrix, columns=names
+            )
+        frames = require("polars", "set_output(transform='polars')", "all")
+        return frames.DataFrame(matrix.toarray(), schema=names.tolist())
 
     def rows(self, texts: Any) -> SparseCounts:
         """Return the counted rows of texts, unweighted and without scipy."""
@@ -196,7 +260,7 @@ class Vectorizer:
         return counted_only(self.features, "Vectorizer")
 
     def _known(self, pieces: list[TextBuffer], blocks: Blocks, *vocabulary: Any) -> SparseCounts:
-        return count_known(pieces, blocks, *vocabulary, counting=self.tf != "presence", threads=self.threads)
+        return count_known(pieces, blocks, *vocabulary, counting=self.tf != "presence", threads=self.n_jobs)
 
     def _matrix(self, rows: SparseCounts) -> Any:
         dtype = self._dtype()
@@ -207,7 +271,7 @@ class Vectorizer:
         learned = getattr(self, "weight_", None)  # hash mode without idf learns nothing
         weight = np.ones(rows.n_columns) if learned is None else learned
         real = np.float32 if dtype == np.float32 else np.float64
-        values = rows.values(self.tf, weight.astype(real), normalise=self.norm is not None, multiply=True)
+        values = rows.values(self.tf, weight.astype(real), norm=NORMS[self.norm], multiply=True)
         share = np.array([b.weight for b in self._blocks()], dtype=real)  # (n_blocks,)
         if np.any(share != 1):
             values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
@@ -217,6 +281,9 @@ class Vectorizer:
         """Return the texts as bytes, lowered where the case of a character depends on its neighbours."""
         cases = {b.case for b in blocks}
         pieces = text_buffers(texts)
+        if self.tokenizer is not None:
+            rows = [self.tokenizer(text) for piece in pieces for text in map(piece.text, range(len(piece)))]
+            return text_buffers([" ".join(re.sub(r"\s", BLANK, token) or EMPTY for token in row) for row in rows])
         return [lowered(p) for p in pieces] if "lower" in cases and "keep" not in cases else pieces
 
     # ---- names
@@ -240,6 +307,8 @@ class Vectorizer:
             raise DataError("hash mode keeps no names; leave hash_bits out to have a vocabulary")
         self._check_fitted()
         names: Iterable[str] = self.names_
+        if self.tokenizer is not None:
+            names = map(_token, self.names_)
         blocks = self._blocks()
         if len(blocks) > 1:
             plain = len({b.name for b in blocks}) == len(blocks)
@@ -250,22 +319,6 @@ class Vectorizer:
         return out
 
     # ---- the scikit-learn contract
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings by name."""
-        return {name: getattr(self, name) for name in _SETTINGS}
-
-    def set_params(self, **params: Any) -> Vectorizer:
-        """Change settings; returns self."""
-        for name, value in params.items():
-            if name not in _SETTINGS:
-                raise DataError(nearest("setting of Vectorizer", name, _SETTINGS))
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        changed = [f"{k}={getattr(self, k)!r}" for k, default in _SETTINGS.items() if getattr(self, k) != default]
-        return f"Vectorizer({', '.join(changed)})"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fingerprints_") or (self.hash_bits is not None and not self.idf and self.ratio is None)
@@ -302,15 +355,17 @@ class Vectorizer:
         for name, choices in (("tf", list(TF)), ("order", list(ORDERS))):
             if getattr(self, name) not in choices:
                 raise DataError(nearest(name, str(getattr(self, name)), choices))
-        if self.norm is not None and self.norm not in NORMS:
-            raise DataError(f"norm must be None or 'l2', got {self.norm!r}")
+        if self.norm not in NORMS:
+            raise DataError(f"norm must be None, 'l1' or 'l2', got {self.norm!r}")
         if self.max_features is not None and self.max_features < 1:
             raise DataError(f"max_features must be 1 or more, got {self.max_features}")
         if self.hash_bits is not None:
             if not 1 <= self.hash_bits <= 30:
                 raise DataError(f"hash_bits must be from 1 to 30, got {self.hash_bits}")
-            if (self.min_df, self.max_df, self.max_features) != (1, 1.0, None):
-                raise DataError("hash mode drops no features: leave out min_df, max_df and max_features, or hash_bits")
+            if (self.min_df, self.max_df, self.max_features, self.vocabulary) != (1, 1.0, None, None):
+                raise DataError(
+                    "hash mode drops no features: leave out min_df, max_df, max_features and vocabulary, or hash_bits"
+                )
         self._dtype()
 
     def _check_fitted(self) -> None:
@@ -318,11 +373,9 @@ class Vectorizer:
             raise not_fitted("this Vectorizer is not fitted yet; call fit(texts) first")
 
 
-_SETTINGS = {
-    name: parameter.default
-    for name, parameter in inspect.signature(Vectorizer.__init__).parameters.items()
-    if name != "self"
-}
+def _token(name: str) -> str:
+    """Return a token as the tokenizer gave it."""
+    return "" if name == EMPTY else name.replace(BLANK, " ")
 
 
 def _hashing(bits: int) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from linnet.errors import DataError
 __all__ = ["idf", "log_count_ratio"]
 
 
-def idf(df: npt.NDArray[Any], n_documents: int, *, smooth: bool = True) -> npt.NDArray[np.float64]:
+def idf(df: npt.NDArray[Any], n_documents: float, *, smooth: bool = True) -> npt.NDArray[np.float64]:
     """Return ln((1 + n) / (1 + df)) + 1, as scikit-learn does; without smooth, ln(n / df) + 1.
 
     The more documents hold a feature, the less it weighs; one that all documents hold weighs 1.
@@ -42,6 +42,8 @@ def log_count_ratio(
     *,
     totals: npt.NDArray[Any] | None = None,
     n_features: int | None = None,
+    every: npt.NDArray[Any] | None = None,
+    n_every: float = 0.0,
     signed: bool = False,
 ) -> npt.NDArray[np.float32]:
     """Return |r|, (n_features, n_outputs): how much more often a feature occurs in a class than in the rest.
@@ -49,7 +51,8 @@ def log_count_ratio(
     r_c = ln((p_c / |p_c|_1) / (q_c / |q_c|_1)) with p_c = alpha + counts in the class, q_c = alpha + counts in the
     rest, and the norms summed over all features. For two classes there is one column, because both have the same |r|.
     (Wang & Manning 2012.) With signed, r itself: of two classes, above zero where the second has more. To work through
-    a large table in pieces, give the totals of each class and the number of features of the whole.
+    a large table in pieces, give the totals of each class and the number of features of the whole. Where rows have
+    several labels the classes overlap: give the counts in all rows, and their total, for the rest to be what is left.
 
     >>> log_count_ratio(np.array([[3, 0], [0, 3], [1, 1]])).ravel()  # ln 4, ln 4, ln 1
     array([1.3862944, 1.3862944, 0.       ], dtype=float32)
@@ -63,7 +66,10 @@ def log_count_ratio(
         totals = arithmetic.total(class_counts, axis=0)
     smoothing = alpha * (len(class_counts) if n_features is None else n_features)
     counts = np.asarray(class_counts, dtype=np.float32)
-    if counts.shape[1] == 2:
+    if every is not None:
+        p, q = counts + np.float32(alpha), every.astype(np.float32)[:, None] - counts + np.float32(alpha)
+        sums = totals + smoothing, n_every - totals + smoothing
+    elif counts.shape[1] == 2:
         p, q = counts[:, 1:] + np.float32(alpha), counts[:, :1] + np.float32(alpha)
         sums = totals[1:] + smoothing, totals[:1] + smoothing
     else:

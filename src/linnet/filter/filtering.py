@@ -61,6 +61,7 @@ def filter_corpus(
     max_bad: int | None = None,
     restart: bool = False,
     on_progress: OnProgress | None = None,
+    trust: bool = False,
 ) -> dict[str, Any]:
     """Keep the rows of a corpus that a model says are worth keeping; return the manifest.
 
@@ -70,7 +71,8 @@ def filter_corpus(
     run, unfinished, the run goes on where it stopped. `clean` and `pages` are names of rules of
     `linnet.text.clean`; the clean text is scored and written. `engine` is one of `linnet.engines`, and stays open; by
     default processes of this machine, one a core. `threads` is how many threads score in each worker. More than
-    `max_bad` bad shards (10, or a tenth of all if that is more) stop the run.
+    `max_bad` bad shards (10, or a tenth of all if that is more) stop the run. `trust` lets the workers import the functions
+    that the model file names.
 
     Rows in = kept + dropped + unusable, exactly. A disk that is full, or a shard that has gone, raises an error and
     leaves a state from which the same call goes on.
@@ -78,7 +80,7 @@ def filter_corpus(
     shards = filter_shards(inputs, format)
     settings = FilterSettings(
         str(Path(model).resolve()), rule, str(Path(out).resolve()), text, None if clean is None else tuple(clean),
-        None if pages is None else tuple(pages), proba, prefix, threads,
+        None if pages is None else tuple(pages), proba, prefix, threads, trust,
     )  # fmt: skip
     _ = settings.added, settings.cleaner  # unknown labels and rules are said before anything is read
     folder = OutputFolder(settings.out)
@@ -110,7 +112,9 @@ def _describe(settings: FilterSettings, shards: list[Shard]) -> dict[str, Any]:
 
 def _keep_apart(folder: OutputFolder, shards: list[Shard]) -> None:
     own = {str(folder.output(shard.name)) for shard in shards}
-    if own & {shard.path for shard in shards}:
+    pairs = [(folder.output(shard.name), shard.path) for shard in shards]
+    links = any(path.exists() and Path(source).exists() and path.samefile(source) for path, source in pairs)
+    if links or own & {shard.path for shard in shards}:
         raise LinnetError(f"{folder.path} is where the input is; choose another --out")
     taken = [
         shard.name for shard in shards if shard.name in ("manifest.json", "summary.html", "quarantine/shards.json")

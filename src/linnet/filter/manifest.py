@@ -46,6 +46,9 @@ def manifest_of(
         "text_bytes": total["text_bytes"], "kept_text_bytes": total["kept_text_bytes"],
         "output_bytes": total["output_bytes"],
     }  # fmt: skip
+    notes = [{"name": record["name"], "note": note} for record in records for note in record.get("notes", ())]
+    if notes:
+        manifest["notes"] = notes
     if cut is not None:
         if settings.rule.top is not None:
             cut = {**cut, "share": total["kept_weight"] / total["weight"] if total["weight"] else 0.0,

@@ -58,6 +58,7 @@ class ShardCounts:
         self.kept_scores = np.zeros((n, BINS), np.int64)
         self.weight = self.kept_weight = 0
         self.labels: Counter[str] = Counter()
+        self.notes: list[str] = []  # what is odd about the shard
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -65,7 +66,7 @@ class ShardCounts:
             "unusable": dict(sorted(self.unusable.items())), "text_bytes": self.text_bytes,
             "kept_text_bytes": self.kept_bytes, "weight": self.weight, "kept_weight": self.kept_weight,
             "labels": dict(sorted(self.labels.items())), "scores": self.scores.tolist(),
-            "kept_scores": self.kept_scores.tolist(),
+            "kept_scores": self.kept_scores.tolist(), "notes": self.notes[:5],
         }  # fmt: skip
 
 
@@ -192,6 +193,7 @@ def _scored(
         changed = settings.cleaner is not None
         texts = _cleaned(batch.text, state, settings, counts.dropped) if changed else batch.text
         odds, best = settings.score(texts)
+        counts.notes = list(batch.reader.notes)
         counts.rows += len(batch)
         counts.text_bytes += batch.text.nbytes
         counts.scores += histogram(probability(odds[state == USABLE]))

@@ -39,11 +39,12 @@ class FilterSettings:
     proba: bool = False
     prefix: str = "linnet_"
     threads: int = 1
+    trust: bool = False  # whether the model may name functions
 
     @cached_property
     def artefact(self) -> Model:
         """The model, mapped into memory when it is first used."""
-        return Model.load(self.model)
+        return Model.load(self.model, trust=self.trust)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

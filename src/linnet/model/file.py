@@ -24,6 +24,7 @@ import math
 import os
 import re
 import stat
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,7 @@ __all__ = ["FORMAT_VERSION", "StoredModel", "read", "write"]
 FORMAT_VERSION = 1
 ALIGNMENT = 64  # bytes
 MAX_HEADER = 100_000_000  # bytes, the bound of the safetensors library
-VERIFY_BELOW = 64 << 20  # bytes: smaller files are checked unasked, larger ones on request
+VERIFY_BELOW = 64 << 20  # bytes: smaller files are checked at once, larger ones in a thread while work goes on
 
 DTYPES = {
     name: np.dtype(code)
@@ -89,6 +90,36 @@ class StoredModel:
     card: dict[str, Any]
     path: Path | None  # None when read from bytes
     nbytes: int
+    pending: PendingCheck | None = None  # of the checksum of a large file
+
+
+class PendingCheck:
+    """A check of a large file that goes on in a thread of its own; whoever uses the arrays waits for it first."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, args=(check,), name="linnet-checksum", daemon=True)
+        self._thread.start()
+
+    def _run(self, check: Callable[[], None]) -> None:
+        try:
+            check()
+        except Exception as error:
+            self._error = error
+
+    def wait(self) -> None:
+        """Return when the check is over; raise what it found."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a copy of a checked model needs no check
+        self.wait()
+        return _no_check, ()
+
+
+def _no_check() -> None:
+    return None
 
 
 def write(path: str | os.PathLike[str], tensors: Mapping[str, Tensor], card: Mapping[str, object]) -> None:
@@ -123,8 +154,9 @@ def write(path: str | os.PathLike[str], tensors: Mapping[str, Tensor], card: Map
 def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, verify: bool | None = None) -> StoredModel:
     """Read a model file, or the bytes of one.
 
-    The header is checked in full before any array is handed out. The checksum is checked when the file is smaller than
-    64 MiB, always with `verify=True`, never with `verify=False`. Whatever is wrong is a ModelFileError of one line.
+    The header is checked in full before any array is handed out. The checksum is checked before this returns, but for files
+    of 64 MiB and more: theirs is checked in a thread, `pending`, while work goes on. `verify=True` waits for it,
+    `verify=False` leaves it out. Whatever is wrong is a ModelFileError of one line.
 
     >>> read(b"not a model, just text")
     Traceback (most recent call last):
@@ -140,7 +172,10 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
         raise ModelFileError(f"cannot load {repr(str(path)) if path else 'the given bytes'}: {problem[:500]}")
 
     metadata, entries, start = _parse(data, fail)
-    if verify or (verify is None and data.size < VERIFY_BELOW):
+    pending = None
+    if verify is None and data.size >= VERIFY_BELOW:
+        pending = PendingCheck(lambda: _verify(data, start, fail))
+    elif verify is not False:
         _verify(data, start, fail)
     try:
         card = json.loads(metadata["card"], parse_constant=_refuse)
@@ -153,7 +188,7 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
         for name, (dtype, shape, begin, end) in entries.items()
         if not name.startswith(_PADDING)
     }
-    return StoredModel(MappingProxyType(tensors), card, path, data.size)
+    return StoredModel(MappingProxyType(tensors), card, path, data.size, pending)
 
 
 # ---- writing

@@ -20,14 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels.text import CompiledBlocks, WeightTable, score_documents
-from linnet.errors import LinnetError, ModelFileError
+from linnet.errors import LinnetError, ModelFileError, UntrustedModelError, shown
 from linnet.features.blocks import Block, Blocks, compile_blocks, from_dict
+from linnet.features.blocks import wanted as wanted_by_block
 from linnet.features.buffers import TextBuffer, shards, spare, text_buffers
-from linnet.features.computed import ComputedBlocks, add_scores, column_names, compute, kind_of, needed
+from linnet.features.computed import Computed, ComputedBlocks, add_scores, column_names, compute, kind_of, needed
 from linnet.features.counting import thread_count
 from linnet.features.counts import NORM, TF, Norm
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
 from linnet.model import file as store
+from linnet.model.training_texts import TextsSeen, compare, fitting
 from linnet.solvers.dense import DenseLayers, finish
 from linnet.solvers.numerics import sigmoid, softmax
 
@@ -74,6 +76,28 @@ def _block(values: dict[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> B
     return block.with_state(tensors[f"tokeniser.{number}"].tobytes())
 
 
+def _norm(about: Mapping[str, Any]) -> Any:
+    """Read how rows are scaled; files of version 0.1 say True or False."""
+    return about["norm"] if "norm" in about else {True: "l2", False: None}.get(about["normalise"], about["normalise"])
+
+
+def _computed(values: dict[str, Any], names_only: bool) -> Computed:
+    kind = kind_of(values["block"])
+    return kind.named(values) if names_only else kind.from_dict(values)
+
+
+def _refuse_code(about: Mapping[str, Any], path: str | os.PathLike[str] | bytes) -> None:
+    """Refuse a file that names code of other programs, before any of it is imported."""
+    names = [name for values in about.get("computed", ()) for name in kind_of(values["block"]).wanted(values)]
+    names += [name for values in about["blocks"] for name in wanted_by_block(values)]
+    if names:
+        raise UntrustedModelError(_where(path), names)
+
+
+def _where(path: str | os.PathLike[str] | bytes) -> str:
+    return "the bytes given" if isinstance(path, bytes) else shown(os.fspath(path), 500)
+
+
 @dataclass(frozen=True)
 class Model:
     """A model over text. ``scores`` has one column for two classes (above zero means the second), else one each."""
@@ -81,7 +105,7 @@ class Model:
     classes: tuple[Any, ...]
     blocks: Blocks
     tf: str
-    normalise: Norm
+    norm: Norm
     table: Table
     shift: int
     b: npt.NDArray[np.float64]  # (n_lookup,)
@@ -93,6 +117,15 @@ class Model:
     computed: ComputedBlocks = ()
     computed_weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     head: DenseLayers | None = None
+    training_texts: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+    pending: store.PendingCheck | None = field(default=None, repr=False, compare=False)  # of the file it came from
+    thresholds: npt.NDArray[np.float64] | None = None
+    """The score from which each label is an answer, where rows may have several labels; else None."""
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether an answer may be several labels, or none."""
+        return self.thresholds is not None
 
     @property
     def slots(self) -> npt.NDArray[np.uint64]:
@@ -146,8 +179,10 @@ class Model:
 
     @cached_property
     def weights(self) -> WeightTable:
-        """The table of weights as the kernels read it."""
-        return WeightTable(self.slots, self.shift, self.rows, self.b, TF[self.tf], NORM[self.normalise])
+        """The table of weights as the kernels read it; not before the checksum of a large file is known to be right."""
+        if self.pending is not None:
+            self.pending.wait()
+        return WeightTable(self.slots, self.shift, self.rows, self.b, TF[self.tf], NORM[self.norm])
 
     def scores(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return the score of every text, (n_texts, n_outputs)."""
@@ -202,6 +237,10 @@ class Model:
             text = pieces[k]
             score_documents(text.data, text.offsets, first, last, self.compiled, self.weights, scratch, parts[k])
 
+    def texts_seen(self, texts: Any) -> TextsSeen:
+        """Count the texts that the model was trained on."""
+        return compare(self.training_texts, self.pieces(texts))
+
     def effects(self, slots: npt.NDArray[np.int64], output: int) -> npt.NDArray[np.float64]:
         """Return what the features in some slots, and behind them the computed ones, do to a score: their weights.
 
@@ -211,7 +250,7 @@ class Model:
             counted = self.rows[slots, 1 + output].astype(np.float64)
             return np.concatenate([counted, self.computed_weights[:, output]]) if self.computed else counted
         sums = self.rows[slots, 1:].astype(np.float64)
-        if self.normalise:
+        if self.norm:
             norm = self.rows[slots, :1].astype(np.float64)
             np.divide(sums, norm, out=sums, where=norm > 0.0)
         if self.computed:
@@ -220,7 +259,9 @@ class Model:
         return np.asarray(finish(sums + self.b, self.head)[:, output] - empty[0, output])
 
     def proba(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Turn scores into probabilities, (n_texts, n_classes)."""
+        """Turn scores into probabilities, (n_texts, n_classes); of several labels, each for itself."""
+        if self.multilabel:
+            return np.asarray(sigmoid(scores))
         if self.n_outputs == 1:
             p = sigmoid(scores[:, 0])
             return np.stack([1.0 - p, p], axis=1)
@@ -231,6 +272,12 @@ class Model:
         if self.n_outputs == 1:
             return (scores[:, 0] > 0).astype(np.int64)
         return np.asarray(scores.argmax(axis=1), dtype=np.int64)
+
+    def chosen(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Return which labels each text has, (n_texts, n_classes)."""
+        if self.thresholds is not None:
+            return np.asarray(scores > self.thresholds)
+        return np.asarray(self.best(scores)[:, None] == np.arange(len(self.classes)))
 
     def names(self) -> dict[int, str]:
         """Return the names that were kept, by slot; features that share a hashed column stand side by side."""
@@ -249,9 +296,8 @@ class Model:
             out[slot] = (*out.get(slot, ()), data[a:b].decode("utf-8", "replace") or "…")
         return out
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: whole or not at all."""
-        tensors = {
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {
             **self.table.tensors(),
             "b": self.b,
             "names": self.name_bytes,
@@ -259,10 +305,22 @@ class Model:
             "name_slots": self.name_slots,
             **({} if self.head is None else self.head.tensors()),
         }
+
+    def with_training_texts(self, numbers: npt.NDArray[np.uint32]) -> Model:
+        """Return the model with a note of the texts it was trained on, as large as its size allows."""
+        return replace(self, training_texts=fitting(numbers, sum(array.nbytes for array in self._arrays().values())))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: whole or not at all."""
+        tensors = self._arrays()
+        if len(self.training_texts):
+            tensors["training_texts"] = self.training_texts
         head = {} if self.head is None else {"head": {"layers": len(self.head.layers), "inputs": self.n_lookup}}
         computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
         if self.computed:
             tensors["computed_weights"] = self.computed_weights
+        if self.thresholds is not None:
+            tensors["thresholds"] = self.thresholds
         learned = states(self.blocks)
         tensors |= {f"tokeniser.{k}": np.frombuffer(state, np.uint8) for k, state in enumerate(learned)}
         card = {
@@ -277,7 +335,7 @@ class Model:
                     for b in self.blocks
                 ],
                 "tf": self.tf,
-                "normalise": self.normalise,
+                "norm": self.norm,
                 "shift": self.shift,
                 "calibrated": self.calibrated,
                 **head,
@@ -286,32 +344,43 @@ class Model:
         store.write(path, tensors, card)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str] | bytes, *, verify: bool | None = None) -> Model:
-        """Map a model file; a file that is not whole or not ours is refused with one clear line."""
+    def load(
+        cls, path: str | os.PathLike[str] | bytes, *, verify: bool | None = None, trust: bool = False, names_only: bool = False
+    ) -> Model:  # fmt: skip
+        """Map a model file; a file that is not whole or not ours is refused with one clear line.
+
+        A file that names functions of other programs is refused before any of them is imported (UntrustedModelError),
+        unless the caller says ``trust=True``. With names_only such a model can be looked at, but not used.
+        """
         stored = store.read(path, verify=verify)
         try:
             card = dict(stored.card)
             about = card.pop("model")
+            if not trust and not names_only:
+                _refuse_code(about, path)
             t = stored.tensors
-            n_outputs = 1 if len(about["classes"]) == 2 else len(about["classes"])
+            n_outputs = 1 if len(about["classes"]) == 2 and "thresholds" not in t else len(about["classes"])
             head = about.get("head")
             n_lookup = n_outputs if head is None else int(head["inputs"])
             table = Table.of_records(t["records"], n_lookup) if "records" in t else Table(t["slots"], t["rows"])
             model = cls(
-                tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], about["normalise"],
+                tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], _norm(about),
                 table, int(about["shift"]), t["b"],
                 t["names"], t["name_offsets"], t["name_slots"], bool(about["calibrated"]), card,
-                tuple(kind_of(c["block"]).from_dict(c) for c in about.get("computed", ())),
+                tuple(_computed(c, names_only) for c in about.get("computed", ())),
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=None if head is None else DenseLayers.of_tensors(t, int(head["layers"])),
+                thresholds=t.get("thresholds"), training_texts=t.get("training_texts", np.zeros(0, np.uint32)),
+                pending=stored.pending,
             )  # fmt: skip
             model._check()
         except (LinnetError, KeyError, TypeError, ValueError, IndexError) as error:
-            where = "the bytes given" if isinstance(path, bytes) else os.fspath(path)
+            if isinstance(error, UntrustedModelError):
+                raise
             if isinstance(error, LinnetError):  # it knows better what is missing
-                raise ModelFileError(f"{where}: {error}") from error
-            problem = f"the model file does not hold a linnet text model ({error})"
-            raise ModelFileError(f"{where}: {problem}; train it again") from error
+                raise ModelFileError(f"{_where(path)}: {error}") from error
+            problem = f"the model file does not hold a linnet text model ({shown(error, 200)})"
+            raise ModelFileError(f"{_where(path)}: {problem}; train it again") from error
         return model
 
     def _check(self) -> None:
@@ -322,12 +391,13 @@ class Model:
             and 0 < self.shift < 64
             and len(self.rows) == n_slots
             and n_slots >= 1 << (64 - self.shift)
-            and self.n_outputs == (1 if len(self.classes) == 2 else len(self.classes))
+            and self.n_outputs == (1 if len(self.classes) == 2 and not self.multilabel else len(self.classes))
+            and (self.thresholds is None or self.thresholds.shape == (len(self.classes),))
             and self.b.shape == (self.n_lookup,)
             and (self.head is None or self.head.n_inputs == self.n_lookup)
             and (len(self.slots) == 0 or int(self.slots[-1]) == 0)
             and self.tf in TF
-            and self.normalise in NORM
+            and self.norm in NORM
             and len(self.name_offsets) == len(self.name_slots) + 1
             and len(self.blocks) + len(self.computed) > 0
             and self.computed_weights.shape == ((len(self.computed_names), self.n_lookup) if self.computed else (0, 0))

@@ -7,20 +7,19 @@ it. The scores are linear all the same:
 
     W_jy = log(mu_yj / (1 - mu_yj)),     b_y = log P(y) + sum_j log(1 - mu_yj)
 
-(Lecture notes 003, section 5.7, leave out the sum over j in b.) With N_y rows of the class, N_yj of them with the word,
-and a Beta(beta_1, beta_0) prior, the posterior is Beta(N_yj + beta_1, N_y - N_yj + beta_0) (the notes, section 5.4, have
-the second count in the first place, and N_y for the other), and
+With N_y rows of the class, N_yj of them with the word, and a Beta(beta_1, beta_0) prior, the posterior is
+Beta(N_yj + beta_1, N_y - N_yj + beta_0), and
 
     predictive  mu = (N_yj + beta_1) / (N_y + beta_1 + beta_0)
     map         mu = (N_yj + beta_1 - 1) / (N_y + beta_1 + beta_0 - 2)
     mle         mu = N_yj / N_y
 
-Reference: the notes, 002, 003 sections 5.2 to 5.7; McCallum and Nigam, A Comparison of Event Models, 1998.
+Reference: McCallum and Nigam, A Comparison of Event Models, 1998.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,12 +33,14 @@ from linnet.models.estimates import Form, log_shares, pseudo_counts
 from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
 from linnet.models.traits import Traits
 from linnet.solvers.matrix import Matrix
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["BernoulliNB"]
 
 Floats = npt.NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class BernoulliNB(NaiveBayes):
     """Words present or absent: a value above 0 is present, everything else absent.
 
@@ -57,27 +58,16 @@ class BernoulliNB(NaiveBayes):
     """
 
     plan: ClassVar[FeaturePlan] = FeaturePlan(
-        features=(Words(1, 2),), idf=False, normalise=False, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),)
+        features=(Words(1, 2),), idf=False, norm=None, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),)
     )
     traits: ClassVar[Traits] = Traits(sums="statistics", presence=True, incremental=True, bytes_per_weight=110)
 
-    feature_log_prob_: Floats  # (n_classes, n_features)
-    feature_log_neg_prob_: Floats
-
-    def __init__(
-        self,
-        alpha: float | tuple[float, float] = 1.0,
-        *,
-        estimate: str = "predictive",
-        class_alpha: npt.ArrayLike | None = None,
-        fit_prior: bool = True,
-        class_prior: npt.ArrayLike | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.estimate = estimate
-        self.class_alpha = class_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+    alpha: float | tuple[float, float] = 1.0
+    _: KW_ONLY
+    estimate: str = "predictive"
+    class_alpha: npt.ArrayLike | None = None
+    fit_prior: bool = True
+    class_prior: npt.ArrayLike | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -93,10 +83,11 @@ class BernoulliNB(NaiveBayes):
         """Rows of each class that hold each feature, (n_classes, n_features)."""
         return np.asarray(self.counted_.features.T)
 
-    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
+    def statistics(self, rows: TrainingSet) -> Statistics:
         """Count rows, and rows that hold each feature, by class."""
+        X = rows.X
         none = X.values[:0]
-        return class_sums(replace(X, values=none) if (X.values > 0).all() else self._encode(X), y, n_classes, weight)
+        return class_sums(replace(rows, X=replace(X, values=none) if (X.values > 0).all() else self._encode(X)))
 
     def _estimate(self, counted: Statistics, estimate: str) -> Form:
         beta_1, beta_0 = self._beta()

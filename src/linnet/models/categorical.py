@@ -12,13 +12,13 @@ Dirichlet prior alpha over the K_j values of the feature:
 Linear over one column a feature and value, 1 where the feature has that value: W = log mu, b = log P(y). ``encode`` makes
 those columns, ``encoded_`` names them. Two values a feature are Bernoulli naive Bayes.
 
-Reference: the notes, 003 sections 5.2 to 5.5.
+Reference: Murphy, Machine Learning: A Probabilistic Perspective, section 3.5.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +31,7 @@ from linnet.models.naive_bayes import NaiveBayes
 from linnet.models.settings import above_zero, whole
 from linnet.models.traits import Traits
 from linnet.solvers.matrix import Matrix
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["CategoricalNB"]
 
@@ -54,6 +55,7 @@ class Categories:
         return Categories(self.rows + other.rows, table, np.maximum(self.sizes, other.sizes))
 
 
+@dataclass(eq=False, repr=False)
 class CategoricalNB(NaiveBayes):
     """Features that are one of several values: whole numbers from 0.
 
@@ -77,27 +79,13 @@ class CategoricalNB(NaiveBayes):
 
     traits: ClassVar[Traits] = Traits(non_negative=True, incremental=True)
 
-    category_count_: list[Floats]
-    feature_log_prob_: list[Floats]
-    n_categories_: npt.NDArray[np.int64]
-    encoded_: npt.NDArray[np.int64]
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        estimate: str = "predictive",
-        min_categories: npt.ArrayLike | None = None,
-        class_alpha: npt.ArrayLike | None = None,
-        fit_prior: bool = True,
-        class_prior: npt.ArrayLike | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.estimate = estimate
-        self.min_categories = min_categories
-        self.class_alpha = class_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+    alpha: float = 1.0
+    _: KW_ONLY
+    estimate: str = "predictive"
+    min_categories: npt.ArrayLike | None = None
+    class_alpha: npt.ArrayLike | None = None
+    fit_prior: bool = True
+    class_prior: npt.ArrayLike | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -123,10 +111,10 @@ class CategoricalNB(NaiveBayes):
         out[np.repeat(np.arange(len(X)), np.diff(X.indptr)), X.indices] = X.values
         return out
 
-    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Categories:
+    def statistics(self, rows: TrainingSet) -> Categories:
         """Count rows with each value of each feature, by class."""
+        X, y, n_classes, ones = rows.X, rows.y, rows.n_classes, rows.weights
         values = self._values(X)
-        ones = np.ones(len(X)) if weight is None else weight
         used = values[ones > 0.0]
         sizes = np.maximum(used.max(axis=0, initial=0) + 1, self._least(X.n_features))
         if len(sizes) * int(sizes.max()) > MOST_VALUES:
@@ -136,8 +124,8 @@ class CategoricalNB(NaiveBayes):
         columns = (np.minimum(values, most - 1) + most * np.arange(X.n_features)).astype(np.int32)
         indptr = np.arange(len(X) + 1, dtype=np.int64) * X.n_features
         sparse.class_sums(indptr, columns.ravel(), np.zeros(0), y, ones, table)
-        rows = np.bincount(y, weights=ones, minlength=n_classes).astype(np.float64)
-        return Categories(rows, table.reshape(X.n_features, most, n_classes), sizes)
+        counts = np.bincount(y, weights=ones, minlength=n_classes).astype(np.float64)
+        return Categories(counts, table.reshape(X.n_features, most, n_classes), sizes)
 
     def _least(self, n_features: int) -> npt.NDArray[np.int64]:
         if self.min_categories is None:

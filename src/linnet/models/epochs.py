@@ -22,8 +22,8 @@ from linnet.models.inputs import seed_of
 from linnet.models.settings import truth, whole
 from linnet.models.traits import Traits
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
-from linnet.solvers.matrix import Matrix
 from linnet.solvers.row_blocks import RowBlocks
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["EpochModel", "EpochState"]
 
@@ -80,30 +80,15 @@ class EpochModel(DecisionModel):
     random_state: Any
     n_iter_: int
 
-    def epoch(
-        self, X: Matrix, y: Labels, weight: Floats | None, n_classes: int, start: EpochState, seed: tuple[int, ...]
-    ) -> EpochState:
+    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
         """Visit the rows once, in an order drawn from the seed; returns the state of these steps alone."""
         raise NotImplementedError
 
-    def fit_matrix(
-        self,
-        X: Matrix,
-        y: Labels,
-        n_classes: int,
-        *,
-        sample_weight: Floats | None = None,
-        threads: int = 1,
-        on_epoch: OnEpoch | None = None,
-    ) -> Weights:
+    def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. Steps follow one another, so there is nothing for threads to do."""
-        start = EpochState.zero(X.n_features, 1 if n_classes == 2 else n_classes)
-        W, b = self._epochs(
-            start,
-            lambda state, seed: self.epoch(X, y, sample_weight, n_classes, state, seed),
-            self._recorded(on_epoch),
-        )
-        return W.astype(X.values.dtype), b
+        start = EpochState.zero(rows.X.n_features, rows.n_outputs)
+        W, b = self._epochs(start, partial(self.epoch, rows), self._recorded(rows.on_epoch))
+        return W.astype(rows.X.values.dtype), b
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks."""
@@ -111,10 +96,15 @@ class EpochModel(DecisionModel):
         def run(state: EpochState, seed: tuple[int, ...]) -> EpochState:
             if rows.local:
                 return self._chained(rows, state, seed)
-            made: EpochState = rows.add_up(_epoch_of_shard, self, rows.n_classes, state, seed)
+            made: EpochState = rows.add_up(self._of_shard, state, seed)
             return made
 
         return self._epochs(EpochState.zero(rows.n_features, rows.n_outputs), run, rows.on_epoch)
+
+    def _of_shard(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+        if not len(rows):
+            return EpochState(start.W, start.b, start.W, start.b, 0)
+        return self.epoch(self._plain(rows), start, seed)
 
     def _epochs(
         self, state: EpochState, run: Callable[[EpochState, tuple[int, ...]], EpochState], on_epoch: OnEpoch
@@ -142,8 +132,8 @@ class EpochModel(DecisionModel):
     def _chained(self, rows: RowBlocks, state: EpochState, seed: tuple[int, ...]) -> EpochState:
         made = EpochState(state.W, state.b, state.W, state.b, 0)
         order = np.random.Generator(np.random.PCG64([*seed, 5])).permutation(len(rows.numbers))
-        for group, X, y, weight in rows.visit(order):
-            made = made.then(self.epoch(X, y, weight, rows.n_classes, made, (*seed, group[0])))
+        for group, block in rows.visit(order):
+            made = made.then(self.epoch(self._plain(block), made, (*seed, group[0])))
         return made
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -153,9 +143,9 @@ class EpochModel(DecisionModel):
         known, index = inputs.batch_labels(self, y, len(M), classes)
         n_outputs = 1 if len(known) == 2 else len(known)
         state = EpochState.zero(M.n_features, n_outputs) if first else self._state_so_far()
-        weight = inputs.as_weight(sample_weight, len(M))
+        batch = TrainingSet(M, index, len(known), inputs.as_weight(sample_weight, len(M)))
         seed = (seed_of(self.random_state), state.n_rows)
-        self._state = state.then(self.epoch(M, index, weight, len(known), state, seed))
+        self._state = state.then(self.epoch(self._plain(batch), state, seed))
         self.classes_ = known
         self._keep(*self._weights(self._state))
         return self
@@ -168,11 +158,3 @@ class EpochModel(DecisionModel):
             return self._state
         W = np.array(self.coef_.T, dtype=np.float64)
         return EpochState(W, self.intercept_, W, self.intercept_, 1)
-
-
-def _epoch_of_shard(
-    X: Matrix, y: Labels, weight: Floats | None, model: EpochModel, n_classes: int, start: EpochState, seed: tuple[int, ...]
-) -> EpochState:  # fmt: skip
-    if not len(y):
-        return EpochState(start.W, start.b, start.W, start.b, 0)
-    return model.epoch(X, y, weight, n_classes, start, seed)

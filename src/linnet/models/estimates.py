@@ -6,7 +6,7 @@ With counts N of K outcomes, their sum N., and a Dirichlet prior alpha,
     map         (N_k + alpha_k - 1) / (N. + sum alpha - K)    the mode of the posterior; alpha = 1 is mle
     predictive  (N_k + alpha_k) / (N. + sum alpha)            the mean of the posterior: add-alpha smoothing
 
-(Lecture notes 003, section 5.5, write the third and call it the second.) With two outcomes this is the Beta prior.
+With two outcomes this is the Beta prior.
 """
 
 from __future__ import annotations

@@ -1,73 +1,36 @@
 """The scikit-learn contract, without scikit-learn.
 
-Settings go to the constructor, ``fit`` returns self, learned state ends in ``_``. Importing scikit-learn takes over a
+``fit`` returns self, learned state ends in ``_``. Importing scikit-learn takes over a
 second, so only what its own tools ask for (tags, NotFittedError) does.
 
-A new model is a class with ``__init__`` and ``fit_matrix``, and a row in ``models.MODELS``.
+A new model is a class with settings and ``solve``, and a row in ``models.MODELS``.
 """
 
 from __future__ import annotations
 
-import inspect
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, nearest, not_fitted
+from linnet.errors import DataError, not_fitted
+from linnet.estimator import Estimator
+from linnet.features.counting import thread_count
 from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
-from linnet.models.settings import whole
 from linnet.models.traits import Traits
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid, log_softmax, sigmoid, softmax
 from linnet.solvers.row_blocks import RowBlocks
+from linnet.solvers.training_set import TrainingSet
 
-__all__ = ["CountingModel", "DecisionModel", "Estimator", "LinearClassifier", "ProbabilityModel"]
+__all__ = ["CountingModel", "DecisionModel", "LinearClassifier", "ProbabilityModel"]
 
 Floats = npt.NDArray[np.float64]
-
-
-class Estimator:
-    """Settings: every argument of the constructor, kept as given under its own name."""
-
-    @classmethod
-    def _settings(cls) -> dict[str, inspect.Parameter]:
-        parameters = dict(inspect.signature(cls.__init__).parameters)
-        del parameters["self"]
-        return parameters
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings given to the constructor."""
-        return {name: getattr(self, name) for name in self._settings()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change settings; they are checked when the model is fitted."""
-        known = self._settings()
-        for name in params:
-            if name not in known:
-                raise DataError(nearest(f"setting of {type(self).__name__}", name, known))
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        shown = []
-        for name, parameter in self._settings().items():
-            value = getattr(self, name)
-            if repr(value) != repr(parameter.default):
-                shown.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "n_features_in_"):
-            name = type(self).__name__
-            raise not_fitted(
-                f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this "
-                "estimator."
-            )
+NEVER = -10.0  # the score of a label that no training row has
 
 
 class LinearClassifier(Estimator):
@@ -84,9 +47,10 @@ class LinearClassifier(Estimator):
     """What the model can do."""
 
     class_weight: Any = None
-    threads: int = 1
+    n_jobs: int | None = 1
     interrupted_: bool = False
     """Whether Ctrl-C ended the last fit, with the weights as they were."""
+    n_iter_: int
     history_: list[Epoch]
     """The reports of all passes, where the model makes passes."""
 
@@ -95,21 +59,56 @@ class LinearClassifier(Estimator):
     classes_: npt.NDArray[Any]
     n_features_in_: int
 
+    def solve(self, rows: TrainingSet) -> Weights:
+        """Fit to encoded rows; returns W, (n_features, n_outputs), and b. Rows of weight zero count for nothing.
+
+        Rows have a value an entry, and no gain, unless ``traits.gain_per_class``.
+        """
+        raise NotImplementedError
+
     def fit_matrix(
         self,
         X: Matrix,
-        y: npt.NDArray[np.int32],
+        y: npt.NDArray[Any],
         n_classes: int,
         *,
         sample_weight: Floats | None = None,
         threads: int = 1,
         on_epoch: OnEpoch | None = None,
     ) -> Weights:
-        """Fit to encoded rows; returns W, (n_features, n_outputs), and b. Rows of weight zero count for nothing."""
-        raise NotImplementedError
+        """Fit to encoded rows, without labels and checks; returns what ``solve`` returns."""
+        rows = self._plain(TrainingSet(X, y, n_classes, sample_weight, threads, on_epoch))
+        return self.one_vs_rest(rows) if rows.multilabel else self.solve(rows)
+
+    def one_vs_rest(self, rows: TrainingSet) -> Weights:
+        """Fit each label against the rest, for rows that may have several; returns a column a label.
+
+        A label that no row has, or every row, is never, or always, the answer.
+        """
+        if not self.traits.multilabel:
+            raise DataError(
+                f"{type(self).__name__} learns one label a row; rows with several labels are for svm or logistic"
+            )
+        W, b = np.zeros((rows.X.n_features, rows.n_classes), rows.X.values.dtype), np.zeros(rows.n_classes)
+        for c in range(rows.n_classes):
+            found = int(rows.y[:, c].sum())
+            if 0 < found < len(rows):
+                column, one = self.solve(rows.one_label(c))
+                W[:, c], b[c] = column[:, 0], one[0]
+            else:
+                b[c] = NEVER if not found else -NEVER
+        return W, b
+
+    def _plain(self, rows: TrainingSet) -> TrainingSet:
+        """Write out the values, unless the model takes rows with a gain."""
+        if self.traits.gain_per_class:
+            return rows
+        if rows.X.gain is not None:
+            raise DataError(f"{type(self).__name__} takes plain features; a gain per class is for LinearSVM")
+        return replace(rows, X=rows.X.explicit())
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
-        """Fit to rows in blocks, where ``traits.sums`` says that this can be done; returns what fit_matrix returns."""
+        """Fit to rows in blocks, where ``traits.sums`` says that this can be done; returns what ``solve`` returns."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -120,7 +119,7 @@ class LinearClassifier(Estimator):
         weight = inputs.as_weight(sample_weight, len(M))
         classes, index = inputs.index_of(labels, weight, name)
         weight = inputs.row_weights(self.class_weight, classes, index, weight)
-        threads = whole("threads", self.threads)
+        threads = thread_count(self.n_jobs)
         self.classes_ = classes
         self._keep(*self.fit_matrix(M, index, len(classes), sample_weight=weight, threads=threads))
         return self
@@ -156,6 +155,13 @@ class LinearClassifier(Estimator):
                 f"X has {M.n_features} features, but {name} is expecting {self.n_features_in_} features as input"
             )
         return M
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_features_in_"):
+            raise not_fitted(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+                "using this estimator."
+            )
 
     def _scores(self, X: Any) -> Floats:
         M = self._rows(X)
@@ -198,7 +204,7 @@ class CountingModel(LinearClassifier):
 
     traits: ClassVar[Traits] = Traits(sums="statistics", bytes_per_weight=90)
 
-    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Any:
+    def statistics(self, rows: TrainingSet) -> Any:
         """Return what is counted: a value with ``+``."""
         raise NotImplementedError
 
@@ -206,28 +212,21 @@ class CountingModel(LinearClassifier):
         """Turn statistics into weights."""
         raise NotImplementedError
 
-    def fit_matrix(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        *,
-        sample_weight: Floats | None = None,
-        threads: int = 1,
-        on_epoch: OnEpoch | None = None,
-    ) -> Weights:
+    def solve(self, rows: TrainingSet) -> Weights:
         """Count once; there is nothing to report."""
-        return self.learn(self._statistics(X, y, sample_weight, n_classes), X.values.dtype)
+        return self.learn(self.statistics(rows), rows.X.values.dtype)
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Count block by block and add up."""
-        return self.learn(rows.add_up(self._statistics, rows.n_classes), np.dtype(np.float32))
+        return self.learn(rows.add_up(self._of_block), np.dtype(np.float32))
 
-    def _statistics(self, X: Matrix, y: npt.NDArray[np.int32], weight: Floats | None, n_classes: int) -> Any:
-        if X.gain is not None:
-            raise DataError(f"{type(self).__name__} takes plain features; a gain per class is for LinearSVM")
-        X = X if X.scale is None and X.n_blocks == 1 else X.explicit()  # counting ones needs no values
-        return self.statistics(X, y, n_classes, weight)
+    def _of_block(self, rows: TrainingSet) -> Any:
+        return self.statistics(self._plain(rows))
+
+    def _plain(self, rows: TrainingSet) -> TrainingSet:
+        X = rows.X
+        ones = X.gain is None and X.scale is None and X.n_blocks == 1  # counting ones needs no values
+        return rows if ones else super()._plain(rows)
 
 
 class ProbabilityModel(LinearClassifier):

@@ -15,14 +15,14 @@ answer depends on the seed. Three things hold it back from learning rows by hear
 random while training, label smoothing asks for less than certainty, and a share of the rows is held out to see when to
 stop.
 
-References: lecture notes 004, "one hidden layer feedforward network"; Joulin et al., Bag of Tricks for Efficient Text
+References: Joulin et al., Bag of Tricks for Efficient Text
 Classification, 2016; Srivastava et al., Dropout, 2014; Szegedy et al., Rethinking the Inception Architecture, 2016
 (label smoothing); Duchi et al., Adaptive Subgradient Methods, 2011.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,19 +30,18 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.data.splitting import split_indices
-from linnet.errors import DataError
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel, ProbabilityModel
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share_below_one, whole
-from linnet.models.solving import Task
-from linnet.solvers.callbacks import Callback, Epoch, OnEpoch
+from linnet.models.traits import Traits
+from linnet.solvers.callbacks import Callback, Epoch
 from linnet.solvers.dense import DenseLayers
-from linnet.solvers.distinct import Distinct, distinct
-from linnet.solvers.matrix import Matrix
+from linnet.solvers.distinct import Distinct
 from linnet.solvers.network import STEPS, Net, Shape, Steps, start, train
 from linnet.solvers.numerics import log_softmax
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["FeedForward"]
 
@@ -53,16 +52,17 @@ FEWEST_HELD = 20  # rows: accuracy on fewer says too little to stop by
 NO_BETTER = 1e-4  # share of the loss on held-out rows: to lower it by less is no better
 
 
+@dataclass(eq=False, repr=False)
 class FeedForward(DecisionModel, ProbabilityModel):
-    """Averaged embeddings, a ReLU hidden layer, a line: the net of the notes.
+    """Averaged embeddings, a ReLU hidden layer, a line.
 
     Parameters: ``dim``, numbers an embedding; ``hidden``, numbers of the hidden layer (0: none); ``dropout``, the share
-    of hidden numbers (without a hidden layer, of the embedding's) set to zero in a step; ``smoothing``, the share of each
-    label spread over all classes; ``rate``, ``batch`` and ``step`` ("adagrad" or "sgd"): how steps are taken;
-    ``max_iter``, the most passes; ``validation``, the share of rows held out to judge passes by (None: none; where that
+    of hidden numbers (without a hidden layer, of the embedding's) set to zero in a step; ``label_smoothing``, the share of each
+    label spread over all classes; ``learning_rate``, ``batch_size`` and ``step`` ("adagrad" or "sgd"): how steps are taken;
+    ``max_iter``, the most passes; ``validation_fraction``, the share of rows held out to judge passes by (None: none; where that
     is fewer than 20 rows none are held out either, and all passes are made); ``patience``, how many passes in a row may
     be no better on held-out rows, in accuracy or loss, than the best; ``class_weight`` None, "balanced" or
-    {label: factor}; ``random_state``; ``threads`` do not change the answer.
+    {label: factor}; ``random_state``; ``n_jobs`` do not change the answer.
 
     The weights of the best pass on held-out rows are kept. The order of the rows never matters, and a row given twice is
     a row of weight 2, exactly. Ctrl-C keeps the best weights so far.
@@ -71,84 +71,53 @@ class FeedForward(DecisionModel, ProbabilityModel):
     ``n_features_in_``, ``n_iter_``.
 
     >>> X, y = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ["same", "other", "other", "same"]
-    >>> net = FeedForward(dim=8, hidden=16, rate=0.2, dropout=0.0, smoothing=0.0).fit(X, y)
+    >>> net = FeedForward(dim=8, hidden=16, learning_rate=0.2, dropout=0.0, label_smoothing=0.0).fit(X, y)
     >>> net.predict(X).tolist()
     ['same', 'other', 'other', 'same']
     """
 
     plan: ClassVar[FeaturePlan] = FeaturePlan(
         features=(Words(1, 2),),
-        normalise="mean",
+        norm="mean",
         min_df=2,
-        grid=(("rate", (0.02, 0.005, 0.08)),),
-        many=(("rate", 0.005),),
-        fixed=(("smoothing", 0.1), ("dropout", 0.3)),
+        grid=(("learning_rate", (0.02, 0.005, 0.08)),),
+        many=(("learning_rate", 0.005),),
+        fixed=(("label_smoothing", 0.1), ("dropout", 0.3)),
     )
 
-    n_iter_: int
-    embedding_: npt.NDArray[Any]  # (n_features, dim)
-    head_: DenseLayers
-    history_: list[Epoch]
+    traits: ClassVar[Traits] = Traits(multilabel=False)
 
-    def __init__(
-        self,
-        dim: int = 32,
-        *,
-        hidden: int = 64,
-        dropout: float = 0.0,
-        smoothing: float = 0.0,
-        rate: float = 0.05,
-        batch: int = 32,
-        step: str = "adagrad",
-        max_iter: int = 200,
-        validation: float | None = 0.1,
-        patience: int = 5,
-        class_weight: Any = None,
-        random_state: Any = 0,
-        threads: int = 1,
-    ) -> None:
-        self.dim = dim
-        self.hidden = hidden
-        self.dropout = dropout
-        self.smoothing = smoothing
-        self.rate = rate
-        self.batch = batch
-        self.step = step
-        self.max_iter = max_iter
-        self.validation = validation
-        self.patience = patience
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.threads = threads
+    dim: int = 32
+    _: KW_ONLY
+    hidden: int = 64
+    dropout: float = 0.0
+    label_smoothing: float = 0.0
+    learning_rate: float = 0.05
+    batch_size: int = 32
+    step: str = "adagrad"
+    max_iter: int = 200
+    validation_fraction: float | None = 0.1
+    patience: int = 5
+    class_weight: Any = None
+    random_state: Any = 0
+    n_jobs: int | None = 1
 
-    def fit_matrix(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        *,
-        sample_weight: Floats | None = None,
-        threads: int = 1,
-        on_epoch: OnEpoch | None = None,
-    ) -> Learned:
+    def solve(self, rows: TrainingSet) -> Learned:
         """Fit to encoded rows; returns the embeddings and the head that turns their sums into scores."""
-        if X.gain is not None:
-            raise DataError("FeedForward takes plain features; a gain per class is for LinearSVM")
-        task = Task(X.explicit(), y, n_classes, sample_weight, threads, on_epoch)
-        shape = Shape(whole("dim", self.dim), whole("hidden", self.hidden, 0), task.n_outputs)
+        shape = Shape(whole("dim", self.dim), whole("hidden", self.hidden, 0), rows.n_outputs)
         passes, patience = whole("max_iter", self.max_iter), whole("patience", self.patience)
         seed = seed_of(self.random_state)
         rng = np.random.Generator(np.random.PCG64(seed))
-        of = distinct(task.X, y, sample_weight)
-        rows, held = self._held_out(of, y, seed)
-        weight = np.zeros(len(X))
+        of = rows.distinct()
+        kept, held = self._held_out(of, rows.y, seed)
+        weight = np.zeros(len(rows))
         weight[of.rows] = of.weight
-        how = self._steps(len(rows), arithmetic.total(weight[rows]))
-        net = start(shape, task.X, rows, rng)
-        watch = _Watched(net, task, weight, held, patience)
+        how = self._steps(len(kept), arithmetic.total(weight[kept]))
+        net = start(shape, rows.X, kept, rng)
+        watch = _Watched(net, rows, weight, held, patience)
         self.interrupted_ = False
         try:
-            train(net, task.X, y, weight, rows, how, rng, passes, watch)
+            train(net, rows.X, rows.y, weight, kept, how, rng, passes, watch)
         except KeyboardInterrupt:
             self.interrupted_ = True
         self.history_ = watch.history
@@ -158,10 +127,10 @@ class FeedForward(DecisionModel, ProbabilityModel):
 
     def _steps(self, n_rows: int, total: float) -> Steps:
         """Read the settings; a batch of rows of mean weight has the mean gradient of its rows."""
-        batch = min(whole("batch", self.batch), n_rows)
+        batch = min(whole("batch_size", self.batch_size), n_rows)
         return Steps(
-            one_of("step", self.step, STEPS), above_zero("rate", self.rate), batch,
-            share_below_one("dropout", self.dropout), share_below_one("smoothing", self.smoothing),
+            one_of("step", self.step, STEPS), above_zero("learning_rate", self.learning_rate), batch,
+            share_below_one("dropout", self.dropout), share_below_one("label_smoothing", self.label_smoothing),
             n_rows / (total * batch),
         )  # fmt: skip
 
@@ -170,15 +139,15 @@ class FeedForward(DecisionModel, ProbabilityModel):
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return the rows to learn from and the rows to judge by."""
         none = of.rows[:0]
-        if self.validation is None:
+        if self.validation_fraction is None:
             return of.rows, none
-        share = share_below_one("validation", self.validation)
+        share = share_below_one("validation_fraction", self.validation_fraction)
         if share * len(of.rows) < FEWEST_HELD:
             return of.rows, none
         learn, judge = split_indices(y[of.rows], seed, (1.0 - share, share))
         return of.rows[learn], of.rows[judge]
 
-    def _keep(self, W: npt.NDArray[Any], b: Any) -> None:
+    def _keep(self, W: npt.NDArray[Any], b: DenseLayers) -> None:  # type: ignore[override]
         self.embedding_, self.head_ = W, b
 
     def _scores(self, X: Any) -> Floats:
@@ -193,10 +162,10 @@ class _Watched(Callback):
     the loss falls. Without held-out rows nothing stops it early, and the last weights are kept.
     """
 
-    def __init__(self, net: Net, task: Task, weight: Floats, held: npt.NDArray[np.int32], patience: int) -> None:
-        super().__init__(task.on_epoch, patience=patience)
+    def __init__(self, net: Net, rows: TrainingSet, weight: Floats, held: npt.NDArray[np.int32], patience: int) -> None:
+        super().__init__(rows.on_epoch, patience=patience)
         self.net, self.n_held = net, len(held)
-        self.X, self.y, self.weight = task.X.take(held), task.y[held], weight[held]
+        self.X, self.y, self.weight = rows.X.take(held), rows.y[held], weight[held]
         self.lowest, self.waited = np.inf, 0
 
     def weights(self) -> Learned:

@@ -21,7 +21,7 @@ Student's t has heavier tails than the bell curve, as it should after few rows, 
 Means and sums of squares are found in two passes and merged over batches as by Chan, Golub and LeVeque (1979), so nothing
 is lost where the mean is large beside the spread. Predicting uses (x - m)^2, not the linear form, for the same reason.
 
-Reference: the notes, 003 sections 5.2 and 5.4; Murphy, Conjugate Bayesian Analysis of the Gaussian Distribution, 2007.
+Reference: Murphy, Conjugate Bayesian Analysis of the Gaussian Distribution, 2007.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.models.estimates import Form
-from linnet.models.naive_bayes import NaiveBayes, class_sums
+from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
 from linnet.models.settings import above_zero
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["GaussianNB"]
 
@@ -72,6 +73,7 @@ class Moments:
         return mean, arithmetic.total(self.squares, axis=1) / n + between
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GaussianNB(NaiveBayes):
     """Features that are measured: a mean and a variance for each, in each class.
 
@@ -94,45 +96,31 @@ class GaussianNB(NaiveBayes):
     [[0.5, 0.5]]
     """
 
-    theta_: Floats
-    var_: Floats
-    freedom_: Floats
-    quadratic_coef_: npt.NDArray[Any]
-
-    def __init__(
-        self,
-        *,
-        estimate: str = "mle",
-        var_smoothing: float = 1e-9,
-        mu0: npt.ArrayLike | None = None,
-        kappa0: float = 0.01,
-        nu0: float = 1.0,
-        psi0: npt.ArrayLike | None = None,
-        class_alpha: npt.ArrayLike | None = None,
-        fit_prior: bool = True,
-        class_prior: npt.ArrayLike | None = None,
-    ) -> None:
-        self.estimate = estimate
-        self.var_smoothing = var_smoothing
-        self.mu0 = mu0
-        self.kappa0 = kappa0
-        self.nu0 = nu0
-        self.psi0 = psi0
-        self.class_alpha = class_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+    estimate: str = "mle"
+    var_smoothing: float = 1e-9
+    mu0: npt.ArrayLike | None = None
+    kappa0: float = 0.01
+    nu0: float = 1.0
+    psi0: npt.ArrayLike | None = None
+    class_alpha: npt.ArrayLike | None = None
+    fit_prior: bool = True
+    class_prior: npt.ArrayLike | None = None
 
     # ---- fitting
 
-    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Moments:
+    def statistics(self, rows: TrainingSet) -> Moments:
         """Return the moments of each feature, by class: the mean first, then the squares about it."""
-        X = X.explicit()
+        X = rows.X.explicit()
         X = replace(X, values=X.values.astype(np.float64))
-        sums = class_sums(X, y, n_classes, weight)
+
+        def sums_of(values: Floats) -> Statistics:
+            return class_sums(replace(rows, X=replace(X, values=values)))
+
+        sums = sums_of(X.values)
         mean = sums.features / np.where(sums.rows > 0.0, sums.rows, 1.0)
-        about = X.values - mean[X.indices, np.repeat(y, np.diff(X.indptr))]
-        squares = class_sums(replace(X, values=about * about), y, n_classes, weight).features
-        held = class_sums(replace(X, values=X.values[:0]), y, n_classes, weight).features
+        about = X.values - mean[X.indices, np.repeat(rows.y, np.diff(X.indptr))]
+        squares = sums_of(about * about).features
+        held = sums_of(X.values[:0]).features
         squares += np.maximum(sums.rows - held, 0.0) * mean * mean  # the rows where the feature is 0
         return Moments(sums.rows, mean, squares)
 

@@ -30,6 +30,7 @@ __all__ = [
     "row_weights",
     "feature_names",
     "index_of",
+    "indicators",
     "seed_of",
 ]
 
@@ -188,6 +189,14 @@ def as_labels(y: Any, n_rows: int, model: str) -> npt.NDArray[Any]:
         row = next(k for k, v in enumerate(labels) if v is None or v != v)
         raise DataError(f"Input y contains NaN. The label of row {row + 1} is {labels[row]!r}")
     return labels
+
+
+def indicators(values: Any, name: str) -> npt.NDArray[np.bool_]:
+    """Return an indicator matrix, (n_rows, n_labels): 1 where a row has a label."""
+    array: Any = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+    if array.ndim != 2 or not np.isin(array, (0, 1)).all():
+        raise DataError(f"{name} must be an indicator matrix of 0 and 1, rows by labels; got shape {array.shape}")
+    return np.asarray(array, bool)
 
 
 def index_of(

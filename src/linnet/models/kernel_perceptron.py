@@ -9,14 +9,15 @@ What it learns is the rows it got wrong (its support) and their coefficients. No
 products of two features does, and so does this with Polynomial(2), without ever writing the products down.
 
 A wrong guess costs a kernel value for every row, and an answer one for every row of the support: for n rows up to n^2,
-which is why the notes leave it out for text, where rows are many and features already plenty.
+which is why it is not for text, where rows are many and features already plenty.
 
 References: Aizerman, Braverman, Rozonoer, 1964; Freund and Schapire, Large Margin Classification Using the Perceptron
-Algorithm, 1999; the notes, 002 and 004.
+Algorithm, 1999.
 """
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,9 @@ from linnet.models.inputs import seed_of
 from linnet.models.kernels import Kernel, Polynomial
 from linnet.models.settings import truth, whole
 from linnet.models.solving import outputs
-from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
-from linnet.solvers.distinct import as_given, distinct
+from linnet.solvers.callbacks import Callback, Epoch, Weights
 from linnet.solvers.matrix import Matrix
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["KernelPerceptron"]
 
@@ -40,6 +41,7 @@ REMEMBERED = 1 << 24  # kernel values kept between passes
 SCORED = 1 << 10  # rows scored at a time
 
 
+@dataclass(eq=False, repr=False)
 class KernelPerceptron(DecisionModel):
     """A perceptron whose line may bend: for rows of numbers, some thousands of them.
 
@@ -59,52 +61,26 @@ class KernelPerceptron(DecisionModel):
     (['same', 'other', 'other', 'same'], True)
     """
 
-    n_iter_: int
-    settled_: bool
-    mistakes_: int
-    history_: list[Epoch]
-    support_: npt.NDArray[np.int64]
-    dual_coef_: Floats  # (n_outputs, n_support)
+    kernel: Kernel = Polynomial(2)  # noqa: RUF009 - a frozen value
+    _: KW_ONLY
+    max_iter: int = 100
+    average: bool = False
+    shuffle: bool = True
+    class_weight: Any = None
+    random_state: Any = 0
 
-    def __init__(
-        self,
-        kernel: Kernel = Polynomial(2),  # noqa: B008 - a frozen value
-        *,
-        max_iter: int = 100,
-        average: bool = False,
-        shuffle: bool = True,
-        class_weight: Any = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.max_iter = max_iter
-        self.average = average
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.random_state = random_state
-
-    def fit_matrix(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        *,
-        sample_weight: Floats | None = None,
-        threads: int = 1,
-        on_epoch: OnEpoch | None = None,
-    ) -> Weights:
+    def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows; returns the coefficients of the support, (n_support, n_outputs), and no intercept."""
-        if X.gain is not None:
-            raise DataError("KernelPerceptron takes plain features; a gain per class is for LinearSVM")
         if not callable(self.kernel) or isinstance(self.kernel, type):
             raise DataError(f"kernel must be a value such as Polynomial(2) or RBF(0.5), got {self.kernel!r}")
         shuffle, average = truth("shuffle", self.shuffle), truth("average", self.average)
         rng = np.random.Generator(np.random.PCG64(seed_of(self.random_state)))
-        of = distinct(X, y, sample_weight) if shuffle else as_given(len(X), sample_weight)
-        walk = _KernelSteps(X.take(of.rows), y[of.rows], of.weight / arithmetic.mean(of.weight), n_classes, self.kernel)
-        watch = Callback(on_epoch)
+        of = rows.distinct(shuffle)
+        relative = of.weight / arithmetic.mean(of.weight)
+        walk = _KernelSteps(rows.X.take(of.rows), rows.y[of.rows], relative, rows.n_classes, self.kernel)
+        watch = Callback(rows.on_epoch)
         self.n_iter_, self.settled_, self.interrupted_ = 0, False, False
-        none = np.zeros(n_classes)
+        none = np.zeros(rows.n_classes)
         try:
             for number in range(1, whole("max_iter", self.max_iter) + 1):
                 order = rng.permutation(len(of.rows)) if shuffle else np.arange(len(of.rows))

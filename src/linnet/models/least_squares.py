@@ -12,23 +12,23 @@ No iteration and no rate, and the answer is a formula. But the error of a row th
 was asked) counts as much as that of a row that is wrong, so rows far from the line pull it towards them: the losses of
 the perceptron, the SVM and logistic regression do not have this fault. With some alpha the fault is small on text.
 
-References: the notes, 000 section 10; Hastie, Tibshirani, Friedman: The Elements of Statistical Learning, section 4.2.
+Reference: Hastie, Tibshirani, Friedman: The Elements of Statistical Learning, section 4.2.
 """
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel
 from linnet.models.settings import above_zero, not_negative, one_of, truth, whole
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
-from linnet.solvers.matrix import Matrix
 from linnet.solvers.squares import Squares, lsqr, normal, pinv
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["LeastSquares"]
 
@@ -40,6 +40,7 @@ FEW = 3e7  # rows * features * the smaller of both: singular values take some fi
 PASSES = 1000
 
 
+@dataclass(eq=False, repr=False)
 class LeastSquares(DecisionModel):
     """The plane of least squared error through -1 and 1, or through one-hot labels.
 
@@ -62,52 +63,28 @@ class LeastSquares(DecisionModel):
         ratio=(0.5, 0.0), grid=(("alpha", (1.0, 0.3, 3.0, 10.0)),), fixed=(("solver", "lsqr"), ("tol", 1e-2))
     )
 
-    solver_: str
-    n_iter_: int
+    alpha: float = 0.0
+    _: KW_ONLY
+    solver: str | None = None
+    tol: float = 1e-8
+    max_iter: int | None = None
+    fit_intercept: bool = True
+    class_weight: Any = None
 
-    def __init__(
-        self,
-        alpha: float = 0.0,
-        *,
-        solver: str | None = None,
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-
-    def fit_matrix(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        *,
-        sample_weight: Floats | None = None,
-        threads: int = 1,
-        on_epoch: OnEpoch | None = None,
-    ) -> Weights:
+    def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. Only lsqr has passes to report."""
-        if X.gain is not None:
-            raise DataError("LeastSquares takes plain features; a gain per class is for LinearSVM")
-        weight = np.ones(len(X)) if sample_weight is None else sample_weight
         problem = Squares(
-            X, targets(y, n_classes), weight, alpha=not_negative("alpha", self.alpha),
+            rows.X, targets(rows.y, rows.n_classes), rows.weights, alpha=not_negative("alpha", self.alpha),
             intercept=truth("fit_intercept", self.fit_intercept),
         )  # fmt: skip
         self.solver_ = self._solver(problem)
         self.n_iter_, self.interrupted_ = 1, False
         if self.solver_ == "lsqr":
-            W = self._passes(problem, on_epoch)
+            W = self._passes(problem, rows.on_epoch)
         else:
             W = pinv(problem) if self.solver_ == "pinv" else normal(problem)
         W, b = problem.weights(W)
-        return np.ascontiguousarray(W, dtype=X.values.dtype), b
+        return np.ascontiguousarray(W, dtype=rows.X.values.dtype), b
 
     def _solver(self, problem: Squares) -> str:
         if self.solver is not None:

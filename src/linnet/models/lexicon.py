@@ -8,13 +8,14 @@ folded alike, by linnet's tokeniser. Equal scores, such as 0 to 0 where nothing 
 given and among the best, else to the first class.
 
 As a table of weights it is the same (W, b) as every other linear model, with b = 0, so it can be saved, explained and
-served like one learned from data. Reference: the notes, 000 section 5.
+served like one learned from data.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -23,13 +24,13 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.data.wordlists import WordEntry, word_lists
 from linnet.errors import DataError, nearest
+from linnet.estimator import Estimator
 from linnet.features.blocks import Words, counted_only
 from linnet.features.buffers import text_buffers
 from linnet.features.counting import Slots
 from linnet.features.listed import Listed, listed
 from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
-from linnet.models.estimator import Estimator
 from linnet.models.traits import Traits
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ SIGNS = (("negative", "positive"), ("neg", "pos"), ("bad", "good"), ("-1", "1"),
 TIE = 1e-6  # of the smallest weight: what default has in advance
 
 
+@dataclass(eq=False, repr=False)
 class Lexicon(Estimator):
     """Count the words of each label's list.
 
@@ -61,19 +63,15 @@ class Lexicon(Estimator):
     (4.0, 'pos')
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(tf="count", idf=False, normalise=False)
+    plan: ClassVar[FeaturePlan] = FeaturePlan(tf="count", idf=False, norm=None)
     traits: ClassVar[Traits] = Traits(learns=False)
 
-    classes_: npt.NDArray[Any]
-
-    def __init__(
-        self, lists: Any = None, *, columns: Any = None, negative: Any = None, positive: Any = None, default: Any = None
-    ) -> None:
-        self.lists = lists
-        self.columns = columns
-        self.negative = negative
-        self.positive = positive
-        self.default = default
+    lists: Any = None
+    _: KW_ONLY
+    columns: Any = None
+    negative: Any = None
+    positive: Any = None
+    default: Any = None
 
     # ---- as an estimator over texts
 
@@ -105,12 +103,12 @@ class Lexicon(Estimator):
         return arithmetic.mean(right, weights=inputs.as_weight(sample_weight, len(found)))
 
     def evaluate(self, text: str, label: Any) -> float:
-        """Return the matches of one label in one text: the evaluate function of the notes."""
+        """Return the matches of one label in one text."""
         ready = self._ready()
         return float(ready.scores([text])[0, _number(label, ready.classes)])
 
     def classify(self, text: str, labels: Iterable[Any] | None = None) -> Any:
-        """Return the best of some labels for one text: the classify function of the notes."""
+        """Return the best of some labels for one text."""
         if isinstance(labels, str):
             raise DataError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
         ready = self._ready()
@@ -155,7 +153,7 @@ class Lexicon(Estimator):
     # ---- as the table every linear model ends as
 
     def build(self, classes: Sequence[Any], plan: FeaturePlan | None = None) -> Model:
-        """Return the model for some labels, ready to predict; of the recipe, tf, normalise and how words are cut count.
+        """Return the model for some labels, ready to predict; of the plan, tf, norm and how words are cut count.
 
         For two labels the weights of the first are taken from those of the second, as in every model.
         """
@@ -169,7 +167,7 @@ class Lexicon(Estimator):
         entries = {str(c): int(np.count_nonzero(known.weights[:, k])) for k, c in enumerate(classes)}
         lists = self.lists if isinstance(self.lists, str) else "built-in" if self.lists is None else "given"
         card = {"lexicon": {"lists": lists, "entries": entries}}
-        return Model(tuple(classes), (known.block,), plan.tf, plan.normalise, b=b, card=card, **_layout(known, W))
+        return Model(tuple(classes), (known.block,), plan.tf, plan.norm, b=b, card=card, **_layout(known, W))
 
     def _counter(self, classes: Sequence[Any] | None) -> Model:
         """Return a table with a column of its own for every label, also where they are two."""
@@ -177,7 +175,7 @@ class Lexicon(Estimator):
 
         known, labels = self._known(classes, _block(self.plan))
         b = np.zeros(len(labels))
-        return Model(tuple(labels), (known.block,), "count", False, b=b, **_layout(known, known.weights))
+        return Model(tuple(labels), (known.block,), "count", None, b=b, **_layout(known, known.weights))
 
     def _known(self, classes: Sequence[Any] | None, block: Words) -> tuple[Listed, list[Any]]:
         """Return the entries for some classes, by default those of the lists, and these classes."""

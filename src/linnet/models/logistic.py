@@ -14,7 +14,7 @@ With two classes coordinate descent on the dual is faster at first, and often to
 
 penalty="l1" puts sum |W| in place of 1/2 |W|^2: most weights become zero, exactly (solver="coordinate").
 
-solver="sgd" takes the update of the lecture notes, one row at a time: "more like the right answer, less like what the
+solver="sgd" takes one row at a time: "more like the right answer, less like what the
 model believes", theta += rate (f(x, y) - sum_y' P(y' | x) f(x, y')), with weight decay.
 
 References: Eisenstein, sections 2.5 and 2.6; Lin, Weng, Keerthi: Trust Region Newton Method for Large-Scale Logistic
@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,20 +39,19 @@ from linnet.models.estimator import DecisionModel, ProbabilityModel
 from linnet.models.inputs import seed_of
 from linnet.models.optimised import fit_logistic, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
-from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
+from linnet.models.solving import Support, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.models.traits import Traits
 from linnet.solvers import dual_logistic, logistic_blocks
-from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
+from linnet.solvers.callbacks import Epoch, Weights, warn_unfinished
 from linnet.solvers.columns import compact
-from linnet.solvers.distinct import distinct
 from linnet.solvers.losses import Logistic, Loss, Softmax
-from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import minimise
 from linnet.solvers.objective import Objective
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.row_blocks import RowBlocks
 from linnet.solvers.sums import SmoothObjective, fit_sum, smooth_only
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["LogisticRegression"]
 
@@ -65,6 +65,7 @@ SOLVERS = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class LogisticRegression(DecisionModel, ProbabilityModel):
     """Probabilities from a line: log-odds are w.x + b.
 
@@ -75,9 +76,9 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
     the same of the conditions of the optimum (coordinate); ``max_iter`` the passes of dual and Newton steps together
     (None: 200), Newton steps (100), steps of coordinate (200) or passes of sgd (20). ``fit_intercept``.
     ``class_weight`` None, "balanced" or {label: factor}. ``decay`` (sgd only): the weight decay; None takes that which
-    C stands for. ``random_state`` (all but newton). ``threads`` (newton only) do not change the answer.
+    C stands for. ``random_state`` (all but newton). ``n_jobs`` (newton only) do not change the answer.
 
-    ``solver`` may also be an optimiser of :mod:`linnet.solvers`, such as ``Adam(rate=0.1)``, or its name, "adam": it
+    ``solver`` may also be an optimiser of :mod:`linnet.solvers`, such as ``Adam(learning_rate=0.1)``, or its name, "adam": it
     minimises the same, and has a tol of its own.
 
     >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
@@ -91,50 +92,24 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
 
     traits: ClassVar[Traits] = Traits(sums="problem", bytes_per_weight=40)
 
-    n_iter_: int
+    C: float = 1.0
+    _: KW_ONLY
+    penalty: str = "l2"
+    solver: str | SGD | Optimiser | None = None
+    tol: float = 1e-8
+    max_iter: int | None = None
+    fit_intercept: bool = True
+    class_weight: Any = None
+    decay: float | None = None
+    random_state: Any = 0
+    n_jobs: int | None = 1
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        penalty: str = "l2",
-        solver: str | SGD | Optimiser | None = None,
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        decay: float | None = None,
-        random_state: Any = 0,
-        threads: int = 1,
-    ) -> None:
-        self.C = C
-        self.penalty = penalty
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.decay = decay
-        self.random_state = random_state
-        self.threads = threads
-
-    def fit_matrix(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        *,
-        sample_weight: Floats | None = None,
-        threads: int = 1,
-        on_epoch: OnEpoch | None = None,
-    ) -> Weights:
+    def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows."""
-        if X.gain is not None:
-            raise DataError("LogisticRegression takes plain features; a gain per class is for LinearSVM")
-        task = Task(X.explicit(), y, n_classes, sample_weight, threads, self._recorded(on_epoch))
+        rows, n_classes = replace(rows, on_epoch=self._recorded(rows.on_epoch)), rows.n_classes
         optimiser = optimiser_of(self.solver, SOLVERS)
         if optimiser is not None:
-            return fit_logistic(self, task, optimiser)
+            return fit_logistic(self, rows, optimiser)
         penalty = one_of("penalty", self.penalty, ("l2", "l1"))
         solver, sgd = solver_of(_solver_for(penalty, n_classes) if self.solver is None else self.solver, SOLVERS)
         support = SOLVERS[solver]
@@ -144,12 +119,12 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         passes = support.passes if self.max_iter is None else whole("max_iter", self.max_iter)
         sgd = with_decay(sgd, self.decay)
         if sgd is not None:
-            W, b = self._take_steps(task, sgd, passes)
+            W, b = self._take_steps(rows, sgd, passes)
         elif solver == "coordinate":
-            W, b = self._solve_l1(task, passes)
+            W, b = self._solve_l1(rows, passes)
         else:
-            W, b = self._dual(task, passes) if solver == "dual" else self._fit_newton(task, passes)
-        return W.astype(X.values.dtype, copy=False), b
+            W, b = self._dual(rows, passes) if solver == "dual" else self._fit_newton(rows, passes)
+        return W.astype(rows.X.values.dtype, copy=False), b
 
     def smooth(self, n_outputs: int) -> SmoothObjective:
         """Return the objective, for rows whose losses are added up."""
@@ -176,23 +151,23 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
             start, made = rounds.vector(), rounds.number
         return fit_sum(self, objective, rows, tol=tol, max_steps=most, start=start, made=made)
 
-    def _take_steps(self, task: Task, sgd: SGD, passes: int) -> tuple[Floats, Floats]:
+    def _take_steps(self, rows: TrainingSet, sgd: SGD, passes: int) -> tuple[Floats, Floats]:
         run = fit_sgd(
-            task, sgd, loss="softmax", C=above_zero("C", self.C), max_epochs=passes, seed=seed_of(self.random_state),
+            rows, sgd, loss="softmax", C=above_zero("C", self.C), max_epochs=passes, seed=seed_of(self.random_state),
             bias_scale=float(truth("fit_intercept", self.fit_intercept)),
         )  # fmt: skip
         self.n_iter_ = run.passes
         self.interrupted_ = run.passes < passes and not run.settled
         return run.W, run.b
 
-    def _solve_l1(self, task: Task, passes: int) -> tuple[Floats, Floats]:
-        tol, loss = above_zero("tol", self.tol), Logistic() if task.n_classes == 2 else Softmax()
+    def _solve_l1(self, rows: TrainingSet, passes: int) -> tuple[Floats, Floats]:
+        tol, loss = above_zero("tol", self.tol), Logistic() if rows.n_classes == 2 else Softmax()
         found = fit_l1(
-            task, loss, C=above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept), tol=tol,
+            rows, loss, C=above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept), tol=tol,
             max_steps=passes, seed=seed_of(self.random_state),
         )  # fmt: skip
         self._finish(found.steps, passes, found.violation, found.converged)
-        return (found.W, found.b) if task.n_outputs == 1 else (_sparsest(found.W), found.b - arithmetic.mean(found.b))
+        return (found.W, found.b) if rows.n_outputs == 1 else (_sparsest(found.W), found.b - arithmetic.mean(found.b))
 
     def _finish(self, steps: int, most: int, violation: float, converged: bool) -> None:
         self.n_iter_ = max(1, steps)
@@ -200,13 +175,13 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         if not converged and steps == most:
             warn_unfinished(type(self).__name__, most, violation, float(self.tol))
 
-    def _dual(self, task: Task, passes: int) -> tuple[Floats, Floats]:
+    def _dual(self, rows: TrainingSet, passes: int) -> tuple[Floats, Floats]:
         """Coordinate descent on the dual, then Newton steps where its passes bring too little."""
         tol, intercept = above_zero("tol", self.tol), truth("fit_intercept", self.fit_intercept)
-        of = distinct(task.X, task.y, task.weight)
-        y, c = task.y[of.rows], above_zero("C", self.C) * of.weight
+        of = rows.distinct()
+        y, c = rows.y[of.rows], above_zero("C", self.C) * of.weight
         signs = np.where(y == 1, 1, -1).astype(np.int8)
-        small = compact(task.X, of.rows, -0.5 * c * signs)
+        small = compact(rows.X, of.rows, -0.5 * c * signs)
         gradient = np.append(small.sums, -0.5 * arithmetic.dot(c, signs)) if intercept else small.sums
         problem = dual_logistic.LogisticProblem(small.X, small.norms, signs, c, gradient)
 
@@ -214,8 +189,8 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
             return small.expand(w[:, None]), np.array([b])
 
         def watch(report: Epoch, found: Callable[[], tuple[Floats, float]]) -> None:
-            if task.on_epoch is not None:
-                task.on_epoch(report, lambda: weights(*found()))
+            if rows.on_epoch is not None:
+                rows.on_epoch(report, lambda: weights(*found()))
 
         if problem.first == 0.0:  # nothing to learn
             self._finish(0, passes, 0.0, True)
@@ -225,27 +200,27 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
             self._finish(run.passes, passes, run.violation, run.done)
             return weights(run.w, run.b)
         f = Objective(small.X, y, c, Logistic(), 1, fit_intercept=intercept)
-        return self._newton(task, f, passes, np.append(run.w, run.b)[: f.size], problem.first, run.passes, small.expand)
+        return self._newton(rows, f, passes, np.append(run.w, run.b)[: f.size], problem.first, run.passes, small.expand)
 
-    def _fit_newton(self, task: Task, passes: int) -> tuple[Floats, Floats]:
+    def _fit_newton(self, rows: TrainingSet, passes: int) -> tuple[Floats, Floats]:
         """Newton steps from zero, over the distinct rows and fewer columns."""
-        of = distinct(task.X, task.y, task.weight)
-        small = compact(task.X, of.rows)
-        loss: Loss = Logistic() if task.n_classes == 2 else Softmax()
-        pool = ThreadPoolExecutor(task.threads) if task.threads > 1 else None
+        of = rows.distinct()
+        small = compact(rows.X, of.rows)
+        loss: Loss = Logistic() if rows.n_classes == 2 else Softmax()
+        pool = ThreadPoolExecutor(rows.threads) if rows.threads > 1 else None
         try:
             f = Objective(
-                small.X, task.y[of.rows], above_zero("C", self.C) * of.weight, loss, task.n_outputs,
-                fit_intercept=truth("fit_intercept", self.fit_intercept), pool=pool, threads=task.threads,
+                small.X, rows.y[of.rows], above_zero("C", self.C) * of.weight, loss, rows.n_outputs,
+                fit_intercept=truth("fit_intercept", self.fit_intercept), pool=pool, threads=rows.threads,
             )  # fmt: skip
-            return self._newton(task, f, passes, np.zeros(f.size), None, 0, small.expand)
+            return self._newton(rows, f, passes, np.zeros(f.size), None, 0, small.expand)
         finally:
             if pool is not None:
                 pool.shutdown()
 
     def _newton(
         self,
-        task: Task,
+        rows: TrainingSet,
         f: Objective,
         passes: int,
         start: Floats,
@@ -258,14 +233,14 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
 
         def weights(w: Floats) -> tuple[Floats, Floats]:
             W, b = f.unpack(w)
-            shared = arithmetic.mean(b) if task.n_outputs > 1 else 0.0  # a common shift changes no probability
+            shared = arithmetic.mean(b) if rows.n_outputs > 1 else 0.0  # a common shift changes no probability
             return expand(W), b - shared
 
         def watch(number: int, value: float, violation: float, w: Floats) -> None:
-            if task.on_epoch is not None:
+            if rows.on_epoch is not None:
                 W, _ = f.unpack(w)
                 data = value - 0.5 * arithmetic.total(np.square(W))
-                task.on_epoch(Epoch(made + number, data, violation, len(task.X)), lambda: weights(w))
+                rows.on_epoch(Epoch(made + number, data, violation, len(rows.X)), lambda: weights(w))
 
         found = minimise(f, start, tol=tol, max_steps=passes - made, scale=first, on_step=watch)
         self._finish(made + found.steps, passes, found.violation, found.converged)

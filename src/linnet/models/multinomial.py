@@ -22,6 +22,7 @@ Reference: McCallum and Nigam, A Comparison of Event Models, 1998.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,13 +36,14 @@ from linnet.models.inputs import seed_of
 from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
 from linnet.models.settings import truth, whole
 from linnet.models.traits import Traits
-from linnet.solvers.matrix import Matrix
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["MultinomialNB"]
 
 Floats = npt.NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class MultinomialNB(NaiveBayes):
     """Bags of words: features are counts, or anything else that is not negative.
 
@@ -59,33 +61,17 @@ class MultinomialNB(NaiveBayes):
     [[0.7778, 0.2222]]
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(
-        idf=False, normalise=False, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),)
-    )
+    plan: ClassVar[FeaturePlan] = FeaturePlan(idf=False, norm=None, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),))
     traits: ClassVar[Traits] = Traits(sums="statistics", non_negative=True, incremental=True, bytes_per_weight=90)
 
-    feature_log_prob_: Floats  # (n_classes, n_features)
-    oov_: npt.NDArray[np.bool_]
-    oov_log_prob_: Floats
-
-    def __init__(
-        self,
-        alpha: npt.ArrayLike = 1.0,
-        *,
-        estimate: str = "predictive",
-        oov: bool = False,
-        rare: int = 0,
-        class_alpha: npt.ArrayLike | None = None,
-        fit_prior: bool = True,
-        class_prior: npt.ArrayLike | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.estimate = estimate
-        self.oov = oov
-        self.rare = rare
-        self.class_alpha = class_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+    alpha: npt.ArrayLike = 1.0
+    _: KW_ONLY
+    estimate: str = "predictive"
+    oov: bool = False
+    rare: int = 0
+    class_alpha: npt.ArrayLike | None = None
+    fit_prior: bool = True
+    class_prior: npt.ArrayLike | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -97,9 +83,9 @@ class MultinomialNB(NaiveBayes):
         """Totals of each feature in each class, (n_classes, n_features)."""
         return np.asarray(self.counted_.features.T)
 
-    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
+    def statistics(self, rows: TrainingSet) -> Statistics:
         """Count rows and sum features, by class."""
-        return class_sums(X, y, n_classes, weight)
+        return class_sums(rows)
 
     def _estimate(self, counted: Statistics, estimate: str) -> Form:
         N = counted.features  # (n_features, n_classes)

@@ -34,6 +34,7 @@ from linnet.models.estimator import CountingModel, ProbabilityModel
 from linnet.models.settings import one_of, truth, whole
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import Matrix
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["NaiveBayes", "Statistics", "class_sums"]
 
@@ -56,12 +57,12 @@ class Statistics:
         return self
 
 
-def class_sums(X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
+def class_sums(rows: TrainingSet) -> Statistics:
     """Return the weighted rows of each class, and the sum of each feature over them."""
-    ones = np.ones(len(X)) if weight is None else weight
-    features = np.zeros((X.n_features, n_classes))
-    sparse.class_sums(X.indptr, X.indices, X.values, y, ones, features)
-    return Statistics(np.bincount(y, weights=ones, minlength=n_classes).astype(np.float64), features)
+    X, weight = rows.X, rows.weights
+    features = np.zeros((X.n_features, rows.n_classes))
+    sparse.class_sums(X.indptr, X.indices, X.values, rows.y, weight, features)
+    return Statistics(np.bincount(rows.y, weight, rows.n_classes).astype(np.float64), features)
 
 
 class NaiveBayes(CountingModel, ProbabilityModel):
@@ -114,7 +115,7 @@ class NaiveBayes(CountingModel, ProbabilityModel):
         labels = inputs.as_labels(y, len(M), name)
         weight = inputs.as_weight(sample_weight, len(M))
         classes, index = inputs.index_of(labels, weight, name)
-        self._learn(self._plain(M, index, len(classes), weight), M.values.dtype)
+        self._learn(self._of_block(TrainingSet(M, index, len(classes), weight)), M.values.dtype)
         self.classes_ = classes
         return self
 
@@ -125,17 +126,13 @@ class NaiveBayes(CountingModel, ProbabilityModel):
             raise DataError(f"{self!r} is not linear: it has no weights to give; fit and predict with rows of numbers")
         return self.coef_.T, self.intercept_
 
-    def _plain(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Any:
-        """Count rows of numbers, whatever their values."""
-        return self.statistics(X if X.scale is None and X.n_blocks == 1 else X.explicit(), y, n_classes, weight)
-
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch; the first call must name all classes. The order of batches does not matter."""
         first = not hasattr(self, "classes_")
         M = self._rows(X, reset=first)
         known, index = inputs.batch_labels(self, y, len(M), classes)
         weight = inputs.as_weight(sample_weight, len(M))
-        counted = self._plain(M, index, len(known), weight)
+        counted = self._of_block(TrainingSet(M, index, len(known), weight))
         self._learn(counted if first else self.counted_ + counted, np.dtype(np.float64))
         self.classes_ = known
         return self

@@ -27,14 +27,13 @@ Reference: Wang and Manning, Baselines and Bigrams: Simple, Good Sentiment and T
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan
 from linnet.features.weighting import log_count_ratio
@@ -44,8 +43,8 @@ from linnet.models.settings import above_zero, not_negative, one_of, share, trut
 from linnet.models.svm import LinearSVM
 from linnet.models.traits import Traits
 from linnet.solvers.callbacks import OnEpoch, Weights
-from linnet.solvers.matrix import Matrix
 from linnet.solvers.row_blocks import RowBlocks
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["NBSVM"]
 
@@ -53,6 +52,7 @@ Floats = npt.NDArray[np.float64]
 COUNTS = ("values", "presence")
 
 
+@dataclass(eq=False, repr=False)
 class NBSVM(DecisionModel):
     """A linear SVM on log-count ratios, drawn towards naive Bayes.
 
@@ -75,75 +75,43 @@ class NBSVM(DecisionModel):
     plan: ClassVar[FeaturePlan] = FeaturePlan(
         features=(Words(1, 2),),
         idf=False,
-        normalise=False,
+        norm=None,
         grid=(("beta", (0.25, 0.5, 1.0)), ("C", (1.0, 0.1, 0.01))),
         fixed=(("tol", 0.1),),
     )
 
     traits: ClassVar[Traits] = Traits(sums="problem")
 
-    n_iter_: int
-    ratio_: npt.NDArray[np.float32]
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        alpha: float = 1.0,
-        beta: float = 0.25,
-        power: float = 1.0,
-        counts: str = "values",
-        tol: float = 0.01,
-        max_iter: int | None = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        random_state: Any = 0,
-        threads: int = 1,
-    ) -> None:
-        self.C = C
-        self.alpha = alpha
-        self.beta = beta
-        self.power = power
-        self.counts = counts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.threads = threads
+    C: float = 1.0
+    _: KW_ONLY
+    alpha: float = 1.0
+    beta: float = 0.25
+    power: float = 1.0
+    counts: str = "values"
+    tol: float = 0.01
+    max_iter: int | None = None
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    class_weight: Any = None
+    random_state: Any = 0
+    n_jobs: int | None = 1
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # its checks hand out round clouds of points, which are no counts
         return tags
 
-    def fit_matrix(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        *,
-        sample_weight: Floats | None = None,
-        threads: int = 1,
-        on_epoch: OnEpoch | None = None,
-    ) -> Weights:
+    def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows; the weights are folded: they apply to the values as they are."""
-        if X.gain is not None:
-            raise DataError("NBSVM takes plain features: it makes its own gain per class")
-        ratio, interpolated = self._interpolation(self._statistics(X, y, sample_weight, n_classes))
-        svm = self._svm()
-        W, b = svm.fit_matrix(
-            replace(X, gain=np.abs(ratio)), y, n_classes, sample_weight=sample_weight, threads=threads,
-            on_epoch=None if on_epoch is None else _shown(on_epoch, interpolated),
-        )  # fmt: skip
+        ratio, interpolated = self._interpolation(self._statistics(rows))
+        svm, on_epoch = self._svm(), None if rows.on_epoch is None else _shown(rows.on_epoch, interpolated)
+        W, b = svm.solve(replace(rows, X=replace(rows.X, gain=np.abs(ratio)), on_epoch=on_epoch))
         self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
         return interpolated(W, b)
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks: count, then the SVM."""
-        ratio, interpolated = self._interpolation(rows.add_up(self._statistics, rows.n_classes))
+        ratio, interpolated = self._interpolation(rows.add_up(self._statistics))
         svm = self._svm()
         W, b = svm.fit_blocks(rows.with_gain(np.abs(ratio), _shown(rows.on_epoch, interpolated)))
         self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
@@ -155,13 +123,13 @@ class NBSVM(DecisionModel):
             intercept_scaling=self.intercept_scaling, random_state=self.random_state,
         )  # fmt: skip
 
-    def _statistics(self, X: Matrix, y: npt.NDArray[np.int32], weight: Floats | None, n_classes: int) -> Statistics:
+    def _statistics(self, rows: TrainingSet) -> Statistics:
         """Sum the size of each feature, or count the rows that hold it, by class."""
-        X = X.explicit()
+        X = rows.X.explicit()
         values = np.abs(X.values)
         if one_of("counts", self.counts, COUNTS) == "presence":
             values = (values != 0.0).astype(values.dtype)
-        return class_sums(replace(X, values=values), y, n_classes, weight)
+        return class_sums(replace(rows, X=replace(X, values=values)))
 
     def _interpolation(self, counted: Statistics) -> tuple[Any, Callable[[Any, Floats], Weights]]:
         """Return sign(r) |r|^p, one row an output, and what draws the weights of an SVM towards naive Bayes."""

@@ -1,4 +1,4 @@
-"""Fit a linear model with an optimiser given as its ``solver``: a value such as ``Adam(rate=0.1)``, or its name.
+"""Fit a linear model with an optimiser given as its ``solver``: a value such as ``Adam(learning_rate=0.1)``, or its name.
 
     min_{W, b}  1/2 |W|^2 + C sum_i s_i loss(W^T x_i + b, y_i)          (|W|_1 in place of 1/2 |W|^2 for penalty "l1")
 
@@ -20,14 +20,13 @@ from linnet.data.splitting import split_indices
 from linnet.errors import DataError
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, truth, whole
-from linnet.models.solving import Task
 from linnet.solvers.callbacks import Callback, Epoch, Weights, warn_unfinished
 from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
-from linnet.solvers.distinct import distinct
 from linnet.solvers.losses import Logistic, Loss, Softmax, SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import LinearProblem
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["fit_logistic", "fit_optimised", "fit_svm", "optimiser_of"]
 
@@ -49,14 +48,14 @@ def optimiser_of(setting: Any, own: Iterable[str]) -> Optimiser | None:
     return None
 
 
-def fit_logistic(model: Any, task: Task, optimiser: Optimiser) -> Weights:
+def fit_logistic(model: Any, rows: TrainingSet, optimiser: Optimiser) -> Weights:
     """Fit a LogisticRegression: its intercept is not penalised."""
-    loss: Loss = Logistic() if task.n_classes == 2 else Softmax()
-    W, b, _ = fit_optimised(model, task, optimiser, loss, fit_intercept=truth("fit_intercept", model.fit_intercept))
-    return W.astype(task.X.values.dtype), b
+    loss: Loss = Logistic() if rows.n_classes == 2 else Softmax()
+    W, b, _ = fit_optimised(model, rows, optimiser, loss, fit_intercept=truth("fit_intercept", model.fit_intercept))
+    return W.astype(rows.X.values.dtype), b
 
 
-def fit_svm(model: Any, task: Task, optimiser: Optimiser) -> Weights:
+def fit_svm(model: Any, rows: TrainingSet, optimiser: Optimiser) -> Weights:
     """Fit a LinearSVM by its squared hinge: under L2 the intercept is penalised, as by the dual solver."""
     if one_of("loss", "squared_hinge" if model.loss is None else model.loss, ("squared_hinge", "hinge")) == "hinge":
         raise DataError(
@@ -67,11 +66,11 @@ def fit_svm(model: Any, task: Task, optimiser: Optimiser) -> Weights:
     scale = above_zero("intercept_scaling", model.intercept_scaling)
     intercept = truth("fit_intercept", model.fit_intercept)
     constant = (scale if intercept else 0.0) if _penalty(model) == "l2" else None
-    W, b, lengths = fit_optimised(model, task, optimiser, SquaredHinge(), fit_intercept=intercept, constant=constant)
+    W, b, lengths = fit_optimised(model, rows, optimiser, SquaredHinge(), fit_intercept=intercept, constant=constant)
     for name in ("support_", "dual_coef_", "slack_"):  # what only the dual solver knows
         vars(model).pop(name, None)
     model.margin_ = 2.0 / np.maximum(lengths, np.finfo(np.float64).tiny)
-    return W.astype(task.X.values.dtype), b
+    return W.astype(rows.X.values.dtype), b
 
 
 def _penalty(model: Any) -> str:
@@ -80,7 +79,7 @@ def _penalty(model: Any) -> str:
 
 def fit_optimised(
     model: Any,
-    task: Task,
+    rows: TrainingSet,
     optimiser: Optimiser,
     loss: Loss,
     *,
@@ -96,11 +95,11 @@ def fit_optimised(
         raise DataError(f"decay belongs to solver='sgd', got decay={model.decay!r}; other solvers take C")
     C, seed = above_zero("C", model.C), seed_of(model.random_state)
     passes = None if model.max_iter is None else whole("max_iter", model.max_iter)
-    of = distinct(task.X, task.y, task.weight)
-    X, y, weight = task.X.take(of.rows), task.y[of.rows], of.weight
+    of = rows.distinct()
+    X, y, weight = rows.X.take(of.rows), rows.y[of.rows], of.weight
     judge, patience = None, None
     if isinstance(optimiser, EarlyStopping):
-        kept, held = split_indices(y, seed, (1.0 - optimiser.validation, optimiser.validation))
+        kept, held = split_indices(y, seed, (1.0 - optimiser.validation_fraction, optimiser.validation_fraction))
         judge, patience = _judge(X.take(held), y[held], weight[held]), optimiser.patience
         X, y, weight, optimiser = X.take(kept), y[kept], weight[kept], optimiser.optimiser
     l1 = _penalty(model) == "l1"
@@ -112,14 +111,14 @@ def fit_optimised(
         )  # a common shift changes no probability
 
     def told(report: Epoch, weights: Callable[[], Weights]) -> None:
-        if task.on_epoch is not None:
-            task.on_epoch(report, lambda: shown(weights()))
+        if rows.on_epoch is not None:
+            rows.on_epoch(report, lambda: shown(weights()))
 
-    pool = ThreadPoolExecutor(task.threads) if task.threads > 1 else None
+    pool = ThreadPoolExecutor(rows.threads) if rows.threads > 1 else None
     try:
         problem = LinearProblem(
-            X, y, C * weight, loss, task.n_outputs, fit_intercept=fit_intercept, constant=constant,
-            l2=float(not l1), l1=float(l1), pool=pool, threads=task.threads,
+            X, y, C * weight, loss, rows.n_outputs, fit_intercept=fit_intercept, constant=constant,
+            l2=float(not l1), l1=float(l1), pool=pool, threads=rows.threads,
         )  # fmt: skip
         watch = Callback(told, judge=judge, patience=patience)
         found = optimise(problem, optimiser, max_epochs=passes, watch=watch, seed=seed)
@@ -135,7 +134,7 @@ def fit_optimised(
 
 def _promises(optimiser: Optimiser) -> bool:
     """Say whether an optimiser means to reach its tolerance: those with batches make their passes."""
-    return getattr(optimiser, "batch", None) is None
+    return getattr(optimiser, "batch_size", None) is None
 
 
 def _judge(X: Matrix, y: npt.NDArray[np.int32], weight: Floats) -> Callable[[Weights], float]:

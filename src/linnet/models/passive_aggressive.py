@@ -14,19 +14,18 @@ Reference: Crammer, Dekel, Keshet, Shalev-Shwartz, Singer: Online Passive-Aggres
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels import dual
-from linnet.errors import DataError
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochModel, EpochState
 from linnet.models.settings import above_zero, one_of, truth
-from linnet.solvers.distinct import distinct
 from linnet.solvers.dual import signs_of
-from linnet.solvers.matrix import Matrix
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["PassiveAggressive"]
 
@@ -34,6 +33,7 @@ Floats = npt.NDArray[np.float64]
 LOSSES = ("hinge", "squared_hinge")
 
 
+@dataclass(eq=False, repr=False)
 class PassiveAggressive(EpochModel):
     """Learn from rows one at a time; each is right after its step, as far as C allows.
 
@@ -50,46 +50,26 @@ class PassiveAggressive(EpochModel):
         ratio=(0.5, 0.0), grid=(("C", (0.1, 0.03, 0.3, 1.0)),), fixed=(("max_iter", 5),)
     )
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str = "hinge",
-        max_iter: int = 20,
-        average: bool = True,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.max_iter = max_iter
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.random_state = random_state
+    C: float = 1.0
+    _: KW_ONLY
+    loss: str = "hinge"
+    max_iter: int = 20
+    average: bool = True
+    fit_intercept: bool = True
+    class_weight: Any = None
+    random_state: Any = 0
 
-    def epoch(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        weight: Floats | None,
-        n_classes: int,
-        start: EpochState,
-        seed: tuple[int, ...],
-    ) -> EpochState:
+    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
         """Visit the distinct rows once; C is multiplied by their weight."""
-        if X.gain is not None:
-            raise DataError("PassiveAggressive takes plain features; a gain per class is for LinearSVM")
-        X, C = X.explicit(), above_zero("C", self.C)
+        X, y, C = rows.X, rows.y, above_zero("C", self.C)
         squared = one_of("loss", self.loss, LOSSES) == "squared_hinge"
-        of = distinct(X, y, weight)
+        of = rows.distinct()
         cost = np.zeros(len(y))
         cost[of.rows] = C * of.weight
         diag = np.divide(0.5, cost, out=np.zeros(len(y)), where=cost > 0.0) if squared else np.zeros(len(y))
         upper = np.full(len(y), np.inf) if squared else cost
         order = np.random.Generator(np.random.PCG64(seed)).permutation(of.rows).astype(np.int32)
-        scale, signs = float(truth("fit_intercept", self.fit_intercept)), signs_of(y, n_classes)
+        scale, signs = float(truth("fit_intercept", self.fit_intercept)), signs_of(y, rows.n_classes)
         norms, W, b = np.full(len(y), -1.0), start.W.copy(), start.b.copy()
         moved, loss = np.zeros(len(y), dtype=bool), 0.0
         for c in range(W.shape[1]):

@@ -16,6 +16,7 @@ Large Margin Classification Using the Perceptron Algorithm, 1999.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,10 +31,11 @@ from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share, truth, whole
 from linnet.models.solving import outputs
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
-from linnet.solvers.distinct import Distinct, as_given, distinct
+from linnet.solvers.distinct import Distinct
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Constant, descend
 from linnet.solvers.row_blocks import RowBlocks
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["Perceptron"]
 
@@ -41,15 +43,16 @@ Floats = npt.NDArray[np.float64]
 STARTS = ("zero", "random")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Perceptron(EpochModel):
     """Learn from mistakes only, one row at a time, all classes together.
 
-    Parameters: ``rate`` is the length of a step; from a zero start it changes the length of the weights and no answer.
+    Parameters: ``learning_rate`` is the length of a step; from a zero start it changes the length of the weights and no answer.
     ``max_iter`` bounds the passes. ``average`` keeps the mean of the weights over all steps, not the last ones.
-    ``batch`` rows are all scored before any of them moves the weights. ``start`` is "zero", "random" (drawn from a
+    ``batch_size`` rows are all scored before any of them moves the weights. ``start`` is "zero", "random" (drawn from a
     normal distribution, times the rate), or weights to go on from: W, or a pair (W, b), in the shape of ``coef_`` and
     ``intercept_`` or with one row a class. ``shuffle``: a new order each pass, drawn from ``random_state``; without,
-    rows are met in the order given. ``fit_intercept``, ``class_weight``. ``validation`` holds out this share of the
+    rows are met in the order given. ``fit_intercept``, ``class_weight``. ``validation_fraction`` holds out this share of the
     rows and keeps the weights of the pass that does best on them; ``patience`` passes without a better score end it.
 
     With shuffle the order of the rows does not matter, and a row given twice is a row of weight 2 (a step twice as long).
@@ -68,62 +71,31 @@ class Perceptron(EpochModel):
 
     plan: ClassVar[FeaturePlan] = FeaturePlan(ratio=(0.0, 0.5), grid=(("max_iter", (5, 3, 10)),))
 
-    n_iter_: int
-    settled_: bool
-    mistakes_: int
-    history_: list[Epoch]
+    learning_rate: float = 1.0
+    max_iter: int = 100
+    average: bool = True
+    batch_size: int = 1
+    start: Any = "zero"
+    shuffle: bool = True
+    fit_intercept: bool = True
+    class_weight: Any = None
+    validation_fraction: float | None = None
+    patience: int = 5
+    random_state: Any = 0
 
-    def __init__(
-        self,
-        *,
-        rate: float = 1.0,
-        max_iter: int = 100,
-        average: bool = True,
-        batch: int = 1,
-        start: Any = "zero",
-        shuffle: bool = True,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        validation: float | None = None,
-        patience: int = 5,
-        random_state: Any = 0,
-    ) -> None:
-        self.rate = rate
-        self.max_iter = max_iter
-        self.average = average
-        self.batch = batch
-        self.start = start
-        self.shuffle = shuffle
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.validation = validation
-        self.patience = patience
-        self.random_state = random_state
-
-    def fit_matrix(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        *,
-        sample_weight: Floats | None = None,
-        threads: int = 1,
-        on_epoch: OnEpoch | None = None,
-    ) -> Weights:
+    def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. Steps follow one another, so threads have nothing to share."""
-        if X.gain is not None:
-            raise DataError("Perceptron takes plain features; a gain per class is for LinearSVM")
-        X = X.explicit()
+        X, y, n_classes = rows.X, rows.y, rows.n_classes
         vars(self).pop("_state", None)
-        seed, rate = seed_of(self.random_state), above_zero("rate", self.rate)
+        seed, rate = seed_of(self.random_state), above_zero("learning_rate", self.learning_rate)
         shuffle = truth("shuffle", self.shuffle)
-        of = distinct(X, y, sample_weight) if shuffle else as_given(len(X), sample_weight)
-        watch, of = self._watch(X, y, of, seed, on_epoch)
+        of = rows.distinct(shuffle)
+        watch, of = self._watch(X, y, of, seed, rows.on_epoch)
         run = descend(
             X, y, n_classes, of, loss="perceptron",
-            sgd=SGD(rate=rate, schedule=Constant(), average=truth("average", self.average)),
+            sgd=SGD(learning_rate=rate, schedule=Constant(), average=truth("average", self.average)),
             bias_scale=float(truth("fit_intercept", self.fit_intercept)), max_epochs=whole("max_iter", self.max_iter),
-            seed=seed, start=self._start(X.n_features, n_classes, rate, seed), batch=whole("batch", self.batch),
+            seed=seed, start=self._start(X.n_features, n_classes, rate, seed), batch=whole("batch_size", self.batch_size),
             shuffle=shuffle, on_epoch=lambda report, weights: watch(report, lambda: outputs(*weights())),
         )  # fmt: skip
         self.n_iter_, self.settled_, self.interrupted_ = run.passes, run.settled, run.interrupted
@@ -134,32 +106,28 @@ class Perceptron(EpochModel):
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks, from zero."""
-        if self.validation is not None or not isinstance(self.start, str) or self.start != "zero":
-            raise LinnetError("rows in blocks start at zero and hold nothing out: leave out start and validation")
+        if self.validation_fraction is not None or not isinstance(self.start, str) or self.start != "zero":
+            raise LinnetError(
+                "rows in blocks start at zero and hold nothing out: leave out start and validation_fraction"
+            )
         return super().fit_blocks(rows)
 
-    def epoch(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        weight: Floats | None,
-        n_classes: int,
-        start: EpochState,
-        seed: tuple[int, ...],
-    ) -> EpochState:
+    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
         """Visit the rows once, all classes together."""
-        if X.gain is not None:
-            raise DataError("Perceptron takes plain features; a gain per class is for LinearSVM")
-        X, shuffle = X.explicit(), truth("shuffle", self.shuffle)
+        shuffle = truth("shuffle", self.shuffle)
         W, b = start.W, start.b
-        if n_classes == 2:  # one score for two classes: half of it for one, half against the other
+        if rows.n_classes == 2:  # one score for two classes: half of it for one, half against the other
             W, b = np.concatenate([-W, W], axis=1) / 2.0, np.concatenate([-b, b]) / 2.0
-        of = distinct(X, y, weight) if shuffle else as_given(len(X), weight)
+        of = rows.distinct(shuffle)
         reports: list[Epoch] = []
-        sgd = SGD(rate=above_zero("rate", self.rate), schedule=Constant(), average=truth("average", self.average))
+        sgd = SGD(
+            learning_rate=above_zero("learning_rate", self.learning_rate),
+            schedule=Constant(),
+            average=truth("average", self.average),
+        )
         run = descend(
-            X, y, n_classes, of, loss="perceptron", sgd=sgd, max_epochs=1, seed=seed, start=(W, b),
-            bias_scale=float(truth("fit_intercept", self.fit_intercept)), batch=whole("batch", self.batch), shuffle=shuffle,
+            rows.X, rows.y, rows.n_classes, of, loss="perceptron", sgd=sgd, max_epochs=1, seed=seed, start=(W, b),
+            bias_scale=float(truth("fit_intercept", self.fit_intercept)), batch=whole("batch_size", self.batch_size), shuffle=shuffle,
             on_epoch=lambda report, _: reports.append(report),
         )  # fmt: skip
         assert run.last is not None  # noqa: S101 - descend gives it
@@ -170,12 +138,14 @@ class Perceptron(EpochModel):
     ) -> tuple[Callback, Distinct]:
         """Return what is asked after each pass, and the rows to learn from."""
         patience = whole("patience", self.patience)
-        if self.validation is None:
+        if self.validation_fraction is None:
             return Callback(on_epoch), of
-        part = share("validation", self.validation)
+        part = share("validation_fraction", self.validation_fraction)
         train, held = split_indices(y[of.rows], seed, (1.0 - part, part))
         if not len(held) or not len(train):
-            raise DataError(f"validation={part:g} of {len(of.rows)} rows leaves no row to learn from or to judge by")
+            raise DataError(
+                f"validation_fraction={part:g} of {len(of.rows)} rows leaves no row to learn from or to judge by"
+            )
         rows, weight = X.take(of.rows[held]), of.weight[held]
         right = y[of.rows[held]]
 

@@ -1,4 +1,4 @@
-"""What the models of this package share on the way to a solver: the task, the choice of solver, stochastic steps."""
+"""What the models of this package share on the way to a solver: the rows, the choice of solver, stochastic steps."""
 
 from __future__ import annotations
 
@@ -13,39 +13,21 @@ from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.models.settings import one_of
 from linnet.solvers import coordinate
-from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
+from linnet.solvers.callbacks import Epoch, Weights
 from linnet.solvers.descent import OPTIMISERS
-from linnet.solvers.distinct import distinct
 from linnet.solvers.losses import Loss
-from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, Run, descend
+from linnet.solvers.training_set import TrainingSet
 
-__all__ = ["Support", "Task", "fit_l1", "fit_sgd", "outputs", "solver_of", "with_decay"]
+__all__ = ["Support", "fit_l1", "fit_sgd", "outputs", "solver_of", "with_decay"]
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Task:
-    """What fit_matrix was asked: rows, their classes and weights, threads, and whom to tell."""
-
-    X: Matrix
-    y: npt.NDArray[np.int32]
-    n_classes: int
-    weight: Floats | None
-    threads: int
-    on_epoch: OnEpoch | None
-
-    @property
-    def n_outputs(self) -> int:
-        """One score for two classes, else one a class."""
-        return 1 if self.n_classes == 2 else self.n_classes
 
 
 def solver_of(setting: Any, known: Iterable[str]) -> tuple[str, SGD | None]:
     """Read a model's ``solver``: a name, or an SGD value; returns the name and, for "sgd", how steps are taken.
 
-    >>> solver_of(SGD(rate=0.1, decay=0.0), ["newton", "sgd"])[0]
+    >>> solver_of(SGD(learning_rate=0.1, decay=0.0), ["newton", "sgd"])[0]
     'sgd'
     """
     if isinstance(setting, SGD):
@@ -81,20 +63,20 @@ class Support:
 
 
 def fit_l1(
-    task: Task, loss: Loss, *, C: float, fit_intercept: bool, tol: float, max_steps: int, seed: int
+    rows: TrainingSet, loss: Loss, *, C: float, fit_intercept: bool, tol: float, max_steps: int, seed: int
 ) -> coordinate.Sparse:
     """Minimise sum |W| + C sum_i s_i loss_i over the distinct rows."""
-    if task.X.gain is not None:
+    if rows.X.gain is not None:
         raise DataError("solver='coordinate' takes plain features; a gain per class is for the SVM's solver='dual'")
-    of = distinct(task.X, task.y, task.weight)
+    of = rows.distinct()
     n = len(of.rows)
 
     def watch(number: int, value: float, violation: float, W: Floats, b: Floats) -> None:
-        if task.on_epoch is not None:
-            task.on_epoch(Epoch(number, value, violation, n), lambda: (W.copy(), b.copy()))
+        if rows.on_epoch is not None:
+            rows.on_epoch(Epoch(number, value, violation, n), lambda: (W.copy(), b.copy()))
 
     return coordinate.solve(
-        task.X.take(of.rows), task.y[of.rows], C * of.weight, loss, task.n_outputs, fit_intercept=fit_intercept,
+        rows.X.take(of.rows), rows.y[of.rows], C * of.weight, loss, rows.n_outputs, fit_intercept=fit_intercept,
         tol=tol, max_steps=max_steps, seed=seed, on_step=watch,
     )  # fmt: skip
 
@@ -117,7 +99,7 @@ def with_decay(sgd: SGD | None, decay: Any) -> SGD | None:
 
 
 def fit_sgd(
-    task: Task,
+    rows: TrainingSet,
     sgd: SGD,
     *,
     loss: str,
@@ -132,20 +114,20 @@ def fit_sgd(
     Divided by C sum s this is the mean loss and a decay of 1 / (C sum s). Two classes have two columns while the steps
     are taken, v_1 = -v_0 and w = v_1 - v_0, so that |v_0|^2 + |v_1|^2 = |w|^2 / 2: the decay is doubled.
     """
-    if task.X.gain is not None:
+    if rows.X.gain is not None:
         raise DataError("solver='sgd' takes plain features; a gain per class is for the SVM's solver='dual'")
-    of = distinct(task.X, task.y, task.weight)
+    of = rows.distinct()
     decay = sgd.decay
     if decay is None:
-        decay = (2.0 if task.n_classes == 2 else 1.0) / (C * arithmetic.total(of.weight))
+        decay = (2.0 if rows.n_classes == 2 else 1.0) / (C * arithmetic.total(of.weight))
 
     def watch(report: Epoch, weights: Callable[[], tuple[Floats, Floats]]) -> None:
-        if task.on_epoch is not None:
+        if rows.on_epoch is not None:
             scaled = Epoch(report.number, C * report.loss, report.violation, report.active)
-            task.on_epoch(scaled, lambda: outputs(*weights()))
+            rows.on_epoch(scaled, lambda: outputs(*weights()))
 
     run = descend(
-        task.X, task.y, task.n_classes, of, loss=loss, sgd=sgd, decay=decay, cost=cost, bias_scale=bias_scale,
+        rows.X, rows.y, rows.n_classes, of, loss=loss, sgd=sgd, decay=decay, cost=cost, bias_scale=bias_scale,
         max_epochs=max_epochs, seed=seed, on_epoch=watch,
     )  # fmt: skip
     W, b = outputs(run.W, run.b)

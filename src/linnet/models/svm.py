@@ -11,7 +11,7 @@ solver="dual" solves one binary problem a class, that class against the rest, ex
 with t_i = 1 for the class and -1 for the rest, s_i the weight of the row, and the intercept the weight of one more
 feature that is always ``intercept_scaling``, penalised like the others. This is scikit-learn's LinearSVC.
 
-solver="sgd" takes the update of the lecture notes, one row at a time, over all classes together:
+solver="sgd" takes one row at a time, over all classes together:
 
     y^ = argmax_y w_y.x + cost(right, y);    w_right += rate x,  w_y^ -= rate x,  after w <- (1 - rate decay) w
 
@@ -28,6 +28,7 @@ Algorithmic Implementation of Multiclass Kernel-based Vector Machines, 2001; Eis
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,19 +41,19 @@ from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
 from linnet.models.optimised import fit_svm, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
-from linnet.models.solving import Support, Task, fit_l1, fit_sgd, solver_of, with_decay
+from linnet.models.solving import Support, fit_l1, fit_sgd, solver_of, with_decay
 from linnet.models.traits import Traits
 from linnet.solvers import dual, dual_blocks
-from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
+from linnet.solvers.callbacks import Epoch, Weights, warn_unfinished
 from linnet.solvers.columns import Compact, compact
-from linnet.solvers.distinct import Distinct, distinct
+from linnet.solvers.distinct import Distinct
 from linnet.solvers.dual import signs_of
 from linnet.solvers.losses import SquaredHinge
-from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.row_blocks import RowBlocks
 from linnet.solvers.sums import SmoothObjective, fit_sum, smooth_only
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["LinearSVM"]
 
@@ -68,6 +69,7 @@ PENALTIES = {"l2": "dual", "l1": "coordinate"}
 """Each penalty and the solver that is taken where none is given."""
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVM(DecisionModel):
     """A wide-margin line: the best single linear model for most text.
 
@@ -80,7 +82,7 @@ class LinearSVM(DecisionModel):
     coordinate, 20 for sgd). ``fit_intercept``, ``intercept_scaling`` (dual, sgd). ``class_weight`` None, "balanced" or
     {label: factor}. ``cost`` (sgd only): cost[i][j] is the price of answering class j where class i is right, classes
     sorted; None charges 1 for every error. ``decay`` (sgd only): the weight decay; None takes that which C stands for.
-    ``random_state``, ``threads``.
+    ``random_state``, ``n_jobs``.
 
     ``solver`` may also be an optimiser of :mod:`linnet.solvers`, such as ``LBFGS()``, or its name, "lbfgs": it minimises
     what "dual" does with the squared hinge, and has a tol of its own.
@@ -109,58 +111,32 @@ class LinearSVM(DecisionModel):
     )
     traits: ClassVar[Traits] = Traits(sums="problem", gain_per_class=True, bytes_per_weight=24)
 
-    n_iter_: int
-    margin_: Floats  # (n_outputs,)
-    support_: npt.NDArray[np.int64]
-    dual_coef_: Floats  # (n_outputs, n_support)
-    slack_: Floats  # (n_rows,) or (n_rows, n_outputs)
+    C: float = 1.0
+    _: KW_ONLY
+    penalty: str = "l2"
+    loss: str | None = None
+    solver: str | SGD | Optimiser | None = None
+    tol: float = 0.01
+    max_iter: int | None = None
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    class_weight: Any = None
+    cost: npt.ArrayLike | None = None
+    decay: float | None = None
+    random_state: Any = 0
+    n_jobs: int | None = 1
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        penalty: str = "l2",
-        loss: str | None = None,
-        solver: str | SGD | Optimiser | None = None,
-        tol: float = 0.01,
-        max_iter: int | None = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        cost: npt.ArrayLike | None = None,
-        decay: float | None = None,
-        random_state: Any = 0,
-        threads: int = 1,
-    ) -> None:
-        self.C = C
-        self.penalty = penalty
-        self.loss = loss
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.cost = cost
-        self.decay = decay
-        self.random_state = random_state
-        self.threads = threads
+    def one_vs_rest(self, rows: TrainingSet) -> Weights:
+        """Fit all labels side by side where the solver is the dual's."""
+        own = self.solver in (None, "dual") and self.penalty == "l2"
+        return self.solve(rows) if own else super().one_vs_rest(rows)
 
-    def fit_matrix(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        n_classes: int,
-        *,
-        sample_weight: Floats | None = None,
-        threads: int = 1,
-        on_epoch: OnEpoch | None = None,
-    ) -> Weights:
+    def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. With X.gain the weights returned are folded: they apply to the values without it."""
-        task = Task(X, y, n_classes, sample_weight, threads, self._recorded(on_epoch))
+        rows = replace(rows, on_epoch=self._recorded(rows.on_epoch))
         optimiser = optimiser_of(self.solver, SOLVERS)
         if optimiser is not None:
-            return fit_svm(self, task, optimiser)
+            return fit_svm(self, rows, optimiser)
         penalty = one_of("penalty", self.penalty, PENALTIES)
         solver, sgd = solver_of(PENALTIES[penalty] if self.solver is None else self.solver, SOLVERS)
         support = SOLVERS[solver]
@@ -171,10 +147,10 @@ class LinearSVM(DecisionModel):
         for name in ("support_", "dual_coef_", "slack_"):
             vars(self).pop(name, None)
         if sgd is not None:
-            return self._take_steps(task, sgd, passes)
+            return self._take_steps(rows, sgd, passes)
         if self.cost is not None:
             raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
-        return self._solve_dual(task, loss, passes) if solver == "dual" else self._solve_l1(task, passes)
+        return self._solve_dual(rows, loss, passes) if solver == "dual" else self._solve_l1(rows, passes)
 
     def smooth(self, n_outputs: int) -> SmoothObjective:
         """Return the objective of the squared hinge, for rows whose losses are added up."""
@@ -203,21 +179,21 @@ class LinearSVM(DecisionModel):
         scale = above_zero("intercept_scaling", self.intercept_scaling)
         return scale if truth("fit_intercept", self.fit_intercept) else 0.0
 
-    def _take_steps(self, task: Task, sgd: SGD, passes: int) -> Weights:
+    def _take_steps(self, rows: TrainingSet, sgd: SGD, passes: int) -> Weights:
         run = fit_sgd(
-            task, sgd, loss="hinge", C=above_zero("C", self.C), cost=_cost(self.cost, task.n_classes),
+            rows, sgd, loss="hinge", C=above_zero("C", self.C), cost=_cost(self.cost, rows.n_classes),
             bias_scale=self._bias_scale(), max_epochs=passes, seed=seed_of(self.random_state),
         )  # fmt: skip
         self.n_iter_ = run.passes
         self.interrupted_ = run.passes < passes and not run.settled
         self.margin_ = _widths(run.W)
-        return run.W.astype(task.X.values.dtype), run.b
+        return run.W.astype(rows.X.values.dtype), run.b
 
-    def _solve_l1(self, task: Task, passes: int) -> Weights:
+    def _solve_l1(self, rows: TrainingSet, passes: int) -> Weights:
         tol = above_zero("tol", self.tol)
         self._bias_scale()
         found = fit_l1(
-            task, SquaredHinge(), C=above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept),
+            rows, SquaredHinge(), C=above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept),
             tol=tol, max_steps=passes, seed=seed_of(self.random_state),
         )  # fmt: skip
         self.n_iter_ = max(1, found.steps)
@@ -225,26 +201,26 @@ class LinearSVM(DecisionModel):
         if not found.converged and found.steps == passes:
             warn_unfinished(type(self).__name__, passes, found.violation, tol)
         self.margin_ = _widths(found.W)
-        return found.W.astype(task.X.values.dtype), found.b
+        return found.W.astype(rows.X.values.dtype), found.b
 
-    def _solve_dual(self, task: Task, loss: str, passes: int) -> Weights:
-        tol, of = above_zero("tol", self.tol), distinct(task.X, task.y, task.weight)
-        problem, small = self._problem(task, of)
+    def _solve_dual(self, rows: TrainingSet, loss: str, passes: int) -> Weights:
+        tol, of = above_zero("tol", self.tol), rows.distinct()
+        problem, small = self._problem(rows, of)
         last = Epoch(0, np.inf, np.inf, 0)
 
         def outputs(U: npt.NDArray[Any], b: Floats) -> Weights:
             W = np.ascontiguousarray(U.T)
-            return (W if small is None else small.expand(W, task.X.values.dtype)), b
+            return (W if small is None else small.expand(W, rows.X.values.dtype)), b
 
         def watch(report: Epoch, weights: Callable[[], tuple[npt.NDArray[Any], Floats]]) -> None:
             nonlocal last
             last = report
-            if task.on_epoch is not None:
-                task.on_epoch(report, lambda: outputs(*weights()))
+            if rows.on_epoch is not None:
+                rows.on_epoch(report, lambda: outputs(*weights()))
 
         U, b, states = dual.solve(
             problem, squared=loss == "squared_hinge", bias_scale=self._bias_scale(), tol=tol, max_epochs=passes,
-            seed=seed_of(self.random_state), threads=task.threads, on_epoch=watch,
+            seed=seed_of(self.random_state), threads=rows.threads, on_epoch=watch,
         )  # fmt: skip
         self.n_iter_ = last.number
         unfinished = not all(s.done for s in states)
@@ -254,17 +230,17 @@ class LinearSVM(DecisionModel):
         self.margin_ = np.array([2.0 / max(s.length(), np.finfo(np.float64).tiny) for s in states])
         W, b = outputs(U, b)
         at = of.rows if small is None else slice(None)
-        self._keep_dual(task, of, np.stack([s.alpha[at] * s.signs[at] for s in states], axis=1))
+        self._keep_dual(rows, of, np.stack([s.alpha[at] * s.signs[at] for s in states], axis=1))
         if small is not None:
             slack = np.maximum(0.0, np.stack([s.slack for s in states], axis=1)[of.place])
             slack[of.place < 0] = 0.0
             self.slack_ = slack[:, 0] if len(U) == 1 else slack
         return W, b
 
-    def _problem(self, task: Task, of: Distinct) -> tuple[dual.SVMProblem, Compact | None]:
+    def _problem(self, rows: TrainingSet, of: Distinct) -> tuple[dual.SVMProblem, Compact | None]:
         """Return the problem over the distinct rows: on fewer columns, or as it is where features carry gains."""
-        X, C = task.X, above_zero("C", self.C) * of.weight
-        signs = signs_of(task.y, task.n_classes).T
+        X, C = rows.X, above_zero("C", self.C) * of.weight
+        signs = signs_of(rows.y, rows.n_classes).T
         if X.gain is None:
             small = compact(X, of.rows)
             M, signs = small.X, np.ascontiguousarray(signs[:, of.rows])
@@ -278,9 +254,9 @@ class LinearSVM(DecisionModel):
             weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
         ), None  # fmt: skip
 
-    def _keep_dual(self, task: Task, of: Distinct, signed: Floats) -> None:
+    def _keep_dual(self, rows: TrainingSet, of: Distinct, signed: Floats) -> None:
         """Keep the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""
-        share = np.ones(len(task.X)) if task.weight is None else task.weight
+        share = np.ones(len(rows.X)) if rows.weight is None else rows.weight
         held = (of.place >= 0) & (np.abs(signed).max(axis=1) > 0.0)[of.place]
         self.support_ = np.flatnonzero(held)
         place = of.place[held]

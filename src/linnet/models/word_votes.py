@@ -21,7 +21,7 @@ from linnet.models.estimator import CountingModel, DecisionModel
 from linnet.models.naive_bayes import Statistics, class_sums
 from linnet.models.traits import Traits
 from linnet.solvers.callbacks import Weights
-from linnet.solvers.matrix import Matrix
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["WordVotes"]
 
@@ -48,7 +48,7 @@ class WordVotes(CountingModel, DecisionModel):
     [3.0]
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(features=(Words(1, 1),), idf=False, normalise=False)
+    plan: ClassVar[FeaturePlan] = FeaturePlan(features=(Words(1, 1),), idf=False, norm=None)
     traits: ClassVar[Traits] = Traits(sums="statistics", non_negative=True, bytes_per_weight=90)
 
     feature_count_: Floats
@@ -62,9 +62,9 @@ class WordVotes(CountingModel, DecisionModel):
         tags.classifier_tags.poor_score = True  # its checks hand out round clouds of points, which are no counts
         return tags
 
-    def statistics(self, X: Matrix, y: npt.NDArray[np.int32], n_classes: int, weight: Floats | None) -> Statistics:
+    def statistics(self, rows: TrainingSet) -> Statistics:
         """Sum each feature by class."""
-        return class_sums(X, y, n_classes, weight)
+        return class_sums(rows)
 
     def learn(self, statistics: Statistics, dtype: Any) -> Weights:
         """Find the largest count of each feature."""

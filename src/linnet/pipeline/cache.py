@@ -7,6 +7,7 @@ so that every block looks like the whole: input sorted by label does no harm. Wi
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import shutil
 import tempfile
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from linnet._kernels.text import pack_numbers, unpack_numbers
 from linnet.errors import LinnetError
 from linnet.features.counts import SparseCounts, concatenate
+from linnet.files import OutputError, temporary_folder
 
 __all__ = ["Cache", "CacheBlock", "check_room", "temporary", "writing"]
 
@@ -34,18 +36,15 @@ SPARE = 200_000_000  # bytes to leave free on the disk
 @contextmanager
 def temporary(parent: str | None) -> Iterator[Path]:
     """Make a folder that is gone at the end, whatever happens."""
-    try:
-        made = tempfile.mkdtemp(prefix="linnet-", dir=parent)
-    except OSError as error:
-        place = parent or tempfile.gettempdir()
-        raise LinnetError(
-            f"cannot make a cache in {place}: {error.strerror}; choose another place with --cache DIR"
-        ) from None
-    folder = Path(made)
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder(parent))
+        except OutputError as error:
+            reason, place = getattr(error.__cause__, "strerror", error), parent or tempfile.gettempdir()
+            raise LinnetError(
+                f"cannot make a cache in {place}: {reason}; choose another place with --cache DIR"
+            ) from None
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_room(folder: Path, wanted: int) -> None:

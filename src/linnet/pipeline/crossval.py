@@ -56,14 +56,10 @@ def weighted(
     none = np.zeros(0, np.float32)
     share = np.array([b.weight for b in blocks], dtype=np.float32)
     if plan.tf == "presence" and not multiply and rows.computed is None:
-        scale = (
-            rows.segment_scale(weights.norm, plan.normalise)
-            if plan.normalise
-            else np.ones(len(rows.indptr) - 1, np.float32)
-        )
+        scale = rows.segment_scale(weights.norm, plan.norm) if plan.norm else np.ones(len(rows.indptr) - 1, np.float32)
         scale.reshape(-1, len(share))[:] *= share
         return Matrix(rows.indptr, rows.indices, none, rows.n_columns, scale=scale, n_blocks=rows.n_blocks)
-    values = rows.values(plan.tf, weights.norm, normalise=plan.normalise, multiply=multiply)
+    values = rows.values(plan.tf, weights.norm, norm=plan.norm, multiply=multiply)
     if np.any(share != 1):
         values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
     if rows.computed is not None:
@@ -82,7 +78,7 @@ def folded(model: Any, W: Any, weights: FeatureWeights) -> npt.NDArray[np.float3
 def check_presence(model: Any, weights: FeatureWeights, plan: FeaturePlan, blocks: Blocks) -> None:
     """Refuse weighted features for a model that takes 0 and 1 only."""
     if model.traits.presence and (
-        plan.tf != "presence" or plan.normalise or weights.computed is not None or (weights.norm != 1).any()
+        plan.tf != "presence" or plan.norm or weights.computed is not None or (weights.norm != 1).any()
         or any(block.weight != 1 for block in blocks)
     ):  # fmt: skip
         raise LinnetError(
@@ -141,8 +137,15 @@ def score_rows(
     return finish(weighted(rows, weights, plan, blocks, multiply=False).dot(W), b)
 
 
-def correct(S: Floats, y: Labels) -> npt.NDArray[np.bool_]:
-    """Say of each row whether its best score is that of its class."""
+def correct(S: Floats, y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Say of each row whether its best score is that of its class.
+
+    Where rows have several labels: of each label of each row, whether it is among as many best scores as the row has
+    labels (R-precision), which asks for no threshold.
+    """
+    if y.ndim == 2:
+        place = np.argsort(np.argsort(-S, axis=1, kind="stable"), axis=1, kind="stable")
+        return np.asarray((place < y.sum(axis=1)[:, None])[y])
     return np.asarray((S[:, 0] > 0) == (y == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y)
 
 
@@ -157,8 +160,24 @@ class Fold:
     held_out: Indices
 
 
+def one_label_a_row(rows: Any, y: npt.NDArray[Any]) -> tuple[Any, Labels]:
+    """Return rows and classes; a row with several labels stands once for each."""
+    if y.ndim == 1:
+        return rows, y
+    numbers, classes = np.nonzero(y)
+    return rows.take(numbers), classes.astype(np.int32)
+
+
+def strata(y: npt.NDArray[Any]) -> Labels:
+    """Return what folds are balanced by: the class of each row; of several labels, its rarest."""
+    if y.ndim == 2:
+        order = np.argsort(y.sum(axis=0), kind="stable")
+        y = np.where(y.any(axis=1), order[y[:, order].argmax(axis=1)], y.shape[1])
+    return np.asarray(y, dtype=np.int32)
+
+
 def choose_folds(
-    y: Labels,
+    y: npt.NDArray[Any],
     n_classes: int,
     dev: Indices | None,
     n_entries: int,
@@ -175,12 +194,12 @@ def choose_folds(
     if dev is not None:
         held = [(np.setdiff1d(everything, dev), dev)]
     elif len(y) < FEW_ROWS and work < LITTLE_WORK:
-        parts = split_indices(y, seed, (0.2,) * 5, groups=groups)
+        parts = split_indices(strata(y), seed, (0.2,) * 5, groups=groups)
         held = [(np.setdiff1d(everything, part), part) for part in parts if len(part)]
         held = [fold for fold in held if len(fold[0])]
     else:
         share = min(0.25, max(0.1, MOST_DEV / len(y)))
-        rest, part = split_indices(y, seed, (1 - share, share), groups=groups)
+        rest, part = split_indices(strata(y), seed, (1 - share, share), groups=groups)
         held = [(np.sort(rest), np.sort(part))]
     rng = np.random.default_rng(seed)
     mean = max(1.0, n_entries / max(1, len(y)))
@@ -193,10 +212,14 @@ def choose_folds(
     return out
 
 
-def _with_every_class(small: Indices, train: Indices, y: Labels) -> Indices:
+def _with_every_class(small: Indices, train: Indices, y: npt.NDArray[Any]) -> Indices:
     """Add the first row of every class that the sample missed."""
-    missing = np.setdiff1d(y[train], y[small])
-    extra = [int(train[np.flatnonzero(y[train] == c)[0]]) for c in missing]
+    if y.ndim == 2:
+        missing = np.flatnonzero(y[train].any(axis=0) & ~y[small].any(axis=0))
+        extra = [int(train[y[train, c].argmax()]) for c in missing]
+    else:
+        missing = np.setdiff1d(y[train], y[small])
+        extra = [int(train[np.flatnonzero(y[train] == c)[0]]) for c in missing]
     return np.sort(np.concatenate([small, np.array(extra, dtype=np.int64)]))
 
 
@@ -243,7 +266,7 @@ class CrossValidation:
             numbers = np.where(known, np.cumsum(known, dtype=np.int32) - 1, -1).astype(np.int32)
             train, held = train.keep(numbers), held.keep(numbers)
             if self.select is not None and train.n_columns:
-                numbers, _ = self.select.choose(train, self.y[fold.train], self.n_classes)
+                numbers, _ = self.select.choose(*one_label_a_row(train, self.y[fold.train]), self.n_classes)
                 train, held, columns = train.keep(numbers), held.keep(numbers), columns[numbers >= 0]
             self._parts[fold] = FoldRows(train, held, columns)
         return self._parts[fold]
@@ -256,6 +279,7 @@ class CrossValidation:
         ratio: float,
         *,
         sample_weight: Floats | None = None,
+        given_weight: Floats | None = None,
         threads: int = 1,
         on_epoch: OnEpoch | None = None,
     ) -> Scored:
@@ -264,7 +288,9 @@ class CrossValidation:
         key = (fold, ratio, plan.idf)
         weights = self._weights.get(key)
         if weights is None:
-            weights = self._weights[key] = plan.weights(part.train, y, self.n_classes, ratio)
+            weights = self._weights[key] = plan.weights(
+                part.train, y, self.n_classes, ratio, None if given_weight is None else given_weight[fold.train]
+            )
         W, b = fit_rows(
             model, part.train, weights, plan, self.blocks, y, self.n_classes,
             sample_weight=None if sample_weight is None else sample_weight[fold.train], threads=threads, on_epoch=on_epoch,
@@ -309,7 +335,7 @@ def fit_and_predict(
     began = time.perf_counter()
     clf.fit_counted(train, groups=None if groups is None else groups[fold.train], on_event=on_event, part=part)
     trained = time.perf_counter()
-    scores = clf.model_.scores(held, clf.threads)
+    scores = clf.model_.scores(held, clf.n_jobs)
     best, proba = clf.model_.best(scores), clf.model_.proba(scores)
     return HeldOut(
         best, proba, trained - began + (part.saved if part is not None else 0.0), time.perf_counter() - trained

@@ -18,6 +18,7 @@ from linnet.features.computed import column_names
 from linnet.features.counting import Slots
 from linnet.features.counts import SparseCounts, concatenate
 from linnet.features.plan import FeatureWeights
+from linnet.model.training_texts import merged, numbers_of
 from linnet.pipeline.budget import give_back
 from linnet.pipeline.cache import Cache, check_room, writing
 from linnet.pipeline.crossval import LEAST_ROWS, MOST_DEV, MOST_ENTRIES, correct, folded, score_rows, weighted
@@ -31,8 +32,8 @@ from linnet.pipeline.streamed import StreamedRows
 from linnet.pipeline.test_rows import TestRows
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import Callback, OnEpoch
-from linnet.solvers.matrix import Matrix
 from linnet.solvers.row_blocks import RowBlocks
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["DiskRows", "columns_of"]
 
@@ -122,6 +123,7 @@ class DiskRows(StreamedRows):
                     self.test_rows.add(batch.text, batch.label)
                     continue
                 buffers, counted = self.count_batch(batch)
+                self.text_numbers = merged(self.text_numbers, numbers_of(buffers))
                 if column_of is not None:
                     columns = column_of(counted.fingerprints)
                     self.name_file.add(buffers, self.blocks, counted, columns)
@@ -260,9 +262,7 @@ class DiskBlocks(RowBlocks):
         """Return the same rows with a weight for each feature and class that is not in the values."""
         return replace(self, own=gain, on_epoch=on_epoch)
 
-    def visit(
-        self, order: npt.NDArray[Any] | None = None
-    ) -> Iterator[tuple[tuple[int, ...], Matrix, Labels, Floats | None]]:
+    def visit(self, order: npt.NDArray[Any] | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
         """Yield a few blocks at a time.
 
         Which blocks come together changes with the order: rows that are never in the same group converge slowly.
@@ -272,13 +272,13 @@ class DiskBlocks(RowBlocks):
         weights, per_class = self.weights.with_computed(), self.store.per_class
         for group, rows, y in self.store.cache.visit(groups):
             X = weighted(rows, weights, self.store.plan.features, self.store.blocks, multiply=not self.own_gain)
-            yield group, X, y, None if per_class is None else per_class[y]
+            yield group, TrainingSet(X, y, self.n_classes, None if per_class is None else per_class[y])
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return the sum of function(X, y, weight, *args) over all blocks."""
+        """Return the sum of function(rows, *args) over all blocks."""
         total: Any = None
-        for _, X, y, weight in self.visit():
-            found = function(X, y, weight, *args)
+        for _, rows in self.visit():
+            found = function(rows, *args)
             if total is None:
                 total = found
             else:

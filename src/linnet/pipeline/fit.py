@@ -16,12 +16,13 @@ from linnet.features.plan import FeatureWeights
 from linnet.features.selection import SelectionReport
 from linnet.model.model import Model
 from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of
-from linnet.pipeline.crossval import check_presence, fit_rows, folded
+from linnet.pipeline.crossval import check_presence, fit_rows, folded, one_label_a_row
 from linnet.pipeline.events import Log
 from linnet.pipeline.memory import MemoryRows
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial, search
+from linnet.pipeline.thresholds import choose_thresholds
 from linnet.solvers.callbacks import Callback
 
 __all__ = ["fit"]
@@ -38,16 +39,21 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     n_classes = len(store.classes)
     rows = store.search_rows()
     if found is None:
-        log.stage(f"choosing settings on {'dev' if store.n_dev else 'held-out rows'}")
+        how = " by R-precision: the share of a row's labels among its best scores" if rows.y.ndim == 2 else ""
+        log.stage(f"choosing settings on {'dev' if store.n_dev else 'held-out rows'}{how}")
         found = search(plan, rows, store.blocks, n_classes, store.min_df, log)
     log.chosen(found)
     selected = _select(plan, store, log)
-    weights = plan.features.weights(*store.counts(), n_classes, float(found.best.settings["ratio"]))
+    weights = store.feature_weights(plan.features, float(found.best.settings["ratio"]))
     W, b = _fit(plan, store, found, weights, log)
     calibration = None
     if plan.calibrate:
         W, b, calibration = calibrate(found.best, rows.y, n_classes, W, b)
     card = card_of(plan, store, found, calibration)
+    thresholds = None
+    if rows.y.ndim == 2:  # several labels a row
+        scale, shift = (1.0, 0.0) if calibration is None else (calibration.scale, float(calibration.shift[0]))
+        thresholds = choose_thresholds(scale * found.best.scores + shift, rows.y[found.best.rows])
     if selected is not None:
         card["selection"] = selected.to_dict()
     n = store.n_columns
@@ -56,7 +62,10 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     )  # fmt: skip
     if plan.features.hash_bits and store.blocks and isinstance(store, MemoryRows):
         model = name_columns(model, store.buffers, np.flatnonzero(store.rows.document_frequency()), NAMED_FEATURES)
-    return replace(model, computed=store.computed, computed_weights=W[n:].copy()) if store.computed else model
+    model = replace(model, thresholds=thresholds)
+    if store.computed:
+        model = replace(model, computed=store.computed, computed_weights=W[n:].copy())
+    return model.with_training_texts(store.training_texts())
 
 
 def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:
@@ -69,7 +78,7 @@ def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:
         data, offsets = store.names(columns)
         return list(Names(data, offsets[:-1], np.diff(offsets), np.zeros(len(columns), np.uint8)))
 
-    numbers, scores = selection.choose(*store.counts(), len(store.classes))
+    numbers, scores = selection.choose(*one_label_a_row(*store.counts()), len(store.classes))
     report = SelectionReport.of(selection, numbers, scores, names)
     store.keep(numbers)
     log.stage(str(report))
@@ -95,6 +104,8 @@ def _fit(plan: Plan, store: RowStore, found: SearchResult, weights: FeatureWeigh
 
 def _build(plan: Plan, store: RowStore, log: Log) -> Model:
     """Build a model that learns nothing from rows; rows judge its settings and calibrate its scores."""
+    if isinstance(store, MemoryRows) and store.y.ndim == 2:
+        raise LinnetError(f"{plan.name} answers one label a row; rows with several labels are for models that learn")
     if not isinstance(store, MemoryRows):
         raise LinnetError(f"{plan.name} learns nothing from rows: a sample of the data will do; leave out --max-memory")
     log.stage("building the model")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from linnet.data import Dataset, read
 from linnet.errors import DataError
+from linnet.files import temporary_folder
 
 __all__ = ["check_two_labels", "file_size_of", "labelled_data"]
 
@@ -39,7 +38,7 @@ def check_two_labels(source: str, counts: Iterable[int]) -> None:
 
 def file_size_of(clf: Any) -> int:
     """Return how many bytes the file of a fitted classifier has."""
-    with tempfile.TemporaryDirectory(prefix="linnet-") as folder:
-        path = Path(folder) / "model.linnet"
+    with temporary_folder() as folder:
+        path = folder / "model.linnet"
         clf.save(path)
         return path.stat().st_size

@@ -19,7 +19,8 @@ from linnet.features.names import Names
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, unspaced
 from linnet.features.pruning import kept_columns
 from linnet.features.sharing import Part, Texts
-from linnet.models.inputs import row_weights
+from linnet.model.training_texts import numbers_of
+from linnet.models.inputs import as_weight, indicators, row_weights
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import FittedRows, encode
@@ -50,9 +51,15 @@ class MemoryRows:
             self.dev = np.arange(n_train, n_train + len(dev_labels))
             self.buffers, labels = self.buffers + more, labels + dev_labels
         self.classes, self.y = encode(labels)
-        self.weight = row_weights(plan.class_weight, self.classes, self.y, _padded(sample_weight, n_train, len(labels)))
+        if self.y.ndim == 2 and plan.class_weight is not None:
+            raise DataError(
+                "class_weight is for one label a row; where rows have several, thresholds are chosen for each label"
+            )
+        self.given_weight = _padded(sample_weight, n_train, len(labels))
+        self.weight = row_weights(plan.class_weight, self.classes, self.y, self.given_weight)
         self.groups = _group_numbers(groups, n_train)
-        self.class_rows = np.bincount(self.y, minlength=len(self.classes))
+        several = self.y.ndim == 2  # labels a row
+        self.class_rows = self.y.sum(axis=0) if several else np.bincount(self.y, minlength=len(self.classes))
         self.n_dev = 0 if self.dev is None else len(self.dev)
         watched = self.dev is not None and not plan.refit
         self.final = np.arange(n_train) if watched else np.arange(len(labels))
@@ -86,7 +93,9 @@ class MemoryRows:
 
     def search_rows(self) -> SearchRows:
         """Return all rows."""
-        return SearchRows(self.rows, self.y, len(self.rows.indices), self.dev, self.weight, self.groups)
+        return SearchRows(
+            self.rows, self.y, len(self.rows.indices), self.dev, self.weight, self.groups, self.given_weight
+        )
 
     def _final_rows(self) -> SparseCounts:
         return self.rows if len(self.final) == len(self.y) else self.rows.take(self.final)
@@ -94,6 +103,11 @@ class MemoryRows:
     def counts(self) -> tuple[SparseCounts, npt.NDArray[np.int32]]:
         """Return the rows of the last fit."""
         return self._final_rows(), self.y[self.final]
+
+    def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
+        """Learn the weight of each feature from the rows of the last fit."""
+        given = None if self.given_weight is None else self.given_weight[self.final]
+        return plan.weights(*self.counts(), len(self.classes), ratio, given)
 
     def keep(self, numbers: npt.NDArray[np.int32]) -> None:
         """Renumber the columns."""
@@ -118,24 +132,25 @@ class MemoryRows:
         seen = self.counted.seen.take(columns)
         return names_of(self.texts.pieces, self.blocks, seen, self.counted.fingerprints[columns])
 
+    def training_texts(self) -> npt.NDArray[np.uint32]:
+        """Return the numbers of all texts."""
+        return numbers_of(self.buffers)
+
     def about(self) -> dict[str, Any]:
         """Return what the card says of the data."""
         column = getattr(self.source, "text_column", None)
         return {
             "source": getattr(self.source, "source", "Python objects"),
+            **({"several": len(self.y)} if self.y.ndim == 2 else {}),
             **({"text_column": column} if column is not None else {}),
         }
 
 
 def _padded(sample_weight: npt.ArrayLike | None, n_train: int, n: int) -> Floats | None:
     """Return a weight for every row; dev rows weigh 1."""
-    if sample_weight is None:
+    weight = as_weight(sample_weight, n_train)
+    if weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_train,):
-        raise DataError(f"sample_weight must hold one number a training row: {n_train:,}, got shape {weight.shape}")
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise DataError("sample_weight must be finite and not negative")
     return np.concatenate([weight, np.ones(n - n_train)])
 
 
@@ -158,10 +173,12 @@ def _texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tupl
             raise DataError(
                 f"{X.source}: column '{X.label_column}' holds the labels; leave out column:{X.label_column}"
             )
-        return text_buffers(X, needs), X.label.to_pylist()
+        return text_buffers(X, needs), X.label_sets() if X.separator else X.label.to_pylist()
     if y is None:
         raise DataError(f"the {what} data needs labels: fit(texts, labels), or a Dataset from linnet.read")
     buffers = text_buffers(X, needs)
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+        y = [tuple(np.flatnonzero(row).tolist()) for row in indicators(y, "y")]
     labels = [
         v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))
     ]

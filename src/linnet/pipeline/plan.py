@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, as_blocks
 from linnet.features.counting import thread_count
+from linnet.features.counts import Norm
 from linnet.features.plan import FeaturePlan
 from linnet.features.selection import Selection
 from linnet.models import MODELS
@@ -67,15 +68,17 @@ class Plan:
         )
         features = base.with_settings(
             features=None if clf.features is None else as_blocks(clf.features),
-            tf=clf.tf, idf=clf.idf, normalise=clf.normalise, ratio=powers, min_df=clf.min_df, max_df=clf.max_df,
+            tf=clf.tf, idf=clf.idf, ratio=powers, min_df=clf.min_df, max_df=clf.max_df,
             max_features=clf.max_features, hash_bits=clf.hash_bits, grid=tuple(grid.items()),
             select=None if clf.select is None else Selection.of(clf.select),
         )  # fmt: skip
+        if clf.norm != "auto":
+            features = replace(features, norm=cast(Norm, clf.norm))
         name = clf.model if isinstance(clf.model, str) else model.__name__
-        seeded = {"random_state": clf.seed} if "random_state" in known else {}
+        seeded = {"random_state": clf.random_state} if "random_state" in known else {}
         return cls(
             name, model, features, {**seeded, **fixed}, dict(clf.params or {}), clf.class_weight, clf.refit, clf.calibrate,
-            clf.seed, thread_count(clf.threads),
+            clf.random_state, thread_count(clf.n_jobs),
         )  # fmt: skip
 
     @property

@@ -25,6 +25,7 @@ from linnet.engines.engine import check
 from linnet.errors import DataError, LinnetError
 from linnet.features.counts import SparseCounts, concatenate
 from linnet.features.plan import FeatureWeights
+from linnet.model.training_texts import merged
 from linnet.pipeline import worker
 from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.parts import DEV, TRAIN
@@ -135,7 +136,8 @@ class RemoteRows(StreamedRows):
     def _test_rows(self) -> TestRows:
         held, parts = TestRows(self.folder / "test.arrow"), self._each(worker.test_texts, self.tasks)
         with held:
-            for pairs in parts:
+            for pairs, numbers in parts:
+                self.text_numbers = merged(self.text_numbers, numbers)
                 for text, label in pairs:
                     held.add(text, label)
         return held
@@ -239,7 +241,7 @@ class RemoteBlocks(RowBlocks):
         return replace(self, gain=gain, on_epoch=on_epoch, _sent={})
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return the sum of function(X, y, weight, *args) over all shards, added in a fixed order.
+        """Return the sum of function(rows, *args) over all shards, added in a fixed order.
 
         An argument that is the same object as in the last call is not sent again.
         """

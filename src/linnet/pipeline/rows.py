@@ -13,7 +13,7 @@ from linnet.errors import DataError
 from linnet.features.blocks import AnyBlocks, Blocks
 from linnet.features.computed import ComputedBlocks
 from linnet.features.counts import SparseCounts
-from linnet.features.plan import FeatureWeights
+from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.search import SearchRows
@@ -62,6 +62,9 @@ class RowStore(Protocol):
     def counts(self) -> tuple[Any, Labels]:
         """Return what feature weights are learned from: the fitted rows and their classes, or counts that stand for them."""
 
+    def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
+        """Learn the weight of each feature from the rows of the last fit."""
+
     def keep(self, numbers: npt.NDArray[np.int32]) -> None:
         """Keep the columns with a number that is not negative, under that number."""
 
@@ -76,6 +79,9 @@ class RowStore(Protocol):
 
     def about(self) -> dict[str, Any]:
         """Return what the card says of the data."""
+
+    def training_texts(self) -> npt.NDArray[np.uint32]:
+        """Return the numbers of the texts of training and dev rows (linnet.model.training_texts)."""
 
 
 @dataclass(frozen=True)
@@ -104,15 +110,25 @@ class ClassCounts:
         return self.table
 
 
-def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Labels]:
+def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:
     """Return the classes, sorted, and the number of the class of each row.
+
+    Labels that are tuples, lists or sets are several a row, or none: then an indicator matrix, (n_rows, n_classes).
 
     >>> encode(["b", "a", "b"])
     (('a', 'b'), array([1, 0, 1], dtype=int32))
+    >>> encode([("a", "b"), (), ("b",)])[1].astype(int).tolist()
+    [[1, 1], [0, 0], [0, 1]]
     """
+    if len(labels) and all(isinstance(label, tuple | list | set | frozenset) for label in labels):
+        return _several(labels)
     for row, label in enumerate(labels):
         if label is None or label != label:
             raise DataError(f"row {row + 1} has no label; leave it out or label it")
+        if isinstance(label, float) and label % 1:
+            raise DataError(
+                f"Unknown label type: continuous. The label of row {row + 1} is {label!r}: these look like numbers, not classes"
+            )
     try:
         classes = tuple(sorted(set(labels)))
     except TypeError:
@@ -120,9 +136,21 @@ def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Labels]:
         raise DataError(f"labels must be of one kind, got {' and '.join(kinds)}") from None
     if len(classes) < 2:
         raise (
-            DataError(f"every row has the label {classes[0]!r}; a classifier needs at least two")
+            DataError(f"there is 1 class, every row has the label {classes[0]!r}; a classifier needs at least two")
             if classes
             else DataError("there are no training rows")
         )
     number = {c: k for k, c in enumerate(classes)}
     return classes, np.fromiter((number[v] for v in labels), dtype=np.int32, count=len(labels))
+
+
+def _several(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[np.bool_]]:
+    """Return the classes and the indicator matrix of rows that may have several labels."""
+    classes = tuple(sorted({label for row in labels for label in row}))
+    if len(classes) < 2:
+        raise DataError(f"rows with several labels need two labels or more, got {list(classes)}")
+    number = {c: k for k, c in enumerate(classes)}
+    y = np.zeros((len(labels), len(classes)), dtype=bool)
+    for row, found in enumerate(labels):
+        y[row, [number[label] for label in found]] = True
+    return classes, y

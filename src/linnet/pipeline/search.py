@@ -43,14 +43,18 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class SearchRows:
-    """Rows to judge settings on: counted, with classes, the numbers of the dev rows, weights and groups."""
+    """Rows to judge settings on: counted, with classes, the numbers of the dev rows, weights and groups.
+
+    weight is what rows weigh in a fit, class weights included; given_weight what the user gave them.
+    """
 
     rows: Any
-    y: npt.NDArray[np.int32]
+    y: npt.NDArray[Any]
     n_entries: int
     dev: npt.NDArray[np.int64] | None = None
     weight: npt.NDArray[np.float64] | None = None
     groups: npt.NDArray[np.int64] | None = None
+    given_weight: npt.NDArray[np.float64] | None = None
 
 
 def axes_of(plan: FeaturePlan, many: bool) -> Axes:
@@ -156,7 +160,7 @@ class _Trials:
         for fold in self.folds:
             found = self.validation.fit(
                 fold, self.plan.make(settings), self.plan.features, float(settings["ratio"]),
-                sample_weight=self.given.weight, threads=self.plan.threads,
+                sample_weight=self.given.weight, given_weight=self.given.given_weight, threads=self.plan.threads,
                 on_epoch=self.log.trial if self.log.on_event else None,
             )  # fmt: skip
             scores.append(found.scores)

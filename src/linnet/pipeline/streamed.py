@@ -18,7 +18,7 @@ from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import needed, split
 from linnet.features.counting import Counted
 from linnet.features.derived import Derived
-from linnet.features.plan import LARGE_MODEL, FeaturePlan, blocks_for, looked_at, mostly_unspaced
+from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
 from linnet.features.sharing import Texts
 from linnet.models.inputs import class_factors
 from linnet.pipeline.budget import Budget
@@ -26,6 +26,7 @@ from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.memory import with_computed
 from linnet.pipeline.parts import DEV, TEST, TRAIN, Parts, held_out
 from linnet.pipeline.plan import Plan
+from linnet.pipeline.rows import ClassCounts
 from linnet.pipeline.test_rows import TestRows
 from linnet.pipeline.vocabulary import Kept, StreamVocabulary
 
@@ -68,6 +69,7 @@ class StreamedRows:
         self.plan, self.inputs, self.log = plan, inputs, log
         self.main, self.others, self.folder, self.budget = inputs.main, inputs.others, inputs.folder, inputs.budget
         self.threads = plan.threads
+        self.text_numbers = np.zeros(0, np.uint32)
         self.look()
 
     # ---- one look at all rows
@@ -80,18 +82,32 @@ class StreamedRows:
         meter.end()
         for line in sources.describe(self.main, scan):
             self.inputs.say(line)
+        for note in dict.fromkeys(note for one in (scan, *scans.values()) for note in one.notes):
+            self.inputs.say(note)
         labels = {**scan.labels}
         if DEV in scans:
             labels |= {name: labels.get(name, 0) + n for name, n in scans[DEV].labels.items()}
         self.classes = tuple(sorted(labels))
         if len(self.classes) < 2:
-            raise DataError(f"every row has the label {self.classes[0]!r}; a classifier needs at least two")
+            raise DataError(
+                f"there is 1 class, every row has the label {self.classes[0]!r}; a classifier needs at least two"
+            )
         self.n_classes = len(self.classes)
         self.n_outputs = 1 if self.n_classes == 2 else self.n_classes
         self.known = {name: k for k, name in enumerate(self.classes)}
         self.scan, self.scans = scan, scans
         self._divide(scan)
         self._features(scan, scans)
+
+    def counts(self) -> tuple[ClassCounts, npt.NDArray[np.int32]]:
+        """Return the documents of each class that hold each feature."""
+        raise NotImplementedError
+
+    def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
+        """Learn the weight of each feature from the rows of the last fit."""
+        rows: Any
+        rows, y = self.counts()
+        return plan.weights(rows, y, self.n_classes, ratio)
 
     def _scans(self, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
         most = self.budget.exact_rows()
@@ -190,6 +206,10 @@ class StreamedRows:
                 break
         known: dict[Any, Any] = {}
         self.features = tuple(block.learn(buffers, None, known) for block in self.features)
+
+    def training_texts(self) -> npt.NDArray[np.uint32]:
+        """Return the numbers of the texts of training and dev rows, gathered on the way."""
+        return self.text_numbers
 
     # ---- passes over the texts
 

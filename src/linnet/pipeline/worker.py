@@ -21,16 +21,18 @@ from linnet._kernels.text import class_frequency
 from linnet.data.arrays import booleans
 from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of
 from linnet.features.blocks import AnyBlocks
-from linnet.features.buffers import TextBuffer
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import split
 from linnet.features.counting import Counted, names_of
 from linnet.features.counts import SparseCounts, concatenate
 from linnet.features.plan import FeaturePlan, FeatureWeights
+from linnet.model.training_texts import merged, numbers_of
 from linnet.pipeline.crossval import weighted
 from linnet.pipeline.disk import columns_of
 from linnet.pipeline.parts import DEV, TEST, TRAIN
 from linnet.pipeline.streamed import count_batch
 from linnet.pipeline.vocabulary import StreamVocabulary
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = [
     "ShardTotals",
@@ -201,9 +203,15 @@ def take(asked: tuple[ShardTask, npt.NDArray[np.int64]], shared: ShardPlan) -> S
     return rows_of(asked[0], shared)[0].take(asked[1])
 
 
-def test_texts(task: ShardTask, shared: ShardPlan) -> list[tuple[Any, Any]]:
-    """Return the texts and labels of the test rows."""
-    return [(batch.text, batch.label) for part, batch, _ in _batches(task, shared) if part == TEST]
+def test_texts(task: ShardTask, shared: ShardPlan) -> tuple[list[tuple[Any, Any]], npt.NDArray[np.uint32]]:
+    """Return the texts and labels of the test rows, and the numbers of the texts of the others."""
+    held, numbers = [], np.zeros(0, np.uint32)
+    for part, batch, _ in _batches(task, shared):
+        if part == TEST:
+            held.append((batch.text, batch.label))
+        else:
+            numbers = merged(numbers, numbers_of(text_buffers(batch.text)))
+    return held, numbers
 
 
 def names(task: ShardTask, shared: ShardPlan, named: npt.NDArray[np.int64]) -> dict[int, bytes]:
@@ -227,11 +235,12 @@ def names(task: ShardTask, shared: ShardPlan, named: npt.NDArray[np.int64]) -> d
 
 
 def apply(task: ShardTask, shared: ShardPlan, weighting: Weighting, function: Callable[..., Any], *args: Any) -> Any:
-    """Return function(X, y, weight, *args) of the fitted rows of a shard."""
+    """Return function(rows, *args) of the fitted rows of a shard."""
     rows, y, parts = rows_of(task, shared)
     mine = np.flatnonzero(np.isin(parts, weighting.fitted))
     if len(mine) < len(y):
         rows, y = rows.take(mine), y[mine]
     weights = weighting.weights.with_computed()
     X = weighted(rows, weights, weighting.plan, split(shared.features)[0], multiply=not weighting.own_gain)
-    return function(X, y, None if weighting.per_class is None else weighting.per_class[y], *args)
+    weight = None if weighting.per_class is None else weighting.per_class[y]
+    return function(TrainingSet(X, y, len(shared.classes), weight), *args)

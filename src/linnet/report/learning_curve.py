@@ -45,7 +45,7 @@ def learning_curve(clf: Any, data: Any) -> Curve | None:
 
     chosen = clf.card.get("settings", {})
     fixed = {name: chosen[name] for name, _ in clf.plan().features.grid if name in chosen}
-    given = {**clf.get_params(), "ratio": chosen.get("ratio"), "params": {**(clf.params or {}), **fixed}}
+    given = {**clf.get_params(deep=False), "ratio": chosen.get("ratio"), "params": {**(clf.params or {}), **fixed}}
     try:
         return compare(data, models={"model": TextClassifier(**given)}, folds=FOLDS, curve=True).curves[0]
     except LinnetError:

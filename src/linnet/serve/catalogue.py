@@ -79,10 +79,12 @@ class ServedModel:
 class Catalogue:
     """The models by name; the first is used where a request names none."""
 
-    def __init__(self, models: Sequence[tuple[str, str]], threads: int = 1, folder: str | None = None) -> None:
+    def __init__(
+        self, models: Sequence[tuple[str, str]], threads: int = 1, folder: str | None = None, trust: bool = False
+    ) -> None:
         if not models:
             raise LinnetError("there is no model to serve; name at least one file")
-        self._threads = threads
+        self._threads, self._trust = threads, trust
         if folder is None:
             self._own = tempfile.TemporaryDirectory(prefix="linnet-")  # as long as the catalogue
             folder = self._own.name
@@ -114,17 +116,17 @@ class Catalogue:
         return changed
 
     def _read(self, name: str, path: Path) -> ServedModel:
-        return read(name, path, self._folder, self._threads)
+        return read(name, path, self._folder, self._threads, self._trust)
 
 
-def read(name: str, path: Path, folder: Path, threads: int = 1) -> ServedModel:
+def read(name: str, path: Path, folder: Path, threads: int = 1, trust: bool = False) -> ServedModel:
     """Read one model from a copy in a folder; of a file that is being replaced, the new one."""
     for _ in range(5):
         if not _looks_like_a_model(path):
-            load(path)  # says what it is instead
+            load(path, trust=trust)  # says what it is instead
         copy, signature = private_copy(path, folder)
         try:
-            clf = load(copy, threads=threads)
+            clf = load(copy, n_jobs=threads, verify=True, trust=trust)
             with copy.open("rb") as file:
                 found = _CHECKSUM.search(file.read(256))
         except (ModelFileError, FileNotFoundError) as error:

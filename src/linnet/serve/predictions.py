@@ -43,18 +43,22 @@ def answer_all(queries: Sequence[Query]) -> list[bytes]:
     served = queries[0].served
     artefact = served.clf.artefact
     texts = [text for q in queries for text in q.texts] if len(queries) > 1 else queries[0].texts
-    scores = artefact.scores(texts, served.clf.threads)
+    scores = artefact.scores(texts, served.clf.n_jobs)
     best = artefact.best(scores)
     proba = artefact.proba(scores)
+    chosen = artefact.chosen(scores) if artefact.multilabel else None
     numbers = best.tolist()
     highest = proba[np.arange(len(best)), best].round(DIGITS).tolist()
     answers, at = [], 0
+    results: list[dict[str, Any]]
     for q in queries:
         rows = slice(at, at + len(q.texts))
         at = rows.stop
-        if q.columns is None and not (q.asked.top or q.asked.probabilities or q.asked.abstain):
+        if chosen is not None:
+            results = _label_sets(q, proba[rows], chosen[rows])
+        elif q.columns is None and not (q.asked.top or q.asked.probabilities or q.asked.abstain):
             labels = served.labels
-            results: list[dict[str, Any]] = [
+            results = [
                 {"label": labels[k], "probability": p} for k, p in zip(numbers[rows], highest[rows], strict=True)
             ]
         else:
@@ -71,6 +75,23 @@ def _restricted(scores: Floats, proba: Floats, columns: npt.NDArray[np.int64] | 
     if scores.shape[1] == 1:  # two classes: both, or one that is sure
         return proba[:, columns] if len(columns) == 2 else np.ones((len(scores), 1))
     return np.asarray(softmax(scores[:, columns]), dtype=np.float64)
+
+
+def _label_sets(q: Query, proba: Floats, chosen: npt.NDArray[np.bool_]) -> list[dict[str, Any]]:
+    """Return all labels of each text with their probabilities, the most probable first; top and labels narrow them."""
+    columns = np.arange(proba.shape[1]) if q.columns is None else q.columns
+    labels, results = q.served.labels, []
+    for p, mine in zip(proba, chosen, strict=True):
+        order = columns[np.argsort(-p[columns], kind="stable")]
+        rounded = p.round(DIGITS).tolist()
+        kept = [k for k in order.tolist() if mine[k]]
+        result: dict[str, Any] = {"labels": [{"label": labels[k], "probability": rounded[k]} for k in kept]}
+        if q.asked.top:
+            result["top"] = [{"label": labels[k], "probability": rounded[k]} for k in order[: q.asked.top].tolist()]
+        if q.asked.probabilities:
+            result["probabilities"] = {str(labels[k]): rounded[k] for k in columns.tolist()}
+        results.append(result)
+    return results
 
 
 def _results(q: Query, proba: Floats) -> list[dict[str, Any]]:

@@ -115,8 +115,13 @@ class RankedLabel(BaseModel):
 class Prediction(BaseModel):
     """What is said about one text."""
 
-    label: Label | None = Field(description="The best label; null where the answer was to abstain.")
-    probability: float = Field(ge=0.0, le=1.0, description="The probability of the best label, to six digits.")
+    label: Label | None = Field(None, description="The best label; null where the answer was to abstain.")
+    probability: float | None = Field(
+        None, ge=0.0, le=1.0, description="The probability of the best label, to six digits."
+    )
+    labels: list[RankedLabel] | None = Field(
+        None, description="In place of the two: all labels, where a text may have several."
+    )
     top: list[RankedLabel] | None = None
     probabilities: dict[str, float] | None = None
 

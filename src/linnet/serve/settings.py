@@ -39,6 +39,8 @@ class Settings:
     log_texts: bool = False
     folder: str | None = None  # what the processes share: copies of the models, counters
 
+    trust: bool = False  # whether model files may name functions to import
+
 
 def named(models: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Read NAME=PATH or PATH, whose name is the file's without its ending.

@@ -3,7 +3,7 @@
 >>> from linnet.solvers.optimisers import GradientDescent
 >>> from linnet.solvers.problem import Function
 >>> bowl = Function(lambda w: (float((w - 3.0) @ (w - 3.0)) / 2, w - 3.0), size=1)
->>> found = optimise(bowl, GradientDescent(rate=0.5))
+>>> found = optimise(bowl, GradientDescent(learning_rate=0.5))
 >>> found.w.round(4).tolist(), found.converged
 ([3.0], True)
 """
@@ -56,24 +56,24 @@ OPTIMISERS: dict[str, type[Optimiser]] = {
 class EarlyStopping(Optimiser):
     """An optimiser that models run on part of the rows, judged on the rest after every pass.
 
-    A share ``validation`` of the rows, drawn by class, is held out. Once ``patience`` passes in a row were no better
+    A share ``validation_fraction`` of the rows, drawn by class, is held out. Once ``patience`` passes in a row were no better
     on them than the best before, the best weights are the answer.
 
     >>> EarlyStopping(LBFGS(), patience=3)
-    EarlyStopping(optimiser=LBFGS(tol=1e-08, history=10), patience=3, validation=0.1)
+    EarlyStopping(optimiser=LBFGS(tol=1e-08, history=10), patience=3, validation_fraction=0.1)
     """
 
     optimiser: Optimiser = field(default_factory=Adam)
     patience: int = 5
-    validation: float = 0.1
+    validation_fraction: float = 0.1
 
     def __post_init__(self) -> None:
         if not isinstance(self.optimiser, Stepwise | Whole):
             raise LinnetError(f"an optimiser is a value such as Adam() or LBFGS(), got {self.optimiser!r}")
         if not isinstance(self.patience, int | np.integer) or self.patience < 1:
             raise LinnetError(f"patience must be a whole number from 1, got {self.patience!r}")
-        if not 0.0 < self.validation < 1.0:
-            raise LinnetError(f"validation must be between 0 and 1, got {self.validation!r}")
+        if not 0.0 < self.validation_fraction < 1.0:
+            raise LinnetError(f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}")
 
     def passes(self, n_rows: int) -> int:
         """Return what the optimiser itself would make."""
@@ -147,12 +147,12 @@ def _run(problem: Problem, optimiser: Optimiser, w: Floats, passes: int, seed: i
         return optimiser.run(problem, w, passes, told)
     if not isinstance(optimiser, Stepwise):
         raise LinnetError(f"an optimiser is a value such as Adam() or LBFGS(), got {optimiser!r}")
-    if optimiser.rate is None:
-        optimiser = with_settings(optimiser, rate=problem.gentle_rate())
+    if optimiser.learning_rate is None:
+        optimiser = with_settings(optimiser, learning_rate=problem.gentle_rate())
     walk = _Descent(problem, optimiser, w)
-    if optimiser.batch is None or optimiser.batch >= problem.n_rows:
+    if optimiser.batch_size is None or optimiser.batch_size >= problem.n_rows:
         return _all_rows(walk, passes, told)
-    return _batches(walk, optimiser.batch, passes, seed, told)
+    return _batches(walk, optimiser.batch_size, passes, seed, told)
 
 
 class _Descent:
@@ -186,9 +186,9 @@ class _Descent:
     def checked(self, here: Here, number: int) -> Here:
         """Refuse to go on from a loss that is no number."""
         if not np.isfinite(here.value):
-            name, rate = type(self.optimiser).__name__, self.optimiser.rate
+            name, rate = type(self.optimiser).__name__, self.optimiser.learning_rate
             raise LinnetError(
-                f"{name} diverged in pass {number}: the loss is {here.value}; give a rate below {rate:g} "
+                f"{name} diverged in pass {number}: the loss is {here.value}; give a learning_rate below {rate:g} "
                 "(linnet.solvers.find_rate suggests one)"
             )
         return here

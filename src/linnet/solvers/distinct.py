@@ -12,6 +12,7 @@ Two different rows of one label are taken for one with probability 2^-64 a pair.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +32,16 @@ class Distinct:
     place: npt.NDArray[np.int64]  # (n_rows,)
 
 
-def distinct(X: Matrix, y: npt.NDArray[np.int32], weight: npt.NDArray[np.float64] | None = None) -> Distinct:
-    """Find the distinct (row, label) pairs among rows with a weight above zero.
+def distinct(X: Matrix, y: npt.NDArray[Any], weight: npt.NDArray[np.float64] | None = None) -> Distinct:
+    """Find the distinct (row, label) pairs among rows with a weight above zero; y may be an indicator matrix.
 
     >>> X = Matrix.from_dense(np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]]))
     >>> d = distinct(X, np.array([0, 1, 0], dtype=np.int32))
     >>> sorted(zip(d.rows.tolist(), d.weight.tolist()))
     [(0, 2.0), (1, 1.0)]
     """
+    if y.ndim == 2:
+        y = np.unique(np.packbits(y, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
     keys = np.empty(len(X), dtype=np.uint64)
     scale = np.zeros(0, dtype=X.values.dtype) if X.scale is None else X.scale
     sparse.row_keys(X.indptr, X.n_blocks, X.indices, X.values, scale, 0, len(X), keys)

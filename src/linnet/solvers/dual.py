@@ -190,7 +190,7 @@ def solve(
     return W, b, states
 
 
-def signs_of(y: npt.NDArray[np.int32], n_classes: int) -> npt.NDArray[np.int8]:
-    """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs)."""
-    positive = (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
+def signs_of(y: npt.NDArray[Any], n_classes: int) -> npt.NDArray[np.int8]:
+    """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs); y may be an indicator matrix."""
+    positive = y if y.ndim == 2 else (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
     return np.where(positive, 1, -1).astype(np.int8)

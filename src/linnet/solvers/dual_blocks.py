@@ -22,7 +22,7 @@ from linnet._kernels import dual
 from linnet.solvers.callbacks import Epoch, Weights
 from linnet.solvers.dual import signs_of
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.row_blocks import RowBlocks, costs
+from linnet.solvers.row_blocks import RowBlocks
 
 __all__ = ["Solved", "solve"]
 
@@ -81,9 +81,9 @@ def solve(
     try:
         for number in range(1, most + 1):
             out.begin()
-            for group, X, y, weight in rows.visit(rng.permutation(len(rows.numbers))):
-                state = _state(rows, group, len(y))
-                signs, cost = signs_of(y, rows.n_classes).T, costs(y, weight, C)
+            for group, block in rows.visit(rng.permutation(len(rows.numbers))):
+                state = _state(rows, group, len(block))
+                signs, cost = signs_of(block.y, rows.n_classes).T, C * block.weights
                 visits = [
                     (
                         np.ascontiguousarray(signs[c]),
@@ -93,7 +93,7 @@ def solve(
                     )
                     for c in range(rows.n_outputs)
                 ]
-                list(mapper(_visitor(X, cost, out, squared, bias_scale, tol), visits))
+                list(mapper(_visitor(block.X, cost, out, squared, bias_scale, tol), visits))
                 rows.keep_state(group, state)
             spread = float(out.spread.max())
             rows.on_epoch(Epoch(number, arithmetic.total(out.loss), spread, int(out.active.sum())), weights)

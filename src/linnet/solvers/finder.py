@@ -101,7 +101,7 @@ def find_rate(
 
     M = as_matrix(X, "find_rate").explicit()
     classes, index = index_of(as_labels(y, len(M), "find_rate"), None, "find_rate")
-    size = min(len(M), batch or getattr(solver, "batch", None) or BATCH)
+    size = min(len(M), batch or getattr(solver, "batch_size", None) or BATCH)
     if isinstance(solver, SGD):
         step = _online(M, index, len(classes), loss or "softmax")
     elif isinstance(solver, Stepwise):
@@ -171,7 +171,9 @@ def _batches(
     def step(rate: float, rows: npt.NDArray[Any]) -> float:
         nonlocal memory
         here = problem.some(w, rows)
-        move, _, memory = with_settings(solver, rate=rate, schedule=Constant()).update(here.gradient, memory, 0.0)
+        move, _, memory = with_settings(solver, learning_rate=rate, schedule=Constant()).update(
+            here.gradient, memory, 0.0
+        )
         w[:] += move
         return here.loss
 

@@ -20,7 +20,7 @@ from linnet._kernels import dual, sparse
 from linnet.solvers.callbacks import Epoch, Weights
 from linnet.solvers.dual_logistic import FIRST_SLOPE, LAST_SLOPE, PATIENCE, start_at
 from linnet.solvers.newton import inner
-from linnet.solvers.row_blocks import RowBlocks, costs
+from linnet.solvers.row_blocks import RowBlocks
 from linnet.solvers.sums import SmoothObjective
 
 __all__ = ["MOST_ROUNDS", "Rounds"]
@@ -55,8 +55,8 @@ class Rounds:
         """Return the gradient at zero, the mean squared norm and the sum of C; writes the norms of all rows."""
         g = np.zeros((self.blocks.n_features, 1))
         drift = norms = total = 0.0
-        for group, X, y, weight in self.blocks.visit():
-            c = costs(y, weight, self.C)
+        for group, block in self.blocks.visit():
+            X, y, c = block.X, block.y, self.C * block.weights
             r = np.ascontiguousarray((-0.5 * c * np.where(y == 1, 1.0, -1.0))[:, None])
             sparse.transposed_dot(X.indptr, X.indices, X.values, r, g)
             square = np.empty((len(y), 1))
@@ -87,7 +87,8 @@ class Rounds:
         while self.number < most:
             steps, loss, square, drift, moved = 0, 0.0, 0.0, 0.0, 0.0
             stats = np.zeros(3)
-            for group, X, y, _ in self.blocks.visit(rng.permutation(len(self.blocks.numbers))):
+            for group, block in self.blocks.visit(rng.permutation(len(self.blocks.numbers))):
+                X, y = block.X, block.y
                 state = self._state(group)
                 order = np.random.Generator(np.random.PCG64([self.seed, group[0], self.number])).permutation(len(y))
                 steps += dual.logistic_pass(
@@ -116,8 +117,8 @@ class Rounds:
     def violation(self) -> float:
         """Return |gradient| / |gradient at zero|."""
         g, drift = self.w.copy(), 0.0
-        for _, X, y, weight in self.blocks.visit():
+        for _, block in self.blocks.visit():
+            X, y, cost = block.X, block.y, self.C * block.weights
             rows, signs = np.arange(len(y), dtype=np.int32), np.where(y == 1, 1, -1).astype(np.int8)
-            cost = costs(y, weight, self.C)
             drift += dual.logistic_gradient(X.indptr, X.indices, X.values, signs, rows, cost, self.w, self.offset, g)
         return sqrt(inner(g, g) + (drift * drift if self.intercept else 0.0)) / self.first

@@ -142,7 +142,7 @@ def train(
             )  # fmt: skip
         if not np.isfinite(loss[0]):
             raise DataError(
-                f"in pass {number} the weights ran away to infinity; lower rate={how.rate:g}, or scale the rows"
+                f"in pass {number} the weights ran away to infinity; lower learning_rate={how.rate:g}, or scale the rows"
             )
         if after(Epoch(number, float(loss[0]), 1.0, len(rows))):
             return number

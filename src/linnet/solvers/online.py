@@ -81,22 +81,22 @@ class InverseRoot:
 class SGD:
     """How stochastic steps are taken: a value that models accept as their ``solver``.
 
-    rate is the length of the first step; None takes 1 / mean |x|^2, so that one step moves the score of a row by about
+    learning_rate is the length of the first step; None takes 1 / mean |x|^2, so that one step moves the score of a row by about
     one and the answer does not depend on the unit of the features. decay is the weight decay; None lets the model
     derive it from its C. average gives the mean of the weights over all steps.
 
-    >>> SGD(rate=0.5, schedule=Inverse())
-    SGD(rate=0.5, schedule=Inverse(half=1.0), decay=None, average=True)
+    >>> SGD(learning_rate=0.5, schedule=Inverse())
+    SGD(learning_rate=0.5, schedule=Inverse(half=1.0), decay=None, average=True)
     """
 
-    rate: float | None = None
+    learning_rate: float | None = None
     schedule: Schedule = field(default_factory=InverseRoot)
     decay: float | None = None
     average: bool = True
 
     def __post_init__(self) -> None:
-        if self.rate is not None and not self.rate > 0:
-            raise LinnetError(f"rate must be above 0, got {self.rate!r}")
+        if self.learning_rate is not None and not self.learning_rate > 0:
+            raise LinnetError(f"learning_rate must be above 0, got {self.learning_rate!r}")
         if self.decay is not None and not self.decay >= 0:
             raise LinnetError(f"decay must not be negative, got {self.decay!r}")
 
@@ -191,9 +191,9 @@ def descend(
     mean = arithmetic.mean(of.weight)
     weight = np.zeros(len(X))
     weight[of.rows] = of.weight / mean
-    rate = _first_rate(X, of, bias_scale, decay) if sgd.rate is None else sgd.rate
+    rate = _first_rate(X, of, bias_scale, decay) if sgd.learning_rate is None else sgd.learning_rate
     if rate * decay >= 1.0:
-        raise LinnetError(f"rate * decay must be below 1, got {rate:g} * {decay:g}; give a smaller rate")
+        raise LinnetError(f"rate * decay must be below 1, got {rate:g} * {decay:g}; give a smaller learning_rate")
     kind = X.values.dtype
     A = np.zeros((X.n_features if sgd.average else 0, n_classes), dtype=kind)
     W, b = (np.zeros((X.n_features, n_classes)), np.zeros(n_classes)) if start is None else start

@@ -54,23 +54,25 @@ class Optimiser:
 class Stepwise(Optimiser):
     """The settings that all methods of single steps share.
 
-    rate is the length of the first step. schedule says how it falls. batch is how many rows a step looks at; None:
+    learning_rate is the length of the first step. schedule says how it falls. batch_size is how many rows a step looks at; None:
     all of them, the deterministic method of the textbook. tol: |gradient| / |first gradient| at which to stop.
     """
 
     separable: ClassVar[bool] = True
     """Whether each weight's step depends on its own gradient alone."""
 
-    rate: float | None = None
+    learning_rate: float | None = None
     schedule: Schedule = field(default_factory=Constant)
-    batch: int | None = None
+    batch_size: int | None = None
     tol: float = 1e-6
 
     def __post_init__(self) -> None:
-        if self.rate is not None and not 0.0 < self.rate < np.inf:
-            raise LinnetError(f"rate must be above 0, got {self.rate!r}")
-        if self.batch is not None and (not isinstance(self.batch, int | np.integer) or self.batch < 1):
-            raise LinnetError(f"batch must be a whole number from 1, or None for all rows, got {self.batch!r}")
+        if self.learning_rate is not None and not 0.0 < self.learning_rate < np.inf:
+            raise LinnetError(f"learning_rate must be above 0, got {self.learning_rate!r}")
+        if self.batch_size is not None and (not isinstance(self.batch_size, int | np.integer) or self.batch_size < 1):
+            raise LinnetError(
+                f"batch_size must be a whole number from 1, or None for all rows, got {self.batch_size!r}"
+            )
         if not self.tol >= 0.0:
             raise LinnetError(f"tol must not be negative, got {self.tol!r}")
         for name in ("beta", "beta1", "beta2", "rho"):
@@ -80,17 +82,17 @@ class Stepwise(Optimiser):
     def passes(self, n_rows: int) -> int:
         """Return 1000 steps, or with batches 20 passes where that is more.
 
-        >>> Adam(batch=100).passes(1000), Adam(batch=100).passes(100_000)
+        >>> Adam(batch_size=100).passes(1000), Adam(batch_size=100).passes(100_000)
         (100, 20)
         """
-        steps = 1 if self.batch is None else -(-n_rows // self.batch)
+        steps = 1 if self.batch_size is None else -(-n_rows // self.batch_size)
         return max(LEAST_PASSES, -(-LEAST_STEPS // steps))
 
     def rate_at(self, t: float) -> float:
         """Return the rate after t passes."""
-        if self.rate is None:
-            raise LinnetError(f"{type(self).__name__} has no rate yet; give one, for example rate=0.1")
-        return self.rate * float(self.schedule(np.array(t, dtype=np.float64)))
+        if self.learning_rate is None:
+            raise LinnetError(f"{type(self).__name__} has no rate yet; give one, for example learning_rate=0.1")
+        return self.learning_rate * float(self.schedule(np.array(t, dtype=np.float64)))
 
     def init(self, w: Floats) -> Memory:
         """Return the memory before the first step."""
@@ -103,11 +105,11 @@ class Stepwise(Optimiser):
 
 @dataclass(frozen=True)
 class GradientDescent(Stepwise):
-    """w <- w - rate g. With ``batch`` this is mini-batch stochastic gradient descent.
+    """w <- w - rate g. With ``batch_size`` this is mini-batch stochastic gradient descent.
 
-    rate None takes 1 / (bound on the curvature), at which a step on all rows never climbs.
+    learning_rate None takes 1 / (bound on the curvature), at which a step on all rows never climbs.
 
-    >>> step, _, _ = GradientDescent(rate=0.5).update(np.array([2.0, -4.0]), (), 0.0)
+    >>> step, _, _ = GradientDescent(learning_rate=0.5).update(np.array([2.0, -4.0]), (), 0.0)
     >>> step.tolist()
     [-1.0, 2.0]
     """
@@ -122,9 +124,9 @@ class GradientDescent(Stepwise):
 class Momentum(Stepwise):
     """v <- beta v + g;  w <- w - rate v: a ball that keeps rolling. In a long valley 1 / (1 - beta) times as fast.
 
-    nesterov looks ahead: w <- w - rate (g + beta v). rate None is as for GradientDescent.
+    nesterov looks ahead: w <- w - rate (g + beta v). learning_rate None is as for GradientDescent.
 
-    >>> method = Momentum(rate=1.0, beta=0.5)
+    >>> method = Momentum(learning_rate=1.0, beta=0.5)
     >>> step, _, memory = method.update(np.array([1.0]), method.init(np.zeros(1)), 0.0)
     >>> step, _, memory = method.update(np.array([1.0]), memory, 1.0)
     >>> step.tolist()
@@ -151,15 +153,15 @@ class Momentum(Stepwise):
 class Adagrad(Stepwise):
     """G <- G + g^2;  w <- w - rate g / (sqrt(G) + eps): rare features get long steps, frequent ones short.
 
-    >>> method = Adagrad(rate=1.0, eps=0.0)
+    >>> method = Adagrad(learning_rate=1.0, eps=0.0)
     >>> step, _, memory = method.update(np.array([3.0, 0.01]), method.init(np.zeros(2)), 0.0)
     >>> step, _, memory = method.update(np.array([4.0, 0.01]), memory, 1.0)
     >>> step.round(3).tolist()
     [-0.8, -0.707]
     """
 
-    rate: float | None = 0.5
-    batch: int | None = BATCH
+    learning_rate: float | None = 0.5
+    batch_size: int | None = BATCH
     eps: float = 1e-10
 
     def init(self, w: Floats) -> Memory:
@@ -187,8 +189,8 @@ class Adadelta(Stepwise):
     [-0.140028]
     """
 
-    rate: float | None = 1.0
-    batch: int | None = BATCH
+    learning_rate: float | None = 1.0
+    batch_size: int | None = BATCH
     rho: float = 0.95
     eps: float = 1e-4
 
@@ -218,14 +220,14 @@ class Adam(Stepwise):
 
     Every weight moves by about the rate at first, whatever the unit of its feature.
 
-    >>> method = Adam(rate=0.1)
+    >>> method = Adam(learning_rate=0.1)
     >>> step, _, _ = method.update(np.array([1e-3, -50.0]), method.init(np.zeros(2)), 0.0)
     >>> step.round(4).tolist()
     [-0.1, 0.1]
     """
 
-    rate: float | None = 0.1
-    batch: int | None = BATCH
+    learning_rate: float | None = 0.1
+    batch_size: int | None = BATCH
     beta1: float = 0.9
     beta2: float = 0.999
     eps: float = 1e-8
@@ -284,7 +286,7 @@ class Clip:
 class Chain(Stepwise):
     """Links that change the gradient, then an optimiser that takes the step.
 
-    >>> method = Chain(Clip(1.0), GradientDescent(rate=0.5))
+    >>> method = Chain(Clip(1.0), GradientDescent(learning_rate=0.5))
     >>> method.update(np.array([3.0, 4.0]), method.init(np.zeros(2)), 0.0)[0].round(6).tolist()
     [-0.3, -0.4]
     """
@@ -297,7 +299,10 @@ class Chain(Stepwise):
         if not links or not isinstance(links[-1], Stepwise):
             raise LinnetError("a chain ends in an optimiser that takes steps, for example Chain(Clip(1.0), Adam())")
         last = links[-1]
-        for name, value in (("links", links), *((n, getattr(last, n)) for n in ("rate", "schedule", "batch", "tol"))):
+        for name, value in (
+            ("links", links),
+            *((n, getattr(last, n)) for n in ("learning_rate", "schedule", "batch_size", "tol")),
+        ):
             object.__setattr__(self, name, value)
 
     @property
@@ -329,8 +334,8 @@ class Chain(Stepwise):
 def with_settings(optimiser: Stepwise, **changes: Any) -> Stepwise:
     """Return the optimiser with some settings changed; those of a chain are those of its last link.
 
-    >>> with_settings(Chain(Clip(1.0), GradientDescent()), rate=0.5)
-    Chain(Clip(most=1.0), GradientDescent(rate=0.5, schedule=Constant(), batch=None, tol=1e-06))
+    >>> with_settings(Chain(Clip(1.0), GradientDescent()), learning_rate=0.5)
+    Chain(Clip(most=1.0), GradientDescent(learning_rate=0.5, schedule=Constant(), batch_size=None, tol=1e-06))
     """
     if isinstance(optimiser, Chain):
         return optimiser.__replace__(**changes)

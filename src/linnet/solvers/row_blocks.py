@@ -9,16 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.solvers.callbacks import OnEpoch
-from linnet.solvers.matrix import Matrix
+from linnet.solvers.training_set import TrainingSet
 
-__all__ = ["RowBlocks", "costs"]
+__all__ = ["RowBlocks"]
 
 Floats = npt.NDArray[np.float64]
-Classes = npt.NDArray[np.int32]
 
 
 class RowBlocks:
-    """Weighted rows in blocks. A function of a block gets ``(X, y, weight)``; weight is None where all rows weigh 1."""
+    """Weighted rows in blocks. A function of a block gets its rows as a :class:`TrainingSet`."""
 
     n_rows: int
     n_features: int
@@ -35,7 +34,7 @@ class RowBlocks:
     """The blocks there are, where rows are local."""
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return the sum of function(X, y, weight, *args) over all blocks."""
+        """Return the sum of function(rows, *args) over all blocks."""
         raise NotImplementedError
 
     def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> RowBlocks:
@@ -44,10 +43,8 @@ class RowBlocks:
 
     # ---- local rows only
 
-    def visit(
-        self, order: npt.NDArray[Any] | None = None
-    ) -> Iterator[tuple[tuple[int, ...], Matrix, Classes, Floats | None]]:
-        """Yield (blocks, X, y, weight) of a few blocks at a time, in their order or in another."""
+    def visit(self, order: npt.NDArray[Any] | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
+        """Yield the numbers and the rows of a few blocks at a time, in their order or in another."""
         raise NotImplementedError
 
     def state(self, group: tuple[int, ...], shape: tuple[int, ...]) -> Floats | None:
@@ -57,8 +54,3 @@ class RowBlocks:
     def keep_state(self, group: tuple[int, ...], state: Floats) -> None:
         """Keep numbers for each row, (..., n_rows)."""
         raise NotImplementedError
-
-
-def costs(y: Classes, weight: Floats | None, C: float) -> Floats:
-    """Return C times the weight of each row."""
-    return np.full(len(y), C) if weight is None else C * weight

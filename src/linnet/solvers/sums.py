@@ -21,10 +21,10 @@ from linnet._kernels import sparse
 from linnet.errors import LinnetError
 from linnet.solvers.callbacks import Epoch, Weights
 from linnet.solvers.losses import Loss, Softmax
-from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import Local, inner, minimise
 from linnet.solvers.problem import Here
-from linnet.solvers.row_blocks import RowBlocks, costs
+from linnet.solvers.row_blocks import RowBlocks
+from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["PartSum", "SmoothObjective", "SumProblem", "fit_sum", "part_product", "part_sum", "smooth_only"]
 
@@ -70,18 +70,17 @@ class PartSum:
         return PartSum(self.loss + other.loss, self.W + other.W, self.b + other.b)
 
 
-def part_sum(
-    X: Matrix, y: Labels, weight: Floats | None, objective: SmoothObjective, at: tuple[Floats, Floats]
-) -> PartSum:
+def part_sum(rows: TrainingSet, objective: SmoothObjective, at: Weights) -> PartSum:
     """Return the loss and gradient of some rows at weights and intercepts that apply to their values.
 
     >>> from linnet.solvers.losses import Logistic
+    >>> from linnet.solvers.matrix import Matrix
     >>> X = Matrix.from_dense(np.array([[0.0, 2.0], [1.0, 0.0]]))
     >>> at = np.zeros((2, 1)), np.zeros(1)
-    >>> part_sum(X, np.array([0, 1], np.int32), None, SmoothObjective(Logistic(), 1.0), at).W.ravel().tolist()
+    >>> part_sum(TrainingSet(X, np.array([0, 1], np.int32), 2), SmoothObjective(Logistic(), 1.0), at).W.ravel().tolist()
     [-0.5, 1.0]
     """
-    X, (W, b), loss, c = X.explicit(), at, objective.loss, costs(y, weight, objective.C)
+    X, y, c, (W, b), loss = rows.X.explicit(), rows.y, objective.C * rows.weights, at, objective.loss
     S = np.empty((len(X), W.shape[1]))
     sparse.dot(X.indptr, X.indices, X.values, W, 0, len(X), S)
     S += b
@@ -91,16 +90,9 @@ def part_sum(
     return PartSum(loss.value(S, y, c), G, arithmetic.total(R, axis=0))
 
 
-def part_product(
-    X: Matrix,
-    y: Labels,
-    weight: Floats | None,
-    objective: SmoothObjective,
-    at: tuple[Floats, Floats],
-    d: tuple[Floats, Floats],
-) -> PartSum:
+def part_product(rows: TrainingSet, objective: SmoothObjective, at: Weights, d: Weights) -> PartSum:
     """Return the second derivative of the loss of some rows at weights and intercepts, times a direction of both."""
-    X, loss, c = X.explicit(), objective.loss, costs(y, weight, objective.C)
+    X, y, c, loss = rows.X.explicit(), rows.y, objective.C * rows.weights, objective.loss
     S, U = np.empty((len(X), at[0].shape[1])), np.empty((len(X), at[0].shape[1]))
     sparse.dot(X.indptr, X.indices, X.values, at[0], 0, len(X), S)
     sparse.dot(X.indptr, X.indices, X.values, d[0], 0, len(X), U)
@@ -251,23 +243,20 @@ def _mixed_start(problem: SumProblem, rows: RowBlocks, objective: SmoothObjectiv
     first = problem.total * float(np.sqrt(inner(zero.gradient, zero.gradient)))
     start = np.zeros(problem.size)
     for _ in range(MIXING_ROUNDS):
-        found = rows.add_up(_mixed, objective, problem.total, rows.n_outputs, rows.gain, start)
+        found = rows.add_up(_mixed, objective, problem.total, rows.gain, start)
         start = np.asarray(found.point / found.weight) if found.weight else start
     return (start if problem.everything(start).value < zero.value else np.zeros(problem.size)), first
 
 
-def _mixed(
-    X: Matrix, y: Labels, weight: Floats | None, objective: SmoothObjective, total: float, n_outputs: int, gain: Any,
-    at: Floats,
-) -> _Point:  # fmt: skip
+def _mixed(rows: TrainingSet, objective: SmoothObjective, total: float, gain: Any, at: Floats) -> _Point:
     """Descend a few steps on these rows as if they were all there is; returns the point times their share."""
     from linnet.solvers.descent import optimise
     from linnet.solvers.whole import LBFGS
 
-    if not len(y):
+    if not len(rows):
         return _Point(0.0, np.zeros_like(at))
-    share = arithmetic.total(costs(y, weight, objective.C)) / total
-    gradient = partial(part_sum, X, y, weight, replace(objective, C=objective.C / share))
-    problem = SumProblem(gradient, None, objective, (X.n_features, n_outputs), total, gain)
+    share = arithmetic.total(objective.C * rows.weights) / total
+    gradient = partial(part_sum, rows, replace(objective, C=objective.C / share))
+    problem = SumProblem(gradient, None, objective, (rows.X.n_features, rows.n_outputs), total, gain)
     found = optimise(problem, LBFGS(tol=1e-4), w=at, max_epochs=MIXING_STEPS)
     return _Point(share, share * found.w)

@@ -55,7 +55,7 @@ class Pool:
         size = sum(map(len, texts)) / max(1, len(texts))
         features = "words:1-2+chars:2-5" if size < SHORT else "words:1-2"
         make = Vectorizer(
-            features, idf=True, norm="l2", min_df=2 if len(texts) > 50 else 1, order="seen", threads=threads,
+            features, idf=True, norm="l2", min_df=2 if len(texts) > 50 else 1, order="seen", n_jobs=threads,
             dtype=np.float32,
         )  # fmt: skip
         return cls(make.fit_transform(list(texts)), seed, features.count("+") + 1)

@@ -20,6 +20,7 @@ import numpy as np
 from linnet.classifier import Event, TextClassifier, load
 from linnet.data import Dataset
 from linnet.errors import LinnetError
+from linnet.features.functions import names_code
 from linnet.files import write_atomic
 
 __all__ = ["PRESETS", "Preset", "TrainingRun", "Runs", "data_key"]
@@ -154,8 +155,8 @@ class TrainingRun:
 class Runs:
     """All runs of a folder, the latest last."""
 
-    def __init__(self, folder: Path, threads: int | None = None) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, threads: int | None = None, trust: bool = False) -> None:
+        self.folder, self.trust = folder, trust
         self.threads = threads
         self.runs: list[TrainingRun] = []
         self._one = threading.Lock()
@@ -182,6 +183,10 @@ class Runs:
         """Begin a run in the background; settings are those of TextClassifier."""
         if self.going is not None:
             raise LinnetError(f"{self.going.name} is still going; stop it first, or wait for it")
+        if names_code(settings.get("features")) and not self.trust:
+            raise LinnetError(
+                "functions and spaCy pipelines run code, so the studio takes them only when started with --trust"
+            )
         TextClassifier(**settings).plan()  # a wrong name or setting is refused before anything begins
         number = max((run.number for run in self.runs), default=0) + 1
         run = TrainingRun(number, dict(settings), train.source, data_key(train, dev))
@@ -198,7 +203,7 @@ class Runs:
             run.version += 1
             outcome = "failed"
             try:
-                clf = TextClassifier(**run.settings, refit=False, threads=self.threads)
+                clf = TextClassifier(**run.settings, refit=False, n_jobs=self.threads)
                 clf.fit(train, dev=dev, on_event=run.hear)
                 run.stage = "scoring the dev rows"
                 self._score(run, clf, dev)
@@ -244,7 +249,7 @@ class Runs:
         if run.clf is None:
             if run.path is None or not run.path.exists():
                 raise LinnetError(f"{run.name} has no model")
-            run.clf = load(run.path)
+            run.clf = load(run.path, trust=self.trust)
         return run.clf
 
     def finished(self) -> list[TrainingRun]:

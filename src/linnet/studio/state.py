@@ -30,15 +30,17 @@ PARTS = ("dev", "train", "test")
 class Studio:
     """The state behind the pages."""
 
-    def __init__(self, folder: str | os.PathLike[str] = "linnet-studio", threads: int | None = None) -> None:
-        self.folder = Path(folder)
+    def __init__(
+        self, folder: str | os.PathLike[str] = "linnet-studio", threads: int | None = None, *, trust: bool = False
+    ) -> None:
+        self.folder, self.trust = Path(folder), trust
         self.threads = threads
         self.theme = "auto"  # light, dark
         self.data: Dataset | None = None
         self.health: DataHealth | None = None
         self.loaded: dict[str, TextClassifier] = {}
         self.answers = open_store(self.folder)
-        self.runs = Runs(self.folder / "runs", threads)
+        self.runs = Runs(self.folder / "runs", threads, trust)
         self.labelling: Labelling | None = None
         self.fixes = 0
         self._parts: dict[str, np.ndarray] = {}
@@ -58,11 +60,13 @@ class Studio:
             raise DataError("give the path of a file")
         path = str(Path(path.strip()).expanduser())
         if path.endswith(".linnet"):
-            self.loaded[Path(path).name] = load(path, threads=self.threads)
+            self.loaded[Path(path).name] = load(path, n_jobs=self.threads, trust=self.trust)
             return
         refuse_sealed(path, "to learn from")
+        data = read(path, text=text, label=label)
+        data.refuse_several("the studio")
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")  # neither SQLite nor a page takes other names
-        self.take(replace(read(path, text=text, label=label), source=shown))
+        self.take(replace(data, source=shown))
 
     def take(self, data: Dataset) -> None:
         """Make data the current one; labels that were fixed before are fixed again."""

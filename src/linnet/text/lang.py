@@ -100,7 +100,8 @@ def _tagger(language: str) -> Any:
     known = {"en": "morphmodel_en.pgz", "de": "morphmodel_ger.pgz", "nl": "morphmodel_dutch.pgz"}
     if language not in known:
         raise DataError(nearest("language of parts of speech", language, known))
-    made = tagger.HanoverTagger(known[language])
+    # The whole path: HanTa prefers a file of that name in the current folder, and unpickles it.
+    made = tagger.HanoverTagger(str(Path(tagger.__file__).with_name(known[language])))
     made.analyze_forward = lru_cache(KNOWN)(made.analyze_forward)  # a word is taken apart once
     return made
 
@@ -109,7 +110,7 @@ def _tagger(language: str) -> Any:
 def _pipeline(name: str) -> Any:
     """Load a spaCy pipeline by its name or folder, as the user has it.
 
-    A model file can name one, so no other package is ever imported: pipelines are called en_core_web_sm and the like.
+    Loading one imports a package, so a model file that names one is loaded only where the caller trusts it.
     """
     if not _PIPELINE.match(name) and not (Path(name) / "meta.json").is_file():
         raise LinnetError(f"'{name}' is no spaCy pipeline: neither a name such as en_core_web_sm nor a folder of one")

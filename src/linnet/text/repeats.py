@@ -7,13 +7,15 @@ sorted in memory, and all but the first of each key are marked. The answer does 
 
 from __future__ import annotations
 
-import tempfile
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
+
+from linnet.files import temporary_folder
 
 __all__ = ["Repeats"]
 
@@ -36,8 +38,9 @@ class Repeats:
 
     def __init__(self, max_memory: int = 1 << 28, folder: str | None = None) -> None:
         self._room = max(_LEAST, max_memory // (4 * _RECORD.itemsize))  # a sort takes four times its input
-        self._folder = tempfile.TemporaryDirectory(prefix="linnet-", dir=folder)
-        self._whole = Path(self._folder.name, "keys")
+        self._stack = contextlib.ExitStack()
+        self._folder = self._stack.enter_context(temporary_folder(folder))
+        self._whole = Path(self._folder, "keys")
         self._sink = self._whole.open("wb")
         self.n = 0
 
@@ -52,7 +55,7 @@ class Repeats:
     def close(self) -> None:
         """Remove the files."""
         self._sink.close()
-        self._folder.cleanup()
+        self._stack.close()
 
     def add(self, keys: npt.NDArray[np.uint64]) -> None:
         """Add keys to the end of the sequence."""
@@ -67,7 +70,7 @@ class Repeats:
         self._sink.close()
         if self.n == 0:
             return np.zeros(0, dtype=bool)
-        out: npt.NDArray[np.bool_] = np.memmap(Path(self._folder.name, "marks"), dtype=bool, mode="w+", shape=(self.n,))
+        out: npt.NDArray[np.bool_] = np.memmap(Path(self._folder, "marks"), dtype=bool, mode="w+", shape=(self.n,))
         self._mark(self._whole, 0, out)
         return out
 

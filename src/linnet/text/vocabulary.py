@@ -17,10 +17,9 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -219,8 +218,14 @@ def _check(tokens: str, case: str) -> None:
         raise DataError(nearest("case", case, CASES))
 
 
-def texts_of(source: Any, column: str | None = None, format: str | None = None) -> Iterable[str]:
-    """Stream the texts of a source, for ``Vocabulary.of``."""
+def texts_of(
+    source: Any, column: str | None = None, format: str | None = None, on_note: Callable[[str], None] | None = None
+) -> Iterable[str]:
+    """Stream the texts of a source, for ``Vocabulary.of``; what is odd about it goes to on_note."""
     from linnet.data import stream
 
-    return chain.from_iterable(batch.text.to_pylist() for batch in stream(source, text=column, format=format))
+    for batch in stream(source, text=column, format=format):
+        if on_note is not None:
+            for note in batch.notes:
+                on_note(note)
+        yield from batch.text.to_pylist()

@@ -19,12 +19,12 @@ from linnet.errors import LinnetError
 
 __all__ = ["Candidate"]
 
-WEIGHTING = ("tf", "idf", "normalise", "min_df", "max_features", "select", "class_weight")
+WEIGHTING = ("tf", "idf", "norm", "min_df", "max_features", "select", "class_weight")
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model, its features, their weighting and the model's own settings; None leaves a setting to the model's recipe.
+    """A model, its features, their weighting and the model's own settings; None leaves a setting to the model's plan.
 
     Two candidates with the same settings are equal, whatever they came from.
     """
@@ -34,7 +34,7 @@ class Candidate:
     ratio: float = 0.0
     tf: str | None = None
     idf: bool | None = None
-    normalise: bool | str | None = None
+    norm: str | None = None
     min_df: int | None = None
     max_features: int | None = None
     select: str | None = None
@@ -67,7 +67,10 @@ class Candidate:
 
     def make(self, seed: int, threads: int | None) -> TextClassifier:
         """Return the classifier, not fitted."""
-        return TextClassifier(**self.to_dict(), seed=seed, threads=threads)
+        settings = self.to_dict()
+        if self.norm == "none":
+            settings["norm"] = None
+        return TextClassifier(**settings, random_state=seed, n_jobs=threads)
 
     def __str__(self) -> str:
         shown = [self.model, self.features, f"ratio={self.ratio:g}"]
@@ -85,8 +88,6 @@ class Candidate:
             elif name == "params":
                 for key, one in value.items():
                     words += ["--set", f"{key}={one if isinstance(one, str) else json.dumps(one)}"]
-            elif name == "normalise" and isinstance(value, bool):
-                words += [option, "length" if value else "none"]
             else:
                 words += [option, str(value)]
         return shlex.join(words)

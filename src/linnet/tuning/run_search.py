@@ -56,8 +56,8 @@ def tune(
     models: Iterable[str] | str | None = None,
     lists: Iterable[Any] = (),
     candidates: int | None = None,
-    seed: int = 0,
-    threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     state: str | os.PathLike[str] | None = None,
     fresh: bool = False,
     on_event: Callable[[Event], None] | None = None,
@@ -75,8 +75,8 @@ def tune(
     after so many. ``state`` is a file in which results are kept, for a search that was killed to go on; ``fresh`` starts it
     anew. Ctrl-C ends the search and fits the best so far.
 
-    For one seed candidates and their scores come in the same order, on any number of threads; the time only decides how far
-    the search gets. The default recipe comes first, and is kept unless something beats it by more than noise.
+    For one random_state candidates and their scores come in the same order, on any number of threads; the time only decides how far
+    the search gets. The default comes first, and is kept unless something beats it by more than noise.
 
     >>> texts = ["good", "so good", "good fun", "fun", "bad", "so bad", "bad bore", "bore"] * 5
     >>> found = tune(texts, ["pos", "pos", "pos", "pos", "neg", "neg", "neg", "neg"] * 5, budget="60s", candidates=4)
@@ -90,13 +90,13 @@ def tune(
     rows, held, tested = labelled_data(data, y, "tune"), _other(dev), _other(test)
     material = _tuning_rows(rows, held)
     about = {
-        "data": _digest(material), "dev": 0 if held is None else len(held), "seed": seed, "metric": metric, "max_size": size,
+        "data": _digest(material), "dev": 0 if held is None else len(held), "seed": random_state, "metric": metric, "max_size": size,
         "max_memory": memory, "models": names, "lists": describe(blocks),
     }  # fmt: skip
     kept = SearchState(None if state is None else Path(state), about, fresh=fresh)
     try:
         limits = _limits(size, memory, material, kept)
-        run = _TuningRun(rows, held, tested, material, limits, clock, seed, threads, on_event)
+        run = _TuningRun(rows, held, tested, material, limits, clock, random_state, n_jobs, on_event)
         search = run.search(SearchSpace, names, blocks, metric, kept, candidates)
         search.run()
         return run.finish(search, kept, named or rows.source, command or {})

@@ -101,9 +101,9 @@ class SearchSpace:
         if move == 1:
             idf = not (plan.idf if c.idf is None else c.idf)
             return replace(c, idf=None if idf == plan.idf else idf)
-        if move == 2 and plan.normalise in (True, False):
-            norm = not (plan.normalise if c.normalise is None else c.normalise)
-            return replace(c, normalise=None if norm == plan.normalise else norm)
+        if move == 2 and plan.norm != "mean":
+            other = "l2" if plan.norm is None else "none"
+            return replace(c, norm=other if c.norm is None else None)
         if move == 3:
             return replace(c, class_weight=None if c.class_weight else "balanced")
         return replace(c, min_df=_pick(MIN_DF, rng, 0.25))

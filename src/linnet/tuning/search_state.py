@@ -69,8 +69,13 @@ class SearchState:
         except OSError as error:
             raise DataError(f"cannot write the state of the search to {path}: {error.strerror}") from None
         _lock(file, path)
-        whole = 0 if fresh else self._read(file)
-        if not whole:
+        try:
+            whole = self._read(file)
+        except DataError:
+            file.close()
+            raise
+        if fresh or not whole:
+            whole = 0
             self.known = {}
         file.truncate(whole)
         self._file = file
@@ -83,6 +88,10 @@ class SearchState:
         good = 0
         for number, line in enumerate(file):
             entry = _parsed(line)
+            if number == 0 and (entry is None or "linnet_tune" not in entry):
+                raise DataError(
+                    f"{self.path}: is not a file of results of linnet tune, and would be lost; give another --resume"
+                )
             if entry is None:
                 break
             if number == 0:

@@ -7,6 +7,7 @@ number of fields keep their place and their raw text, and a field may be larger 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -24,7 +25,7 @@ from linnet.data.readers.records import (
     pieces,
     quote_positions,
     records,
-    unclosed_quote,
+    swallowed_lines,
     unquote,
     whole_records,
 )
@@ -35,6 +36,7 @@ _HEAD = 1 << 18
 _SAMPLE = 1000
 _DELIMITERS = ",\t;|"
 _THREAD_BLOCK = 1 << 20
+_MOST_NOTES = 5  # on missing quotes in a block
 
 
 def open_csv(file: InputFile, options: ReadOptions) -> RecordReader:
@@ -145,12 +147,12 @@ def _batches(
     file: InputFile, options: ReadOptions, dialect: Dialect, reader: RecordReader, names: Sequence[str] | None
 ) -> Iterator[RawBatch]:
     keep = [index for index, name in enumerate(reader.names) if names is None or name in names]
+    rows_before = 0
     for data in pieces(file.read, partial(whole_records, dialect=dialect), options.batch_bytes, file.name):
         columns, bad, n_rows = _parse(data, dialect, len(reader.names), keep, threads=not options.streaming)
-        at = unclosed_quote(data, dialect)
-        if at is not None:
-            lines = data.count(b"\n", at) + (not data.endswith(b"\n"))
-            reader.notes.append(f"a quote in the last row is never closed: the last {lines:,} lines became one field")
+        found = list(islice(swallowed_lines(data, dialect, len(reader.names)), _MOST_NOTES))
+        reader.notes += [str(replace(one, row=rows_before + one.row)) for one in found]
+        rows_before += n_rows
         if n_rows:
             yield RawBatch(
                 {reader.names[index]: column for index, column in zip(keep, columns, strict=True)}, n_rows, bad

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import strings
-from linnet.data.decode import printable
+from linnet.data.decode import cells, printable
 from linnet.data.input_file import InputFile
 from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader, is_numeric
 from linnet.data.readers.records import pieces, whole_lines
@@ -157,10 +156,10 @@ def columns_of(found: Sequence[dict[str, Any]]) -> dict[str, pa.ChunkedArray]:
     """Objects to string columns, in the order in which their keys appear.
 
     >>> {name: column.to_pylist() for name, column in columns_of([{"a": 1}, {"b": [2, 3], "a": "x"}]).items()}
-    {'a': ['1', 'x'], 'b': [None, '2|3']}
+    {'a': ['1', 'x'], 'b': [None, ['2', '3']]}
     """
     names = dict.fromkeys(key for value in found for key in value)
-    return {str(name): pa.chunked_array([strings(printable(value.get(name)) for value in found)]) for name in names}
+    return {str(name): pa.chunked_array([cells(value.get(name) for value in found)]) for name in names}
 
 
 def rewrite_lines(

@@ -29,7 +29,7 @@ def sniff_fasttext(head: bytes) -> bool:
 
 
 def open_fasttext(file: InputFile, options: ReadOptions) -> RecordReader:
-    """Lines as fastText has them: `__label__pos a good film`; several labels are joined by '|'."""
+    """Lines as fastText has them: `__label__pos a good film`; a line may have several labels."""
     return line_reader(file, options, ["label", "text"], _parse_fasttext, "one '__label__' line a document")
 
 
@@ -38,6 +38,8 @@ def _parse_fasttext(lines: pa.Array) -> dict[str, Any]:
 
     parts = pc.extract_regex(lines, r"(?s)^(?P<label>(?:[ \t]*__label__\S+)*)[ \t]*(?P<text>.*)$")
     labels = by_distinct(pa.chunked_array([parts.field("label")]), _fasttext_label)
+    if pc.any(pc.match_substring(labels, "|")).as_py():
+        labels = pc.split_pattern(labels, "|")
     return {"label": labels, "text": parts.field("text")}
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import strings
-from linnet.data.decode import decoded, printable
+from linnet.data.decode import cells, decoded, printable
 from linnet.data.reader import RawBatch, ReadOptions, RecordReader
 from linnet.data.readers.arrow import table_reader
 from linnet.data.readers.jsonlines import columns_of
@@ -106,7 +105,7 @@ def _column(values: Any, what: str) -> pa.ChunkedArray:
         for row, value in enumerate(plain, 1):
             if not isinstance(value, str) and printable(value) is not None:
                 raise DataError(f"row {row:,} is not a text but {type(value).__name__}: {value!r:.60}")
-    return pa.chunked_array([strings(map(printable, plain))])
+    return pa.chunked_array([cells(plain)])
 
 
 def from_lists(texts: Any, labels: Any = None) -> Dataset:

@@ -18,6 +18,10 @@ from linnet.errors import DataError
 __all__ = ["Dialect", "pieces", "records", "whole_lines", "whole_records"]
 
 _QUOTE = 34
+#: A quoted field of so many lines is looked at: they may be rows that a missing quote has swallowed.
+MANY_LINES = 5
+_MOST_LOOKED_AT = 2000  # fields of a block
+_QUOTED = re.compile(rb'"([^"]*+(?:""[^"]*+)*+)("?)(.*)', re.DOTALL)
 #: A single record larger than this is taken for a missing closing quote.
 MAX_RECORD = 512 << 20
 
@@ -113,21 +117,81 @@ def quote_positions(data: bytes, dialect: Dialect) -> np.ndarray | None:
     return quotes if allowed.all() else None
 
 
-def unclosed_quote(data: bytes, dialect: Dialect) -> int | None:
-    r"""Where a quote opens that is never closed, if one does.
+@dataclass(frozen=True, slots=True)
+class SwallowedLines:
+    """A quoted field that took in lines which were meant as rows: where its quote is, in which row, how many lines."""
 
-    >>> unclosed_quote(b'a,"b\nc,d\n', Dialect()), unclosed_quote(b'a,"b"\n', Dialect())
-    (2, None)
+    row: int  # of the data, from 1
+    lines: int
+    closed: bool
+
+    def __str__(self) -> str:
+        what = (
+            f"{self.lines:,} lines that look like rows of their own"
+            if self.closed
+            else f"the last {self.lines:,} lines"
+        )
+        why = "is closed too late" if self.closed else "is never closed"
+        return f'row {self.row:,}: a quote {why}, so {what} became one field; close the quote in that row, or double it ("")'
+
+
+def swallowed_lines(data: bytes, dialect: Dialect, width: int) -> Iterator[SwallowedLines]:
+    r"""Find quoted fields that run to the end without a closing quote, or over many lines that look like rows.
+
+    A field looks like rows if text follows its closing quote, or if most of its lines have as many fields as the table.
+
+    >>> [(s.row, s.lines) for s in swallowed_lines(b'a,"b\nc,d\n', Dialect(), 2)]
+    [(1, 2)]
+    >>> [(s.row, s.lines) for s in swallowed_lines(b'a,b\nc,"d\n' + b"e,f\n" * 7 + b'g,"h"\n', Dialect(), 2)]
+    [(2, 9)]
+    >>> list(swallowed_lines(b'a,"b\nor, rather,\nc"\n', Dialect(), 2))
+    []
     """
-    if not dialect.quoting or _count_quotes(data) % 2 == 0:
-        return None
+    if not dialect.quoting or b'"' not in data:
+        return
     quotes = quote_positions(data, dialect)
-    return None if quotes is None else int(quotes[-1])
+    if quotes is None:
+        yield from _swallowed_among_stray(data, dialect, width)
+        return
+    opening, closing = quotes[::2], np.append(quotes[1::2], len(data)) if len(quotes) % 2 else quotes[1::2]
+    newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10)
+    breaks = np.searchsorted(newlines, closing) - np.searchsorted(newlines, opening)
+    wanted = breaks >= MANY_LINES
+    wanted[-1] |= len(quotes) % 2 == 1
+    for k in np.flatnonzero(wanted)[:_MOST_LOOKED_AT].tolist():
+        begin, end = int(opening[k]), int(closing[k])
+        closed = end < len(data)
+        if not closed or _like_rows(data[begin:end], dialect, width):
+            row = 1 + sum(bool(stop) for _, _, stop in records(data[:begin], dialect))
+            yield SwallowedLines(row, _lines(data[begin:end], closed), closed)
 
 
-def _count_quotes(data: bytes) -> int:
-    raw, step = np.frombuffer(data, dtype=np.uint8), 1 << 18  # steps that stay in the cache
-    return sum(int(np.count_nonzero(raw[at : at + step] == _QUOTE)) for at in range(0, len(raw), step))
+def _swallowed_among_stray(data: bytes, dialect: Dialect, width: int) -> Iterator[SwallowedLines]:
+    start = 0
+    for row, (fields, end, stop) in enumerate(records(data, dialect), 1):
+        if data.count(b"\n", start, end - len(stop)) >= MANY_LINES or not stop:
+            for field in fields:
+                match = _QUOTED.match(field)
+                if match is None:
+                    continue
+                closed, after = bool(match[2]), match[3]
+                many = field.count(b"\n") >= MANY_LINES
+                if (not closed and b"\n" in field) or (
+                    many and (after.strip() or _like_rows(match[1], dialect, width))
+                ):
+                    yield SwallowedLines(row, _lines(field, closed), closed)
+        start = end
+
+
+def _lines(field: bytes, closed: bool) -> int:
+    return field.count(b"\n") + (closed or not field.endswith(b"\n"))
+
+
+def _like_rows(field: bytes, dialect: Dialect, width: int) -> bool:
+    """Whether most lines of a field, but for the first and the last, have as many fields as a row has."""
+    lines = [line for line in field.split(b"\n")[1:-1] if line.strip()]
+    even = sum(line.count(dialect.delimiter.encode()) == width - 1 for line in lines)
+    return width > 1 and len(lines) >= MANY_LINES - 1 and even >= 0.8 * len(lines)
 
 
 def pieces(read: Callable[[int], bytes], whole: Callable[[bytes], int], size: int, name: str) -> Iterator[bytes]:

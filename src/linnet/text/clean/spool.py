@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet.data.arrays import integers, strings
+from linnet.files import temporary_folder
 
 __all__ = ["Chunk", "Spool"]
 
@@ -59,8 +60,9 @@ class Spool:
     """
 
     def __init__(self, folder: str | None = None) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="linnet-", dir=folder)
-        self._path = Path(self._folder.name, "chunks")
+        self._stack = contextlib.ExitStack()
+        self._folder = self._stack.enter_context(temporary_folder(folder))
+        self._path = Path(self._folder, "chunks")
         self._sink: Any = pa.OSFile(str(self._path), "wb")
 
     def __enter__(self) -> Spool:
@@ -70,7 +72,7 @@ class Spool:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._sink.close()
-        self._folder.cleanup()
+        self._stack.close()
 
     def write(self, chunk: Chunk) -> None:
         """Add a chunk; each is an Arrow stream of its own, for columns may change from one to the next."""

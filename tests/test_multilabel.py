@@ -1,0 +1,264 @@
+"""Rows with several labels: reading, training, thresholds, predicting, evaluating, saving, explaining, commands."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+
+import linnet
+from linnet import TextClassifier
+from linnet.cli import linnet as command
+from linnet.data import Dataset, read
+from linnet.errors import DataError, LinnetError
+from linnet.features.vectorizer import Vectorizer
+from linnet.models import MODELS
+from linnet.pipeline.thresholds import best_threshold, choose_thresholds
+
+WORDS = {
+    "joy": ["glad", "happy", "fun"],
+    "love": ["love", "dear", "kiss"],
+    "fear": ["afraid", "scary", "panic"],
+    "rare": ["odd"],
+}
+
+
+def corpus(n: int, seed: int = 0) -> tuple[list[str], list[tuple[str, ...]]]:
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for _ in range(n):
+        mine = tuple(
+            sorted(name for name, p in zip(WORDS, (0.5, 0.4, 0.3, 0.04), strict=True) if rng.random() < p)
+        ) or ("joy",)
+        words = [str(rng.choice(WORDS[name])) for name in mine] + list(rng.choice(["the", "a", "it", "was", "so"], 4))
+        rng.shuffle(words)
+        texts.append(" ".join(words))
+        labels.append(mine)
+    return texts, labels
+
+
+TEXTS, LABELS = corpus(300)
+OTHERS, TRUTH = corpus(100, 1)
+
+
+@pytest.fixture(scope="module")
+def clf():
+    return TextClassifier("svm", features="words:1").fit(TEXTS, LABELS)
+
+
+LEARNS = [name for name, model in MODELS.items() if model.traits.learns and model.traits.multilabel]
+
+
+@pytest.mark.parametrize("name", LEARNS)
+def test_every_model_that_can(name):
+    found = TextClassifier(name, features="words:1").fit(TEXTS, LABELS).evaluate(OTHERS, TRUTH)
+    assert found.precision_at_1 > (0.5 if name == "votes" else 0.8)
+    if name not in ("votes", "nb", "bernoulli"):
+        assert found.micro_f1 > 0.9
+
+
+def test_answers(clf):
+    assert clf.predict(["happy dear"]).tolist() == [("joy", "love")]
+    assert clf.predict(["the a it"])[0] == ()
+    assert clf.predict(["happy dear"], labels=["love", "fear"]).tolist() == [("love",)]
+    P = clf.predict_proba(OTHERS)
+    assert P.shape == (100, 4)
+    assert ((P > 0) & (P < 1)).all()
+    assert not np.allclose(P.sum(axis=1), 1.0)
+    assert clf.explain("happy dear", "joy").to_dict()["contributions"]
+    assert clf.explain("happy dear").label in ("joy", "love")
+
+
+def test_saved_and_loaded(clf, tmp_path):
+    clf.save(tmp_path / "m.linnet")
+    again = linnet.load(tmp_path / "m.linnet")
+    assert np.array_equal(again.artefact.thresholds, clf.artefact.thresholds)
+    assert np.array_equal(again.decision_function(OTHERS), clf.decision_function(OTHERS))
+    assert again.predict(OTHERS).tolist() == clf.predict(OTHERS).tolist()
+    again.save(tmp_path / "n.linnet")
+    assert (tmp_path / "m.linnet").read_bytes() == (tmp_path / "n.linnet").read_bytes()
+    other = TextClassifier("svm", features="words:1", n_jobs=1).fit(TEXTS, LABELS)
+    other.save(tmp_path / "o.linnet")
+    assert (tmp_path / "m.linnet").read_bytes() == (tmp_path / "o.linnet").read_bytes()
+
+
+def test_the_order_of_rows_and_labels_does_not_matter(clf):
+    order = np.random.default_rng(3).permutation(len(TEXTS))
+    fixed = {"features": "words:1", "ratio": 0.5, "calibrate": False, "params": {"C": 1.0, "tol": 1e-8}}
+    one = TextClassifier("svm", **fixed).fit(TEXTS, LABELS)
+    two = TextClassifier("svm", **fixed).fit([TEXTS[k] for k in order], [LABELS[k][::-1] for k in order])
+    assert one.classes_.tolist() == two.classes_.tolist()
+    W = dict(zip(one.get_feature_names_out(), one.coef_.T, strict=True))
+    V = dict(zip(two.get_feature_names_out(), two.coef_.T, strict=True))
+    for name in W:
+        np.testing.assert_allclose(W[name], V[name], rtol=1e-4, atol=1e-5)
+
+
+def test_like_one_vs_rest_of_scikit_learn():
+    """Without ratio, idf and norm it is scikit-learn's LinearSVC, label by label."""
+    ours = TextClassifier(
+        "svm", features="words:1", idf=False, norm=None, ratio=0.0, calibrate=False, params={"C": 1.0, "tol": 1e-6}
+    ).fit(TEXTS, LABELS)
+    X = Vectorizer("words:1", dtype=np.float64).fit(TEXTS)
+    Y = np.array([[name in row for name in ours.classes_] for row in LABELS], dtype=int)
+    theirs = OneVsRestClassifier(LinearSVC(C=1.0, tol=1e-6, max_iter=100_000)).fit(X.transform(TEXTS), Y)
+    np.testing.assert_allclose(ours.decision_function(OTHERS), theirs.decision_function(X.transform(OTHERS)), atol=1e-3)
+
+
+def test_indicators_in_and_out():
+    names = sorted(WORDS)
+    Y = np.array([[name in row for name in names] for row in LABELS], dtype=int)
+    clf = TextClassifier("svm", features="words:1").fit(TEXTS, Y)
+    found = clf.predict(OTHERS)
+    assert found.shape == (100, 4)
+    assert set(np.unique(found)) <= {0, 1}
+    T = np.array([[name in row for name in names] for row in TRUTH], dtype=int)
+    assert clf.evaluate(OTHERS, T).micro_f1 == pytest.approx(f1_score(T, found, average="micro"))
+    assert clf.score(OTHERS, T) == pytest.approx((found == T).all(axis=1).mean())
+    with pytest.raises(DataError, match="indicator matrix of 0 and 1"):
+        TextClassifier("svm").fit(TEXTS, Y * 2)
+
+
+# ---- thresholds
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 30), st.integers(0, 2**32 - 1))
+def test_best_threshold_is_best(n, seed):
+    rng = np.random.default_rng(seed)
+    scores, truth = rng.integers(-3, 4, n).astype(float), rng.random(n) < 0.4
+    cut = best_threshold(scores, truth)
+    tries = [
+        f1_score(truth, scores > t, zero_division=0.0) for t in np.append(np.unique(scores) - 0.5, scores.max() + 1)
+    ]
+    assert f1_score(truth, scores > cut, zero_division=0.0) == pytest.approx(max(tries))
+
+
+def test_rare_labels_have_the_common_threshold():
+    rng = np.random.default_rng(0)
+    truth = rng.random((200, 3)) < (0.3, 0.3, 0.01)
+    scores = truth * 2.0 + rng.normal(size=(200, 3))
+    found = choose_thresholds(scores, truth)
+    assert truth[:, 2].sum() < 5
+    assert found[2] == best_threshold(scores.ravel(), truth.ravel())
+    assert found[0] == best_threshold(scores[:, 0], truth[:, 0])
+
+
+# ---- reading
+
+
+def test_files(tmp_path):
+    rows = [("good fun", ["joy", "love"]), ("bad", ["fear"])]
+    (tmp_path / "a.txt").write_text("__label__joy __label__love good fun\n__label__fear bad\n")
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps({"text": t, "label": y}) + "\n" for t, y in rows))
+    (tmp_path / "c.json").write_text(json.dumps([{"text": t, "label": y} for t, y in rows]))
+    pq.write_table(pa.table({"text": [t for t, _ in rows], "label": [y for _, y in rows]}), tmp_path / "d.parquet")
+    (tmp_path / "e.csv").write_text("text,label\ngood fun,joy; love\nbad,fear\n")
+    for name in "abcde":
+        path = next(tmp_path.glob(f"{name}.*"))
+        data = read(path, multilabel=";" if name == "e" else None)
+        assert data.label_sets() == [("joy", "love"), ("fear",)], path
+        assert "several labels a row" in data.describe()
+        assert data.counts == {"fear": 1, "joy": 1, "love": 1}
+        with pytest.raises(DataError, match="rows have several labels"):
+            data.label_list()
+    assert read(tmp_path / "a.txt", multilabel=False).label_list() == ["joy|love", "fear"]
+    assert read(tmp_path / "e.csv").separator is None
+    assert Dataset.from_lists(["a", "b"], [["x", "y"], ["x"]]).label_sets() == [("x", "y"), ("x",)]
+
+
+def test_single_labels_stay_single(tmp_path):
+    (tmp_path / "a.txt").write_text("__label__joy good fun\n__label__fear bad\n")
+    data = read(tmp_path / "a.txt")
+    assert data.separator is None
+    assert data.label_list() == ["joy", "fear"]
+    assert data.label_sets() == [("joy",), ("fear",)]
+
+
+def test_parts_have_every_label_in_its_share():
+    data = Dataset.from_lists(TEXTS, [list(row) for row in LABELS])
+    for part in data.split(seed=1):
+        assert set(part.counts) == set(WORDS)
+    train, test = data.split(seed=1, fractions=(0.8, 0.2))
+    assert abs(test.counts["fear"] / len(test) - train.counts["fear"] / len(train)) < 0.08
+
+
+# ---- commands
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("several")
+    for name, (texts, labels) in {"train": (TEXTS, LABELS), "test": (OTHERS, TRUTH)}.items():
+        lines = [
+            " ".join([*(f"__label__{label}" for label in row), text]) for text, row in zip(texts, labels, strict=True)
+        ]
+        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    done = CliRunner().invoke(
+        command, ["train", str(folder / "train.txt"), "--features", "words:1", "--out", str(folder / "m.linnet")]
+    )
+    assert done.exit_code == 0, done.output
+    assert "test micro F1" in done.stdout
+    assert "several labels a row" in done.stderr
+    return folder
+
+
+def run(*words):
+    return CliRunner().invoke(command, list(map(str, words)))
+
+
+def test_evaluate(files):
+    done = run("evaluate", files / "m.linnet", files / "test.txt", "--json", "-")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["micro_f1"] > 0.9
+    assert found["labels"] == sorted(WORDS)
+    text = run("evaluate", files / "m.linnet", files / "test.txt").stdout
+    assert "precision at 1" in text
+    assert "subset accuracy" in text
+
+
+def test_predict(files, tmp_path):
+    (tmp_path / "in.txt").write_text("happy dear\nthe a it\n")
+    assert run("predict", files / "m.linnet", tmp_path / "in.txt").stdout.splitlines() == ["joy|love", ""]
+    lines = run("predict", files / "m.linnet", tmp_path / "in.txt", "--to", "jsonl", "--proba").stdout.splitlines()
+    assert json.loads(lines[0])["labels"] == ["joy", "love"]
+    assert json.loads(lines[1])["labels"] == []
+    assert set(json.loads(lines[1])["probabilities"]) == set(WORDS)
+    done = run("predict", files / "m.linnet", tmp_path / "in.txt", "--out", tmp_path / "out.parquet")
+    assert done.exit_code == 0, done.output
+    assert pq.read_table(tmp_path / "out.parquet")["labels"].to_pylist() == [["joy", "love"], []]
+
+
+@pytest.mark.parametrize("words", [("compare", "--models", "nb"), ("tune", "--budget", "5s"), ("check",)])
+def test_commands_that_take_one_label(files, words):
+    done = run(words[0], files / "train.txt", *words[1:])
+    assert isinstance(done.exception, DataError)
+    assert "rows have several labels" in str(done.exception)
+
+
+def test_streams_say_that_they_take_one_label(files, tmp_path):
+    done = run("train", files / "train.txt", "--max-memory", "1GB", "--out", tmp_path / "m.linnet")
+    assert "rows have several labels, which a stream does not take" in str(done.exception)
+    done = run("train", files / "train.txt", "--multilabel", "|", "--max-memory", "1GB", "--out", tmp_path / "m.linnet")
+    assert "--multilabel needs all rows in memory" in str(done.exception)
+
+
+def test_clear_errors():
+    with pytest.raises(LinnetError, match="learns one label a row"):
+        TextClassifier("feed-forward").fit(TEXTS, LABELS)
+    with pytest.raises(LinnetError, match="class_weight is for one label a row"):
+        TextClassifier("svm", class_weight="balanced").fit(TEXTS, LABELS)
+    with pytest.raises(LinnetError, match="two labels or more"):
+        TextClassifier("svm").fit(TEXTS, [("a",)] * len(TEXTS))
+    with pytest.raises(LinnetError, match="answers one label a row"):
+        TextClassifier("lexicon").fit(TEXTS, LABELS)
