@@ -373,6 +373,19 @@ def reviews_model(parts):
     return linnet.TextClassifier("nb", features="words:1").fit(parts[0])
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are Unicode elsewhere")
+def test_a_file_whose_name_is_not_utf8_can_be_opened(tmp_path):
+    path = tmp_path / os.fsdecode(b"\xff\xfe.csv")
+    path.write_text("text,label\n" + "a warm book,p\na dull book,n\n" * 8)
+    studio = Studio(tmp_path / "s")
+    studio.open(str(path))
+    studio.fix(0, "n")
+    assert studio.data.source.endswith("\\xff\\xfe.csv")
+    again = Studio(tmp_path / "s")
+    again.open(str(path))
+    assert (again.label(0), again.fixes) == ("n", 1)
+
+
 @pytest.mark.parametrize("labels", [["a", "b", "a", "b"], ["a", "b"], ["a"]])
 def test_a_file_too_small_to_train_on_is_told_so(tmp_path, labels):
     studio = Studio(tmp_path)

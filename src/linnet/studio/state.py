@@ -65,7 +65,8 @@ class Studio:
         refuse_sealed(path, "to learn from")
         data = read(path, text=text, label=label)
         data.refuse_several("the studio")
-        self.take(replace(data, source=path))
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")  # neither SQLite nor a page takes other names
+        self.take(replace(data, source=shown))
 
     def take(self, data: Dataset) -> None:
         """Make data the current one; labels that were fixed before are fixed again."""
