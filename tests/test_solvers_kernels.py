@@ -209,27 +209,22 @@ def test_svm_pass(X, squared, bias_scale, weighted, seed):
     squares = rng.uniform(0.2, 1.0, X.n_features) if weighted else np.ones(X.n_features)
     pair = np.stack([np.zeros(X.n_features), squares], axis=1).astype(kind)
     squares = pair[:, 1].astype(float)
-    bias, alpha, q = np.zeros(1), np.zeros(n), np.full(n, -1.0)
-    diag, upper = (0.5 / C, np.full(n, np.inf)) if squared else (np.zeros(n), C.copy())
-    stats, keep = np.zeros(3), np.zeros(n, np.int32)
+    of = dual.HingeDual(signs, C, np.zeros(n), np.full(n, -1.0), squared=squared, bias_scale=bias_scale)
     plain = reference.Margins([0.0] * X.n_features, squares.tolist(), 0.0, [0.0] * n)
-    bounds, active = np.array([np.inf, -np.inf]), np.arange(n, dtype=np.int32)
+    active = np.arange(n, dtype=np.int32)
     if bias_scale == 0.0 and not squared:  # an empty row then has no curvature at all
         active = active[np.diff(X.indptr) > 0]
     for _ in range(3 if kind == np.float64 else 1):  # later, 32 bits decide otherwise whether alpha is at its bound
         order = rng.permutation(active)
-        left = dual.svm_pass(
-            X.indptr, 1, X.indices, X.values, EMPTY[kind], signs, order, pair, bias, bias_scale, alpha, diag, upper, q, C,
-            squared, bounds, stats, keep,
-        )  # fmt: skip
+        left = dual.svm_pass(X.indptr, 1, X.indices, X.values, EMPTY[kind], order, pair, of)
         visit = reference.svm_pass(
             plain_rows(X), signs.tolist(), order.tolist(), plain, C.tolist(), squared=squared, bias_scale=bias_scale
         )
-        assert keep[:left].tolist() == visit.keep
-        close(stats, [visit.top, visit.low, visit.loss], kind)
-        close(alpha, plain.alpha, kind)
+        assert of.keep[:left].tolist() == visit.keep
+        close([of.top, of.low, of.loss], [visit.top, visit.low, visit.loss], kind)
+        close(of.alpha, plain.alpha, kind)
         close(pair[:, 0], plain.u, kind)
-        close(bias[0], plain.bias, kind)
+        close(of.bias, plain.bias, kind)
 
 
 def test_svm_pass_shrinks_like_its_twin():
@@ -241,22 +236,19 @@ def test_svm_pass_shrinks_like_its_twin():
     indices = np.tile(np.arange(6, dtype=np.int32), 40)
     C = np.full(40, 1.0)
     pair = np.stack([np.zeros(6), np.ones(6)], axis=1)
-    bias, alpha, q = np.zeros(1), np.zeros(40), np.full(40, -1.0)
-    stats, keep = np.zeros(3), np.zeros(40, np.int32)
+    of = dual.HingeDual(signs, C, np.zeros(40), np.full(40, -1.0), squared=False, bias_scale=1.0)
     plain = reference.Margins([0.0] * 6, [1.0] * 6, 0.0, [0.0] * 40)
     active, bounds, shrunk = np.arange(40, dtype=np.int32), (np.inf, -np.inf), False
     for _ in range(30):
-        left = dual.svm_pass(
-            indptr, 1, indices, dense.ravel(), np.zeros(0), signs, active, pair, bias, 1.0, alpha, np.zeros(40), C, q, C,
-            False, np.array(bounds), stats, keep,
-        )  # fmt: skip
+        left = dual.svm_pass(indptr, 1, indices, dense.ravel(), np.zeros(0), active, pair, of)
         visit = reference.svm_pass(
             rows, signs.tolist(), active.tolist(), plain, C.tolist(), squared=False, bounds=bounds
         )
-        assert keep[:left].tolist() == visit.keep
-        close(alpha, plain.alpha)
+        assert of.keep[:left].tolist() == visit.keep
+        close(of.alpha, plain.alpha)
         shrunk |= left < len(active)
-        active = keep[:left].copy() if left else np.arange(40, dtype=np.int32)
+        active = of.keep[:left].copy() if left else np.arange(40, dtype=np.int32)
+        of.narrow()
         bounds = (visit.top if visit.top > 0 else np.inf, visit.low if visit.low < 0 else -np.inf)
     assert shrunk
 
@@ -322,27 +314,22 @@ def test_plain_pass_is_svm_pass(X, squared, bias_scale, seed):
     n = len(X)
     signs, C = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(0.3, 4.0, n)
     plain = reference.Margins([0.0] * X.n_features, [1.0] * X.n_features, 0.0, [0.0] * n)
-    diag, upper = (0.5 / C, np.full(n, np.inf)) if squared else (np.zeros(n), C.copy())
-    w, bias, alpha = np.zeros(X.n_features), np.zeros(1), np.zeros(n)
-    q = np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
-    stats, keep, slack = np.zeros(3), np.zeros(n, np.int32), np.zeros(n)
+    w, q = np.zeros(X.n_features), np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
+    of = dual.HingeDual(signs, C, np.zeros(n), q, squared=squared, bias_scale=bias_scale)
     active = np.arange(n, dtype=np.int32)
     if bias_scale == 0.0 and not squared:
         active = active[np.diff(X.indptr) > 0]
     for _ in range(3):
         order = rng.permutation(active)
-        left = dual.plain_pass(
-            X.indptr, X.indices, X.values, signs, order, w, bias, bias_scale, alpha, diag, upper, q, C, squared,
-            np.array([np.inf, -np.inf]), stats, keep, slack,
-        )  # fmt: skip
+        left = dual.plain_pass(X.indptr, X.indices, X.values, order, w, of)
         visit = reference.svm_pass(
             plain_rows(X), signs.tolist(), order.tolist(), plain, C.tolist(), squared=squared, bias_scale=bias_scale
         )
-        assert keep[:left].tolist() == visit.keep
-        close(stats, [visit.top, visit.low, visit.loss])
-        close(alpha, plain.alpha)
+        assert of.keep[:left].tolist() == visit.keep
+        close([of.top, of.low, of.loss], [visit.top, visit.low, visit.loss])
+        close(of.alpha, plain.alpha)
         close(w, plain.u)
-        close(bias[0], plain.bias)
+        close(of.bias, plain.bias)
 
 
 @few
@@ -351,22 +338,20 @@ def test_logistic_pass(X, bias_scale, seed):
     rng = np.random.default_rng(seed)
     n = len(X)
     signs, C = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(0.3, 4.0, n)
-    w, bias = np.zeros(X.n_features), np.zeros(1)
-    q = np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
-    alpha, stats = 1e-3 * C, np.zeros(3)
+    w, q = np.zeros(X.n_features), np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
+    alpha = 1e-3 * C
     rest = C - alpha
+    of = dual.LogisticDual(signs, alpha, rest, q, bias_scale=bias_scale)
     plain = reference.Odds([0.0] * X.n_features, 0.0, alpha.tolist())
     for _ in range(3):
         order = rng.permutation(n).astype(np.int32)
-        dual.logistic_pass(
-            X.indptr, X.indices, X.values, signs, order, w, bias, bias_scale, 0.3, alpha, rest, q, 1e-11, stats
-        )
+        dual.logistic_pass(X.indptr, X.indices, X.values, order, w, of, 0.3, 1e-11)
         loss, square, drift = reference.logistic_pass(
             plain_rows(X), signs.tolist(), order.tolist(), plain, C.tolist(), bias_scale=bias_scale, offset=0.3
         )
-        for got, want in ((alpha, plain.alpha), (w, plain.w), (bias[0], plain.bias)):
+        for got, want in ((alpha, plain.alpha), (w, plain.w), (of.bias, plain.bias)):
             np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(stats, [loss, square, drift], rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose([of.loss, of.square, of.drift], [loss, square, drift], rtol=1e-7, atol=1e-8)
         np.testing.assert_allclose(alpha + rest, C)
     out = np.zeros(X.n_features)
     found = dual.logistic_gradient(X.indptr, X.indices, X.values, signs, order, C, w, 0.2, out)

@@ -5,7 +5,6 @@ from typing import Any
 arithmetic: Any
 columns: Any
 coordinate: Any
-dual: Any
 factors: Any
 network: Any
 online: Any

@@ -1,18 +1,11 @@
 """The compiled module text: what the kernels of text take and give."""
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-Bytes: TypeAlias = npt.NDArray[np.uint8]
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
-UInt32s: TypeAlias = npt.NDArray[np.uint32]
-UInt64s: TypeAlias = npt.NDArray[np.uint64]
-Float32s: TypeAlias = npt.NDArray[np.float32]
-Float64s: TypeAlias = npt.NDArray[np.float64]
+from linnet._kernels._arrays import Bytes, Float32s, Float64s, Int32s, Int64s, UInt32s, UInt64s
 
 # scratch.pyx
 
