@@ -268,41 +268,38 @@ def test_online_pass(X, loss, decay, bias_rate, n_classes, batch, seed):
     if loss == "perceptron":
         cost[:] = 0
     V, A = np.zeros((X.n_features, n_classes), kind), np.zeros((X.n_features, n_classes), kind)
-    b, A_b, state = np.zeros(n_classes), np.zeros(n_classes), np.array([1.0, 0, 0, 0])
-    scratch = np.empty(batch * n_classes)
+    kinds = {"perceptron": 0, "hinge": 1, "softmax": 2}
+    taken = online.OnlineSteps(
+        y, weight, np.zeros(n_classes), cost, loss=kinds[loss], decay=decay, bias_rate=bias_rate, batch=batch
+    )
     theta = reference.Theta([[0.0] * n_classes for _ in range(X.n_features)], [0.0] * n_classes)
     for _ in range(3):
         order = rng.permutation(n).astype(np.int32)
         rates = rng.uniform(0.2, 1.0, n)
-        changed = online.online_pass(
-            X.indptr, X.indices, X.values, y, order, rates, weight, {"perceptron": 0, "hinge": 1, "softmax": 2}[loss],
-            cost, decay, bias_rate, V, b, A, A_b, state, scratch,
-        )  # fmt: skip
+        changed = online.online_pass(X.indptr, X.indices, X.values, order, rates, V, A, taken)
         want = reference.online_pass(
             plain_rows(X), y.tolist(), order.tolist(), rates.tolist(), weight.tolist(), theta, loss=loss,
             cost=cost.tolist(), decay=decay, bias_rate=bias_rate, batch=batch,
         )  # fmt: skip
         assert changed == want[0]
-        scale, total, steps, found = state
-        close(found, want[1], kind)
-        close(scale * V, theta.W, kind)
-        close(b, theta.b, kind)
-        assert steps == theta.sums.steps
+        close(taken.loss_sum, want[1], kind)
+        close(taken.scale * V, theta.W, kind)
+        close(taken.b, theta.b, kind)
+        assert taken.steps == theta.sums.steps
         if kind == np.float64:  # in 32 bits the average cancels; the driver flushes in time
-            np.testing.assert_allclose(total * V - A, theta.sums.W, rtol=1e-9, atol=1e-9)
-        close(steps * b - A_b, theta.sums.b, kind)
+            np.testing.assert_allclose(taken.total_scale * V - A, theta.sums.W, rtol=1e-9, atol=1e-9)
+        close(taken.steps * taken.b - taken.A_b, theta.sums.b, kind)
 
 
 @pytest.mark.parametrize("loss", ["perceptron", "hinge"])
 def test_online_pass_without_average(loss):
     X = np.array([[1.0, 0.0], [0.0, 1.0]])
-    args = (np.array([0, 1, 2]), np.array([0, 1], np.int32), np.ones(2), np.array([0, 1], np.int32))
-    V, b, state = np.zeros((2, 2)), np.zeros(2), np.array([1.0, 0, 0, 0])
-    order, rates, cost = np.array([0, 1], np.int32), np.ones(2), (1 - np.eye(2)) * (loss == "hinge")
-    online.online_pass(
-        *args, order, rates, np.ones(2), int(loss == "hinge"), cost, 0.0, 1.0, V, b, np.zeros((0, 2)), np.zeros(2), state,
-        np.empty(2),
-    )  # fmt: skip
+    y, V, cost = np.array([0, 1], np.int32), np.zeros((2, 2)), (1 - np.eye(2)) * (loss == "hinge")
+    taken = online.OnlineSteps(
+        y, np.ones(2), np.zeros(2), cost, loss=int(loss == "hinge"), decay=0.0, bias_rate=1.0, batch=1
+    )
+    rows = np.array([0, 1, 2]), np.array([0, 1], np.int32), np.ones(2)
+    online.online_pass(*rows, np.array([0, 1], np.int32), np.ones(2), V, np.zeros((0, 2)), taken)
     assert X.shape == V.shape
     assert (V != 0).any()
 

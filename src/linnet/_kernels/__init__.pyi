@@ -7,5 +7,4 @@ columns: Any
 coordinate: Any
 factors: Any
 network: Any
-online: Any
 sparse: Any
