@@ -6,5 +6,4 @@ arithmetic: Any
 columns: Any
 coordinate: Any
 factors: Any
-network: Any
 sparse: Any
