@@ -122,12 +122,12 @@ def test_lasso_pass(X, n_outputs, seed):
     w, d = np.where(rng.random(len(column)) < 0.5, rng.normal(size=len(column)), 0.0), np.zeros(len(column))
     slope, penalty = rng.normal(size=len(column)) * 2, rng.choice([0.0, 1.0], len(column))
     D, mean = np.zeros_like(A), np.zeros(len(X))
+    weights = coordinate.ActiveWeights(column, output, slope, diagonal, penalty, w, d)
+    quadratic = coordinate.Quadratic(A, B, D, mean)
     want = [0.0] * len(column)
     for _ in range(3):
         order = rng.permutation(len(column)).astype(np.int32)
-        left = coordinate.lasso_pass(
-            indptr, indices, values, order, column, output, slope, diagonal, penalty, w, d, A, B, D, mean
-        )
+        left = coordinate.lasso_pass(indptr, indices, values, order, weights, quadratic)
         close(
             left,
             plain.visit(order.tolist(), pairs, slope.tolist(), diagonal.tolist(), penalty.tolist(), w.tolist(), want),

@@ -4,6 +4,5 @@ from typing import Any
 
 arithmetic: Any
 columns: Any
-coordinate: Any
 factors: Any
 sparse: Any
