@@ -3,6 +3,5 @@
 from typing import Any
 
 arithmetic: Any
-columns: Any
 factors: Any
 sparse: Any
