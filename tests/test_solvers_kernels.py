@@ -81,12 +81,14 @@ def test_compact_rows(X):
     assert counts.tolist() == want.counts
     assert n_shared == sum(n > 1 for n in counts)
     assert entries == sum(n for n in counts if n > 1)
-    norms, moved = np.empty(len(X)), columns.ColumnMap(place, n_shared, X.n_features)
+    factor, norms = (place >= 0).astype(float), np.empty(len(X))
     coefficient, sums = np.linspace(-1.0, 2.0, len(X)), np.zeros(n_shared + len(X))
     indptr = np.zeros(len(X) + 1, np.int64)
     indices, values = np.empty(entries + len(X), np.int32), np.empty(entries + len(X), X.values.dtype)
-    columns.compact_rows(X.indptr, X.indices, X.values, rows, moved, indptr, indices, values, norms, coefficient, sums)
-    found = moved.n_columns
+    found = columns.compact_rows(
+        X.indptr, X.indices, X.values, rows, place, factor, n_shared, indptr, indices, values, norms,
+        np.empty(X.n_features, np.int32), coefficient, sums,
+    )  # fmt: skip
     assert found == want.n_columns
     close(
         sums[:found],
@@ -94,7 +96,7 @@ def test_compact_rows(X):
         X.values.dtype.type,
     )
     assert place.tolist() == want.place
-    close(moved.factor, want.factor, X.values.dtype.type)
+    close(factor, want.factor, X.values.dtype.type)
     close(norms, want.norms, X.values.dtype.type)
     got = reference.rows_of(indptr, indices, values)
     assert [[j for j, _ in row] for row in got] == [[j for j, _ in row] for row in want.rows]

@@ -10,8 +10,6 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from linnet._kernels.hints cimport ln_prefetch
 
-import numpy
-
 cdef fused real:
     float
     double
@@ -68,40 +66,19 @@ def rank_columns(const int32_t[::1] counts, int32_t[::1] place) -> tuple:
     return total, entries
 
 
-cdef class ColumnMap:
-    """Where the columns of a matrix go: w_j = factor[j] * w_new[place[j]].
-
-    It is made of what rank_columns wrote and returned, and of the length of the longest row. compact_rows then gives the
-    columns of one row, which have place -1 and factor 0 at first, their place. n_columns is how many new columns there are
-    by then. The array is kept, not copied.
-    """
-
-    cdef readonly object place, factor
-    cdef readonly int64_t n_columns
-    cdef int32_t[::1] places, scratch
-    cdef double[::1] factors
-
-    def __init__(self, int32_t[::1] place, int64_t n_shared, int64_t longest):
-        self.place = numpy.asarray(place)
-        self.places = place
-        self.factor = self.factors = (self.place >= 0).astype(numpy.float64)
-        self.scratch = numpy.empty(longest, numpy.int32)
-        self.n_columns = n_shared
-
-
 def compact_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] rows,
-                 ColumnMap columns, int64_t[::1] out_indptr, int32_t[::1] out_indices, real[::1] out_values,
-                 double[::1] norms, const double[::1] coefficient, double[::1] sums):
-    """Write the given rows over the new columns, and norms, the squared norm of each row.
+                 int32_t[::1] place, double[::1] factor, int64_t n_shared, int64_t[::1] out_indptr,
+                 int32_t[::1] out_indices, real[::1] out_values, double[::1] norms, int32_t[::1] scratch,
+                 const double[::1] coefficient, double[::1] sums) -> int:
+    """Write the given rows over the new columns; place[j] and factor[j] become column and share of each old one.
 
-    sums receives sum_t coefficient_t x_t over new columns, where coefficient is not empty.
+    w_j = factor[j] * w_new[place[j]]. norms receives the squared norm of each row. scratch has room for the longest row. sums
+    receives sum_t coefficient_t x_t over new columns, where coefficient is not empty. Returns the number of columns.
     """
-    cdef int64_t t, k, i, s, n_own, at = 0, n_columns = columns.n_columns
+    cdef int64_t t, k, i, s, n_own, at = 0, n_columns = n_shared
     cdef int32_t j, p
     cdef double own, v, total, c = 0.0
     cdef bint summing = coefficient.shape[0] > 0
-    cdef int32_t[::1] place = columns.places, scratch = columns.scratch
-    cdef double[::1] factor = columns.factors
     with nogil:
         out_indptr[0] = 0
         for t in range(rows.shape[0]):
@@ -141,4 +118,4 @@ def compact_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const re
                 at += 1
                 n_columns += 1
             out_indptr[t + 1] = at
-    columns.n_columns = n_columns
+    return n_columns

@@ -55,14 +55,15 @@ def compact(X: Matrix, rows: npt.NDArray[np.int32], coefficient: Floats | None =
     columns.count_columns(X.indptr, X.indices, rows, counts)
     place = np.empty(X.n_features, dtype=np.int32)
     n_shared, n_entries = columns.rank_columns(counts, place)
+    factor = (place >= 0).astype(np.float64)
     most = n_entries + len(rows)
     indptr, norms = np.zeros(len(rows) + 1, dtype=np.int64), np.empty(len(rows))
     indices, values = np.empty(most, dtype=np.int32), np.empty(most, dtype=X.values.dtype)
     sums = np.zeros(0 if coefficient is None else n_shared + len(rows))
-    moved = columns.ColumnMap(place, n_shared, int(np.diff(X.indptr).max(initial=0)))
-    columns.compact_rows(
-        X.indptr, X.indices, X.values, rows, moved, indptr, indices, values, norms,
+    n_columns = columns.compact_rows(
+        X.indptr, X.indices, X.values, rows, place, factor, n_shared, indptr, indices, values, norms,
+        np.empty(int(np.diff(X.indptr).max(initial=0)), dtype=np.int32),
         np.zeros(0) if coefficient is None else coefficient, sums,
     )  # fmt: skip
-    small = Matrix(indptr, indices[: indptr[-1]], values[: indptr[-1]], moved.n_columns)
-    return Compact(small, norms, place, moved.factor, sums[: moved.n_columns])
+    small = Matrix(indptr, indices[: indptr[-1]], values[: indptr[-1]], n_columns)
+    return Compact(small, norms, place, factor, sums[:n_columns])
