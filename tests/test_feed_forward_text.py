@@ -148,7 +148,7 @@ def test_explanations_are_gradient_times_input_and_add_up(clf):
         for label in clf.artefact.classes:
             e = clf.explain(text, label)
             assert not e.exact
-            assert e.score == pytest.approx(clf.evaluate(text, label), abs=1e-9)
+            assert e.score == pytest.approx(clf.label_score(text, label), abs=1e-9)
             assert e.bias + sum(c.value for c in e.contributions) == pytest.approx(e.score, abs=1e-9)
             assert e.bias + sum(v for _, v in e.by_word()) == pytest.approx(e.score, abs=1e-6)
 
@@ -200,7 +200,9 @@ def test_top_features_are_texts_of_one_word():
         found = clf.top_features(label, 15)
         assert [w for _, w in found] == sorted((w for _, w in found), reverse=True)
         for name, weight in found:
-            assert weight == pytest.approx(clf.evaluate(name, label) - clf.evaluate("", label), rel=1e-4, abs=1e-5)
+            assert weight == pytest.approx(
+                clf.label_score(name, label) - clf.label_score("", label), rel=1e-4, abs=1e-5
+            )
     assert "<div>" in clf._repr_html_()
 
 
