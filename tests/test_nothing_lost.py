@@ -20,6 +20,7 @@ from linnet.cli import linnet as command_line
 from linnet.cli.files import InputPath, OutputPath
 from linnet.data import read, stream
 from linnet.errors import DataError, LinnetError
+from linnet.files import write_atomic
 
 WORDS = ["good", "great", "fun", "warm", "fine", "dull", "bad", "poor", "cold", "weak"]
 ROWS = [("pos" if k < 5 else "neg", f"{WORDS[k]} film number {n}") for n in range(6) for k in range(10)]
@@ -306,3 +307,21 @@ def test_names_that_no_file_can_hold(tmp_path):
     data = read(path, text="", also=["?"])
     assert data.text.to_pylist()[0] == "a b"
     assert [batch.text[0].as_py() for batch in stream(path, text="")] == ["a b"]
+
+
+def test_odd_types_of_arrow(tmp_path):
+    runs = pa.RunEndEncodedArray.from_arrays([10, 20], ["x", "y"])
+    interval = pa.array([(1, 2, 3)] * 20, pa.month_day_nano_interval())
+    table = pa.table([pa.array([f"text {k}" for k in range(20)]), runs, interval], names=["text", "label", "span"])
+    with pa.OSFile(str(tmp_path / "odd.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    assert read(tmp_path / "odd.arrow", also=["span"]).counts == {"x": 10, "y": 10}
+    done = run("split", tmp_path / "odd.arrow", "--out-dir", tmp_path / "parts")
+    assert isinstance(done.exception, LinnetError | SystemExit | None)
+
+
+def test_links_to_themselves_and_names_that_are_not_utf8(tmp_path):
+    (tmp_path / "itself.csv").symlink_to(tmp_path / "itself.csv")
+    assert isinstance(run("train", tmp_path / "itself.csv", "--out", tmp_path / "m.linnet").exception, LinnetError)
+    write_atomic(tmp_path / "found.json", json.dumps({"file": "caf\udce9.csv"}, ensure_ascii=False))
+    assert json.loads((tmp_path / "found.json").read_text()) == {"file": "caf\udce9.csv"}

@@ -178,9 +178,9 @@ def write_atomic(
     staging: Path | None = None,
     mkdir: bool = False,
 ) -> None:
-    """Write a whole file with `open_atomic`; text as UTF-8."""
+    """Write a whole file with `open_atomic`; text as UTF-8, with escapes for what UTF-8 cannot hold."""
     with open_atomic(target, staging=staging, mkdir=mkdir) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        file.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
 
 
 @contextlib.contextmanager

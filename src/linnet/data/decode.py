@@ -104,7 +104,8 @@ def _as_text_type(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(pa.large_string() if column.nbytes > _INT32_MAX else pa.string())
     if types.is_fixed_size_binary(kind) or types.is_binary_view(kind):
         return column.cast(pa.large_binary() if column.nbytes > _INT32_MAX else pa.binary())
-    if types.is_boolean(kind) or types.is_integer(kind) or types.is_temporal(kind) or types.is_decimal(kind):
+    plain = types.is_boolean(kind) or types.is_integer(kind) or types.is_temporal(kind) or types.is_decimal(kind)
+    if plain and not types.is_interval(kind):
         return column.cast(pa.string())
     if types.is_floating(kind):
         return by_distinct(column, printable)

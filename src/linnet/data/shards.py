@@ -44,7 +44,7 @@ def named_shards(places: Places, *, loose: bool = True) -> dict[Path, str]:
     .json, .txt or .text are not taken from folders.
     """
     found: dict[Path, str] = {}
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for place in places:
         path = Path(place)
         paths = [path]
@@ -54,8 +54,9 @@ def named_shards(places: Places, *, loose: bool = True) -> dict[Path, str]:
                 raise DataError(f"no file is named like '{place}'; look for a typing error, or quote the pattern")
         for top in paths:
             for shard in _expanded(top, loose):
-                if shard.resolve() not in seen:
-                    seen.add(shard.resolve())
+                place_on_disk = os.path.realpath(shard)  # a link to itself is no error here
+                if place_on_disk not in seen:
+                    seen.add(place_on_disk)
                     found[shard] = shard.name if shard == top else shard.relative_to(top).as_posix()
     if not found:
         raise DataError("no files are given; name one at least")

@@ -42,6 +42,15 @@ def table_reader(table: pa.Table, source: str) -> RecordReader:
     return reader
 
 
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write runs out: few functions of Arrow take them."""
+    if not pa.types.is_run_end_encoded(column.type):
+        return column
+    import pyarrow.compute as pc
+
+    return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type=column.type.value_type)
+
+
 def _check(name: str, column: Any, source: str) -> None:
     """Refuse a column whose offsets point outside of it: reading it would read other memory. Broken UTF-8 is repaired later."""
     try:
@@ -62,7 +71,7 @@ def schema_reader(schema: Any, read: Callable[[list[str]], Iterable[Any]], sourc
         for batch in read(keep):
             for name, column in zip(batch.schema.names, batch.columns, strict=True):
                 _check(name, column, source)
-            columns = [pa.chunked_array([c]) if isinstance(c, pa.Array) else c for c in batch.columns]
+            columns = [_plain(pa.chunked_array([c]) if isinstance(c, pa.Array) else c) for c in batch.columns]
             yield RawBatch(dict(zip(column_names(batch.schema.names), columns, strict=True)), batch.num_rows)
 
     numbers = frozenset(field.name for field in schema if is_numeric(field.type))
