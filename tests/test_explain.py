@@ -31,7 +31,7 @@ def check(clf, text):
         e = clf.explain(text, label)
         total = e.bias + sum(c.value for c in e.contributions)
         assert e.score == pytest.approx(total, abs=1e-6)
-        assert e.score == pytest.approx(clf.evaluate(text, label), abs=1e-9)
+        assert e.score == pytest.approx(clf.label_score(text, label), abs=1e-9)
         assert e.bias + e.characters().sum() == pytest.approx(e.score, abs=1e-6)
         assert e.bias + sum(v for _, v in e.by_word()) == pytest.approx(e.score, abs=1e-6)
         for c in e.contributions:

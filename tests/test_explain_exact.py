@@ -49,7 +49,7 @@ def check(clf, texts, labels):
     for label in labels:
         for text, e in zip(texts, clf.explain_many(texts, label), strict=True):
             total = e.bias + sum(c.value for c in e.contributions)
-            assert e.score == pytest.approx(clf.evaluate(text, e.label), abs=1e-9)
+            assert e.score == pytest.approx(clf.label_score(text, e.label), abs=1e-9)
             assert e.score == pytest.approx(total, abs=1e-6)
             assert e.characters().shape == (len(text),)
             assert e.bias + e.characters().sum() + e.placeless == pytest.approx(e.score, abs=1e-6)

@@ -276,7 +276,7 @@ def test_explanations_name_functions_and_add_up(settings, classes):
     for text in ("It rocks! Loved it!!", "dull", ""):
         for label in clf.classes_.tolist():
             e = clf.explain(text, label)
-            assert e.score == pytest.approx(clf.evaluate(text, label), abs=1e-9)
+            assert e.score == pytest.approx(clf.label_score(text, label), abs=1e-9)
             assert e.bias + sum(c.value for c in e.contributions) == pytest.approx(e.score, abs=1e-6)
             assert e.bias + sum(v for _, v in e.by_word()) == pytest.approx(e.score, abs=1e-6)
             mine = {c.feature: c for c in e.contributions if c.block == "functions"}

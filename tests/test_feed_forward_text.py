@@ -106,7 +106,7 @@ def test_saved_and_loaded_scores_are_the_same_bits(clf, tmp_path):
 def test_threads_and_runs_give_the_same_bytes(tmp_path):
     files = []
     for k, threads in enumerate((1, 2, 1)):
-        fitted(threads=threads).save(tmp_path / f"{k}.linnet")
+        fitted(n_jobs=threads).save(tmp_path / f"{k}.linnet")
         files.append((tmp_path / f"{k}.linnet").read_bytes())
     assert files[0] == files[1] == files[2]
 
@@ -148,7 +148,7 @@ def test_explanations_are_gradient_times_input_and_add_up(clf):
         for label in clf.artefact.classes:
             e = clf.explain(text, label)
             assert not e.exact
-            assert e.score == pytest.approx(clf.evaluate(text, label), abs=1e-9)
+            assert e.score == pytest.approx(clf.label_score(text, label), abs=1e-9)
             assert e.bias + sum(c.value for c in e.contributions) == pytest.approx(e.score, abs=1e-9)
             assert e.bias + sum(v for _, v in e.by_word()) == pytest.approx(e.score, abs=1e-6)
 
@@ -200,7 +200,9 @@ def test_top_features_are_texts_of_one_word():
         found = clf.top_features(label, 15)
         assert [w for _, w in found] == sorted((w for _, w in found), reverse=True)
         for name, weight in found:
-            assert weight == pytest.approx(clf.evaluate(name, label) - clf.evaluate("", label), rel=1e-4, abs=1e-5)
+            assert weight == pytest.approx(
+                clf.label_score(name, label) - clf.label_score("", label), rel=1e-4, abs=1e-5
+            )
     assert "<div>" in clf._repr_html_()
 
 
@@ -233,7 +235,7 @@ def test_one_class_only_and_settings():
 
 def test_weights_of_rows_and_classes():
     texts, labels = TRAIN.text.to_pylist()[:200], TRAIN.label.to_pylist()[:200]
-    one = {"params": {"max_iter": 4, "learning_rate": 0.01, "validation_fraction": None}, "n_jobs": 1}
+    one = {"params": {"max_iter": 4, "learning_rate": 0.01, "validation_fraction": None}, "n_jobs": 1, "idf": False}
     even = TextClassifier("feed-forward", **one).fit(texts, labels).predict_proba(texts).mean(axis=0)
     tilted = TextClassifier("feed-forward", class_weight={"positive": 20.0, "negative": 1.0}, **one).fit(texts, labels)
     assert tilted.predict_proba(texts).mean(axis=0)[1] != pytest.approx(even[1])

@@ -156,7 +156,9 @@ def test_a_model_knows_the_texts_it_was_trained_on(tmp_path):
     assert 40 <= seen.looked_at < 120
 
 
-@pytest.mark.parametrize(("rows", "said"), [(slice(0, 20), "100% of the texts are among those"), (slice(20, 40), "")])
+@pytest.mark.parametrize(
+    ("rows", "said"), [(slice(0, 20), "100% of the texts seem to be among those"), (slice(20, 40), "")]
+)
 def test_evaluate_says_so(rows, said, tmp_path):
     from click.testing import CliRunner
 
@@ -169,7 +171,7 @@ def test_evaluate_says_so(rows, said, tmp_path):
     (tmp_path / "d.csv").write_text("\n".join(["label,text", *lines]) + "\n")
     done = CliRunner().invoke(command_line, ["evaluate", str(tmp_path / "m.linnet"), str(tmp_path / "d.csv")])
     assert done.exit_code == 0, done.exception
-    assert (said in done.stderr) if said else "are among those" not in done.stderr
+    assert (said in done.stderr) if said else "among those" not in done.stderr
     (tmp_path / "other.csv").write_text("label,text\n" + "spam,buy\nham,hello you\n" * 5)
     done = CliRunner().invoke(command_line, ["evaluate", str(tmp_path / "m.linnet"), str(tmp_path / "other.csv")])
     assert isinstance(done.exception, linnet.DataError)

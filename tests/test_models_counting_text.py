@@ -41,7 +41,7 @@ def test_saves_loads_and_explains(name, tmp_path):
     assert again.card["settings"]["model"] == name
     text = TEST.text.to_pylist()[0]
     why = again.explain(text, "positive")
-    assert why.score == pytest.approx(again.evaluate(text, "positive"), rel=1e-6)
+    assert why.score == pytest.approx(again.label_score(text, "positive"), rel=1e-6)
     assert why.bias + sum(c.value for c in why.contributions) == pytest.approx(why.score, rel=1e-5, abs=1e-5)
 
 

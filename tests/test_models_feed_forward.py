@@ -249,7 +249,7 @@ def test_a_row_longer_than_the_others_together():
 
 def test_steps_that_run_away_are_a_clear_error():
     X, y = many(n=100)
-    with pytest.raises(DataError, match=r"in pass \d+ the weights ran away to infinity; lower rate=1e\+06"):
+    with pytest.raises(DataError, match=r"in pass \d+ the weights ran away to infinity; lower learning_rate=1e\+06"):
         FeedForward(step="sgd", learning_rate=1e6).fit(X * 1e3, y)
 
 

@@ -39,7 +39,7 @@ def test_counts_are_those_of_hand():
     model = Lexicon(LISTS).fit(TEXTS, ["pos", "neg"] * 4)
     for text in TEXTS:
         for label, words in LISTS.items():
-            assert model.evaluate(text, label) == matches(text, dict.fromkeys(words, 1.0))
+            assert model.label_score(text, label) == matches(text, dict.fromkeys(words, 1.0))
     assert model.decision_function(TEXTS).tolist() == [3, -1, 0, 0, 0, 0, 0, -1]
     assert model.predict(TEXTS).tolist() == ["pos", "neg", "neg", "neg", "neg", "neg", "neg", "neg"]
     assert model.score(TEXTS, ["pos"] * 8) == 1 / 8
@@ -60,7 +60,7 @@ def test_any_lists_on_any_texts(texts, valences):
     for label, positive in (("negative", False), ("positive", True)):
         mine = {entry: abs(w) for (entry, sign), w in folded.items() if sign == positive}
         for text in texts:
-            assert model.evaluate(text, label) == pytest.approx(matches(text, mine))
+            assert model.label_score(text, label) == pytest.approx(matches(text, mine))
 
 
 def test_three_labels_ties_and_default():
@@ -85,7 +85,7 @@ def test_three_labels_ties_and_default():
 
 def test_a_word_of_two_lists_counts_for_both():
     model = Lexicon({"a": {"x": 2}, "b": ["x", "y"]})
-    assert (model.evaluate("x", "a"), model.evaluate("x", "b")) == (2, 1)
+    assert (model.label_score("x", "a"), model.label_score("x", "b")) == (2, 1)
     assert model.classify("x y") == "a"  # 2 to 2
     assert model.classify("x y y") == "b"
 
@@ -121,7 +121,10 @@ def test_labels_that_are_numbers(tmp_path):
 
 def test_valences():
     model = Lexicon({"good": 1.5, "bad": -2, "meh": 0})
-    assert (model.evaluate("good good bad", "positive"), model.evaluate("good good bad", "negative")) == (3.0, 2.0)
+    assert (model.label_score("good good bad", "positive"), model.label_score("good good bad", "negative")) == (
+        3.0,
+        2.0,
+    )
     fitted = Lexicon({"good": 1.5, "bad": -2}).fit(["a", "b", "c"], ["neg", "neutral", "pos"])
     assert fitted.decision_function(["good bad"]).tolist() == [[2.0, 0.0, 1.5]]
     named = Lexicon({"good": 1, "bad": -1}, negative="sad", positive="happy").fit(["a", "b"], ["happy", "sad"])
@@ -168,7 +171,7 @@ def test_one_file_a_label(tmp_path):
     assert Lexicon(tmp_path).named_weights() == expected
     assert Lexicon({"neg": str(tmp_path / "neg.txt"), "pos": tmp_path / "pos.txt"}).named_weights() == expected
     (tmp_path / "pos.csv").write_text("word,weight\ngood,2\n")
-    assert Lexicon({"neg": ["x"], "pos": tmp_path / "pos.csv"}).evaluate("good", "pos") == 2
+    assert Lexicon({"neg": ["x"], "pos": tmp_path / "pos.csv"}).label_score("good", "pos") == 2
 
 
 def test_columns_by_name(tmp_path):
@@ -406,7 +409,7 @@ def test_data_that_cannot_be(X, y, message):
 
 def test_a_long_text_and_heavy_weights():
     model = Lexicon({"a": {"x": 1e6}, "b": {"y": 1e-6}})
-    assert model.evaluate("x " * 100_000, "a") == 1e11
+    assert model.label_score("x " * 100_000, "a") == 1e11
     assert model.classify("y") == "b"
 
 

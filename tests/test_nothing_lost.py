@@ -7,6 +7,7 @@ import os
 import re
 
 import click
+import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
@@ -16,8 +17,9 @@ from click.testing import CliRunner
 import linnet
 from linnet.cli import COMMANDS
 from linnet.cli import linnet as command_line
-from linnet.cli.files import InputFile, OutputFile
-from linnet.errors import LinnetError
+from linnet.cli.files import InputPath, OutputPath
+from linnet.data import read, stream
+from linnet.errors import DataError, LinnetError
 
 WORDS = ["good", "great", "fun", "warm", "fine", "dull", "bad", "poor", "cold", "weak"]
 ROWS = [("pos" if k < 5 else "neg", f"{WORDS[k]} film number {n}") for n in range(6) for k in range(10)]
@@ -143,7 +145,7 @@ def test_the_results_of_a_search_go_to_no_other_file(folder):
 
 
 def test_every_parameter_that_names_a_file_says_which_it_is():
-    """A new option that takes a file must be declared as InputFile or OutputFile, or be listed here."""
+    """A new option that takes a file must be declared as InputPath or OutputPath, or be listed here."""
     folders = {
         ("filter", "--out"),
         ("split", "--out-dir"),
@@ -159,8 +161,8 @@ def test_every_parameter_that_names_a_file_says_which_it_is():
                 re.match(r"(F|FILE|D|DIR|DATA|MODEL|INPUT|OTHERS)\b", metavar.strip("["))
                 and (name, p.opts[0]) not in folders
             ):
-                assert isinstance(p.type, InputFile | OutputFile), (name, p.opts)
-        writes = any(isinstance(p.type, OutputFile) for p in command.params)
+                assert isinstance(p.type, InputPath | OutputPath), (name, p.opts)
+        writes = any(isinstance(p.type, OutputPath) for p in command.params)
         assert writes == any(p.name == "force" for p in command.params), name
 
 
@@ -220,13 +222,13 @@ def test_long_texts_in_quotes_are_no_swallowed_rows(tmp_path):
 
 
 def test_the_ending_says_the_format(folder):
-    for name, read in (
+    for name, opened in (
         ("p.parquet", pq.read_table),
         ("p.arrow", lambda path: pa.ipc.open_file(path).read_all()),
         ("p.arrows", lambda path: pa.ipc.open_stream(path).read_all()),
     ):
         assert run("predict", "m.linnet", "same.csv", "--out", name, "--proba").exit_code == 0
-        assert read(name).column_names == ["label", "probability", "p_neg", "p_pos"]
+        assert opened(name).column_names == ["label", "probability", "p_neg", "p_pos"]
     for name in ("p.xlsx", "p", "p.parquet.gz", "p.json"):
         refused("predict", "m.linnet", "same.csv", "--out", name, match="cannot tell how to write")
         assert not (folder / name).exists()
@@ -272,3 +274,35 @@ def test_cells_that_look_like_formulas_are_the_users_choice(folder):
     assert "\n=1+1,good film," in plain
     safe = run("predict", "m.linnet", "in.csv", "--keep-columns=all", "--safe-csv", "--quiet").stdout.splitlines()
     assert [line.rsplit(",", 2)[0] for line in safe[1:]] == ["'=1+1,good film", "-5,'@bad film", "'+x,'\tgood"]
+
+
+# ---- files that crash parsers
+
+
+def test_offsets_that_point_elsewhere(tmp_path):
+    """Reading such a column would read other memory."""
+    for offsets in ([0, 3, 1, 6], [0, -5, 4, 6]):
+        bad = pa.Array.from_buffers(
+            pa.string(), 3, [None, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(b"abcdef")]
+        )
+        table = pa.table([bad, pa.array(["x", "y", "x"])], names=["text", "label"])
+        with pytest.raises(DataError, match="column 'text' is damaged"):
+            read(table)
+
+
+@pytest.mark.parametrize(
+    "row", ['{"a":' * 100_000 + "1" + "}" * 100_000, "[" * 100_000, '{"text": ' + "[" * 5000 + "]" * 5000 + "}"]
+)
+def test_json_that_is_too_deep(tmp_path, row):
+    path = tmp_path / "deep.jsonl"
+    path.write_text(f"{row}\n" * 3)
+    with pytest.raises(DataError):
+        read(path)
+
+
+def test_names_that_no_file_can_hold(tmp_path):
+    path = tmp_path / "odd.jsonl"
+    path.write_text('{"": "a b", "label": "n", "\\ud800": "x"}\n' * 20)
+    data = read(path, text="", also=["?"])
+    assert data.text.to_pylist()[0] == "a b"
+    assert [batch.text[0].as_py() for batch in stream(path, text="")] == ["a b"]

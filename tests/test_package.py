@@ -17,7 +17,7 @@ import pytest
 import linnet
 
 ORDER = [
-    "errors", "files", "units", "values", "draw", "engines", "_kernels", "arithmetic", "data", "datasets", "text", "features",
+    "errors", "estimator", "files", "units", "values", "draw", "engines", "_kernels", "arithmetic", "data", "datasets", "text", "features",
     "solvers", "models", "model", "evaluate", "explain", "pipeline", "classifier", "comparison", "checks", "report", "tuning",
     "serve", "filter", "studio", "cli",
 ]  # fmt: skip

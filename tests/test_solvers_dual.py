@@ -26,7 +26,7 @@ def solved(squared=True, tol=1e-9, classes=2, C=1.0, **extra):
 @pytest.mark.parametrize("squared", [True, False])
 def test_optimality_conditions_and_duality_gap(squared, C):
     X, signs, costs, (W, b, states) = solved(squared, C=C)
-    t, alpha, w = signs[0].astype(float), states[0].alpha, W[0]
+    t, alpha, w = signs[0].astype(float), states[0].hinge.alpha, W[0]
     np.testing.assert_allclose(w, X.T @ (alpha * t), atol=1e-9 * max(1, C))  # w is a sum of rows
     np.testing.assert_allclose(b[0], alpha @ t, atol=1e-9 * max(1, C))
     slack = 1 - t * (X @ w + b[0])
@@ -89,7 +89,7 @@ def test_present_features_need_no_values():
 
 def test_rows_of_weight_zero_are_not_visited():
     *_, (_, _, states) = solved(rows=np.arange(10, dtype=np.int32))
-    assert (states[0].alpha[10:] == 0).all()
+    assert (states[0].hinge.alpha[10:] == 0).all()
 
 
 def test_threads_do_not_change_the_answer():

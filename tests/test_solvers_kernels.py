@@ -122,12 +122,12 @@ def test_lasso_pass(X, n_outputs, seed):
     w, d = np.where(rng.random(len(column)) < 0.5, rng.normal(size=len(column)), 0.0), np.zeros(len(column))
     slope, penalty = rng.normal(size=len(column)) * 2, rng.choice([0.0, 1.0], len(column))
     D, mean = np.zeros_like(A), np.zeros(len(X))
+    weights = coordinate.ActiveWeights(column, output, slope, diagonal, penalty, w, d)
+    quadratic = coordinate.Quadratic(A, B, D, mean)
     want = [0.0] * len(column)
     for _ in range(3):
         order = rng.permutation(len(column)).astype(np.int32)
-        left = coordinate.lasso_pass(
-            indptr, indices, values, order, column, output, slope, diagonal, penalty, w, d, A, B, D, mean
-        )
+        left = coordinate.lasso_pass(indptr, indices, values, order, weights, quadratic)
         close(
             left,
             plain.visit(order.tolist(), pairs, slope.tolist(), diagonal.tolist(), penalty.tolist(), w.tolist(), want),
@@ -209,27 +209,22 @@ def test_svm_pass(X, squared, bias_scale, weighted, seed):
     squares = rng.uniform(0.2, 1.0, X.n_features) if weighted else np.ones(X.n_features)
     pair = np.stack([np.zeros(X.n_features), squares], axis=1).astype(kind)
     squares = pair[:, 1].astype(float)
-    bias, alpha, q = np.zeros(1), np.zeros(n), np.full(n, -1.0)
-    diag, upper = (0.5 / C, np.full(n, np.inf)) if squared else (np.zeros(n), C.copy())
-    stats, keep = np.zeros(3), np.zeros(n, np.int32)
+    of = dual.HingeDual(signs, C, np.zeros(n), np.full(n, -1.0), squared=squared, bias_scale=bias_scale)
     plain = reference.Margins([0.0] * X.n_features, squares.tolist(), 0.0, [0.0] * n)
-    bounds, active = np.array([np.inf, -np.inf]), np.arange(n, dtype=np.int32)
+    active = np.arange(n, dtype=np.int32)
     if bias_scale == 0.0 and not squared:  # an empty row then has no curvature at all
         active = active[np.diff(X.indptr) > 0]
     for _ in range(3 if kind == np.float64 else 1):  # later, 32 bits decide otherwise whether alpha is at its bound
         order = rng.permutation(active)
-        left = dual.svm_pass(
-            X.indptr, 1, X.indices, X.values, EMPTY[kind], signs, order, pair, bias, bias_scale, alpha, diag, upper, q, C,
-            squared, bounds, stats, keep,
-        )  # fmt: skip
+        left = dual.svm_pass(X.indptr, 1, X.indices, X.values, EMPTY[kind], order, pair, of)
         visit = reference.svm_pass(
             plain_rows(X), signs.tolist(), order.tolist(), plain, C.tolist(), squared=squared, bias_scale=bias_scale
         )
-        assert keep[:left].tolist() == visit.keep
-        close(stats, [visit.top, visit.low, visit.loss], kind)
-        close(alpha, plain.alpha, kind)
+        assert of.keep[:left].tolist() == visit.keep
+        close([of.top, of.low, of.loss], [visit.top, visit.low, visit.loss], kind)
+        close(of.alpha, plain.alpha, kind)
         close(pair[:, 0], plain.u, kind)
-        close(bias[0], plain.bias, kind)
+        close(of.bias, plain.bias, kind)
 
 
 def test_svm_pass_shrinks_like_its_twin():
@@ -241,22 +236,19 @@ def test_svm_pass_shrinks_like_its_twin():
     indices = np.tile(np.arange(6, dtype=np.int32), 40)
     C = np.full(40, 1.0)
     pair = np.stack([np.zeros(6), np.ones(6)], axis=1)
-    bias, alpha, q = np.zeros(1), np.zeros(40), np.full(40, -1.0)
-    stats, keep = np.zeros(3), np.zeros(40, np.int32)
+    of = dual.HingeDual(signs, C, np.zeros(40), np.full(40, -1.0), squared=False, bias_scale=1.0)
     plain = reference.Margins([0.0] * 6, [1.0] * 6, 0.0, [0.0] * 40)
     active, bounds, shrunk = np.arange(40, dtype=np.int32), (np.inf, -np.inf), False
     for _ in range(30):
-        left = dual.svm_pass(
-            indptr, 1, indices, dense.ravel(), np.zeros(0), signs, active, pair, bias, 1.0, alpha, np.zeros(40), C, q, C,
-            False, np.array(bounds), stats, keep,
-        )  # fmt: skip
+        left = dual.svm_pass(indptr, 1, indices, dense.ravel(), np.zeros(0), active, pair, of)
         visit = reference.svm_pass(
             rows, signs.tolist(), active.tolist(), plain, C.tolist(), squared=False, bounds=bounds
         )
-        assert keep[:left].tolist() == visit.keep
-        close(alpha, plain.alpha)
+        assert of.keep[:left].tolist() == visit.keep
+        close(of.alpha, plain.alpha)
         shrunk |= left < len(active)
-        active = keep[:left].copy() if left else np.arange(40, dtype=np.int32)
+        active = of.keep[:left].copy() if left else np.arange(40, dtype=np.int32)
+        of.narrow()
         bounds = (visit.top if visit.top > 0 else np.inf, visit.low if visit.low < 0 else -np.inf)
     assert shrunk
 
@@ -276,41 +268,38 @@ def test_online_pass(X, loss, decay, bias_rate, n_classes, batch, seed):
     if loss == "perceptron":
         cost[:] = 0
     V, A = np.zeros((X.n_features, n_classes), kind), np.zeros((X.n_features, n_classes), kind)
-    b, A_b, state = np.zeros(n_classes), np.zeros(n_classes), np.array([1.0, 0, 0, 0])
-    scratch = np.empty(batch * n_classes)
+    kinds = {"perceptron": 0, "hinge": 1, "softmax": 2}
+    taken = online.OnlineSteps(
+        y, weight, np.zeros(n_classes), cost, loss=kinds[loss], decay=decay, bias_rate=bias_rate, batch=batch
+    )
     theta = reference.Theta([[0.0] * n_classes for _ in range(X.n_features)], [0.0] * n_classes)
     for _ in range(3):
         order = rng.permutation(n).astype(np.int32)
         rates = rng.uniform(0.2, 1.0, n)
-        changed = online.online_pass(
-            X.indptr, X.indices, X.values, y, order, rates, weight, {"perceptron": 0, "hinge": 1, "softmax": 2}[loss],
-            cost, decay, bias_rate, V, b, A, A_b, state, scratch,
-        )  # fmt: skip
+        changed = online.online_pass(X.indptr, X.indices, X.values, order, rates, V, A, taken)
         want = reference.online_pass(
             plain_rows(X), y.tolist(), order.tolist(), rates.tolist(), weight.tolist(), theta, loss=loss,
             cost=cost.tolist(), decay=decay, bias_rate=bias_rate, batch=batch,
         )  # fmt: skip
         assert changed == want[0]
-        scale, total, steps, found = state
-        close(found, want[1], kind)
-        close(scale * V, theta.W, kind)
-        close(b, theta.b, kind)
-        assert steps == theta.sums.steps
+        close(taken.loss_sum, want[1], kind)
+        close(taken.scale * V, theta.W, kind)
+        close(taken.b, theta.b, kind)
+        assert taken.steps == theta.sums.steps
         if kind == np.float64:  # in 32 bits the average cancels; the driver flushes in time
-            np.testing.assert_allclose(total * V - A, theta.sums.W, rtol=1e-9, atol=1e-9)
-        close(steps * b - A_b, theta.sums.b, kind)
+            np.testing.assert_allclose(taken.total_scale * V - A, theta.sums.W, rtol=1e-9, atol=1e-9)
+        close(taken.steps * taken.b - taken.A_b, theta.sums.b, kind)
 
 
 @pytest.mark.parametrize("loss", ["perceptron", "hinge"])
 def test_online_pass_without_average(loss):
     X = np.array([[1.0, 0.0], [0.0, 1.0]])
-    args = (np.array([0, 1, 2]), np.array([0, 1], np.int32), np.ones(2), np.array([0, 1], np.int32))
-    V, b, state = np.zeros((2, 2)), np.zeros(2), np.array([1.0, 0, 0, 0])
-    order, rates, cost = np.array([0, 1], np.int32), np.ones(2), (1 - np.eye(2)) * (loss == "hinge")
-    online.online_pass(
-        *args, order, rates, np.ones(2), int(loss == "hinge"), cost, 0.0, 1.0, V, b, np.zeros((0, 2)), np.zeros(2), state,
-        np.empty(2),
-    )  # fmt: skip
+    y, V, cost = np.array([0, 1], np.int32), np.zeros((2, 2)), (1 - np.eye(2)) * (loss == "hinge")
+    taken = online.OnlineSteps(
+        y, np.ones(2), np.zeros(2), cost, loss=int(loss == "hinge"), decay=0.0, bias_rate=1.0, batch=1
+    )
+    rows = np.array([0, 1, 2]), np.array([0, 1], np.int32), np.ones(2)
+    online.online_pass(*rows, np.array([0, 1], np.int32), np.ones(2), V, np.zeros((0, 2)), taken)
     assert X.shape == V.shape
     assert (V != 0).any()
 
@@ -322,27 +311,22 @@ def test_plain_pass_is_svm_pass(X, squared, bias_scale, seed):
     n = len(X)
     signs, C = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(0.3, 4.0, n)
     plain = reference.Margins([0.0] * X.n_features, [1.0] * X.n_features, 0.0, [0.0] * n)
-    diag, upper = (0.5 / C, np.full(n, np.inf)) if squared else (np.zeros(n), C.copy())
-    w, bias, alpha = np.zeros(X.n_features), np.zeros(1), np.zeros(n)
-    q = np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
-    stats, keep, slack = np.zeros(3), np.zeros(n, np.int32), np.zeros(n)
+    w, q = np.zeros(X.n_features), np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
+    of = dual.HingeDual(signs, C, np.zeros(n), q, squared=squared, bias_scale=bias_scale)
     active = np.arange(n, dtype=np.int32)
     if bias_scale == 0.0 and not squared:
         active = active[np.diff(X.indptr) > 0]
     for _ in range(3):
         order = rng.permutation(active)
-        left = dual.plain_pass(
-            X.indptr, X.indices, X.values, signs, order, w, bias, bias_scale, alpha, diag, upper, q, C, squared,
-            np.array([np.inf, -np.inf]), stats, keep, slack,
-        )  # fmt: skip
+        left = dual.plain_pass(X.indptr, X.indices, X.values, order, w, of)
         visit = reference.svm_pass(
             plain_rows(X), signs.tolist(), order.tolist(), plain, C.tolist(), squared=squared, bias_scale=bias_scale
         )
-        assert keep[:left].tolist() == visit.keep
-        close(stats, [visit.top, visit.low, visit.loss])
-        close(alpha, plain.alpha)
+        assert of.keep[:left].tolist() == visit.keep
+        close([of.top, of.low, of.loss], [visit.top, visit.low, visit.loss])
+        close(of.alpha, plain.alpha)
         close(w, plain.u)
-        close(bias[0], plain.bias)
+        close(of.bias, plain.bias)
 
 
 @few
@@ -351,22 +335,20 @@ def test_logistic_pass(X, bias_scale, seed):
     rng = np.random.default_rng(seed)
     n = len(X)
     signs, C = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(0.3, 4.0, n)
-    w, bias = np.zeros(X.n_features), np.zeros(1)
-    q = np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
-    alpha, stats = 1e-3 * C, np.zeros(3)
+    w, q = np.zeros(X.n_features), np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
+    alpha = 1e-3 * C
     rest = C - alpha
+    of = dual.LogisticDual(signs, alpha, rest, q, bias_scale=bias_scale)
     plain = reference.Odds([0.0] * X.n_features, 0.0, alpha.tolist())
     for _ in range(3):
         order = rng.permutation(n).astype(np.int32)
-        dual.logistic_pass(
-            X.indptr, X.indices, X.values, signs, order, w, bias, bias_scale, 0.3, alpha, rest, q, 1e-11, stats
-        )
+        dual.logistic_pass(X.indptr, X.indices, X.values, order, w, of, 0.3, 1e-11)
         loss, square, drift = reference.logistic_pass(
             plain_rows(X), signs.tolist(), order.tolist(), plain, C.tolist(), bias_scale=bias_scale, offset=0.3
         )
-        for got, want in ((alpha, plain.alpha), (w, plain.w), (bias[0], plain.bias)):
+        for got, want in ((alpha, plain.alpha), (w, plain.w), (of.bias, plain.bias)):
             np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(stats, [loss, square, drift], rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose([of.loss, of.square, of.drift], [loss, square, drift], rtol=1e-7, atol=1e-8)
         np.testing.assert_allclose(alpha + rest, C)
     out = np.zeros(X.n_features)
     found = dual.logistic_gradient(X.indptr, X.indices, X.values, signs, order, C, w, 0.2, out)

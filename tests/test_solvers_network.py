@@ -29,18 +29,16 @@ def net_of(shape, n_features, rng, kind=np.float64):
 def gradient_of(net, X, y, weight, rows, smoothing=0.0, mask=NO_MASK):
     """The whole gradient from the kernel: loss, dE for every feature, dtheta."""
     shape = net.shape
-    place, touched = np.full(X.n_features, -1, np.int32), np.zeros(X.n_features, np.int32)
-    dE, dtheta, loss = np.zeros((X.n_features, shape.dim)), np.zeros(shape.size), np.zeros(1)
-    scratch = np.empty(2 * shape.dim + 2 * shape.hidden + shape.n_outputs)
-    found = network.gradient(
-        X.indptr, X.indices, X.values, y, weight, rows, smoothing, shape.hidden, net.E, net.theta, mask, place, touched,
-        dE, dtheta, scratch, loss,
+    of = network.NetGradient(
+        y, weight, net.theta, n_features=X.n_features, dim=shape.dim, hidden=shape.hidden, room=X.n_features,
+        smoothing=smoothing,
     )  # fmt: skip
-    full = np.zeros_like(dE)
-    full[touched[:found]] = dE[:found]
-    assert not dE[found:].any()
-    assert sorted(touched[:found]) == sorted(set(X.take(rows).indices.tolist()))
-    return float(loss[0]), full, dtheta
+    found = network.gradient(X.indptr, X.indices, X.values, rows, net.E, mask, of)
+    full = np.zeros_like(of.d_embeddings)
+    full[of.touched[:found]] = of.d_embeddings[:found]
+    assert not of.d_embeddings[found:].any()
+    assert sorted(of.touched[:found]) == sorted(set(X.take(rows).indices.tolist()))
+    return of.loss, full, of.d_theta
 
 
 def layers_of(net):
@@ -85,32 +83,29 @@ def test_steps_are_those_of_the_reference(problem, step, batch):
     shape, kind = net.shape, X.values.dtype
     order = rng.permutation(len(X)).astype(np.int32)
     E, layers = net.E.tolist(), layers_of(net)
-    squares_E, squares, plain_E, plain_squares = (np.zeros(n) for n in (X.n_features, shape.size) * 2)
-    room = X.n_features
-    place, touched = np.full(X.n_features, -1, np.int32), np.zeros(room, np.int32)
-    dE, dtheta, loss = np.zeros((room, shape.dim)), np.zeros(shape.size), np.zeros(1)
-    scratch = np.empty(2 * shape.dim + 2 * shape.hidden + shape.n_outputs)
-    plain_E, plain_squares, total = plain_E.tolist(), plain_squares.tolist(), 0.0
+    of = network.NetGradient(
+        y, weight, net.theta, n_features=X.n_features, dim=shape.dim, hidden=shape.hidden, room=X.n_features,
+        smoothing=smoothing,
+    )  # fmt: skip
+    how = network.NetSteps(of, step=STEPS[step], batch=batch, rate=0.1, share=0.5)
+    plain_E, plain_squares, total = [0.0] * X.n_features, [0.0] * shape.size, 0.0
     for _ in range(2):
-        network.descend(
-            X.indptr, X.indices, X.values, y, weight, order, batch, smoothing, shape.hidden, STEPS[step], 0.1, 0.5, net.E,
-            net.theta, squares_E, squares, mask, place, touched, dE, dtheta, scratch, loss,
-        )  # fmt: skip
+        network.descend(X.indptr, X.indices, X.values, order, net.E, mask, of, how)
         total += reference.descend(
             rows_of(X.indptr, X.indices, X.values), y.tolist(), weight.tolist(), order.tolist(), batch, E, layers,
             plain_E, plain_squares, smoothing=smoothing, step=step, rate=0.1, share=0.5,
             masks=mask.tolist() if len(mask) else None,
         )  # fmt: skip
-        assert (place == -1).all()
-        assert not dE.any()
-        assert not dtheta.any()
+        assert (of.place == -1).all()
+        assert not of.d_embeddings.any()
+        assert not of.d_theta.any()
     digits = {"rtol": 1e-8, "atol": 1e-8} if kind == np.float64 else {"rtol": 2e-3, "atol": 2e-3}
-    np.testing.assert_allclose(loss[0], total, **digits)
+    np.testing.assert_allclose(of.loss, total, **digits)
     np.testing.assert_allclose(net.E, E, **digits)
     np.testing.assert_allclose(net.theta, flat(layers), **digits)
     if step == "adagrad":
-        np.testing.assert_allclose(squares_E, plain_E, **digits)
-        np.testing.assert_allclose(squares, plain_squares, **digits)
+        np.testing.assert_allclose(how.feature_squares, plain_E, **digits)
+        np.testing.assert_allclose(how.squares, plain_squares, **digits)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 4])

@@ -19,11 +19,12 @@ def test_perceptron_step_of_the_notes():
     V = np.array([[0.3, -0.2, -4.0], [0.7, 2.2, -4.0], [0.8, 4.0, -4.0]])
     x = np.array([2.0, 1.0, 0.0])
     np.testing.assert_allclose(x @ V, [1.3, 1.8, -12.0])
-    b, state = np.zeros(3), np.array([1.0, 0, 0, 0])
-    changed = online.online_pass(
-        np.array([0, 2]), np.array([0, 1], np.int32), np.array([2.0, 1.0]), np.zeros(1, np.int32), np.zeros(1, np.int32),
-        np.ones(1), np.ones(1), 0, np.zeros((3, 3)), 0.0, 0.0, V, b, np.zeros((0, 3)), np.zeros(3), state, np.empty(3),
-    )  # fmt: skip
+    zero = np.zeros(1, np.int32)
+    taken = online.OnlineSteps(
+        zero, np.ones(1), np.zeros(3), np.zeros((3, 3)), loss=0, decay=0.0, bias_rate=0.0, batch=1
+    )
+    row = np.array([0, 2]), np.array([0, 1], np.int32), np.array([2.0, 1.0])
+    changed = online.online_pass(*row, zero, np.ones(1), V, np.zeros((0, 3)), taken)
     assert changed == 1
     np.testing.assert_allclose(V.T, [[2.3, 1.7, 0.8], [-2.2, 1.2, 4.0], [-4.0, -4.0, -4.0]])
     np.testing.assert_allclose(x @ V, [6.3, -3.2, -12.0])

@@ -24,6 +24,7 @@ from linnet.pipeline.crossval import weighted
 from linnet.pipeline.stream import fit_stream
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
 from linnet.solvers.sums import SmoothObjective, SumProblem, part_product, part_sum
+from linnet.solvers.training_set import TrainingSet
 from test_streaming import reviews, write
 
 
@@ -89,9 +90,9 @@ def test_gradient_and_curvature_against_differences(loss):
     plan = FeaturePlan()
     X = weighted(rows, plan.weights(rows, y, 2 if n_outputs == 1 else 3, 0.0), plan, blocks, multiply=True)
     c = np.linspace(0.5, 2.0, 60)
-    objective = SmoothObjective(loss, 1.0)
+    objective, given = SmoothObjective(loss, 1.0), TrainingSet(X, y, 2 if n_outputs == 1 else 3, c)
     problem = SumProblem(
-        partial(part_sum, X, y, c, objective), partial(part_product, X, y, c, objective), objective,
+        partial(part_sum, given, objective), partial(part_product, given, objective), objective,
         (X.n_features, n_outputs), float(c.sum()),
     )  # fmt: skip
     rng = np.random.default_rng(0)

@@ -194,9 +194,9 @@ def test_blocks_are_read_as_they_are_written() -> None:
 )
 @pytest.mark.parametrize("hash_bits", [None, 10])
 def test_models_over_pieces(features: str, hash_bits: int | None, tmp_path: Path) -> None:
-    clf = fitted(features, hash_bits=hash_bits, threads=1)
+    clf = fitted(features, hash_bits=hash_bits, n_jobs=1)
     clf.save(tmp_path / "a.linnet")
-    fitted(features, hash_bits=hash_bits, threads=3).save(tmp_path / "b.linnet")
+    fitted(features, hash_bits=hash_bits, n_jobs=3).save(tmp_path / "b.linnet")
     assert (tmp_path / "a.linnet").read_bytes() == (tmp_path / "b.linnet").read_bytes()
     again = load(tmp_path / "a.linnet")
     odd = ["", "good", "Bad   naïve 中文 👍!", "\ud800"]

@@ -72,7 +72,7 @@ def heard(**settings):
 
 def test_the_same_search_on_any_number_of_threads():
     data = made()
-    one, two = quick(data, threads=1, candidates=12), quick(data, threads=3, candidates=12)
+    one, two = quick(data, n_jobs=1, candidates=12), quick(data, n_jobs=3, candidates=12)
     assert timeless(one) == timeless(two)
     assert one.winner.candidate == two.winner.candidate
     assert one.optimism.to_dict() == two.optimism.to_dict()
@@ -80,7 +80,7 @@ def test_the_same_search_on_any_number_of_threads():
 
 
 def test_another_seed_is_another_search():
-    first, second = (heard(data=made(300), seed=seed, candidates=11, models="nb") for seed in (0, 1))
+    first, second = (heard(data=made(300), random_state=seed, candidates=11, models="nb") for seed in (0, 1))
     assert first != second
 
 

@@ -101,7 +101,7 @@ SENTENCES = [
 def test_the_lexicon_of_the_notes(sentence):
     model = Lexicon(LISTS)
     for label in LISTS:
-        assert model.evaluate(sentence, label) == notes_evaluate(sentence, label, LISTS)
+        assert model.label_score(sentence, label) == notes_evaluate(sentence, label, LISTS)
     for labels in (["bad", "good", "odd"], ["good", "odd"], ["odd"], ["bad", "odd"]):
         assert model.classify(sentence, labels) == notes_classify(sentence, labels, LISTS)
 

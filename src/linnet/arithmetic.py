@@ -8,6 +8,7 @@ Functions keep float32 and compute everything else in float64. Sums are of doubl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from typing import Any, overload
 
@@ -108,7 +109,7 @@ def total(x: npt.ArrayLike, axis: int | None = None) -> float | Floats:
         return int(array.sum()) if axis is None else np.asarray(array.sum(axis=axis))  # exact in any order
     values = _floats(array)
     if axis is None or values.ndim == 1:
-        return float(kernel.total(values.reshape(-1)))
+        return kernel.total(values.reshape(-1))
     if values.ndim != 2:
         raise ValueError(f"sums along one axis are of tables, got {values.ndim} dimensions")
     out = np.zeros(values.shape[1] if axis == 0 else values.shape[0])
@@ -149,7 +150,7 @@ def dot(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
         a, b = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"an inner product is of two vectors of one length, got shapes {a.shape} and {b.shape}")
-    return float(kernel.dot(a, b))
+    return kernel.dot(a, b)
 
 
 @overload
@@ -207,7 +208,7 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.f
     return found[:n].reshape(shape)
 
 
-def _each(function: Any, x: npt.ArrayLike) -> Floats:
+def _each(function: Callable[[Floats, Floats], None], x: npt.ArrayLike) -> Floats:
     values = _floats(x)
     out = np.empty_like(values)
     function(values.reshape(-1), out.reshape(-1))

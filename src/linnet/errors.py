@@ -14,6 +14,9 @@ __all__ = [
 ]  # fmt: skip
 
 
+_MOST = 50  # choices that a message lists
+
+
 class LinnetError(Exception):
     """Something the user can mend; the message says what was wrong, what was got and what to do."""
 
@@ -105,6 +108,7 @@ def nearest(kind: str, name: str, choices: Iterable[str]) -> str:
     "unknown model 'logstic'; choose one of: svm, logistic (did you mean 'logistic'?)"
     """
     known = list(choices)
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f" (did you mean '{close[0]}'?)" if close else ""
-    return f"unknown {kind} '{name}'; choose one of: {', '.join(known)}{hint}"
+    close = difflib.get_close_matches(name[:100], [one for one in known[:5000] if len(one) <= 100], n=1)
+    hint = f" (did you mean '{shown(close[0])}'?)" if close else ""
+    more = f" and {len(known) - _MOST:,} more" if len(known) > _MOST else ""
+    return f"unknown {kind} '{shown(name)}'; choose one of: {', '.join(map(shown, known[:_MOST]))}{more}{hint}"

@@ -55,10 +55,11 @@ class Estimator:
             raise DataError(f"{name}={value!r} of {type(self).__name__} has no settings, so not {', '.join(values)}")
         value.set_params(**values)
 
+    def changed_params(self) -> dict[str, Any]:
+        """Return the settings that are not the default ones."""
+        defaults = self._settings()
+        found = self.get_params(deep=False)
+        return {name: value for name, value in found.items() if repr(value) != repr(defaults[name].default)}
+
     def __repr__(self) -> str:
-        changed = [
-            f"{name}={getattr(self, name)!r}"
-            for name, parameter in self._settings().items()
-            if repr(getattr(self, name)) != repr(parameter.default)
-        ]
-        return f"{type(self).__name__}({', '.join(changed)})"
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.changed_params().items())})"

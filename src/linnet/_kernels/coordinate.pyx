@@ -32,13 +32,54 @@ def column_curvature(const int64_t[::1] indptr, const int32_t[::1] indices, cons
             out[a] = total
 
 
-def lasso_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values,
-               const int32_t[::1] order, const int32_t[::1] column, const int32_t[::1] output, const double[::1] slope,
-               const double[::1] diagonal, const double[::1] penalty, const double[::1] w, double[::1] d,
-               const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] D, double[::1] mean) -> float:
+cdef class Quadratic:
+    """The quadratic part of the problem at D = X d: A and B as above, m the means. The arrays are kept, not copied."""
+
+    cdef const double[:, ::1] A, B
+    cdef double[:, ::1] D
+    cdef double[::1] mean
+
+    def __init__(self, const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] D, double[::1] mean):
+        cdef int64_t n = A.shape[0], m = A.shape[1]
+        if not n == B.shape[0] == D.shape[0] == mean.shape[0] or not m == B.shape[1] == D.shape[1]:
+            raise ValueError(f"A, B and D must be of one shape with a mean a row, got {n} by {m}, {B.shape[0]} by {B.shape[1]}, "
+                             f"{D.shape[0]} by {D.shape[1]} and {mean.shape[0]}")
+        self.A, self.B, self.D, self.mean = A, B, D, mean
+
+
+cdef class ActiveWeights:
+    """The weights that a pass may move. The arrays are kept, not copied.
+
+    column, output  where each weight is
+    slope           g_a, its gradient before the first pass
+    diagonal        H_aa
+    penalty         of |w_a + d_a|
+    w, d            the weight, and how far it has moved
+    """
+
+    cdef const int32_t[::1] column, output
+    cdef const double[::1] slope, diagonal, penalty, w
+    cdef double[::1] d
+
+    def __init__(self, const int32_t[::1] column, const int32_t[::1] output, const double[::1] slope, const double[::1] diagonal,
+                 const double[::1] penalty, const double[::1] w, double[::1] d):
+        cdef int64_t n = column.shape[0]
+        if not n == output.shape[0] == slope.shape[0] == diagonal.shape[0] == penalty.shape[0] == w.shape[0] == d.shape[0]:
+            raise ValueError(f"{n} columns; every array must have a number for each")
+        self.column, self.output, self.slope, self.diagonal = column, output, slope, diagonal
+        self.penalty, self.w, self.d = penalty, w, d
+
+
+def lasso_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] order,
+               ActiveWeights active, Quadratic at) -> float:
     """Visit the active weights in order once; returns the sum of how far each was from optimal as it was met."""
     cdef int64_t t, a, p, i, k, begin, end
     cdef double g, h, u, z, r, violation = 0.0
+    cdef const int32_t[::1] column = active.column, output = active.output
+    cdef const double[::1] slope = active.slope, diagonal = active.diagonal, penalty = active.penalty, w = active.w
+    cdef double[::1] d = active.d, mean = at.mean
+    cdef const double[:, ::1] A = at.A, B = at.B
+    cdef double[:, ::1] D = at.D
     with nogil:
         for t in range(order.shape[0]):
             a = order[t]

@@ -15,59 +15,127 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from linnet._kernels.arithmetic cimport exp, log, log1p
 from linnet._kernels.hints cimport ln_prefetch
 
+import numpy
+
 cdef fused real:
     float
     double
 
+cdef double INFINITE = numpy.inf
 cdef double SMALLEST = 1e-300   # share of C: below, the logarithm of a share has no number
 
 
-cdef inline bint hinge_step(double slack, double diag, double upper, double q, const double* bounds, double* alpha,
-                            double* moved, double* top, double* low) noexcept nogil:
-    """Move one coordinate and say how far; False where it is set aside. top and low are the widest gradients met."""
-    cdef double old = alpha[0], G = diag * old - slack, PG = G, new
-    moved[0] = 0.0
+cdef class HingeDual:
+    """The dual of one binary SVM. The arrays that it is given are kept, not copied.
+
+    signs     y_i, +1 or -1
+    cost      C_i
+    alpha     a_i: start it at zero
+    q         squared norms of the rows, with the constant feature of the intercept; svm_pass fills in those below zero
+    squared   whether the hinge is squared
+    bias      the weight of the constant feature bias_scale
+    keep      the rows still active after a pass, as many as it returned
+    slack     1 - y_i score of each row as it was last met
+    top, low  the largest and smallest projected gradient of the last pass
+    loss      of the rows as they were met: it lags the weights by up to one pass
+    """
+
+    cdef readonly object signs, alpha, keep, slack
+    cdef readonly double bias, top, low, loss
+    cdef const int8_t[::1] y
+    cdef const double[::1] cost
+    cdef double[::1] a, q, slacks
+    cdef int32_t[::1] kept
+    cdef bint squared
+    cdef int64_t n_kept
+    cdef double bias_scale, above, below
+
+    def __init__(self, const int8_t[::1] signs, const double[::1] cost, double[::1] alpha, double[::1] q, *, bint squared,
+                 double bias_scale, double bias=0.0):
+        cdef int64_t n = signs.shape[0]
+        if not n == cost.shape[0] == alpha.shape[0] == q.shape[0]:
+            raise ValueError(f"{n} signs, {cost.shape[0]} costs, {alpha.shape[0]} variables, {q.shape[0]} norms; one of each a row")
+        self.signs, self.alpha = numpy.asarray(signs), numpy.asarray(alpha)
+        self.keep = self.kept = numpy.empty(n, numpy.int32)
+        self.slack = self.slacks = numpy.zeros(n)
+        self.y, self.cost, self.a, self.q = signs, cost, alpha, q
+        self.squared, self.bias_scale, self.bias = squared, bias_scale, bias
+        self.widen()
+        begin_pass(self)
+
+    @property
+    def spread(self) -> float:
+        """Return the width of the projected gradient in the last pass; 0 where no row is active."""
+        return self.top - self.low if self.n_kept else 0.0
+
+    def narrow(self):
+        """Let the next pass set rows aside by the gradients of the last."""
+        self.above = self.top if self.top > 0.0 else INFINITE
+        self.below = self.low if self.low < 0.0 else -INFINITE
+
+    def widen(self):
+        """Let the next pass set no row aside."""
+        self.above, self.below = INFINITE, -INFINITE
+
+
+cdef inline void begin_pass(HingeDual p) noexcept nogil:
+    p.n_kept = 0
+    p.top, p.low, p.loss = -1e300, 1e300, 0.0
+
+
+cdef inline double visit(HingeDual p, int64_t i, double score) noexcept nogil:
+    """Move the variable of row i, which has this score, and the intercept; returns the step of the row's weights."""
+    cdef double slack = 1.0 - p.y[i] * score, cost = p.cost[i], old = p.a[i], diag = 0.0, upper = cost, G, PG, new, d
+    if p.squared:
+        diag, upper = 0.5 / cost, INFINITE
+    p.slacks[i] = slack
+    if slack > 0.0:
+        p.loss += cost * (slack * slack if p.squared else slack)
+    G = PG = diag * old - slack
     if old == 0.0:
-        if G > bounds[0]:
-            return False
+        if G > p.above:
+            return 0.0
         if G > 0.0:
             PG = 0.0
     elif old == upper:
-        if G < bounds[1]:
-            return False
+        if G < p.below:
+            return 0.0
         if G < 0.0:
             PG = 0.0
-    if PG > top[0]:
-        top[0] = PG
-    if PG < low[0]:
-        low[0] = PG
-    if PG > 1e-14 or PG < -1e-14:
-        new = old - G / (q + diag)
-        if new < 0.0:
-            new = 0.0
-        elif new > upper:
-            new = upper
-        alpha[0] = new
-        moved[0] = new - old
-    return True
+    if PG > p.top:
+        p.top = PG
+    if PG < p.low:
+        p.low = PG
+    p.kept[p.n_kept] = <int32_t>i
+    p.n_kept += 1
+    if not (PG > 1e-14 or PG < -1e-14):
+        return 0.0
+    new = old - G / (p.q[i] + diag)
+    if new < 0.0:
+        new = 0.0
+    elif new > upper:
+        new = upper
+    p.a[i] = new
+    d = (new - old) * p.y[i]
+    if d != 0.0:
+        p.bias += d * p.bias_scale
+    return d
 
 
 def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] indices, const real[::1] values,
-             const real[::1] scale, const int8_t[::1] y, const int32_t[::1] order, real[:, ::1] pair, double[::1] bias,
-             double bias_scale, double[::1] alpha, const double[::1] diag, const double[::1] upper, double[::1] q,
-             const double[::1] weight, bint squared, double[::1] bounds, double[::1] stats, int32_t[::1] keep) -> int:
-    """Visit the rows in order once; write the rows still active to keep and return how many there are.
+             const real[::1] scale, const int32_t[::1] order, real[:, ::1] pair, HingeDual dual) -> int:
+    """Visit the rows in order once; returns how many of them are still active.
 
     A row is n_blocks segments; v_ij is its value, 1 where values is empty, times the scale of its segment, 1 where scale
-    is empty. bounds = [largest, smallest] projected gradient of the last pass (for shrinking); stats receives [largest,
-    smallest, loss]: the loss is summed as the rows are met, so it lags the weights by up to one pass. q, the squared
-    norms with the constant feature of the intercept, is filled in as rows are first met: start it at -1.
+    is empty.
     """
-    cdef int64_t t, i, k, s, n_keep = 0, n = order.shape[0], ahead, ahead_end
-    cdef double score, part, norm, moved = 0.0, d, step, loss = 0.0, slack, top = -1e300, low = 1e300, b = bias[0]
+    cdef int64_t t, i, k, s, n = order.shape[0], ahead, ahead_end
+    cdef double score, part, norm, d, step, bias_scale = dual.bias_scale
+    cdef double[::1] q = dual.q
     cdef real* p
     cdef bint ones = values.shape[0] == 0, even = scale.shape[0] == 0
     with nogil:
+        begin_pass(dual)
         for t in range(n):
             i = order[t]
             ahead = ahead_end = 0
@@ -76,7 +144,7 @@ def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] ind
                 ahead_end = indptr[(order[t + 1] + 1) * n_blocks]
                 if not ones:
                     ln_prefetch(&values[ahead])
-            score = b * bias_scale
+            score = dual.bias * bias_scale
             if q[i] < 0.0:
                 q[i] = bias_scale * bias_scale
                 for s in range(i * n_blocks, (i + 1) * n_blocks):
@@ -96,16 +164,8 @@ def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] ind
                     for k in range(indptr[s], indptr[s + 1]):
                         part += <double>values[k] * pair[indices[k], 0]
                 score += part if even else part * scale[s]
-            slack = 1.0 - y[i] * score
-            if slack > 0.0:
-                loss += weight[i] * (slack * slack if squared else slack)
-            if not hinge_step(slack, diag[i], upper[i], q[i], &bounds[0], &alpha[i], &moved, &top, &low):
-                continue
-            keep[n_keep] = <int32_t>i
-            n_keep += 1
-            if moved != 0.0:
-                d = moved * y[i]
-                b += d * bias_scale
+            d = visit(dual, i, score)
+            if d != 0.0:
                 for s in range(i * n_blocks, (i + 1) * n_blocks):
                     step = d if even else d * scale[s]
                     if ones:
@@ -116,11 +176,7 @@ def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] ind
                         for k in range(indptr[s], indptr[s + 1]):
                             p = &pair[indices[k], 0]
                             p[0] += <real>(step * values[k] * p[1])
-        bias[0] = b
-        stats[0] = top
-        stats[1] = low
-        stats[2] = loss
-    return n_keep
+    return dual.n_kept
 
 
 cdef inline double row_score(const int32_t* indices, const real* values, int64_t n, const double* w) noexcept nogil:
@@ -137,72 +193,93 @@ cdef inline double row_score(const int32_t* indices, const real* values, int64_t
     return (a + b) + (c + d)
 
 
-def plain_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
-               const int32_t[::1] order, double[::1] w, double[::1] bias, double bias_scale, double[::1] alpha,
-               const double[::1] diag, const double[::1] upper, const double[::1] q, const double[::1] weight,
-               bint squared, double[::1] bounds, double[::1] stats, int32_t[::1] keep, double[::1] slacks) -> int:
-    """svm_pass for plain rows: a value an entry, no gains. q holds the squared norms of the rows with the intercept.
+cdef inline void add_row(const int32_t* indices, const real* values, int64_t n, double factor, double* w) noexcept nogil:
+    """Add a row, times a factor, to the weights."""
+    cdef int64_t k
+    for k in range(n):
+        w[indices[k]] += factor * values[k]
 
-    slacks receives 1 - y_i score of each row as it is met.
-    """
-    cdef int64_t t, i, k, begin, n_keep = 0, n = order.shape[0], count
-    cdef double moved = 0.0, d, loss = 0.0, slack, top = -1e300, low = 1e300, b = bias[0]
+
+cdef inline void expect_row(const int32_t* indices, const real* values) noexcept nogil:
+    """Ask for the beginning of the next row ahead of time."""
+    ln_prefetch(indices)
+    ln_prefetch(values)
+
+
+def plain_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] order,
+               double[::1] w, HingeDual dual) -> int:
+    """svm_pass for plain rows: a value an entry, no gains; all of q must be there."""
+    cdef int64_t t, i, begin, n = order.shape[0], count
+    cdef double d
     with nogil:
+        begin_pass(dual)
         for t in range(n):
             i = order[t]
             begin = indptr[i]
             count = indptr[i + 1] - begin
             if t + 1 < n:
-                ln_prefetch(&indices[indptr[order[t + 1]]])
-                ln_prefetch(&values[indptr[order[t + 1]]])
-            slack = 1.0 - y[i] * (b * bias_scale + row_score(&indices[begin], &values[begin], count, &w[0]))
-            slacks[i] = slack
-            if slack > 0.0:
-                loss += weight[i] * (slack * slack if squared else slack)
-            if not hinge_step(slack, diag[i], upper[i], q[i], &bounds[0], &alpha[i], &moved, &top, &low):
-                continue
-            keep[n_keep] = <int32_t>i
-            n_keep += 1
-            if moved != 0.0:
-                d = moved * y[i]
-                b += d * bias_scale
-                for k in range(begin, begin + count):
-                    w[indices[k]] += d * values[k]
-        bias[0] = b
-        stats[0] = top
-        stats[1] = low
-        stats[2] = loss
-    return n_keep
+                expect_row(&indices[indptr[order[t + 1]]], &values[indptr[order[t + 1]]])
+            d = visit(dual, i, dual.bias * dual.bias_scale + row_score(&indices[begin], &values[begin], count, &w[0]))
+            if d != 0.0:
+                add_row(&indices[begin], &values[begin], count, d, &w[0])
+    return dual.n_kept
 
 
-def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
-                  const int32_t[::1] order, double[::1] w, double[::1] bias, double bias_scale, double offset,
-                  double[::1] alpha, double[::1] rest, const double[::1] q, double inner, double[::1] stats) -> int:
-    """One pass of dual coordinate descent for logistic regression; returns the Newton steps taken on single variables.
+cdef class LogisticDual:
+    """The dual of two-class logistic regression. The arrays that it is given are kept, not copied.
 
     Dual      min_a  1/2 a'Qa + sum_i a_i log a_i + (C_i - a_i) log(C_i - a_i),  0 < a_i < C_i; rest_i = C_i - a_i
+    signs     y_i, +1 or -1
+    q         squared norms of the rows, with the constant feature of the intercept
+    bias      the weight of the constant feature bias_scale
+    loss      of the rows as they were met in the last pass, with e_i = a_i - C_i sigmoid(-y_i score_i) as are
+    square    sum_i e_i^2 q_i, about the squared gradient of the primal problem by w, and
+    drift     sum_i y_i e_i, about that by the intercept
+    """
+
+    cdef readonly double bias, loss, square, drift
+    cdef const int8_t[::1] signs
+    cdef double[::1] alpha, rest
+    cdef const double[::1] q
+    cdef double bias_scale
+
+    def __init__(self, const int8_t[::1] signs, double[::1] alpha, double[::1] rest, const double[::1] q, *, double bias_scale,
+                 double bias=0.0):
+        if not signs.shape[0] == alpha.shape[0] == rest.shape[0] == q.shape[0]:
+            raise ValueError(f"{signs.shape[0]} signs, {alpha.shape[0]} and {rest.shape[0]} variables, {q.shape[0]} norms; "
+                             "one of each a row")
+        self.signs, self.alpha, self.rest, self.q = signs, alpha, rest, q
+        self.bias_scale, self.bias = bias_scale, bias
+        self.loss = self.square = self.drift = 0.0
+
+
+def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] order,
+                  double[::1] w, LogisticDual dual, double offset, double inner) -> int:
+    """One pass of dual coordinate descent for logistic regression; returns the Newton steps taken on single variables.
+
     Update    Newton on one variable, a_i or C_i - a_i, whichever will be the smaller, until its slope is below inner
     offset    is added to every score
-    stats     receives, as rows are met with e_i = a_i - C_i sigmoid(-y_i score_i): the loss, sum_i e_i^2 q_i, which is
-              about the squared gradient of the primal problem by w, and sum_i y_i e_i, about that by the intercept
     Paper     Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic Regression and Maximum Entropy Models, 2011.
     """
-    cdef int64_t t, i, k, begin, n = order.shape[0], count, steps = 0, turn
-    cdef double score, sign, old, other, z, C, slope, d, b = bias[0], loss = 0.0, total = 0.0, drift = 0.0
+    cdef int64_t t, i, begin, n = order.shape[0], count, steps = 0, turn
+    cdef double score, sign, old, other, z, C, slope, d, bias_scale = dual.bias_scale
+    cdef double b = dual.bias, loss = 0.0, square = 0.0, drift = 0.0
+    cdef const int8_t[::1] y = dual.signs
+    cdef double[::1] alpha = dual.alpha, rest = dual.rest
+    cdef const double[::1] q = dual.q
     with nogil:
         for t in range(n):
             i = order[t]
             begin = indptr[i]
             count = indptr[i + 1] - begin
             if t + 1 < n:
-                ln_prefetch(&indices[indptr[order[t + 1]]])
-                ln_prefetch(&values[indptr[order[t + 1]]])
+                expect_row(&indices[indptr[order[t + 1]]], &values[indptr[order[t + 1]]])
             C = alpha[i] + rest[i]
             score = y[i] * (offset + b * bias_scale + row_score(&indices[begin], &values[begin], count, &w[0]))
             d = exp(-fabs(score))
             loss += C * (log1p(d) - (score if score < 0.0 else 0.0))
             d = alpha[i] - C * (d if score > 0.0 else 1.0) / (1.0 + d)
-            total += d * d * q[i]
+            square += d * d * q[i]
             drift += d * y[i]
             sign = 1.0 if 0.5 * q[i] * (rest[i] - alpha[i]) + score >= 0.0 else -1.0
             old, other = alpha[i], rest[i]
@@ -232,29 +309,24 @@ def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const r
                 alpha[i] = C - z
             d = sign * (z - old) * y[i]
             b += d * bias_scale
-            for k in range(begin, begin + count):
-                w[indices[k]] += d * values[k]
-        bias[0] = b
-        stats[0] = loss
-        stats[1] = total
-        stats[2] = drift
+            add_row(&indices[begin], &values[begin], count, d, &w[0])
+    dual.bias, dual.loss, dual.square, dual.drift = b, loss, square, drift
     return steps
 
 
 def logistic_gradient(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
                       const int32_t[::1] rows, const double[::1] C, const double[::1] w, double b, double[::1] out) -> float:
     """Add -sum_i C_i y_i sigmoid(-y_i (w.x_i + b)) x_i over the given rows to out, and return it for the intercept."""
-    cdef int64_t t, i, k, begin, end
+    cdef int64_t t, i, begin, count
     cdef double score, d, drift = 0.0
     with nogil:
         for t in range(rows.shape[0]):
             i = rows[t]
             begin = indptr[i]
-            end = indptr[i + 1]
-            score = y[i] * (b + row_score(&indices[begin], &values[begin], end - begin, &w[0]))
+            count = indptr[i + 1] - begin
+            score = y[i] * (b + row_score(&indices[begin], &values[begin], count, &w[0]))
             d = exp(-fabs(score))
             d = -C[i] * y[i] * (d if score > 0.0 else 1.0) / (1.0 + d)
             drift += d
-            for k in range(begin, end):
-                out[indices[k]] += d * values[k]
+            add_row(&indices[begin], &values[begin], count, d, &out[0])
     return drift

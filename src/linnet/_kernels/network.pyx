@@ -17,8 +17,10 @@ Papers    Duchi, Hazan, Singer: Adaptive Subgradient Methods, 2011; Joulin et al
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
-from linnet._kernels.arithmetic cimport exp, log, log1p
+from linnet._kernels.arithmetic cimport exp, largest, log, log1p
 from linnet._kernels.hints cimport ln_prefetch
+
+import numpy
 
 cdef fused real:
     float
@@ -30,9 +32,6 @@ cdef enum:
 cdef enum:
     STEP_SGD = 0
     STEP_ADAGRAD = 1
-
-cdef struct Shape:
-    int64_t dim, hidden, outputs
 
 
 cdef inline double inner(const double* x, const double* y, int64_t n) noexcept nogil:
@@ -78,10 +77,7 @@ cdef inline double cross_entropy(double* z, int64_t n, int32_t right, double smo
         loss = (z[0] if z[0] > 0.0 else 0.0) + log1p(total) - t * z[0]
         z[0] = (1.0 / (1.0 + total) if z[0] > 0.0 else total / (1.0 + total)) - t
         return loss
-    top = z[0]
-    for k in range(1, n):
-        if z[k] > top:
-            top = z[k]
+    top = largest(z, n)
     even = 0.0
     for k in range(n):
         z[k] -= top
@@ -94,12 +90,56 @@ cdef inline double cross_entropy(double* z, int64_t n, int32_t right, double smo
     return loss
 
 
-cdef int64_t collect(const int64_t* indptr, const int32_t* indices, const real* values, const int32_t* y,
-                     const double* weight, const int32_t* rows, int64_t n_rows, double smoothing, Shape shape,
-                     const real* E, const double* theta, const double* mask, int32_t* place, int32_t* touched,
-                     double* dE, double* dtheta, double* scratch, double* loss) noexcept nogil:
-    """Add the gradient of some rows to dE and dtheta; returns how many features they have."""
-    cdef int64_t dim = shape.dim, hidden = shape.hidden, outputs = shape.outputs, width, i, k, c, t, found = 0
+cdef class NetGradient:
+    """The dense layers of a net, the labels of its rows, and the gradient of a batch. The arrays given are kept, not copied.
+
+    y, weight     of each row
+    theta         see above
+    smoothing     of the labels
+    d_embeddings  (room, dim): the gradient of the features of a batch, of which there are at most room; begins with zeros
+    place         (n_features,): -1, or the row of d_embeddings that a feature has
+    touched       the feature of each row of d_embeddings
+    d_theta       the gradient of theta; begins with zeros
+    loss          grows by the loss of each batch
+    """
+
+    cdef readonly object place, touched, d_embeddings, d_theta
+    cdef public double loss
+    cdef const int32_t[::1] y
+    cdef const double[::1] weight
+    cdef double[::1] theta, dense, scratch
+    cdef double[:, ::1] embedded
+    cdef int32_t[::1] places, features
+    cdef int64_t dim, hidden, outputs
+    cdef double smoothing
+
+    def __init__(self, const int32_t[::1] y, const double[::1] weight, double[::1] theta, *, int64_t n_features, int64_t dim,
+                 int64_t hidden, int64_t room, double smoothing):
+        cdef int64_t width = hidden if hidden > 0 else dim
+        if y.shape[0] != weight.shape[0]:
+            raise ValueError(f"{y.shape[0]} classes, {weight.shape[0]} weights; one of each a row")
+        self.y, self.weight, self.theta, self.smoothing, self.loss = y, weight, theta, smoothing, 0.0
+        self.dim, self.hidden = dim, hidden
+        self.outputs = (theta.shape[0] - (dim * hidden + hidden if hidden > 0 else 0)) // (width + 1)
+        self.place = self.places = numpy.full(n_features, -1, numpy.int32)
+        self.touched = self.features = numpy.empty(room, numpy.int32)
+        self.d_embeddings = self.embedded = numpy.zeros((room, dim))
+        self.d_theta = self.dense = numpy.zeros(theta.shape[0])
+        self.scratch = numpy.empty(2 * dim + 2 * hidden + self.outputs)
+
+
+cdef int64_t collect(const int64_t* indptr, const int32_t* indices, const real* values, const int32_t* rows, int64_t n_rows,
+                     const real* E, const double* mask, NetGradient net) noexcept nogil:
+    """Add the gradient of some rows to d_embeddings and d_theta; returns how many features they have."""
+    cdef int64_t dim = net.dim, hidden = net.hidden, outputs = net.outputs, width, i, k, c, t, found = 0
+    cdef const int32_t* y = &net.y[0]
+    cdef const double* weight = &net.weight[0]
+    cdef const double* theta = &net.theta[0]
+    cdef int32_t* place = &net.places[0]
+    cdef int32_t* touched = &net.features[0]
+    cdef double* dE = &net.embedded[0, 0]
+    cdef double* dtheta = &net.dense[0]
+    cdef double* scratch = &net.scratch[0]
     cdef int64_t ahead, ahead_end, line = LINE // <int64_t>sizeof(real)
     cdef const double* B = theta
     cdef double* dB = dtheta
@@ -147,7 +187,7 @@ cdef int64_t collect(const int64_t* indptr, const int32_t* indices, const real* 
             for c in range(width):
                 h[c] *= mask[t * width + c]
         affine(h, B, width, outputs, z)
-        loss[0] += weight[i] * cross_entropy(z, outputs, y[i], smoothing)
+        net.loss += weight[i] * cross_entropy(z, outputs, y[i], net.smoothing)
         for c in range(outputs):
             z[c] *= weight[i]
             dB[width * outputs + c] += z[c]
@@ -173,75 +213,76 @@ cdef int64_t collect(const int64_t* indptr, const int32_t* indices, const real* 
     return found
 
 
-def gradient(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] y,
-             const double[::1] weight, const int32_t[::1] rows, double smoothing, int64_t hidden, const real[:, ::1] E,
-             const double[::1] theta, const double[:, ::1] mask, int32_t[::1] place, int32_t[::1] touched,
-             double[:, ::1] dE, double[::1] dtheta, double[::1] scratch, double[::1] loss) -> int:
-    """Add the gradient of the rows to dE, a row a feature in the order of touched, and dtheta; returns the features.
+def gradient(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] rows,
+             const real[:, ::1] E, const double[:, ::1] mask, NetGradient net) -> int:
+    """Add the gradient of the rows to d_embeddings, in the order of touched, and d_theta; returns how many features have one.
 
-    mask is empty without dropout, else (len(rows), hidden or dim). place, (n_features,), must hold -1, and holds the
-    rows of dE afterwards. scratch is 2 dim + 2 hidden + n_outputs long. loss[0] grows by the loss.
+    mask is empty without dropout, else (len(rows), hidden or dim). place must hold -1; it holds the rows of d_embeddings after.
     """
-    cdef Shape shape
-    cdef int64_t width
-    shape.dim = E.shape[1]
-    shape.hidden = hidden
-    width = hidden if hidden > 0 else shape.dim
-    shape.outputs = (theta.shape[0] - (shape.dim * hidden + hidden if hidden > 0 else 0)) // (width + 1)
-    if rows.shape[0] == 0:
-        return 0
-    return collect(&indptr[0], &indices[0] if indices.shape[0] else NULL, &values[0] if values.shape[0] else NULL,
-                   &y[0], &weight[0], &rows[0], rows.shape[0], smoothing, shape, &E[0, 0], &theta[0],
-                   &mask[0, 0] if mask.shape[0] else NULL, &place[0], &touched[0], &dE[0, 0], &dtheta[0], &scratch[0],
-                   &loss[0])
+    return collect(&indptr[0], &indices[0], &values[0], &rows[0], rows.shape[0], &E[0, 0],
+                   &mask[0, 0] if mask.shape[0] else NULL, net)
 
 
-def descend(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] y,
-            const double[::1] weight, const int32_t[::1] order, int64_t batch, double smoothing, int64_t hidden,
-            int step, double rate, double share, real[:, ::1] E, double[::1] theta, double[::1] squares_E,
-            double[::1] squares, const double[:, ::1] mask, int32_t[::1] place, int32_t[::1] touched,
-            double[:, ::1] dE, double[::1] dtheta, double[::1] scratch, double[::1] loss):
-    """Take a step a batch of the rows in order; the gradient is that of the sum of the losses times share.
+cdef class NetSteps:
+    """How steps are taken: step is 0 (sgd) or 1 (adagrad), batch how many rows make one.
 
-    place holds -1, dE and dtheta zeros, before and after. dE and touched have room for the features of any batch.
+    The gradient is that of the sum of the losses of a batch times share. feature_squares, (n_features,), and squares, as long
+    as theta, are the sums of the squares seen so far.
     """
-    cdef Shape shape
-    cdef int64_t first, size, found, t, c, j, width, n = order.shape[0]
-    cdef double g, total, scale
+
+    cdef readonly object feature_squares, squares
+    cdef double[::1] of_features, of_theta
+    cdef int step
+    cdef int64_t batch
+    cdef double rate, share
+
+    def __init__(self, NetGradient net, *, int step, int64_t batch, double rate, double share):
+        if not STEP_SGD <= step <= STEP_ADAGRAD or batch < 1:
+            raise ValueError(f"unknown step {step}, or a batch of {batch} rows")
+        self.step, self.batch, self.rate, self.share = step, batch, rate, share
+        self.feature_squares = self.of_features = numpy.zeros(net.places.shape[0])
+        self.squares = self.of_theta = numpy.zeros(net.theta.shape[0])
+
+
+def descend(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] order,
+            real[:, ::1] E, const double[:, ::1] mask, NetGradient net, NetSteps how):
+    """Take a step a batch of the rows in order, with E and with the dense layers.
+
+    mask is as above. place holds -1, the gradients zeros, before and after.
+    """
+    cdef int64_t first, size, found, t, c, j, n = order.shape[0], dim = net.dim, batch = how.batch
+    cdef double g, total, scale, rate = how.rate, share = how.share
+    cdef bint adagrad = how.step == STEP_ADAGRAD
+    cdef int32_t[::1] place = net.places, touched = net.features
+    cdef double[:, ::1] dE = net.embedded
+    cdef double[::1] theta = net.theta, dtheta = net.dense, squares_E = how.of_features, squares = how.of_theta
     cdef real* row
     cdef double* d
-    shape.dim = E.shape[1]
-    shape.hidden = hidden
-    width = hidden if hidden > 0 else shape.dim
-    shape.outputs = (theta.shape[0] - (shape.dim * hidden + hidden if hidden > 0 else 0)) // (width + 1)
-    cdef const int32_t* columns = &indices[0] if indices.shape[0] else NULL
-    cdef const real* entries = &values[0] if values.shape[0] else NULL
     with nogil:
         first = 0
         while first < n:
             size = batch if first + batch <= n else n - first
-            found = collect(&indptr[0], columns, entries, &y[0], &weight[0], &order[first], size, smoothing, shape,
-                            &E[0, 0], &theta[0], &mask[first, 0] if mask.shape[0] else NULL, &place[0], &touched[0],
-                            &dE[0, 0], &dtheta[0], &scratch[0], &loss[0])
+            found = collect(&indptr[0], &indices[0], &values[0], &order[first], size, &E[0, 0],
+                            &mask[first, 0] if mask.shape[0] else NULL, net)
             for t in range(found):
                 j = touched[t]
                 place[j] = -1
                 row = &E[j, 0]
                 d = &dE[t, 0]
                 scale = rate * share
-                if step == STEP_ADAGRAD:
+                if adagrad:
                     total = 0.0
-                    for c in range(shape.dim):
+                    for c in range(dim):
                         total += d[c] * d[c]
-                    squares_E[j] += total * share * share / shape.dim
+                    squares_E[j] += total * share * share / dim
                     scale = scale / sqrt(squares_E[j]) if squares_E[j] > 0.0 else 0.0
-                for c in range(shape.dim):
+                for c in range(dim):
                     row[c] -= <real>(scale * d[c])
                     d[c] = 0.0
             for c in range(theta.shape[0]):
                 g = dtheta[c] * share
                 dtheta[c] = 0.0
-                if step == STEP_ADAGRAD:
+                if adagrad:
                     squares[c] += g * g
                     g = g / sqrt(squares[c]) if squares[c] > 0.0 else 0.0
                 theta[c] -= rate * g

@@ -14,7 +14,9 @@ Cost      one pass over the entries times n_classes, twice where a row is update
 Source    Eisenstein, Introduction to Natural Language Processing, chapter 2.
 """
 from libc.stdint cimport int32_t, int64_t
-from linnet._kernels.arithmetic cimport exp, log
+from linnet._kernels.arithmetic cimport exp, largest, log
+
+import numpy
 
 cdef fused real:
     float
@@ -26,20 +28,70 @@ cdef enum:
     LOSS_SOFTMAX = 2
 
 
-def online_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] y,
-                const int32_t[::1] order, const double[::1] rates, const double[::1] weight, int loss,
-                const double[:, ::1] cost, double decay, double bias_rate, real[:, ::1] V, double[::1] b,
-                real[:, ::1] A, double[::1] A_b, double[::1] state, double[::1] scratch) -> int:
-    """Take one step a row; returns the number of rows that changed the weights.
+cdef class OnlineSteps:
+    """What steps over some rows have in common, and what they carry on. The arrays that it is given are kept, not copied.
 
-    state = [scale, sum of scales, steps, loss of this call]: the first three go on from call to call. A is empty when
-    no average is wanted. scratch holds n_classes numbers for each row of a batch, so its length says how many rows
-    that is; a batch counts as many steps as it has rows, all of them with the weights it ends in.
+    y            the right class of each row
+    weight       of each row
+    loss         0 (perceptron), 1 (SVM) or 2 (softmax)
+    cost         c(y, y'), (n_classes, n_classes)
+    decay        see above; 0: none
+    bias_rate    the square of the constant feature; 0: no intercept
+    batch        rows that are scored before they take their steps; they count as that many steps, all with the weights
+                 that they end in
+    b            the intercepts, (n_classes,)
+    A_b          their lazy sums
+    scale        W = scale * V
+    total_scale  S, the sum of the scales
+    steps        how many there were
+    loss_sum     the weighted loss of the rows of the last call as they were met
     """
-    cdef int64_t t, last, i, k, c, best, n_classes = V.shape[1], changed = 0
-    cdef int64_t batch = scratch.shape[0] // n_classes, first = 0
-    cdef double scale = state[0], total_scale = state[1], steps = state[2], loss_sum = 0.0, top, total, v, step_size
-    cdef double before, rate
+
+    cdef readonly object b, A_b
+    cdef readonly double scale, total_scale, steps, loss_sum
+    cdef const int32_t[::1] y
+    cdef const double[::1] weight
+    cdef const double[:, ::1] cost
+    cdef double[::1] intercepts, lazy, scores
+    cdef int loss
+    cdef double decay, bias_rate
+    cdef int64_t batch
+
+    def __init__(self, const int32_t[::1] y, const double[::1] weight, double[::1] b, const double[:, ::1] cost, *, int loss,
+                 double decay, double bias_rate, int64_t batch):
+        cdef int64_t n_classes = b.shape[0]
+        if y.shape[0] != weight.shape[0]:
+            raise ValueError(f"{y.shape[0]} classes, {weight.shape[0]} weights; one of each a row")
+        if cost.shape[0] != n_classes or cost.shape[1] != n_classes:
+            raise ValueError(f"costs of {cost.shape[0]} by {cost.shape[1]} classes, with {n_classes} of them")
+        if not LOSS_PERCEPTRON <= loss <= LOSS_SOFTMAX or batch < 1:
+            raise ValueError(f"unknown loss {loss}, or a batch of {batch} rows")
+        self.y, self.weight, self.cost, self.intercepts = y, weight, cost, b
+        self.loss, self.decay, self.bias_rate, self.batch = loss, decay, bias_rate, batch
+        self.b = numpy.asarray(b)
+        self.A_b = self.lazy = numpy.zeros(n_classes)
+        self.scores = numpy.empty(batch * n_classes)
+        self.loss_sum = 0.0
+        self.restart()
+
+    def restart(self):
+        """Begin the average again, with a scale of one."""
+        self.scale, self.total_scale, self.steps = 1.0, 0.0, 0.0
+        self.A_b[:] = 0.0
+
+
+def online_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] order,
+                const double[::1] rates, real[:, ::1] V, real[:, ::1] A, OnlineSteps taken) -> int:
+    """Take one step a row; returns the number of rows that changed the weights. A is empty when no average is wanted."""
+    cdef int64_t t, last, i, k, c, best, n_classes = V.shape[1], changed = 0, batch = taken.batch, first = 0
+    cdef double scale = taken.scale, total_scale = taken.total_scale, steps = taken.steps, loss_sum = 0.0
+    cdef double top, total, v, step_size, before, rate, decay = taken.decay, bias_rate = taken.bias_rate
+    cdef const int32_t* y = &taken.y[0]
+    cdef const double* weight = &taken.weight[0]
+    cdef const double* price
+    cdef double* b = &taken.intercepts[0]
+    cdef double* A_b = &taken.lazy[0]
+    cdef int loss = taken.loss
     cdef bint averaging = A.shape[0] > 0
     cdef real* w
     cdef real* a
@@ -52,7 +104,7 @@ def online_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const rea
             for t in range(first, last):  # score, and turn the scores into the direction of the step
                 i = order[t]
                 right = y[i]
-                score = &scratch[(t - first) * n_classes]
+                score = &taken.scores[(t - first) * n_classes]
                 for c in range(n_classes):
                     score[c] = 0.0
                 for k in range(indptr[i], indptr[i + 1]):
@@ -65,10 +117,7 @@ def online_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const rea
                 if decay > 0.0:
                     scale *= 1.0 - rates[t] * decay
                 if loss == LOSS_SOFTMAX:
-                    top = score[0]
-                    for c in range(1, n_classes):
-                        if score[c] > top:
-                            top = score[c]
+                    top = largest(score, n_classes)
                     total = 0.0
                     for c in range(n_classes):
                         total += exp(score[c] - top)
@@ -79,10 +128,11 @@ def online_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const rea
                     changed += 1
                 else:
                     best = 0
-                    top = score[0] + cost[right, 0]
+                    price = &taken.cost[right, 0]
+                    top = score[0] + price[0]
                     for c in range(1, n_classes):
-                        if score[c] + cost[right, c] > top:
-                            top = score[c] + cost[right, c]
+                        if score[c] + price[c] > top:
+                            top = score[c] + price[c]
                             best = c
                     if best != right:
                         loss_sum += weight[i] * (top - score[right])
@@ -93,7 +143,7 @@ def online_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const rea
                     score[best] -= 1.0  # nothing at all where the best is the right one
             for t in range(first, last):
                 i = order[t]
-                score = &scratch[(t - first) * n_classes]
+                score = &taken.scores[(t - first) * n_classes]
                 if loss != LOSS_SOFTMAX and score[y[i]] == 0.0:
                     continue
                 rate = rates[t] * weight[i]
@@ -114,8 +164,5 @@ def online_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const rea
             total_scale += (last - first) * scale
             steps += last - first
             first = last
-        state[0] = scale
-        state[1] = total_scale
-        state[2] = steps
-        state[3] = loss_sum
+    taken.scale, taken.total_scale, taken.steps, taken.loss_sum = scale, total_scale, steps, loss_sum
     return changed

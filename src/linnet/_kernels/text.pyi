@@ -1,18 +1,14 @@
 """The compiled module text: what the kernels of text take and give."""
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-Bytes: TypeAlias = npt.NDArray[np.uint8]
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
-UInt32s: TypeAlias = npt.NDArray[np.uint32]
-UInt64s: TypeAlias = npt.NDArray[np.uint64]
-Float32s: TypeAlias = npt.NDArray[np.float32]
-Float64s: TypeAlias = npt.NDArray[np.float64]
+from linnet._kernels._arrays import Bytes, Float32s, Float64s, Int32s, Int64s, UInt32s, UInt64s
+
+Number = TypeVar("Number", np.int32, np.int64, np.float32, np.float64)
 
 # scratch.pyx
 
@@ -94,8 +90,8 @@ def take_segments(
 def document_frequency(indices: Int32s, df: Int32s) -> None: ...
 def class_frequency(indptr: Int64s, indices: Int32s, y: Int32s, out: Int32s) -> None: ...
 def sort_rows(
-    indptr: Int64s, indices: Int32s, values: npt.NDArray[Any], n_columns: int, scratch: UInt64s, out_indices: Int32s,
-    out_values: npt.NDArray[Any],
+    indptr: Int64s, indices: Int32s, values: npt.NDArray[Number], n_columns: int, scratch: UInt64s, out_indices: Int32s,
+    out_values: npt.NDArray[Number],
 ) -> None: ...  # fmt: skip
 
 # score.pyx

@@ -38,8 +38,9 @@ def _leaks(m: CheckedData, near: bool) -> Finding:
         count = int(shared.sum())
         rows.append(np.flatnonzero(shared))
         total += count
-        worst = max(worst, count / len(other))
-        sets.append({"source": other.source, "count": count, "share": count / len(other)})
+        share = count / max(1, len(other))
+        worst = max(worst, share)
+        sets.append({"source": other.source, "count": count, "share": share})
         for row in rows[-1][: 5 - len(examples)].tolist():
             groups = m.near if near else m.exact
             mine = int(np.flatnonzero(groups[: len(m)] == groups[first + row])[0])

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.labelled_rows import multilabel
 from linnet.cli.output import print_lines, say, say_sealed, write_json
 from linnet.cli.progress import ProgressBars
@@ -23,13 +23,13 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 @command(short_help="Find duplicates, leaks, wrong labels and loopholes in a file.")
-@click.argument("data", type=InputFile())
-@click.argument("others", type=InputFile(), nargs=-1)
+@click.argument("data", type=InputPath())
+@click.argument("others", type=InputPath(), nargs=-1)
 @o.data_options
 @click.option("--only", metavar="A,B", help="Run these checks only (--list names them).")
 @click.option("--skip", metavar="A,B", help="Leave these checks out.")
 @click.option(
-    "--suspects", type=OutputFile("text"), metavar="F.csv", help="Write every suspected label error, the surest first."
+    "--suspects", type=OutputPath("text"), metavar="F.csv", help="Write every suspected label error, the surest first."
 )
 @o.seed
 @o.threads

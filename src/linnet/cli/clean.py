@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.files import FolderPath, InputPath, OutputPath, command
 from linnet.cli.output import Notes, echo_json, say
 from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError, nearest
@@ -22,9 +22,9 @@ __all__ = ["clean"]
 
 
 @command(short_help="Clean texts, filter pages, remove duplicates; says what every rule did.")
-@click.argument("inputs", type=InputFile(), metavar="INPUT...", nargs=-1)
+@click.argument("inputs", type=InputPath(), metavar="INPUT...", nargs=-1)
 @click.option(
-    "--out", type=OutputFile(), metavar="F",
+    "--out", type=OutputPath(), metavar="F",
     help="Write to F (.csv, .tsv or .jsonl, also .gz or .zst; .parquet); JSON lines on standard output by default.",
 )  # fmt: skip
 @o.text_options
@@ -35,7 +35,7 @@ __all__ = ["clean"]
 @click.option("--c4", is_flag=True, help="Add all C4 rules for web pages, with repeated three-sentence spans.")
 @click.option("--without", metavar="A,B", help="Leave rules out.")
 @click.option(
-    "--bad-words", type=InputFile(), metavar="FILE", help="Remove documents with a word of this list, one a line."
+    "--bad-words", type=InputPath(), metavar="FILE", help="Remove documents with a word of this list, one a line."
 )
 @click.option("--dedup", metavar="A,B", help="Remove duplicates: exact, near, spans.")
 @click.option(
@@ -47,13 +47,13 @@ __all__ = ["clean"]
     help="Near duplicates share this much of their word shingles.",
 )  # fmt: skip
 @o.max_memory("256M")
-@click.option("--temp", metavar="DIR", help="Where files go that wait between two passes.")
+@click.option("--temp", type=FolderPath(), metavar="DIR", help="Where files go that wait between two passes.")
 @click.option(
-    "--removed", type=OutputFile(), metavar="F", help="Write removed documents to F, with the rule that removed them."
+    "--removed", type=OutputPath(), metavar="F", help="Write removed documents to F, with the rule that removed them."
 )
 @click.option(
     "--report",
-    type=OutputFile(),
+    type=OutputPath(),
     metavar="F",
     help="Write what every rule did, with samples, to F (.json, .html, .txt).",
 )

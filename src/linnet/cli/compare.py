@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns
 from linnet.cli.output import print_lines, say, width, write_json
 from linnet.cli.progress import ProgressBars
@@ -22,7 +22,7 @@ __all__ = ["compare"]
 
 
 @command(short_help="Compare models on the same folds, with tests and a recommendation.")
-@click.argument("data", type=InputFile(), required=False)
+@click.argument("data", type=InputPath(), required=False)
 @click.option(
     "--models",
     metavar="A,B,C",
@@ -37,7 +37,7 @@ __all__ = ["compare"]
 )
 @click.option("--curve-all", "curve", flag_value="all", help="The same for every model.")
 @click.option(
-    "--files", nargs=2, type=InputFile(), metavar="OLD NEW",
+    "--files", nargs=2, type=InputPath(), metavar="OLD NEW",
     help="Compare two model files on DATA instead: is NEW better than OLD? Exits with 1 where it is clearly worse.",
 )  # fmt: skip
 @o.groups
@@ -45,7 +45,7 @@ __all__ = ["compare"]
 @o.seed
 @o.threads
 @o.trust
-@click.option("--out", type=OutputFile("text"), metavar="F.csv", help="Write the table as CSV (- for standard output).")
+@click.option("--out", type=OutputPath("text"), metavar="F.csv", help="Write the table as CSV (- for standard output).")
 @o.output_options
 def compare(data: str | None, **options: Any) -> None:
     """Compare models on DATA, or on the built-in book reviews.

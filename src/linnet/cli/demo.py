@@ -7,7 +7,7 @@ import sys
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import OutputFile, command
+from linnet.cli.files import OutputPath, command
 from linnet.cli.output import say
 
 __all__ = ["demo"]
@@ -23,7 +23,7 @@ TEXTS = (
 @command(short_help="Train, compare and explain on the built-in book reviews.")
 @click.option(
     "--out",
-    type=OutputFile("model"),
+    type=OutputPath("model"),
     default="reviews.linnet",
     show_default=True,
     metavar="F.linnet",

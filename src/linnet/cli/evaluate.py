@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import command_line, say, say_sealed, say_written, width, write_json
 from linnet.errors import DataError, LinnetError, shown
@@ -19,8 +19,8 @@ SEEN = 0.01  # share of texts from which on they are said to be training rows
 
 
 @command(short_help="Say how good a model is on labelled texts.")
-@click.argument("model", type=InputFile())
-@click.argument("data", type=InputFile())
+@click.argument("model", type=InputPath())
+@click.argument("data", type=InputPath())
 @o.data_options
 @o.threads
 @o.trust
@@ -37,7 +37,7 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     seen = clf.artefact.texts_seen(rows)
     if seen.share >= SEEN:
         say(
-            f"{shown(data, 200)}: {seen.share:.0%} of the texts are among those that the model was trained on; on new texts "
+            f"{shown(data, 200)}: {seen.share:.0%} of the texts seem to be among those that the model was trained on; on new texts "
             "it will do worse than these scores"
         )
     seal = look(data, "evaluate", Path(model))

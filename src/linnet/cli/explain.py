@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import colours, echo_json
+from linnet.data.input_file import stdin
 from linnet.errors import LinnetError
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ __all__ = ["explain"]
 
 
 @command(short_help="Show why a text gets its label, word by word.")
-@click.argument("model", type=InputFile())
+@click.argument("model", type=InputPath())
 @click.argument("text", default="-")
 @click.option("--label", metavar="LABEL", help="Explain the score of this label instead of the predicted one.")
 @click.option("--not", "against", metavar="LABEL", help="Compare with this label: why the one and not the other?")
 @click.option("--flip", is_flag=True, help="Also find the fewest words to take out so that the answer changes.")
 @click.option(
-    "--nearest", type=InputFile(), metavar="FILE", help="Also show the examples of FILE that are most like the text."
+    "--nearest", type=InputPath(), metavar="FILE", help="Also show the examples of FILE that are most like the text."
 )
 @o.columns
 @o.number("--top", "How many contributions to show.", 12)
@@ -62,7 +62,7 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
         _lines(clf, mine, other)
         return
     if text == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
+        text = stdin().read().decode("utf-8", "replace").rstrip("\n")
     if not text.strip():
         raise LinnetError("there is no text to explain; give it in quotes after the model")
     row = o.text_or_row(text, columns, clf.artefact.text_column)
@@ -100,7 +100,7 @@ def _lines(clf: TextClassifier, label: Any, against: Any) -> None:
             echo_json({"text": e.text, **e.to_dict()}, indent=None)
         waiting.clear()
 
-    for line in sys.stdin.buffer:
+    for line in stdin():
         waiting.append(line.decode("utf-8", "replace").rstrip("\r\n"))
         if len(waiting) == 256:
             work()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -10,6 +9,7 @@ import click
 from linnet.cli import options as o
 from linnet.cli.files import command
 from linnet.cli.output import echo_json
+from linnet.data.input_file import stdin
 from linnet.errors import LinnetError
 
 __all__ = ["features"]
@@ -44,7 +44,7 @@ def features(
         _list(json_)
         return
     if text == "-":
-        text = sys.stdin.read().rstrip("\n")
+        text = stdin().read().decode("utf-8", "replace").rstrip("\n")
     shown_text = SENTENCE if text is None else text
     found = _blocks(blocks, trust)
     shown = seen(o.text_or_row(shown_text, columns), found)

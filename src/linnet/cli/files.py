@@ -1,6 +1,6 @@
 """The files of a command: which parameters are read and which are written, declared once and checked before the work.
 
-A command made by ``command`` knows its ``InputFile`` and ``OutputFile`` parameters. Before it runs, it refuses an output that
+A command made by ``command`` knows its ``InputPath`` and ``OutputPath`` parameters. Before it runs, it refuses an output that
 is an input (under any name: links count), two outputs with one name, a folder that is missing or cannot be written to, and,
 without ``--force``, a file that is of another kind than the one to be written: a table where the model would go.
 """
@@ -8,6 +8,7 @@ without ``--force``, a file that is of another kind than the one to be written: 
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import signal
@@ -21,7 +22,7 @@ import click
 from linnet.errors import LinnetError, shown
 from linnet.files import content_kind, kind_of_name
 
-__all__ = ["InputFile", "OutputFile", "TerminatedError", "check_outputs", "command", "inputs_of"]
+__all__ = ["FolderPath", "InputPath", "OutputPath", "TerminatedError", "check_outputs", "command", "inputs_of"]
 
 _FORCE = "linnet.force"
 _WORDS = {
@@ -31,26 +32,38 @@ _WORDS = {
 }  # fmt: skip
 
 
-class InputFile(click.types.StringParamType):
-    """A file, folder, pattern or data set to read, or - for standard input."""
+class InputPath(click.types.StringParamType):
+    """A file, folder, pattern or data set to read, or - for standard input; where `or_text`, perhaps a text."""
+
+    def __init__(self, or_text: bool = False) -> None:
+        self.or_text = or_text
 
 
-class OutputFile(click.types.StringParamType):
+class OutputPath(click.types.StringParamType):
     """A file to write, or - for standard output. kind is one of linnet.files.KINDS; without it the ending of the name says it."""
 
     def __init__(self, kind: str | None = None) -> None:
         self.kind = kind
 
 
+class FolderPath(click.types.StringParamType):
+    """A folder to write to; the command itself looks after what is in it."""
+
+
 class FileCommand(click.Command):
     """A command that looks at its files before it runs."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Check the outputs, then run."""
+        """Check the names of files, then run."""
+        for p in self.params:
+            if isinstance(p.type, OutputPath | FolderPath) or (isinstance(p.type, InputPath) and not p.type.or_text):
+                value = ctx.params.get(p.name or "")
+                for name in [value] if isinstance(value, str) else value or ():
+                    _check_name(name)
         outputs = {
             p.opts[0]: (ctx.params.get(p.name or ""), p.type.kind)
             for p in self.params
-            if isinstance(p.type, OutputFile)
+            if isinstance(p.type, OutputPath)
         }
         check_outputs({option: (path, kind) for option, (path, kind) in outputs.items() if path}, inputs_of(ctx))
         with contextlib.nullcontext() if ctx.info_name in ("serve", "studio") else ended_by_sigterm():
@@ -86,7 +99,7 @@ def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..
 
     def make(function: Callable[..., Any]) -> click.Command:
         made = click.command(name, cls=FileCommand, **attributes)(function)
-        if any(isinstance(p.type, OutputFile) for p in made.params):
+        if any(isinstance(p.type, OutputPath) for p in made.params):
             made.params.append(
                 click.Option(
                     ["--force"],
@@ -112,7 +125,7 @@ def inputs_of(ctx: click.Context | None = None) -> list[str]:
         return []
     found: list[str] = []
     for p in ctx.command.params:
-        value = ctx.params.get(p.name or "") if isinstance(p.type, InputFile) else None
+        value = ctx.params.get(p.name or "") if isinstance(p.type, InputPath) else None
         found += [value] if isinstance(value, str) else list(value or ())
     return found
 
@@ -136,6 +149,17 @@ def check_outputs(outputs: Mapping[str, tuple[str, str | None]], inputs: Iterabl
         if inside or (known and _identity(path) in known):
             raise LinnetError(f"{shown(path, 300)}: is also an input, and would be lost; give {option} another file")
         _check_kind(path, kind or kind_of_name(path), option)
+
+
+def _check_name(name: str) -> None:
+    """Refuse what cannot be the name of a file on this system."""
+    try:
+        os.stat(name)  # noqa: PTH116 - any text
+    except ValueError as error:
+        raise LinnetError(f"{shown(name)} cannot be the name of a file: {error}") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise LinnetError(f"{shown(name)}: the name is too long for a file") from None
 
 
 def _check_place(path: Path, option: str) -> None:

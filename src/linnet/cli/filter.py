@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, command
+from linnet.cli.files import FolderPath, InputPath, command
 from linnet.cli.output import echo_json, say
 from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError, shown
@@ -21,9 +21,15 @@ __all__ = ["filter_"]
 
 
 @command("filter", short_help="Keep the rows of a corpus that a model says are worth keeping.")
-@click.argument("model", type=InputFile())
-@click.argument("inputs", type=InputFile(), metavar="INPUT...", nargs=-1, required=True)
-@click.option("--out", metavar="DIR", required=True, help="A new folder, or one that holds this run, unfinished.")
+@click.argument("model", type=InputPath())
+@click.argument("inputs", type=InputPath(), metavar="INPUT...", nargs=-1, required=True)
+@click.option(
+    "--out",
+    type=FolderPath(),
+    metavar="DIR",
+    required=True,
+    help="A new folder, or one that holds this run, unfinished.",
+)
 @click.option("--keep", multiple=True, metavar="LABEL", help="Keep rows of this label. Can be given several times.")
 @click.option(
     "--min", "least", multiple=True, type=float, metavar="P",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.output import echo_json
 from linnet.errors import shown
 from linnet.units import size_text
@@ -16,7 +18,7 @@ __all__ = ["info"]
 
 
 @command(short_help="Show what is in a model file.")
-@click.argument("model", type=InputFile())
+@click.argument("model", type=InputPath())
 @o.number("--top", "How many features to show a class.", 10, 0)
 @o.json_flag
 def info(model: str, top: int, json_: bool) -> None:
@@ -30,15 +32,29 @@ def info(model: str, top: int, json_: bool) -> None:
         echo_json(card)
         return
     sizes = f"{found.n_features:,} features, {len(found.classes)} classes"
-    click.echo(f"{model}: {size_text(Path(model).stat().st_size)}, {sizes}, checksum right")
-    data = card["data"]
-    click.echo(f"trained on {data['rows_fitted']:,} rows of {data['source']} by linnet {card['linnet']}")
-    click.echo("settings: " + ", ".join(f"{k}={v}" for k, v in card["settings"].items() if v is not None))
-    choice = card["choice"]
-    tried = f"{choice['folds']} fold(s), {len(choice['tried'])} settings tried"
-    click.echo(f"dev accuracy {choice['accuracy']:.4f} on {choice['rows']:,} rows, {tried}")
+    click.echo(f"{shown(model, 300)}: {size_text(Path(model).stat().st_size)}, {sizes}, checksum right")
+    for line in _about(card):
+        click.echo(line)
     code = [name for block in found.computed for name in getattr(block, "paths", ())]
     if code:
         click.echo("calls functions that are not in the file: " + ", ".join(map(shown, code)))
     for label in found.classes[: 20 if top else 0]:
-        click.echo(f"  {label}: " + ", ".join(name for name, _ in top_features(found, label, top)))
+        click.echo(f"  {shown(label)}: " + ", ".join(shown(name) for name, _ in top_features(found, label, top)))
+
+
+def _about(card: dict[str, Any]) -> Iterator[str]:
+    """What the card says, as far as it says it: a file may be of another program."""
+    data, choice = card.get("data", {}), card.get("choice", {})
+    if data:
+        rows, source = _number(data.get("rows_fitted")), shown(data.get("source", "unknown data"))
+        yield f"trained on {rows} rows of {source} by linnet {shown(card.get('linnet', '?'), 20)}"
+    settings = {k: v for k, v in card.get("settings", {}).items() if v is not None}
+    yield "settings: " + ", ".join(f"{shown(k, 40)}={shown(v)}" for k, v in settings.items())
+    tried = choice.get("tried")
+    if isinstance(tried, list):
+        folds = f"{_number(choice.get('folds'))} fold(s), {len(tried):,} settings tried"
+        yield f"dev accuracy {_number(choice.get('accuracy'), '.4f')} on {_number(choice.get('rows'))} rows, {folds}"
+
+
+def _number(value: Any, form: str = ",") -> str:
+    return format(value, form) if isinstance(value, int | float) and not isinstance(value, bool) else "?"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from linnet.cli.output import say
-from linnet.errors import LinnetError
+from linnet.data.labels import are_scattered, scattered
+from linnet.errors import DataError, LinnetError, shown
 
 if TYPE_CHECKING:
     from linnet.data import Dataset
@@ -62,18 +63,29 @@ def split_rows(rows: Any, options: dict[str, Any], extra: Sequence[str] = ()) ->
     needs_dev = (watch or bool(note)) and dev is None
     if test is not None:
         if needs_dev:
-            rows, dev = rows.split(options["seed"], (0.9, 0.1), **how)
+            every, (rows, dev) = rows, rows.split(options["seed"], (0.9, 0.1), **how)
+            _refuse_empty(every, dev)
             say(f"split: {len(rows):,} rows to train on, {len(dev):,} to {'watch' if watch else 'choose on'}{note}")
         return rows, dev, test
     if len(rows) < 10:
         raise LinnetError(
             f"{rows.source}: {len(rows)} usable rows are too few to hold some out for a test; give --test FILE or more rows"
         )
+    if are_scattered(rows.counts, len(rows)):
+        raise DataError(f"{shown(rows.source, 200)}: {scattered(rows.counts, len(rows))}")
     if dev is not None or (len(rows) < FEW_ROWS and not needs_dev):
         fit_on, test = rows.split(options["seed"], (0.9, 0.1), **how)
+        _refuse_empty(rows, test)
         chosen = f"dev from {options['dev']}" if dev is not None else "settings chosen by 5 folds"
         say(f"split: {len(fit_on):,} rows to train on ({chosen}), {len(test):,} to test on{note}")
         return fit_on, dev, test
     fit_on, dev, test = rows.split(options["seed"], (0.8, 0.1, 0.1), **how)
+    _refuse_empty(rows, dev, test)
     say(f"split: {len(fit_on):,} train, {len(dev):,} dev, {len(test):,} test{note}")
     return fit_on, dev, test
+
+
+def _refuse_empty(rows: Any, *parts: Any) -> None:
+    """Refuse a split that holds nothing out: no label has a row to spare."""
+    if not all(len(part) for part in parts):
+        raise DataError(f"{shown(rows.source, 200)}: {scattered(rows.counts, len(rows))}")

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from linnet.cli.files import InputFile, OutputFile
+from linnet.cli.files import FolderPath, InputPath, OutputPath
 from linnet.values import parse_pairs
 
 __all__ = ["text_or_row", "together"]
@@ -58,7 +58,7 @@ multilabel = click.option(
 text_options = together(text, format_)
 data_options = together(text, label, format_, multilabel)
 unusable = click.option(
-    "--unusable", type=OutputFile("text"), metavar="F.csv", help="Write the rows that could not be used to this file."
+    "--unusable", type=OutputPath("text"), metavar="F.csv", help="Write the rows that could not be used to this file."
 )
 columns = click.option(
     "--column", "columns", multiple=True, metavar="NAME=VALUE",
@@ -72,10 +72,10 @@ groups = click.option(
 )
 time = click.option("--time", metavar="COL", help="Test on the newest rows, by this column of dates or numbers.")
 dev = click.option(
-    "--dev", type=InputFile(), metavar="FILE", help="Choose settings on this file; on a part of DATA if not given."
+    "--dev", type=InputPath(), metavar="FILE", help="Choose settings on this file; on a part of DATA if not given."
 )
 test = click.option(
-    "--test", type=InputFile(), metavar="FILE", help="Test on this file; on a tenth of DATA if not given."
+    "--test", type=InputPath(), metavar="FILE", help="Test on this file; on a tenth of DATA if not given."
 )
 split_options = together(dev, test, groups, time)
 weight = click.option("--weight", metavar="COL", help="The column of row weights: a row of weight 2 counts as two.")
@@ -104,7 +104,7 @@ features = click.option(
     "--features", metavar="BLOCKS", callback=look_here, help="For example words:1-2+chars:2-5; by document length if not given."
 )  # fmt: skip
 max_features = number("--max-features", "Keep the N most frequent features.")
-tokens = click.option("--tokens", type=InputFile(), default="words", show_default=True, metavar="NAME",
+tokens = click.option("--tokens", type=InputPath(), default="words", show_default=True, metavar="NAME",
                       help="The tokeniser, or the file of a learned one; linnet tokenize --list lists them.")  # fmt: skip
 case = click.option(
     "--case", type=click.Choice(["fold", "lower", "keep"]), default="fold", show_default=True,
@@ -165,7 +165,8 @@ def engine(default: str | None = None) -> Callable[[F], F]:
 
 stream_options = together(
     max_memory(),
-    click.option("--cache", metavar="DIR", help="Where the temporary cache of a stream lies; the system's place by default."),
+    click.option("--cache", type=FolderPath(), metavar="DIR",
+                 help="Where the temporary cache of a stream lies; by default the system's place."),
     click.option("--skip-damaged", is_flag=True, help="Leave out files that cannot be read to their end, and say which."),
     engine(),
     number("--workers", "Workers of the engine; one a core by default."),
@@ -176,18 +177,18 @@ stream_options = together(
 
 model_out = click.option(
     "--out",
-    type=OutputFile("model"),
+    type=OutputPath("model"),
     metavar="F.linnet",
     help="Where to save; DATA with the ending .linnet by default.",
 )
 report = click.option(
     "--report",
-    type=OutputFile("html"),
+    type=OutputPath("html"),
     metavar="F.html",
     help="Write a page with summary, errors, curves and texts; opens offline.",
 )
 json_file = click.option(
-    "--json", "json_", type=OutputFile("json"), metavar="F", help="Write the result as JSON (- for standard output)."
+    "--json", "json_", type=OutputPath("json"), metavar="F", help="Write the result as JSON (- for standard output)."
 )
 json_flag = click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print no progress.")

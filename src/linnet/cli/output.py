@@ -21,9 +21,12 @@ __all__ = ["Notes", "command_line", "echo_json", "print_lines", "say", "say_seal
            "table_lines", "width", "write_json", "write_unusable"]  # fmt: skip
 
 
+LONGEST_LINE = 2000  # characters of a message
+
+
 def say(text: str = "") -> None:
-    """Write a message to standard error."""
-    click.echo(text, err=True)
+    """Write a message to standard error; control characters in the names of files and labels are escaped."""
+    click.echo("\n".join(shown(line, LONGEST_LINE) for line in text.split("\n")), err=True)
 
 
 class Notes:

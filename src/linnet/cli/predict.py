@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.output import Notes, say
 from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError, shown
@@ -25,12 +25,12 @@ __all__ = ["predict"]
 
 
 @command(short_help="Label texts; streams files of any size.")
-@click.argument("model", type=InputFile())
-@click.argument("source", type=InputFile(), metavar="[INPUT|-]", default="-")
+@click.argument("model", type=InputPath())
+@click.argument("source", type=InputPath(), metavar="[INPUT|-]", default="-")
 @click.option("--proba", is_flag=True, help="Also write the probability of each class.")
 @click.option(
     "--out",
-    type=OutputFile(),
+    type=OutputPath(),
     metavar="F",
     help="Write to F (.csv, .tsv, .jsonl, .parquet, .arrow, .txt); standard output by default.",
 )

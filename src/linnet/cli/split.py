@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, OutputFile, check_outputs, command
+from linnet.cli.files import FolderPath, InputPath, OutputPath, check_outputs, command
 from linnet.cli.labelled_rows import split_columns
 from linnet.cli.output import Notes, say, write_json
-from linnet.errors import LinnetError
+from linnet.errors import LinnetError, shown
 from linnet.values import parse_list
 
 __all__ = ["split"]
@@ -21,11 +21,11 @@ _ROW = "row of the source"
 
 
 @command(short_help="Divide a file into train, dev and test; --blind seals the test part.")
-@click.argument("data", type=InputFile())
-@click.option("--out-dir", metavar="D", help="Where train, dev and test go; DATA-split by default.")
-@click.option("--train", "train_out", type=OutputFile(), metavar="F", help="The training file, in place of --out-dir.")
-@click.option("--dev", "dev_out", type=OutputFile(), metavar="F", help="The dev file; left out, there are two parts.")
-@click.option("--test", "test_out", type=OutputFile(), metavar="F", help="The test file.")
+@click.argument("data", type=InputPath())
+@click.option("--out-dir", type=FolderPath(), metavar="D", help="Where train, dev and test go; DATA-split by default.")
+@click.option("--train", "train_out", type=OutputPath(), metavar="F", help="The training file, in place of --out-dir.")
+@click.option("--dev", "dev_out", type=OutputPath(), metavar="F", help="The dev file; left out, there are two parts.")
+@click.option("--test", "test_out", type=OutputPath(), metavar="F", help="The test file.")
 @click.option("--fractions", metavar="A,B,C", help="Shares of the parts, for example 0.8,0.1,0.1 (default) or 90,10.")
 @o.groups
 @o.time
@@ -51,7 +51,13 @@ def split(data: str, **options: Any) -> None:
     table, rows = _read(data, options)
     parts = rows.split(options["seed"], fractions, groups=options["groups"], time=options["time"])
     for path in outs.values():  # now that there is something to put there
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = error.strerror or error
+            raise LinnetError(
+                f"cannot make the folder {shown(path.parent, 300)}: {reason}; choose another --out-dir"
+            ) from None
     _write(table, parts, outs)
     found = _summary(data, rows, parts, outs)
     if options["blind"]:
@@ -168,7 +174,7 @@ def _summary(data: str, rows: Any, parts: Any, outs: dict[str, Path]) -> dict[st
 def _print_parts(found: dict[str, Any]) -> None:
     for part in found["parts"]:
         ranked = sorted(part["labels"].items(), key=lambda item: (-item[1], item[0]))
-        labels = ", ".join(f"{name} {count:,}" for name, count in ranked[:5])
+        labels = ", ".join(f"{shown(name, 40)} {count:,}" for name, count in ranked[:5])
         more = f", {len(ranked) - 5:,} more" if len(ranked) > 5 else ""
         click.echo(f"{part['part']:<6}{part['rows']:>9,} rows  {part['file']}  {labels}{more}".rstrip())
     if found["seal"]:

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.output import Notes, echo_json, say, table_lines, width
-from linnet.errors import LinnetError
+from linnet.errors import LinnetError, shown
 
 __all__ = ["tokenize"]
 
@@ -21,16 +21,16 @@ Cut = Callable[[str], list[Any]]
 
 
 @command(short_help="Show the pieces that a tokeniser makes of a text, and their places.")
-@click.argument("text", type=InputFile(), metavar="[TEXT|FILE|-]", required=False)
+@click.argument("text", type=InputPath(or_text=True), metavar="[TEXT|FILE|-]", required=False)
 @o.token_options
 @click.option("--list", "listing", is_flag=True, help="List the tokenisers, each on an example (or on TEXT).")
 @click.option(
     "--train",
-    type=InputFile(),
+    type=InputPath(),
     metavar="DATA",
     help="Learn the tokeniser (bpe, wordpiece, bpe:2000) from the texts of DATA first.",
 )
-@click.option("--save", type=OutputFile("json"), metavar="F", help="With --train: write the learned tokeniser to F.")
+@click.option("--save", type=OutputPath("json"), metavar="F", help="With --train: write the learned tokeniser to F.")
 @click.option(
     "--text",
     "--column",
@@ -66,6 +66,8 @@ def tokenize(text: str | None, tokens: str, case: str, listing: bool, train: str
         return
     if text == "-" or _is_file(text):
         _stream(text, cut, column, format_)
+    elif _like_file(text):
+        raise LinnetError(f"there is no file {shown(text, 200)}; to cut these letters, send them to: linnet tokenize -")
     elif json_:
         echo_json(_pieces(text, cut(text)), indent=None)
     else:
@@ -77,6 +79,15 @@ def _is_file(text: str) -> bool:
         return Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or a zero byte
         return False
+
+
+def _like_file(text: str) -> bool:
+    """Whether a text is the name of a data file rather than words."""
+    from linnet.data.formats import FORMATS
+    from linnet.files import split_ending
+
+    ending, codec = split_ending(text) if len(text) < 1000 and not any(map(str.isspace, text)) else ("", None)
+    return bool(codec) or ending in {one for form in FORMATS.values() for one in form.extensions} | {".txt", ".json"}
 
 
 def _texts(source: str, column: str | None, format_: str | None) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, check_outputs, command, inputs_of
+from linnet.cli.files import InputPath, check_outputs, command, inputs_of
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
 from linnet.cli.output import (
     command_line,
@@ -30,7 +30,7 @@ __all__ = ["model_path", "train"]
 
 
 @command(short_help="Train a classifier on a file and save it.")
-@click.argument("data", type=InputFile(), nargs=-1, required=True)
+@click.argument("data", type=InputPath(), nargs=-1, required=True)
 @click.option("--model", default="svm", show_default=True, metavar="NAME", help=f"One of {', '.join(MODELS)}.")
 @o.model_out
 @o.split_options

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
 from linnet.cli.output import say, say_sealed, width, write_json
 from linnet.cli.progress import ProgressBars
@@ -22,7 +22,7 @@ __all__ = ["tune"]
 
 
 @command(short_help="Search features, model and settings within a budget of time and size.")
-@click.argument("data", type=InputFile())
+@click.argument("data", type=InputPath())
 @click.option("--budget", default="60s", show_default=True, metavar="TIME", help="For everything: 60s, 5m, 1h.")
 @click.option("--max-size", metavar="SIZE", help="The model file may be this large: 5MB, 500kB.")
 @o.max_memory()
@@ -30,7 +30,7 @@ __all__ = ["tune"]
 @click.option("--models", metavar="A,B", help="Search among these models only; all that learn if not given.")
 @click.option(
     "--lists",
-    type=InputFile(),
+    type=InputPath(),
     multiple=True,
     metavar="F.csv",
     help="Use the word lists of this file too; can be repeated.",
@@ -43,7 +43,7 @@ __all__ = ["tune"]
 @o.number("--candidates", "Stop after N candidates, if time allows.")
 @click.option(
     "--resume",
-    type=OutputFile("json"),
+    type=OutputPath("json"),
     metavar="F",
     help="Keep results in this file and go on from it; OUT.tune.jsonl by default.",
 )

@@ -7,27 +7,27 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputFile, OutputFile, command
+from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.output import Notes, echo_json, say, table_lines
 
 __all__ = ["vocab"]
 
 
 @command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
-@click.argument("data", type=InputFile())
-@click.option("--other", type=InputFile(), metavar="F", help="Say how much of this file the vocabulary covers.")
+@click.argument("data", type=InputPath())
+@click.option("--other", type=InputPath(), metavar="F", help="Say how much of this file the vocabulary covers.")
 @o.token_options
 @o.number("--min-df", "Keep words in at least so many texts.", 1)
 @o.max_features
 @o.number("--top", "How many words to show.", 10, 0)
 @click.option(
     "--plot",
-    type=OutputFile(),
+    type=OutputPath(),
     metavar="F",
     help="Draw counts by rank and the fitted law to F (.svg, or .png with extra report).",
 )
 @click.option(
-    "--save", type=OutputFile("json"), metavar="F", help="Write the vocabulary (after the cut-offs) to F, as JSON."
+    "--save", type=OutputPath("json"), metavar="F", help="Write the vocabulary (after the cut-offs) to F, as JSON."
 )
 @o.text_options
 @o.json_flag

@@ -9,7 +9,7 @@ the model's own (C, alpha ...). Of several values the best is chosen inside each
 >>> [spec.name for spec in parse("svm:features=words:1,C=1,nb")]
 ['svm:features=words:1,C=1', 'nb']
 >>> parse("svm:features=words:1,C=0.1,1,nb")[0].make()
-TextClassifier('svm', features='words:1', params={'C': [0.1, 1]})
+TextClassifier(features='words:1', params={'C': [0.1, 1]})
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _one(value: Any) -> Spec:
             raise LinnetError(f"one name stands for one model; got '{value}'")
         return specs[0]
     if isinstance(value, TextClassifier):
-        given = {name: setting for name, setting in value.get_params(deep=False).items() if setting is not None}
+        given = {"model": value.model, **value.changed_params()}
         name = value.model if isinstance(value.model, str) else repr(value.model)
         shown = {k: v for k, v in given.items() if k not in _KEPT and v is not True}
         more = {**shown, **(value.params or {})}

@@ -16,7 +16,7 @@ from linnet.data.decode import missing
 from linnet.data.splitting import numbered, split_indices, time_split
 from linnet.data.times import moments
 from linnet.data.unusable import Unusable
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError, nearest, shown
 
 __all__ = ["Dataset", "label_summary"]
 
@@ -260,7 +260,10 @@ class Dataset:
         labels: 2 (neg 1, pos 1)
         1 unusable row: 1 empty text (first: row 3)
         """
-        parts = [f"{self.source}: {len(self):,} usable row{'s' if len(self) != 1 else ''}", f"columns: {self.how}"]
+        parts = [
+            f"{shown(self.source, 300)}: {len(self):,} usable row{'s' if len(self) != 1 else ''}",
+            f"columns: {self.how}",
+        ]
         if self.label is not None:
             parts.append(label_summary(self.counts))
         if self.separator is not None:
@@ -282,5 +285,5 @@ def label_summary(counts: Mapping[str, int]) -> str:
     'labels: 2 (pos 3, neg 2)'
     """
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    listed = ", ".join(f"{name} {count:,}" for name, count in ranked[:10])
+    listed = ", ".join(f"{shown(name, 40)} {count:,}" for name, count in ranked[:10])
     return f"labels: {len(ranked):,} ({listed}{f', and {len(ranked) - 10:,} more' if len(ranked) > 10 else ''})"

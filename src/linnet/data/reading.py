@@ -79,7 +79,7 @@ def read(
         free = [column for column in reader.names if column not in more or column in (text, label)]
         choice = by_name(free, text=text, label=label, source=name, not_text=reader.not_text)
         decided = choice.text is not None and (choice.label is not None or labelled is False)
-        chosen = [column for column in (choice.text, choice.label) if column]
+        chosen = [column for column in (choice.text, choice.label) if column is not None]
         names = list(dict.fromkeys([*chosen, *more])) if decided else None
         rows = join([decoded(batch, names or reader.names) for batch in reader.batches(names)], names or reader.names)
         if not rows.rows:
@@ -132,9 +132,9 @@ def finish(
     multilabel: str | bool | None = None,
 ) -> Dataset:
     """Set the unusable rows of a decoded batch aside and make the rest a Dataset."""
-    names = [name for name in (text_column, label_column) if name]
+    names = [name for name in (text_column, label_column) if name is not None]
     text = batch.columns[text_column]
-    label = as_labels(batch.columns[label_column]) if label_column else None
+    label = as_labels(batch.columns[label_column]) if label_column is not None else None
     unlabelled = missing(label) if label is not None else np.zeros(batch.rows, dtype=bool)
     notes = list(notes)
     if label is not None and not labelled and unlabelled.all():

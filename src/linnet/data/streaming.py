@@ -104,10 +104,10 @@ def _batches(rows: Iterator[RowBatch], batch_rows: int, keep: Sequence[str] | No
 def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
     """Cut a batch of rows to at most so many rows and 8 MB of text."""
     choice, more, first = rows.choice, rows.also, rows.first_row
-    names = [column for column in (choice.text, choice.label) if column]
+    names = [column for column in (choice.text, choice.label) if column is not None]
     raw = decoded(rows.raw, list(dict.fromkeys([*names, *more])))
     text = raw.columns[names[0]]
-    label = as_labels(raw.columns[choice.label]) if choice.label else None
+    label = as_labels(raw.columns[choice.label]) if choice.label is not None else None
     empty = blank(text)
     broken = empty.copy()
     broken[list(raw.malformed)] = True
@@ -243,7 +243,8 @@ def open_rows(
     with contextlib.ExitStack() as stack:
         reader = stack.enter_context(open_reader(source, format, options))
         more = [given(column, reader.names, reader.source) for column in also]
-        free = [column for column in reader.names if column not in more or column in (text, label)]
+        taken = set(more) - {text, label}
+        free = [column for column in reader.names if column not in taken]
         choice = by_name(free, text=text, label=label, source=reader.source, not_text=reader.not_text)
         return reader, _row_batches(reader, choice, free, more, every, labelled, stack.pop_all())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate, takewhile
 from typing import Any
 
 __all__ = ["aligned", "fit", "one_line", "sparkline", "width_of"]
@@ -63,6 +64,5 @@ def fit(cell: str, width: int) -> str:
     """
     if width_of(cell) <= width:
         return cell
-    while cell and width_of(cell) > width - 1:
-        cell = cell[:-1]
-    return cell + "…"
+    ends = accumulate(map(width_of, cell))
+    return cell[: sum(1 for _ in takewhile(lambda end: end < width, ends))] + "…"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError, nearest, shown
 from linnet.evaluate import probability, tables
 from linnet.evaluate.intervals import Interval, bootstrap_many, f1_wilson, wilson
 from linnet.evaluate.metrics import METRICS, PROBABILITY_METRICS, Counts, share
@@ -323,7 +323,7 @@ def _warnings(per_class: tuple[ClassScores, ...], unknown: Mapping[Label, int]) 
 
 def _named(labels: list[Label], most: int = 5) -> str:
     more = f" and {len(labels) - most:,} more" if len(labels) > most else ""
-    return ", ".join(repr(label) for label in labels[:most]) + more
+    return ", ".join(shown(repr(label), 60) for label in labels[:most]) + more
 
 
 # ---- input

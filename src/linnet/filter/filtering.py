@@ -129,7 +129,7 @@ def _close(folder: OutputFolder, manifest: dict[str, Any], run: _FilterRun) -> N
         folder.write(folder.bad_shards, bad)
     else:
         folder.bad_shards.unlink(missing_ok=True)
-    folder.write_bytes(folder.summary, summary_html(manifest).encode())
+    folder.write_bytes(folder.summary, summary_html(manifest).encode("utf-8", "backslashreplace"))
     folder.write(folder.manifest, manifest)
     folder.finish()
 

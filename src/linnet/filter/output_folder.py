@@ -81,7 +81,11 @@ class OutputFolder:
 
     def write(self, path: Path, values: Any) -> None:
         """Write JSON, whole or not at all."""
-        self.write_bytes(path, (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode())
+        try:
+            content = (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode()
+        except UnicodeEncodeError:  # the name of a shard is not UTF-8
+            content = (json.dumps(values, indent=1) + "\n").encode()
+        self.write_bytes(path, content)
 
     def write_bytes(self, path: Path, data: bytes) -> None:
         """Write a file, whole or not at all."""

@@ -30,6 +30,7 @@ from linnet.features.counts import NORM, TF, Norm
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
 from linnet.model import file as store
 from linnet.model.training_texts import TextsSeen, compare, fitting
+from linnet.model.validation import check_arrays, check_card, check_names, check_numbers
 from linnet.solvers.dense import DenseLayers, finish
 from linnet.solvers.numerics import sigmoid, softmax
 
@@ -92,6 +93,11 @@ def _refuse_code(about: Mapping[str, Any], path: str | os.PathLike[str] | bytes)
     names += [name for values in about["blocks"] for name in wanted_by_block(values)]
     if names:
         raise UntrustedModelError(_where(path), names)
+
+
+def _not_a_model(path: str | os.PathLike[str] | bytes, error: Exception) -> ModelFileError:
+    problem = f"the model file does not hold a linnet text model ({shown(error, 200)})"
+    return ModelFileError(f"{_where(path)}: {problem}; train it again")
 
 
 def _where(path: str | os.PathLike[str] | bytes) -> str:
@@ -356,6 +362,8 @@ class Model:
         try:
             card = dict(stored.card)
             about = card.pop("model")
+            check_card(about, card)
+            check_arrays(stored.tensors)
             if not trust and not names_only:
                 _refuse_code(about, path)
             t = stored.tensors
@@ -374,20 +382,45 @@ class Model:
                 pending=stored.pending,
             )  # fmt: skip
             model._check()
-        except (LinnetError, KeyError, TypeError, ValueError, IndexError) as error:
+            if stored.pending is not None:
+                return replace(model, pending=store.PendingCheck(lambda: model._check_later(path)))
+            if verify is not False:
+                model._check_numbers()
+        except (
+            LinnetError,
+            LookupError,
+            TypeError,
+            ValueError,
+            ArithmeticError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             if isinstance(error, UntrustedModelError):
                 raise
             if isinstance(error, LinnetError):  # it knows better what is missing
-                raise ModelFileError(f"{_where(path)}: {error}") from error
-            problem = f"the model file does not hold a linnet text model ({shown(error, 200)})"
-            raise ModelFileError(f"{_where(path)}: {problem}; train it again") from error
+                raise ModelFileError(f"{_where(path)}: {shown(error, 1000)}") from error
+            raise _not_a_model(path, error) from error
         return model
+
+    def _check_later(self, path: str | os.PathLike[str] | bytes) -> None:
+        """Check what takes long in a large file: its checksum, then its numbers."""
+        if self.pending is not None:
+            self.pending.wait()
+        try:
+            self._check_numbers()
+        except ValueError as error:
+            raise _not_a_model(path, error) from error
+
+    def _check_numbers(self) -> None:
+        layers = {} if self.head is None else self.head.tensors()
+        check_numbers({"rows": self.rows, "b": self.b, "computed_weights": self.computed_weights, **layers})
 
     def _check(self) -> None:
         """Refuse tables that a kernel could run out of: lookups end at an empty slot, and every slot has its row."""
         n_slots = len(self.slots) if len(self.slots) else 1 << (64 - self.shift)
         fits = (
             self.rows.ndim == 2
+            and (self.table.records is None or self.table.records.shape[1] == (3 + self.n_lookup + 1) // 2 * 2)
             and 0 < self.shift < 64
             and len(self.rows) == n_slots
             and n_slots >= 1 << (64 - self.shift)
@@ -398,9 +431,9 @@ class Model:
             and (len(self.slots) == 0 or int(self.slots[-1]) == 0)
             and self.tf in TF
             and self.norm in NORM
-            and len(self.name_offsets) == len(self.name_slots) + 1
             and len(self.blocks) + len(self.computed) > 0
             and self.computed_weights.shape == ((len(self.computed_names), self.n_lookup) if self.computed else (0, 0))
         )
         if not fits:
             raise ValueError("its tables do not fit together")
+        check_names(self.name_bytes, self.name_offsets, self.name_slots, n_slots)

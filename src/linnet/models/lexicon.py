@@ -59,7 +59,7 @@ class Lexicon(Estimator):
     a list scores 0, and lists of other labels are left out.
 
     >>> model = Lexicon({"pos": ["good", "fun", "not bad"], "neg": ["bad", "boring"]})
-    >>> model.evaluate("Good fun, good cast; not bad.", "pos"), model.classify("boring, but good fun")
+    >>> model.label_score("Good fun, good cast; not bad.", "pos"), model.classify("boring, but good fun")
     (4.0, 'pos')
     """
 
@@ -102,7 +102,7 @@ class Lexicon(Estimator):
         right = found == inputs.as_labels(y, len(found), type(self).__name__)
         return arithmetic.mean(right, weights=inputs.as_weight(sample_weight, len(found)))
 
-    def evaluate(self, text: str, label: Any) -> float:
+    def label_score(self, text: str, label: Any) -> float:
         """Return the matches of one label in one text."""
         ready = self._ready()
         return float(ready.scores([text])[0, _number(label, ready.classes)])

@@ -66,21 +66,16 @@ class PassiveAggressive(EpochModel):
         of = rows.distinct()
         cost = np.zeros(len(y))
         cost[of.rows] = C * of.weight
-        diag = np.divide(0.5, cost, out=np.zeros(len(y)), where=cost > 0.0) if squared else np.zeros(len(y))
-        upper = np.full(len(y), np.inf) if squared else cost
         order = np.random.Generator(np.random.PCG64(seed)).permutation(of.rows).astype(np.int32)
         scale, signs = float(truth("fit_intercept", self.fit_intercept)), signs_of(y, rows.n_classes)
         norms, W, b = np.full(len(y), -1.0), start.W.copy(), start.b.copy()
         moved, loss = np.zeros(len(y), dtype=bool), 0.0
         for c in range(W.shape[1]):
             pair = np.stack([W[:, c].astype(X.values.dtype), np.ones(len(W), X.values.dtype)], axis=1)
-            bias, alpha, stats = b[c : c + 1].copy(), np.zeros(len(y)), np.zeros(3)
-            dual.svm_pass(
-                X.indptr, X.n_blocks, X.indices, X.values, np.zeros(0, X.values.dtype), np.ascontiguousarray(signs[:, c]),
-                order, pair, bias, scale, alpha, diag, upper, norms, cost, squared, np.array([np.inf, -np.inf]), stats,
-                np.empty(len(y), np.int32),
-            )  # fmt: skip
-            W[:, c], b[c] = pair[:, 0], bias[0]
-            moved |= alpha > 0.0
-            loss += float(stats[2])
+            one = np.ascontiguousarray(signs[:, c])
+            of_class = dual.HingeDual(one, cost, np.zeros(len(y)), norms, squared=squared, bias_scale=scale, bias=b[c])
+            dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, np.zeros(0, X.values.dtype), order, pair, of_class)
+            W[:, c], b[c] = pair[:, 0], of_class.bias
+            moved |= of_class.alpha > 0.0
+            loss += of_class.loss
         return EpochState(W, b, W, b, len(order), loss, int(moved.sum()))

@@ -230,9 +230,9 @@ class LinearSVM(DecisionModel):
         self.margin_ = np.array([2.0 / max(s.length(), np.finfo(np.float64).tiny) for s in states])
         W, b = outputs(U, b)
         at = of.rows if small is None else slice(None)
-        self._keep_dual(rows, of, np.stack([s.alpha[at] * s.signs[at] for s in states], axis=1))
+        self._keep_dual(rows, of, np.stack([s.hinge.alpha[at] * s.hinge.signs[at] for s in states], axis=1))
         if small is not None:
-            slack = np.maximum(0.0, np.stack([s.slack for s in states], axis=1)[of.place])
+            slack = np.maximum(0.0, np.stack([s.hinge.slack for s in states], axis=1)[of.place])
             slack[of.place < 0] = 0.0
             self.slack_ = slack[:, 0] if len(U) == 1 else slack
         return W, b

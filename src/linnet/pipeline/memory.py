@@ -48,6 +48,10 @@ class MemoryRows:
         if dev is not None:
             dev_texts, dev_y = dev if isinstance(dev, tuple) else (dev, None)
             more, dev_labels = _texts_and_labels(dev_texts, dev_y, "dev", needs)
+            if not dev_labels:
+                raise DataError(
+                    "the dev data has no rows; give some, or leave it out: then settings are chosen by folds"
+                )
             self.dev = np.arange(n_train, n_train + len(dev_labels))
             self.buffers, labels = self.buffers + more, labels + dev_labels
         self.classes, self.y = encode(labels)
@@ -177,7 +181,7 @@ def _texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tupl
     if y is None:
         raise DataError(f"the {what} data needs labels: fit(texts, labels), or a Dataset from linnet.read")
     buffers = text_buffers(X, needs)
-    if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+    if _is_table(y):
         y = [tuple(np.flatnonzero(row).tolist()) for row in indicators(y, "y")]
     labels = [
         v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))
@@ -186,6 +190,14 @@ def _texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tupl
     if n != len(labels):
         raise DataError(f"the {what} data has {n:,} texts but {len(labels):,} labels")
     return buffers, labels
+
+
+def _is_table(y: Any) -> bool:
+    """Whether labels are an indicator matrix: two dimensions, or lists of 0 and 1 of one length."""
+    if hasattr(y, "ndim"):
+        return bool(y.ndim == 2 and y.shape[1] > 1)
+    rows = isinstance(y, list) and bool(y) and all(isinstance(row, list) and len(row) > 1 for row in y)
+    return rows and len({len(row) for row in y}) == 1 and all(type(v) is int and v in (0, 1) for row in y for v in row)
 
 
 def count_features(

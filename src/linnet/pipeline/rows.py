@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError
+from linnet.data.labels import are_scattered, scattered
+from linnet.errors import DataError, shown
 from linnet.features.blocks import AnyBlocks, Blocks
 from linnet.features.computed import ComputedBlocks
 from linnet.features.counts import SparseCounts
@@ -123,6 +124,11 @@ def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:
     if len(labels) and all(isinstance(label, tuple | list | set | frozenset) for label in labels):
         return _several(labels)
     for row, label in enumerate(labels):
+        if isinstance(label, list | tuple | np.ndarray):
+            raise DataError(
+                f"row {row + 1} has the label {shown(label, 40)}: every text needs one label, not several and not a row of 0 and 1; "
+                "of a table with a column a class, give the names of the classes (numpy: names[Y.argmax(axis=1)])"
+            )
         if label is None or label != label:
             raise DataError(f"row {row + 1} has no label; leave it out or label it")
         if isinstance(label, float) and label % 1:
@@ -140,6 +146,8 @@ def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:
             if classes
             else DataError("there are no training rows")
         )
+    if are_scattered(classes, len(labels)):
+        raise DataError(scattered(classes, len(labels)))
     number = {c: k for k, c in enumerate(classes)}
     return classes, np.fromiter((number[v] for v in labels), dtype=np.int32, count=len(labels))
 

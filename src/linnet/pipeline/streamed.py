@@ -12,6 +12,7 @@ import numpy.typing as npt
 from linnet.data import labelled as sources
 from linnet.data.arrays import booleans
 from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of
+from linnet.data.labels import are_scattered, scattered
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, describe
 from linnet.features.buffers import TextBuffer, text_buffers
@@ -92,6 +93,8 @@ class StreamedRows:
             raise DataError(
                 f"there is 1 class, every row has the label {self.classes[0]!r}; a classifier needs at least two"
             )
+        if are_scattered(scan.labels, scan.rows):
+            raise DataError(f"{self.main.name}: {scattered(self.classes, scan.rows)}")
         self.n_classes = len(self.classes)
         self.n_outputs = 1 if self.n_classes == 2 else self.n_classes
         self.known = {name: k for k, name in enumerate(self.classes)}

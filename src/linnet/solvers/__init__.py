@@ -1,7 +1,7 @@
 """Solvers: exact ones (dual, newton), stochastic ones (online), and optimisers as values.
 
 >>> from linnet.solvers import LBFGS, Adam, Cosine
->>> Adam(rate=0.05, schedule=Cosine(30), batch=64).rate_at(15)
+>>> Adam(learning_rate=0.05, schedule=Cosine(30), batch_size=64).rate_at(15)
 0.025
 
 Everything is loaded when it is first used.

@@ -152,12 +152,11 @@ def _step(
     w, d, penalty, slope = W[active], np.zeros(len(column)), f.penalty[column], G[active]
     D, mean = np.zeros_like(S), np.zeros(len(S))
     target = eta * arithmetic.total(wrong)
+    weights = coordinate.ActiveWeights(column, output, slope, diagonal, penalty, w, d)
+    quadratic = coordinate.Quadratic(A, B, D, mean)
     for _ in range(INNER_PASSES):
         order = rng.permutation(len(column)).astype(np.int32)
-        left = coordinate.lasso_pass(
-            M.indptr, M.indices, M.values, order, column, output, slope, diagonal, penalty, w, d, A, B, D, mean
-        )
-        if left <= target:
+        if coordinate.lasso_pass(M.indptr, M.indices, M.values, order, weights, quadratic) <= target:
             break
     promised = arithmetic.dot(slope, d) + arithmetic.dot(penalty, np.abs(w + d) - np.abs(w))
     t = 1.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,25 +59,13 @@ class SVMProblem:
 
 @dataclass
 class State:
-    """The tables of one binary problem: u = g w and g^2 in pairs, (n_features, 2), or w alone, (n_features, 1)."""
+    """One binary problem: u = g w and g^2 in pairs, (n_features, 2), or w alone, (n_features, 1), and its dual."""
 
     table: Floats
-    bias: npt.NDArray[np.float64]
-    alpha: npt.NDArray[np.float64]
-    diag: npt.NDArray[np.float64]
-    upper: npt.NDArray[np.float64]
-    q: npt.NDArray[np.float64]
-    C: npt.NDArray[np.float64]
-    signs: npt.NDArray[np.int8]
+    hinge: dual.HingeDual
     rows: npt.NDArray[np.int32]
     active: npt.NDArray[np.int32]
-    keep: npt.NDArray[np.int32]
     rng: np.random.Generator
-    bounds: npt.NDArray[np.float64] = field(default_factory=lambda: np.array([np.inf, -np.inf]))
-    stats: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
-    slack: npt.NDArray[np.float64] = field(
-        default_factory=lambda: np.zeros(0)
-    )  # as rows were last met; plain rows only
     done: bool = False
 
     @property
@@ -107,43 +95,25 @@ def _start(p: SVMProblem, c: int, squared: bool, bias_scale: float, seed: int) -
         else:
             np.square(p.weight[c if len(p.weight) > 1 else 0], out=table[:, 1])
     rows = np.flatnonzero(C > 0).astype(np.int32) if p.rows is None else p.rows
-    with np.errstate(divide="ignore"):
-        diag = 0.5 / C if squared else np.zeros(n)
-    upper = np.full(n, np.inf) if squared else C.copy()
-    rng = np.random.Generator(np.random.PCG64([seed, c]))
-    state = State(
-        table, np.zeros(1), np.zeros(n), diag, upper, q, C, p.signs[c], rows, rows, np.empty(n, np.int32), rng
-    )
-    state.slack = np.zeros(n if p.plain else 0)
-    return state
+    of = dual.HingeDual(p.signs[c], C, np.zeros(n), q, squared=squared, bias_scale=bias_scale)
+    return State(table, of, rows, rows, np.random.Generator(np.random.PCG64([seed, c])))
 
 
-def _pass(p: SVMProblem, c: int, s: State, squared: bool, bias_scale: float, tol: float) -> None:
+def _pass(p: SVMProblem, s: State, tol: float) -> None:
     """One pass over one problem, then decide what is active in the next and whether it is solved."""
     order = s.rng.permutation(s.active)
     if p.plain:
-        left = dual.plain_pass(
-            p.indptr, p.indices, p.values, p.signs[c], order, s.u, s.bias, bias_scale, s.alpha, s.diag, s.upper, s.q,
-            s.C, squared, s.bounds, s.stats, s.keep, s.slack,
-        )  # fmt: skip
+        left = dual.plain_pass(p.indptr, p.indices, p.values, order, s.u, s.hinge)
     else:
         scale = p.scale if p.scale is not None else np.zeros(0, p.values.dtype)
-        left = dual.svm_pass(
-            p.indptr, p.n_blocks, p.indices, p.values, scale, p.signs[c], order, s.table, s.bias, bias_scale, s.alpha,
-            s.diag, s.upper, s.q, s.C, squared, s.bounds, s.stats, s.keep,
-        )  # fmt: skip
-    if left == 0:
-        s.stats[:2] = 0.0
-    top, low = s.stats[0], s.stats[1]
-    if left == 0 or top - low <= tol:
-        if len(order) == len(s.rows):
-            s.done = True
-            return
+        left = dual.svm_pass(p.indptr, p.n_blocks, p.indices, p.values, scale, order, s.table, s.hinge)
+    if left == 0 or s.hinge.spread <= tol:
+        s.done = len(order) == len(s.rows)
         s.active = s.rows
-        s.bounds[:] = np.inf, -np.inf
-        return
-    s.active = s.keep[:left].copy()
-    s.bounds[:] = top if top > 0 else np.inf, low if low < 0 else -np.inf
+        s.hinge.widen()
+    else:
+        s.active = s.hinge.keep[:left].copy()
+        s.hinge.narrow()
 
 
 def solve(
@@ -169,16 +139,15 @@ def solve(
         states = list(mapper(lambda c: _start(p, c, squared, bias_scale, seed), range(n_problems)))
 
         def weights() -> tuple[Floats, npt.NDArray[np.float64]]:
-            return np.stack([s.u for s in states]), np.array([s.bias[0] * bias_scale for s in states])
+            return np.stack([s.u for s in states]), np.array([s.hinge.bias * bias_scale for s in states])
 
         try:
             for number in range(1, max_epochs + 1):
-                open_problems = [c for c in range(n_problems) if not states[c].done]
-                list(mapper(lambda c: _pass(p, c, states[c], squared, bias_scale, tol), open_problems))
+                list(mapper(lambda s: _pass(p, s, tol), [s for s in states if not s.done]))
                 if on_epoch is not None:
-                    violation = max(float(s.stats[0] - s.stats[1]) for s in states)
+                    violation = max(s.hinge.spread for s in states)
                     active = sum(len(s.active) for s in states if not s.done)
-                    on_epoch(Epoch(number, sum(float(s.stats[2]) for s in states), violation, active), weights)
+                    on_epoch(Epoch(number, sum(s.hinge.loss for s in states), violation, active), weights)
                 if all(s.done for s in states):
                     break
         except KeyboardInterrupt:

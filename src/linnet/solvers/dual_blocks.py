@@ -52,7 +52,7 @@ class _Outputs:
         self.tables = [np.zeros((gain.shape[1], 2), dtype=np.float32) for _ in range(n)]
         for c, table in enumerate(self.tables):
             np.square(gain[c if len(gain) > 1 else 0], out=table[:, 1])
-        self.bias = [np.zeros(1) for _ in range(n)]
+        self.bias = [0.0] * n
         self.top, self.low, self.loss, self.active = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64)
 
     def begin(self) -> None:
@@ -72,7 +72,7 @@ def solve(
 
     def weights() -> Weights:
         W = np.stack([table[:, 0] for table in out.tables], axis=1)
-        return W, np.array([float(b[0]) * bias_scale for b in out.bias])
+        return W, np.array([b * bias_scale for b in out.bias])
 
     rng = np.random.Generator(np.random.PCG64([seed, 5]))
     done, number, spread = False, 0, np.inf
@@ -110,30 +110,25 @@ def solve(
 
 def _visitor(X: Matrix, cost: Floats, out: _Outputs, squared: bool, scale: float, tol: float) -> Callable[[Any], None]:
     """Return what improves the variables of one block for one problem: (signs, state, problem, random numbers)."""
-    n = len(cost)
-    diag = 0.5 / cost if squared else np.zeros(n)
-    upper = np.full(n, np.inf) if squared else cost
     segments = X.scale if X.scale is not None else np.zeros(0, X.values.dtype)
 
     def visit(one: tuple[npt.NDArray[np.int8], Floats, int, np.random.Generator]) -> None:
         signs, (alpha, q), c, rng = one
-        bounds, stats, keep = np.array([np.inf, -np.inf]), np.zeros(3), np.empty(n, dtype=np.int32)
-        rows = np.arange(n, dtype=np.int32)
+        of = dual.HingeDual(signs, cost, alpha, q, squared=squared, bias_scale=scale, bias=out.bias[c])
+        rows = np.arange(len(cost), dtype=np.int32)
         for turn in range(INNER):
-            left = dual.svm_pass(
-                X.indptr, X.n_blocks, X.indices, X.values, segments, signs, rng.permutation(rows), out.tables[c],
-                out.bias[c], scale, alpha, diag, upper, q, cost, squared, bounds, stats, keep,
-            )  # fmt: skip
-            top, low = float(stats[0]), float(stats[1])
+            order = rng.permutation(rows)
+            left = dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, segments, order, out.tables[c], of)
+            out.bias[c] = of.bias
             if turn == 0:
-                out.loss[c] += stats[2]
+                out.loss[c] += of.loss
                 out.active[c] += left
                 if left:
-                    out.top[c], out.low[c] = max(out.top[c], top), min(out.low[c], low)
-            if left == 0 or top - low <= tol:
+                    out.top[c], out.low[c] = max(out.top[c], of.top), min(out.low[c], of.low)
+            if left == 0 or of.spread <= tol:
                 return
-            rows = keep[:left].copy()
-            bounds[:] = top if top > 0 else np.inf, low if low < 0 else -np.inf
+            rows = of.keep[:left].copy()
+            of.narrow()
 
     return visit
 

@@ -96,9 +96,9 @@ def solve(
     root, first = sqrt(rho), p.first
     of_intercept = float(p.gradient[-1]) if p.fit_intercept else 0.0
     share = start_at(4.0 * (first * first + (rho - 1.0) * of_intercept * of_intercept), arithmetic.total(p.C))
-    alpha, rest = share * p.C, (1.0 - share) * p.C
-    w, bias = -2.0 * share * p.gradient[: X.n_features], np.array([-2.0 * share * of_intercept * root])
-    q, stats, offset = p.norms + rho, np.zeros(3), 0.0
+    w, offset = -2.0 * share * p.gradient[: X.n_features], 0.0
+    bias, alpha, rest = -2.0 * share * of_intercept * root, share * p.C, (1.0 - share) * p.C
+    of = dual.LogisticDual(p.signs, alpha, rest, p.norms + rho, bias_scale=root, bias=bias)
     rng = np.random.Generator(np.random.PCG64(seed))
     rows = np.arange(n, dtype=np.int32)
     slope, passes, target, violation = FIRST_SLOPE, 0, tol, np.inf
@@ -106,16 +106,13 @@ def solve(
     done = interrupted = False
     try:
         while passes < max_epochs:
-            steps = dual.logistic_pass(
-                X.indptr, X.indices, X.values, p.signs, rng.permutation(rows), w, bias, root, offset, alpha, rest, q, slope,
-                stats,
-            )  # fmt: skip
+            steps = dual.logistic_pass(X.indptr, X.indices, X.values, rng.permutation(rows), w, of, offset, slope)
             passes += 1
-            offset += float(bias[0]) * root
-            violation = sqrt(stats[1] + (stats[2] * stats[2] if p.fit_intercept else 0.0)) / first
+            offset += of.bias * root
+            violation = sqrt(of.square + (of.drift * of.drift if p.fit_intercept else 0.0)) / first
             history.append(violation)
             if on_epoch is not None:
-                on_epoch(Epoch(passes, float(stats[0]), violation, n), lambda b=offset: (w, b))  # type: ignore[misc]
+                on_epoch(Epoch(passes, of.loss, violation, n), lambda b=offset: (w, b))  # type: ignore[misc]
             if violation <= target:
                 estimate, violation = violation, p.violation(w, offset)
                 done = violation <= tol

@@ -187,15 +187,15 @@ def _online(
 
     if not isinstance(loss, str) or loss not in ONLINE_LOSSES:
         raise LinnetError(f"SGD takes the loss {', '.join(ONLINE_LOSSES)}, got {loss!r}")
-    V, b = np.zeros((X.n_features, n_classes), dtype=X.values.dtype), np.zeros(n_classes)
-    none, cost, ones = np.zeros((0, n_classes), X.values.dtype), 1.0 - np.eye(n_classes), np.ones(len(X))
-    state, scratch, unused = np.array([1.0, 0.0, 0.0, 0.0]), np.empty(n_classes), np.zeros(n_classes)
+    V, none = (np.zeros((n, n_classes), dtype=X.values.dtype) for n in (X.n_features, 0))
+    taken = online.OnlineSteps(
+        y, np.ones(len(X)), np.zeros(n_classes), 1.0 - np.eye(n_classes), loss=ONLINE_LOSSES[loss], decay=0.0,
+        bias_rate=1.0, batch=1,
+    )  # fmt: skip
 
     def step(rate: float, rows: npt.NDArray[Any]) -> float:
-        online.online_pass(
-            X.indptr, X.indices, X.values, y, rows.astype(np.int32), np.full(len(rows), rate), ones,
-            ONLINE_LOSSES[loss], cost, 0.0, 1.0, V, b, none, unused, state, scratch,
-        )  # fmt: skip
-        return float(state[3]) / len(rows)
+        rates = np.full(len(rows), rate)
+        online.online_pass(X.indptr, X.indices, X.values, rows.astype(np.int32), rates, V, none, taken)
+        return taken.loss_sum / len(rows)
 
     return step

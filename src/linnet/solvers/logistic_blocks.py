@@ -35,14 +35,14 @@ class Rounds:
     def __init__(self, blocks: RowBlocks, objective: SmoothObjective, *, tol: float, seed: int) -> None:
         self.blocks, self.C, self.tol = blocks, objective.C, tol
         self.seed, self.intercept = seed, objective.fit_intercept
-        self.number, self.offset, self.bias = 0, 0.0, np.zeros(1)
+        self.number, self.offset = 0, 0.0
         self.gradient, self.norm, self.total = self._at_zero()
         self.rho = (self.norm or 1.0) if self.intercept else 0.0
         self.first = sqrt(inner(self.gradient, self.gradient))
         slope = float(self.gradient[-1]) if self.intercept else 0.0
         self.share = start_at(4.0 * (self.first * self.first + (self.rho - 1.0) * slope * slope), self.total)
         self.w = -2.0 * self.share * self.gradient[: blocks.n_features]
-        self.bias[0] = -2.0 * self.share * slope * sqrt(self.rho)
+        self.bias = -2.0 * self.share * slope * sqrt(self.rho)
         self.rows = blocks.n_rows
 
     def weights(self) -> Weights:
@@ -86,18 +86,21 @@ class Rounds:
         slope, target, history = FIRST_SLOPE, self.tol, [np.inf]
         while self.number < most:
             steps, loss, square, drift, moved = 0, 0.0, 0.0, 0.0, 0.0
-            stats = np.zeros(3)
             for group, block in self.blocks.visit(rng.permutation(len(self.blocks.numbers))):
                 X, y = block.X, block.y
                 state = self._state(group)
                 order = np.random.Generator(np.random.PCG64([self.seed, group[0], self.number])).permutation(len(y))
+                signs = np.where(y == 1, 1, -1).astype(np.int8)
+                of = dual.LogisticDual(
+                    signs, state[0], state[1], state[2] + self.rho, bias_scale=sqrt(self.rho), bias=self.bias
+                )
                 steps += dual.logistic_pass(
-                    X.indptr, X.indices, X.values, np.where(y == 1, 1, -1).astype(np.int8), order.astype(np.int32), self.w,
-                    self.bias, sqrt(self.rho), self.offset, state[0], state[1], state[2] + self.rho, slope, stats,
-                )  # fmt: skip
+                    X.indptr, X.indices, X.values, order.astype(np.int32), self.w, of, self.offset, slope
+                )
+                self.bias = of.bias
                 self.blocks.keep_state(group, state)
-                moved += float(self.bias[0]) * len(y) / self.rows
-                loss, square, drift = loss + float(stats[0]), square + float(stats[1]), drift + float(stats[2])
+                moved += self.bias * len(y) / self.rows
+                loss, square, drift = loss + of.loss, square + of.square, drift + of.drift
             self.number += 1
             self.offset += moved * sqrt(self.rho)  # the mean over the blocks: that of the last one is noise
             violation = sqrt(square + (drift * drift if self.intercept else 0.0)) / self.first

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -125,26 +125,20 @@ def train(
 
     KeyboardInterrupt goes through; the net then is as the last whole batch left it.
     """
-    squares_E = np.zeros(X.n_features)
-    squares = np.zeros(net.shape.size)
-    place = np.full(X.n_features, -1, dtype=np.int32)
-    dtheta = np.zeros(net.shape.size)
-    scratch = np.empty(2 * net.shape.dim + 2 * net.shape.hidden + net.shape.n_outputs)
-    room = _room(X, rows, how.batch)
-    touched, dE = np.empty(room, np.int32), np.zeros((room, net.shape.dim))
+    gradient = network.NetGradient(
+        y, weight, net.theta, n_features=X.n_features, dim=net.shape.dim, hidden=net.shape.hidden,
+        room=_room(X, rows, how.batch), smoothing=how.smoothing,
+    )  # fmt: skip
+    steps = network.NetSteps(gradient, step=STEPS[how.step], batch=how.batch, rate=how.rate, share=how.share)
     for number in range(1, passes + 1):
-        loss = np.zeros(1)
+        gradient.loss = 0.0
         for order, mask in _chunks(rng.permutation(rows), how, net.shape.width, rng):
-            network.descend(
-                X.indptr, X.indices, X.values, y, weight, order, how.batch, how.smoothing, net.shape.hidden,
-                STEPS[how.step], how.rate, how.share, net.E, net.theta, squares_E, squares, mask, place, touched, dE,
-                dtheta, scratch, loss,
-            )  # fmt: skip
-        if not np.isfinite(loss[0]):
+            network.descend(X.indptr, X.indices, X.values, order, net.E, mask, gradient, steps)
+        if not isfinite(gradient.loss):
             raise DataError(
                 f"in pass {number} the weights ran away to infinity; lower learning_rate={how.rate:g}, or scale the rows"
             )
-        if after(Epoch(number, float(loss[0]), 1.0, len(rows))):
+        if after(Epoch(number, gradient.loss, 1.0, len(rows))):
             return number
     return passes
 

@@ -106,10 +106,8 @@ class _Walk:
     """The weights and their running average. V times the scale are the weights; see the kernel for A and A_b."""
 
     V: npt.NDArray[Any]
-    b: Floats
     A: npt.NDArray[Any]
-    A_b: Floats
-    state: Floats = field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
+    taken: online.OnlineSteps
     sum_w: Floats | float = 0.0  # over the steps before the last flush
     sum_b: Floats | float = 0.0
     steps: float = 0.0
@@ -120,28 +118,27 @@ class _Walk:
 
     def flush(self) -> None:
         """Bring the scale back to one, before it underflows or the average cancels."""
-        scale, total, steps, _ = self.state
+        taken = self.taken
         if self.averaging:
-            self.sum_w = self.sum_w + (total * self.V.astype(np.float64) - self.A)
-            self.sum_b = self.sum_b + (steps * self.b - self.A_b)
+            self.sum_w = self.sum_w + (taken.total_scale * self.V.astype(np.float64) - self.A)
+            self.sum_b = self.sum_b + (taken.steps * taken.b - taken.A_b)
             self.A[:] = 0
-            self.A_b[:] = 0
-        self.V *= self.V.dtype.type(scale)
-        self.steps += steps
-        self.state[:3] = 1.0, 0.0, 0.0
+        self.V *= self.V.dtype.type(taken.scale)
+        self.steps += taken.steps
+        taken.restart()
 
     def last(self) -> tuple[Floats, Floats]:
         """Return the weights as they are."""
-        return self.state[0] * self.V.astype(np.float64), self.b.copy()
+        return self.taken.scale * self.V.astype(np.float64), self.taken.b.copy()
 
     def weights(self) -> tuple[Floats, Floats]:
         """Return the mean over all steps, or the weights as they are."""
-        _, total, steps, _ = self.state
-        taken = self.steps + steps
-        if not self.averaging or taken == 0:
+        taken = self.taken
+        steps = self.steps + taken.steps
+        if not self.averaging or steps == 0:
             return self.last()
-        W = (self.sum_w + (total * self.V.astype(np.float64) - self.A)) / taken
-        return W, np.asarray((self.sum_b + (steps * self.b - self.A_b)) / taken)
+        W = (self.sum_w + (taken.total_scale * self.V.astype(np.float64) - self.A)) / steps
+        return W, np.asarray((self.sum_b + (taken.steps * taken.b - taken.A_b)) / steps)
 
 
 @dataclass(frozen=True)
@@ -197,9 +194,12 @@ def descend(
     kind = X.values.dtype
     A = np.zeros((X.n_features if sgd.average else 0, n_classes), dtype=kind)
     W, b = (np.zeros((X.n_features, n_classes)), np.zeros(n_classes)) if start is None else start
-    walk = _Walk(np.array(W, dtype=kind, order="C"), np.array(b, dtype=np.float64), A, np.zeros(n_classes))
     cost = np.zeros((n_classes, n_classes)) if cost is None else np.ascontiguousarray(cost, dtype=np.float64)
-    scratch = np.empty(min(batch, n) * n_classes)
+    taken = online.OnlineSteps(
+        y, weight, np.array(b, dtype=np.float64), cost, loss=LOSSES[loss], decay=decay, bias_rate=bias_scale * bias_scale,
+        batch=max(1, min(batch, n)),
+    )  # fmt: skip
+    walk = _Walk(np.array(W, dtype=kind, order="C"), A, taken)
     rng = np.random.Generator(np.random.PCG64(seed))
     passes, settled, interrupted = 0, False, False
     try:
@@ -209,10 +209,9 @@ def descend(
             changed, total = 0, 0.0
             for first, last in _sections(rates * decay, walk, batch):
                 changed += online.online_pass(
-                    X.indptr, X.indices, X.values, y, order[first:last], rates[first:last], weight, LOSSES[loss], cost, decay,
-                    bias_scale * bias_scale, walk.V, walk.b, walk.A, walk.A_b, walk.state, scratch,
-                )  # fmt: skip
-                total += float(walk.state[3])
+                    X.indptr, X.indices, X.values, order[first:last], rates[first:last], walk.V, walk.A, taken
+                )
+                total += taken.loss_sum
                 if decay > 0.0:
                     walk.flush()
             passes = number

@@ -94,6 +94,8 @@ def words_of(texts: Iterable[str], tokens: str = "words", case: str = "fold") ->
 
 
 def _cut(text: str, tokens: str, case: str) -> list[Token]:
+    if not text:
+        return []
     data = np.frombuffer(_SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
     scratch = Scratch(len(data), room=0)
     number = tokenise_text(data, TOKENS[tokens], CASES[case], scratch)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from linnet.data.input_file import InputFile
 from linnet.data.reader import RawBatch, ReadOptions, RecordReader, is_numeric
 from linnet.data.readers.header import column_names
+from linnet.errors import DataError
 
 __all__ = ["open_arrow", "schema_reader", "sniff_arrow", "table_reader"]
 
@@ -26,7 +27,7 @@ def open_arrow(file: InputFile, options: ReadOptions) -> RecordReader:
         batches: Iterable[Any] = (opened.get_batch(index) for index in range(opened.num_record_batches))
     else:
         batches = opened = pa.ipc.open_stream(file.forward())
-    return schema_reader(opened.schema, lambda keep: batches)
+    return schema_reader(opened.schema, lambda keep: batches, file.name)
 
 
 def table_reader(table: pa.Table, source: str) -> RecordReader:
@@ -41,7 +42,16 @@ def table_reader(table: pa.Table, source: str) -> RecordReader:
     return reader
 
 
-def schema_reader(schema: Any, read: Callable[[list[str]], Iterable[Any]]) -> RecordReader:
+def _check(name: str, column: Any, source: str) -> None:
+    """Refuse a column whose offsets point outside of it: reading it would read other memory. Broken UTF-8 is repaired later."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise DataError(f"{source}: column '{name}' is damaged: {str(error)[:200]}") from None
+
+
+def schema_reader(schema: Any, read: Callable[[list[str]], Iterable[Any]], source: str = "the table") -> RecordReader:
     """Make a reader of typed columns; `read` gives record batches or tables of the columns with some names."""
     shown = column_names(schema.names)
 
@@ -50,6 +60,8 @@ def schema_reader(schema: Any, read: Callable[[list[str]], Iterable[Any]]) -> Re
             name for name, name_shown in zip(schema.names, shown, strict=True) if names is None or name_shown in names
         ]
         for batch in read(keep):
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                _check(name, column, source)
             columns = [pa.chunked_array([c]) if isinstance(c, pa.Array) else c for c in batch.columns]
             yield RawBatch(dict(zip(column_names(batch.schema.names), columns, strict=True)), batch.num_rows)
 

@@ -146,11 +146,12 @@ def _open(file: InputFile, options: ReadOptions, dialect: Dialect) -> RecordRead
 def _batches(
     file: InputFile, options: ReadOptions, dialect: Dialect, reader: RecordReader, names: Sequence[str] | None
 ) -> Iterator[RawBatch]:
-    keep = [index for index, name in enumerate(reader.names) if names is None or name in names]
+    wanted = None if names is None else set(names)
+    keep = [index for index, name in enumerate(reader.names) if wanted is None or name in wanted]
     rows_before = 0
     for data in pieces(file.read, partial(whole_records, dialect=dialect), options.batch_bytes, file.name):
         columns, bad, n_rows = _parse(data, dialect, len(reader.names), keep, threads=not options.streaming)
-        found = list(islice(swallowed_lines(data, dialect, len(reader.names)), _MOST_NOTES))
+        found = list(islice(swallowed_lines(data, dialect, len(reader.names), n_rows), _MOST_NOTES))
         reader.notes += [str(replace(one, row=rows_before + one.row)) for one in found]
         rows_before += n_rows
         if n_rows:

@@ -66,11 +66,13 @@ def column_names(cells: Sequence[str]) -> list[str]:
     >>> column_names([" text ", "", "label", "label"])
     ['text', 'column_2', 'label', 'label_2']
     """
-    names: list[str] = []
+    names: dict[str, None] = {}  # in their order, found at once
+    next_number: dict[str, int] = {}
     for number, cell in enumerate(cells, 1):
         name = base = cell.strip() or f"column_{number}"
-        again = 2
+        again = next_number.get(base, 2)
         while name in names:
             name, again = f"{base}_{again}", again + 1
-        names.append(name)
-    return names
+        next_number[base] = again
+        names[name] = None
+    return list(names)

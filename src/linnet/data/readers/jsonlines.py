@@ -23,6 +23,7 @@ from linnet.errors import DataError
 __all__ = ["columns_of", "open_json", "open_jsonl", "parse_lines", "rewrite_lines", "sniff_json", "sniff_jsonl"]
 
 _EXACT = 2**53
+DEEPEST = 200  # brackets on a line: more are left to Python's parser, which knows how deep it can go
 
 
 def sniff_jsonl(head: bytes) -> bool:
@@ -91,7 +92,7 @@ def parse_lines(data: bytes, line: int = 1) -> RawBatch:
 
 def _arrow_json(data: bytes, line: int, n_lines: int) -> RawBatch | None:
     """What pyarrow's parser finds; None where it refuses, or where its rows are not the lines."""
-    table = _read_json(data)
+    table = None if _deepest(data) > DEEPEST else _read_json(data)
     if table is None or table.num_rows != n_lines:
         return None
     # Strings that look like dates are turned into dates: ask for those columns as strings.
@@ -104,6 +105,16 @@ def _arrow_json(data: bytes, line: int, n_lines: int) -> RawBatch | None:
         return None
     columns = dict(zip(table.column_names, table.columns, strict=True))
     return RawBatch(columns, n_lines, lines=range(line, line + n_lines))
+
+
+def _deepest(data: bytes) -> int:
+    """Return the most brackets that a line opens: pyarrow's parser recurses, and runs out of the stack."""
+    raw = np.frombuffer(data, dtype=np.uint8)
+    opens = np.flatnonzero((raw == ord("{")) | (raw == ord("[")))
+    if not len(opens):
+        return 0
+    lines = np.searchsorted(np.flatnonzero(raw == ord("\n")), opens)
+    return int(np.bincount(lines).max())
 
 
 def _read_json(data: bytes, schema: Any = None) -> Any:
@@ -152,6 +163,11 @@ def _python_json(data: bytes, line: int) -> RawBatch:
     return RawBatch(columns_of(found), len(found), malformed, lines)
 
 
+def _name(key: Any) -> str:
+    """A key as the name of a column: half a character, which no file can hold, is replaced."""
+    return str(key).encode("utf-8", "replace").decode()
+
+
 def columns_of(found: Sequence[dict[str, Any]]) -> dict[str, pa.ChunkedArray]:
     """Objects to string columns, in the order in which their keys appear.
 
@@ -159,7 +175,7 @@ def columns_of(found: Sequence[dict[str, Any]]) -> dict[str, pa.ChunkedArray]:
     {'a': ['1', 'x'], 'b': [None, ['2', '3']]}
     """
     names = dict.fromkeys(key for value in found for key in value)
-    return {str(name): pa.chunked_array([cells(value.get(name) for value in found)]) for name in names}
+    return {_name(name): pa.chunked_array([cells(value.get(name) for value in found)]) for name in names}
 
 
 def rewrite_lines(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -21,6 +22,7 @@ _QUOTE = 34
 #: A quoted field of so many lines is looked at: they may be rows that a missing quote has swallowed.
 MANY_LINES = 5
 _MOST_LOOKED_AT = 2000  # fields of a block
+_SAMPLE = 500  # rows that show what rows look like
 _QUOTED = re.compile(rb'"([^"]*+(?:""[^"]*+)*+)("?)(.*)', re.DOTALL)
 #: A single record larger than this is taken for a missing closing quote.
 MAX_RECORD = 512 << 20
@@ -135,10 +137,11 @@ class SwallowedLines:
         return f'row {self.row:,}: a quote {why}, so {what} became one field; close the quote in that row, or double it ("")'
 
 
-def swallowed_lines(data: bytes, dialect: Dialect, width: int) -> Iterator[SwallowedLines]:
+def swallowed_lines(data: bytes, dialect: Dialect, width: int, n_rows: int | None = None) -> Iterator[SwallowedLines]:
     r"""Find quoted fields that run to the end without a closing quote, or over many lines that look like rows.
 
-    A field looks like rows if text follows its closing quote, or if most of its lines have as many fields as the table.
+    A field looks like rows if text follows its closing quote, or if most of its lines have as many fields as the table and
+    begin or end as other rows do.
 
     >>> [(s.row, s.lines) for s in swallowed_lines(b'a,"b\nc,d\n', Dialect(), 2)]
     [(1, 2)]
@@ -149,6 +152,8 @@ def swallowed_lines(data: bytes, dialect: Dialect, width: int) -> Iterator[Swall
     """
     if not dialect.quoting or b'"' not in data:
         return
+    if n_rows is not None and data.count(b"\n") - n_rows < MANY_LINES and data.count(b'"') % 2 == 0:
+        return  # every row stands on a line of its own
     quotes = quote_positions(data, dialect)
     if quotes is None:
         yield from _swallowed_among_stray(data, dialect, width)
@@ -158,16 +163,17 @@ def swallowed_lines(data: bytes, dialect: Dialect, width: int) -> Iterator[Swall
     breaks = np.searchsorted(newlines, closing) - np.searchsorted(newlines, opening)
     wanted = breaks >= MANY_LINES
     wanted[-1] |= len(quotes) % 2 == 1
+    edges = _Edges(data, dialect, width) if wanted.any() else None
     for k in np.flatnonzero(wanted)[:_MOST_LOOKED_AT].tolist():
         begin, end = int(opening[k]), int(closing[k])
         closed = end < len(data)
-        if not closed or _like_rows(data[begin:end], dialect, width):
+        if not closed or (edges is not None and edges.found_in(data[begin:end])):
             row = 1 + sum(bool(stop) for _, _, stop in records(data[:begin], dialect))
             yield SwallowedLines(row, _lines(data[begin:end], closed), closed)
 
 
 def _swallowed_among_stray(data: bytes, dialect: Dialect, width: int) -> Iterator[SwallowedLines]:
-    start = 0
+    start, edges = 0, _Edges(data, dialect, width)
     for row, (fields, end, stop) in enumerate(records(data, dialect), 1):
         if data.count(b"\n", start, end - len(stop)) >= MANY_LINES or not stop:
             for field in fields:
@@ -176,9 +182,7 @@ def _swallowed_among_stray(data: bytes, dialect: Dialect, width: int) -> Iterato
                     continue
                 closed, after = bool(match[2]), match[3]
                 many = field.count(b"\n") >= MANY_LINES
-                if (not closed and b"\n" in field) or (
-                    many and (after.strip() or _like_rows(match[1], dialect, width))
-                ):
+                if (not closed and b"\n" in field) or (many and (after.strip() or edges.found_in(match[1]))):
                     yield SwallowedLines(row, _lines(field, closed), closed)
         start = end
 
@@ -187,11 +191,31 @@ def _lines(field: bytes, closed: bool) -> int:
     return field.count(b"\n") + (closed or not field.endswith(b"\n"))
 
 
-def _like_rows(field: bytes, dialect: Dialect, width: int) -> bool:
-    """Whether most lines of a field, but for the first and the last, have as many fields as a row has."""
-    lines = [line for line in field.split(b"\n")[1:-1] if line.strip()]
-    even = sum(line.count(dialect.delimiter.encode()) == width - 1 for line in lines)
-    return width > 1 and len(lines) >= MANY_LINES - 1 and even >= 0.8 * len(lines)
+class _Edges:
+    """How rows begin and end: the first and the last cells of the rows that stand on one line, numbers as one kind."""
+
+    def __init__(self, data: bytes, dialect: Dialect, width: int) -> None:
+        self.delimiter, self.width = dialect.delimiter.encode(), width
+        rows = [fields for fields, _, _ in islice(records(data, dialect), _SAMPLE) if len(fields) == width]
+        plain = [fields for fields in rows if not any(b"\n" in field for field in (fields[0], fields[-1]))]
+        self.first, self.last = ({_kind(fields[at]) for fields in plain} - {None} for at in (0, -1))
+
+    def found_in(self, field: bytes) -> bool:
+        """Whether most lines of a field, but for the first and the last, have the cells of a row, and begin or end like one."""
+        lines = [line.rstrip(b"\r") for line in field.split(b"\n")[1:-1] if line.strip()]
+        if self.width < 2 or len(lines) < MANY_LINES - 1:
+            return False
+        return sum(map(self._is_row, lines)) >= 0.8 * len(lines)
+
+    def _is_row(self, line: bytes) -> bool:
+        cells = line.split(self.delimiter)
+        return len(cells) == self.width and (_kind(cells[0]) in self.first or _kind(cells[-1]) in self.last)
+
+
+def _kind(cell: bytes) -> bytes | None:
+    """What a cell has in common with others: its value where it is short, and that it is a number."""
+    cell = unquote(cell).strip()
+    return b"0" if cell.replace(b".", b"").isdigit() else cell if 0 < len(cell) <= 40 else None
 
 
 def pieces(read: Callable[[int], bytes], whole: Callable[[bytes], int], size: int, name: str) -> Iterator[bytes]:
