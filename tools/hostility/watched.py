@@ -27,7 +27,7 @@ __all__ = ["Case", "Outcome", "import_everything", "invoke", "problems_of", "run
 
 MEMORY = 6 << 30  # bytes of addresses a process may have
 FOLDER = ("nicegui", "linnet.studio.layout", "linnet.studio.pages", "linnet.__main__")
-TEMPORARY = re.compile(r"^\.linnet-|\.tmp$|^tmp")
+TEMPORARY = re.compile(r"^\.linnet-(?!filter)|\.tmp$|^tmp")
 
 
 @dataclass
@@ -111,6 +111,7 @@ def start(case: Case, folder: Path, inside: Callable[[], Any] | None = None) -> 
         sys.stdin, sys.stdout, sys.stderr = (open(k, "rw"[k > 0], closefd=False) for k in range(3))  # noqa: PTH123, SIM115
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        vars(sys.modules["__main__"]).pop("__file__", None)  # processes that it starts need not import the tool
         if inside is not None:
             inside()
         code = invoke(case.arguments)
