@@ -10,7 +10,7 @@ import click
 
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, command
-from linnet.cli.output import echo_json
+from linnet.cli.output import echo, echo_json
 from linnet.errors import shown
 from linnet.units import size_text
 
@@ -32,14 +32,14 @@ def info(model: str, top: int, json_: bool) -> None:
         echo_json(card)
         return
     sizes = f"{found.n_features:,} features, {len(found.classes)} classes"
-    click.echo(f"{shown(model, 300)}: {size_text(Path(model).stat().st_size)}, {sizes}, checksum right")
+    echo(f"{shown(model, 300)}: {size_text(Path(model).stat().st_size)}, {sizes}, checksum right")
     for line in _about(card):
-        click.echo(line)
+        echo(line)
     code = [name for block in found.computed for name in getattr(block, "paths", ())]
     if code:
-        click.echo("calls functions that are not in the file: " + ", ".join(map(shown, code)))
+        echo("calls functions that are not in the file: " + ", ".join(map(shown, code)))
     for label in found.classes[: 20 if top else 0]:
-        click.echo(f"  {shown(label)}: " + ", ".join(shown(name) for name, _ in top_features(found, label, top)))
+        echo(f"  {shown(label)}: " + ", ".join(shown(name) for name, _ in top_features(found, label, top)))
 
 
 def _about(card: dict[str, Any]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from linnet.errors import shown
 from linnet.files import write_atomic
 from linnet.units import size_text
 
-__all__ = ["Notes", "command_line", "echo_json", "print_lines", "say", "say_sealed", "say_written",
+__all__ = ["Notes", "command_line", "echo", "echo_json", "print_lines", "say", "say_sealed", "say_written",
            "table_lines", "width", "write_json", "write_unusable"]  # fmt: skip
 
 
@@ -47,9 +47,14 @@ class Notes:
         say(f"{self.source}: {note if self.said <= self.MOST else 'there is more of that kind'}")
 
 
+def echo(line: str) -> None:
+    """Print a line; what UTF-8 cannot hold, such as half a character of an odd file name, as an escape."""
+    click.echo(line.encode("utf-8", "backslashreplace").decode())
+
+
 def echo_json(content: Any, *, indent: int | None = 2) -> None:
     """Print JSON; without indent, on one line."""
-    click.echo(json.dumps(content, indent=indent, ensure_ascii=False))
+    echo(json.dumps(content, indent=indent, ensure_ascii=False))
 
 
 def write_json(content: Any, where: str | None) -> bool:

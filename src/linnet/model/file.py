@@ -179,7 +179,6 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
         _verify(data, start, fail)
     try:
         card = json.loads(metadata["card"], parse_constant=_refuse)
-        json.dumps(card, ensure_ascii=False).encode()  # text that cannot be written cannot be shown
     except (ValueError, RecursionError):
         card = None
     if not isinstance(card, dict):
