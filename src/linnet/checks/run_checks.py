@@ -41,7 +41,7 @@ def check(
     wanted = chosen(only, skip)
     first, *rest = (_dataset(one, text, label, format) for one in (data, *others))
     for part in (first, *rest):
-        part.refuse_several("check")
+        part.refuse_multilabel("check")
     inputs = CheckedData(first, tuple(rest), random_state, n_jobs)
     possible = applicable(wanted, inputs)
     findings: list[Finding] = []

@@ -53,7 +53,8 @@ def _about(card: dict[str, Any]) -> Iterator[str]:
     tried = choice.get("tried")
     if isinstance(tried, list):
         folds = f"{_number(choice.get('folds'))} fold(s), {len(tried):,} settings tried"
-        yield f"dev accuracy {_number(choice.get('accuracy'), '.4f')} on {_number(choice.get('rows'))} rows, {folds}"
+        metric = "R-precision" if "metric" in choice else "accuracy"
+        yield f"dev {metric} {_number(choice.get('accuracy'), '.4f')} on {_number(choice.get('rows'))} rows, {folds}"
 
 
 def _number(value: Any, form: str = ",") -> str:

@@ -137,10 +137,10 @@ class TrainingProgress(ProgressBars):
         elif event.kind == "trial":
             self.update(None, note=event.text)
         elif event.kind == "candidate":
-            self.line(f"  {event.text:<24} dev accuracy {v['dev_accuracy']:.4f}")
+            self.line(f"  {event.text:<24} dev {v['metric']} {v['dev_accuracy']:.4f}")
             self.update(event.done, max(event.total, event.done))
         elif event.kind == "chosen":
-            self.line(f"  chosen: {event.text} (dev accuracy {v['dev_accuracy']:.4f} on {v['dev_rows']:,} rows)")
+            self.line(f"  chosen: {event.text} (dev {v['metric']} {v['dev_accuracy']:.4f} on {v['dev_rows']:,} rows)")
         elif event.kind == "read":
             rate = f"{v['mb_per_s']:,.0f} MB/s"
             if v["ended"]:

@@ -85,11 +85,11 @@ class Dataset:
         """Return the label of every row; a data set without labels is refused."""
         if self.label is None:
             raise DataError(f"{self.source}: has no labels; name the label column")
-        self.refuse_several("this")
+        self.refuse_multilabel("this")
         labels: list[str] = self.label.to_pylist()
         return labels
 
-    def refuse_several(self, caller: str) -> None:
+    def refuse_multilabel(self, caller: str) -> None:
         """Refuse rows with several labels."""
         if self.separator is not None:
             raise DataError(

@@ -175,7 +175,7 @@ def _usable(batch: Batch, shard: str) -> Labelled:
     """Set aside what has no text, no label or could not be parsed."""
     if batch.label is None:
         raise DataError(f"{shard or 'the data'}: has no label column, and labels are needed; name it with --label COL")
-    if batch.several:
+    if batch.multilabel:
         raise DataError(
             f"{shard or 'the data'}: rows have several labels, which a stream does not take: train in memory"
         )

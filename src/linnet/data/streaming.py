@@ -42,7 +42,7 @@ class Batch:
     how: str = ""
     also: Mapping[str, pa.Array] = field(default_factory=dict)
     kept: pa.Table | None = None
-    several: bool = False
+    multilabel: bool = False
     """Whether rows have several labels; they are joined by '|' here."""
 
     def __len__(self) -> int:
@@ -122,8 +122,8 @@ def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
             notes = tuple(repair_notes(repair_counts(raw, names, start, stop)))
             labels = None if label is None else piece.column(1)
             also = {column: piece.column(len(columns) - len(more) + k) for k, column in enumerate(more)}
-            several = choice.label is not None and "lists" in raw.repairs.get(choice.label, {})
-            yield Batch(piece.column(0), labels, first + start, unusable, notes, rows.how, also, several=several)
+            multilabel = choice.label is not None and "lists" in raw.repairs.get(choice.label, {})
+            yield Batch(piece.column(0), labels, first + start, unusable, notes, rows.how, also, multilabel=multilabel)
             start = stop
 
 

@@ -123,12 +123,12 @@ def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Calib
     features, class_weight = plan.features, plan.class_weight
     data = store.about()
     data["source"] = _name(data["source"])
-    stream, several = data.pop("stream", None), data.pop("several", None)
+    stream = data.pop("stream", None)
     return {
         "linnet": __version__,
         "data": {
             **data,
-            "rows": int(store.class_rows.sum()) if several is None else several,
+            "rows": store.n_rows,
             "rows_fitted": store.n_fitted,
             "rows_dev": store.n_dev,
             "classes": {str(c): int(k) for c, k in zip(store.classes, store.class_rows, strict=True)},
@@ -155,6 +155,7 @@ def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Calib
             "folds": found.folds,
             "rows": len(found.best.rows),
             "accuracy": found.best.accuracy,
+            **({"metric": found.best.metric} if found.best.metric != "accuracy" else {}),
             "tried": [{**_plain(t.settings), "accuracy": t.accuracy} for t in found.tried],
         },
         "calibration": calibration.to_dict() if calibration else None,

@@ -58,12 +58,22 @@ class Log:
     def candidate(self, trial: Trial, done: int, total: int) -> None:
         """Settings were judged."""
         self.history.append({"kind": "candidate", **trial.settings, "dev_accuracy": trial.accuracy})
-        self._send("candidate", _text(trial.settings), done, total, dev_accuracy=trial.accuracy, **trial.settings)
+        self._send(
+            "candidate",
+            _text(trial.settings),
+            done,
+            total,
+            dev_accuracy=trial.accuracy,
+            metric=trial.metric,
+            **trial.settings,
+        )
 
     def chosen(self, found: SearchResult) -> None:
         """Settings were chosen."""
         best = found.best
-        self._send("chosen", _text(best.settings), dev_accuracy=best.accuracy, dev_rows=len(best.rows))
+        self._send(
+            "chosen", _text(best.settings), dev_accuracy=best.accuracy, metric=best.metric, dev_rows=len(best.rows)
+        )
 
     def epoch(self, epoch: Epoch, _: Callable[[], Any]) -> None:
         """An epoch of the last fit was made."""

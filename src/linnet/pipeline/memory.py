@@ -64,6 +64,7 @@ class MemoryRows:
         self.groups = _group_numbers(groups, n_train)
         several = self.y.ndim == 2  # labels a row
         self.class_rows = self.y.sum(axis=0) if several else np.bincount(self.y, minlength=len(self.classes))
+        self.n_rows = len(labels)
         self.n_dev = 0 if self.dev is None else len(self.dev)
         watched = self.dev is not None and not plan.refit
         self.final = np.arange(n_train) if watched else np.arange(len(labels))
@@ -145,7 +146,6 @@ class MemoryRows:
         column = getattr(self.source, "text_column", None)
         return {
             "source": getattr(self.source, "source", "Python objects"),
-            **({"several": len(self.y)} if self.y.ndim == 2 else {}),
             **({"text_column": column} if column is not None else {}),
         }
 

@@ -54,6 +54,10 @@ class RowStore(Protocol):
     n_columns: int
     fingerprints: npt.NDArray[np.uint64]
 
+    @property
+    def n_rows(self) -> int:
+        """Rows of training and dev."""
+
     def count(self, plan: Plan, log: Log) -> None:
         """Count the features and decide which of them the model has."""
 

@@ -30,6 +30,8 @@ class Trial:
     right: npt.NDArray[np.bool_] = field(repr=False)
     scores: npt.NDArray[np.float64] = field(repr=False)  # of the held-out rows
     rows: npt.NDArray[np.int64] = field(repr=False)
+    metric: str = "accuracy"
+    """What ``accuracy`` is: where rows have several labels it is their R-precision."""
 
 
 @dataclass(frozen=True)
@@ -170,4 +172,5 @@ class _Trials:
                 break
         S, at = np.concatenate(scores), np.concatenate(rows)
         right = correct(S, self.given.y[at])
-        return Trial(settings, float(right.mean()), right, S, at)
+        metric = "R-precision" if self.given.y.ndim == 2 else "accuracy"
+        return Trial(settings, float(right.mean()), right, S, at, metric)

@@ -102,6 +102,11 @@ class StreamedRows:
         self._divide(scan)
         self._features(scan, scans)
 
+    @property
+    def n_rows(self) -> int:
+        """Rows of training and dev."""
+        return int(self.class_rows.sum())
+
     def counts(self) -> tuple[ClassCounts, npt.NDArray[np.int32]]:
         """Return the documents of each class that hold each feature."""
         raise NotImplementedError

@@ -64,7 +64,7 @@ class Studio:
             return
         refuse_sealed(path, "to learn from")
         data = read(path, text=text, label=label)
-        data.refuse_several("the studio")
+        data.refuse_multilabel("the studio")
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")  # neither SQLite nor a page takes other names
         self.take(replace(data, source=shown))
 

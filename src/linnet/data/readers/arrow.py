@@ -37,7 +37,7 @@ def table_reader(table: pa.Table, source: str) -> RecordReader:
     >>> table_reader(pa.table({"text": strings(["a", "b"])}), "a table").names
     ['text']
     """
-    reader = schema_reader(table.schema, lambda keep: [table])
+    reader = schema_reader(table.schema, lambda keep: [table], "the table")
     reader.source = source
     return reader
 
@@ -60,8 +60,11 @@ def _check(name: str, column: Any, source: str) -> None:
             raise DataError(f"{source}: column '{name}' is damaged: {str(error)[:200]}") from None
 
 
-def schema_reader(schema: Any, read: Callable[[list[str]], Iterable[Any]], source: str = "the table") -> RecordReader:
-    """Make a reader of typed columns; `read` gives record batches or tables of the columns with some names."""
+def schema_reader(schema: Any, read: Callable[[list[str]], Iterable[Any]], checked: str = "") -> RecordReader:
+    """Make a reader of typed columns; `read` gives record batches or tables of the columns with some names.
+
+    checked is the name of a source whose columns may be damaged: they are looked through before they are used.
+    """
     shown = column_names(schema.names)
 
     def batches(names: Sequence[str] | None) -> Iterator[RawBatch]:
@@ -69,8 +72,8 @@ def schema_reader(schema: Any, read: Callable[[list[str]], Iterable[Any]], sourc
             name for name, name_shown in zip(schema.names, shown, strict=True) if names is None or name_shown in names
         ]
         for batch in read(keep):
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                _check(name, column, source)
+            for name, column in zip(batch.schema.names, batch.columns, strict=True) if checked else ():
+                _check(name, column, checked)
             columns = [_plain(pa.chunked_array([c]) if isinstance(c, pa.Array) else c) for c in batch.columns]
             yield RawBatch(dict(zip(column_names(batch.schema.names), columns, strict=True)), batch.num_rows)
 
