@@ -83,21 +83,37 @@ class LinearClassifier(Estimator):
     def one_vs_rest(self, rows: TrainingSet) -> Weights:
         """Fit each label against the rest, for rows that may have several; returns a column a label.
 
-        A label that no row has, or every row, is never, or always, the answer.
+        A label that no row has, or every row, is never, or always, the answer. Ctrl-C keeps the labels fitted so far.
         """
         if not self.traits.multilabel:
             raise DataError(
                 f"{type(self).__name__} learns one label a row; rows with several labels are for svm or logistic"
             )
-        W, b = np.zeros((rows.X.n_features, rows.n_classes), rows.X.values.dtype), np.zeros(rows.n_classes)
+        W, b = np.zeros((rows.X.n_features, rows.n_classes), rows.X.values.dtype), np.full(rows.n_classes, NEVER)
+
+        def whole(c: int, weights: Weights) -> Weights:
+            W[:, c], b[c] = weights[0][:, 0], weights[1][0]
+            return W.copy(), b.copy()
+
+        def watch(c: int) -> OnEpoch | None:
+            """Report the epochs of one label with the weights of all."""
+            told = rows.on_epoch
+            return None if told is None else lambda report, weights: told(report, lambda: whole(c, weights()))
+
         for c in range(rows.n_classes):
             found = int(rows.y[:, c].sum())
             if 0 < found < len(rows):
-                column, one = self.solve(rows.one_label(c))
+                column, one = self.against_rest(replace(rows.one_label(c), on_epoch=watch(c)))
                 W[:, c], b[c] = column[:, 0], one[0]
-            else:
-                b[c] = NEVER if not found else -NEVER
+                if self.interrupted_:
+                    break
+            elif found:
+                b[c] = -NEVER
         return W, b
+
+    def against_rest(self, rows: TrainingSet) -> Weights:
+        """Fit one label: rows without it are class 0, rows with it class 1."""
+        return self.solve(rows)
 
     def _plain(self, rows: TrainingSet) -> TrainingSet:
         """Write out the values, unless the model takes rows with a gain."""

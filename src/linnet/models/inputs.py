@@ -31,6 +31,7 @@ __all__ = [
     "feature_names",
     "index_of",
     "indicators",
+    "label_factors",
     "seed_of",
 ]
 
@@ -271,13 +272,41 @@ def class_factors(
     return factors
 
 
+def label_factors(
+    class_weight: Any, rows: npt.NDArray[Any], n: float, classes: Sequence[Any] | npt.NDArray[Any]
+) -> Floats:
+    """Return the weight of a row without and with each label, (n_labels, 2), where rows may have several labels.
+
+    rows are those with each label, n is how many there are. Balanced gives both sides of every label the same total;
+    the factors of a dict are those of rows with the label.
+
+    >>> label_factors("balanced", np.array([1, 3]), 4, ("a", "b")).round(4).tolist()
+    [[0.6667, 2.0], [2.0, 0.6667]]
+    >>> label_factors({"a": 5.0}, np.array([1, 3]), 4, ("a", "b")).tolist()
+    [[1.0, 5.0], [1.0, 1.0]]
+    """
+    if isinstance(class_weight, Mapping):
+        with_label = class_factors(class_weight, rows, classes)
+        assert with_label is not None  # noqa: S101 - of a mapping there are factors
+        return np.stack([np.ones(len(classes)), with_label], axis=1)
+    sides = np.stack([n - rows, rows], axis=1)
+    return np.stack([np.asarray(class_factors(class_weight, side, (0, 1))) for side in sides])
+
+
 def row_weights(
-    class_weight: Any, classes: Sequence[Any] | npt.NDArray[Any], y: npt.NDArray[np.int32], weight: Floats | None
+    class_weight: Any, classes: Sequence[Any] | npt.NDArray[Any], y: npt.NDArray[Any], weight: Floats | None
 ) -> Floats | None:
-    """Return the weight of each row, times that of its class; None where all weigh 1."""
+    """Return the weight of each row, times that of its class; None where all weigh 1.
+
+    Where rows may have several labels every label is a problem of its own, and the weights are (n_rows, n_labels).
+    """
     if class_weight is None:
         return weight
     base = np.ones(len(y)) if weight is None else weight
+    if y.ndim == 2:
+        totals = np.array([arithmetic.total(base[column]) for column in y.T])
+        sides = label_factors(class_weight, totals, arithmetic.total(base), classes)
+        return np.asarray(base[:, None] * np.where(y, sides[:, 1], sides[:, 0]))
     factors = class_factors(class_weight, np.bincount(y, weights=base, minlength=len(classes)), classes)
     return base if factors is None else np.asarray(base * factors[y], dtype=np.float64)
 

@@ -239,16 +239,16 @@ class LinearSVM(DecisionModel):
 
     def _problem(self, rows: TrainingSet, of: Distinct) -> tuple[dual.SVMProblem, Compact | None]:
         """Return the problem over the distinct rows: on fewer columns, or as it is where features carry gains."""
-        X, C = rows.X, above_zero("C", self.C) * of.weight
+        X, C = rows.X, np.atleast_2d(above_zero("C", self.C) * of.weight.T)  # (1 or n_labels, n_distinct)
         signs = signs_of(rows.y, rows.n_classes).T
         if X.gain is None:
             small = compact(X, of.rows)
             M, signs = small.X, np.ascontiguousarray(signs[:, of.rows])
             return dual.SVMProblem(
-                M.indptr, M.indices, M.values, signs, M.n_features, C[None], norms=small.norms
+                M.indptr, M.indices, M.values, signs, M.n_features, np.ascontiguousarray(C), norms=small.norms
             ), small
-        cost = np.zeros((1, len(X)))
-        cost[0, of.rows] = C
+        cost = np.zeros((len(C), len(X)))
+        cost[:, of.rows] = C
         return dual.SVMProblem(
             X.indptr, X.indices, X.values, np.ascontiguousarray(signs), X.n_features, cost,
             weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
@@ -260,7 +260,7 @@ class LinearSVM(DecisionModel):
         held = (of.place >= 0) & (np.abs(signed).max(axis=1) > 0.0)[of.place]
         self.support_ = np.flatnonzero(held)
         place = of.place[held]
-        self.dual_coef_ = (signed[place] * (share[held] / of.weight[place])[:, None]).T
+        self.dual_coef_ = signed[place].T * (share[held] / of.weight[place]).T
 
 
 def _widths(W: Floats) -> Floats:

@@ -55,10 +55,6 @@ class MemoryRows:
             self.dev = np.arange(n_train, n_train + len(dev_labels))
             self.buffers, labels = self.buffers + more, labels + dev_labels
         self.classes, self.y = encode(labels)
-        if self.y.ndim == 2 and plan.class_weight is not None:
-            raise DataError(
-                "class_weight is for one label a row; where rows have several, thresholds are chosen for each label"
-            )
         self.given_weight = _padded(sample_weight, n_train, len(labels))
         self.weight = row_weights(plan.class_weight, self.classes, self.y, self.given_weight)
         self.groups = _group_numbers(groups, n_train)

@@ -28,12 +28,14 @@ class Distinct:
     """Which rows to visit, what each weighs, and for every row of the data its place among them (-1: weight zero)."""
 
     rows: npt.NDArray[np.int32]  # (n_distinct,)
-    weight: npt.NDArray[np.float64]  # (n_distinct,)
+    weight: npt.NDArray[np.float64]  # (n_distinct,), or (n_distinct, n_labels)
     place: npt.NDArray[np.int64]  # (n_rows,)
 
 
 def distinct(X: Matrix, y: npt.NDArray[Any], weight: npt.NDArray[np.float64] | None = None) -> Distinct:
-    """Find the distinct (row, label) pairs among rows with a weight above zero; y may be an indicator matrix.
+    """Find the distinct (row, label) pairs among rows with a weight above zero.
+
+    y may be an indicator matrix, and weight may have a column for each label.
 
     >>> X = Matrix.from_dense(np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]]))
     >>> d = distinct(X, np.array([0, 1, 0], dtype=np.int32))
@@ -47,7 +49,9 @@ def distinct(X: Matrix, y: npt.NDArray[Any], weight: npt.NDArray[np.float64] | N
     sparse.row_keys(X.indptr, X.n_blocks, X.indices, X.values, scale, 0, len(X), keys)
     keys *= np.uint64(0x9E3779B97F4A7C15)
     keys += y.astype(np.uint64) * np.uint64(0xD6E8FEB86659FD93)
-    kept = np.arange(len(X)) if weight is None else np.flatnonzero(weight > 0.0)
+    per_label = weight is not None and weight.ndim == 2
+    some = weight if weight is None or not per_label else weight.max(axis=1)
+    kept = np.arange(len(X)) if some is None else np.flatnonzero(some > 0.0)
     order = kept[np.argsort(keys[kept], kind="stable")]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (keys[order[1:]] != keys[order[:-1]]) | (y[order[1:]] != y[order[:-1]])
@@ -55,7 +59,8 @@ def distinct(X: Matrix, y: npt.NDArray[Any], weight: npt.NDArray[np.float64] | N
     place[order] = np.cumsum(fresh) - 1
     first = np.flatnonzero(fresh)
     ones = np.ones(len(order)) if weight is None else weight[order]
-    total = np.bincount(place[order], ones).astype(np.float64, copy=False)
+    columns = [np.bincount(place[order], column).astype(np.float64, copy=False) for column in np.atleast_2d(ones.T)]
+    total = np.stack(columns, axis=1) if per_label else columns[0]
     return Distinct(order[first].astype(np.int32), total, place)
 
 

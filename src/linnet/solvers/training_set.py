@@ -21,7 +21,8 @@ Floats = npt.NDArray[np.float64]
 class TrainingSet:
     """Rows of numbers, the class of each, and its weight (None: 1 each).
 
-    Where rows may have several labels y is an indicator matrix, (n_rows, n_classes), and every class has an output.
+    Where rows may have several labels y is an indicator matrix, (n_rows, n_classes), and every class has an output;
+    weights may then differ from class to class, (n_rows, n_classes).
     """
 
     X: Matrix
@@ -47,7 +48,10 @@ class TrainingSet:
     def one_label(self, c: int) -> TrainingSet:
         """Return the rows as a problem of two classes: with label c, and without."""
         gain = None if self.X.gain is None else self.X.gain[c : c + 1]
-        return replace(self, X=replace(self.X, gain=gain), y=self.y[:, c].astype(np.int32), n_classes=2)
+        weight = (
+            self.weight if self.weight is None or self.weight.ndim == 1 else np.ascontiguousarray(self.weight[:, c])
+        )
+        return replace(self, X=replace(self.X, gain=gain), y=self.y[:, c].astype(np.int32), n_classes=2, weight=weight)
 
     @property
     def weights(self) -> Floats:
