@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linnet.cli.labelled_rows import multilabel
 from linnet.cli.output import say, write_unusable
 from linnet.errors import LinnetError
 
@@ -58,8 +59,6 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
         return None
     if options["weight"]:
         raise LinnetError("--weight needs all rows in memory: leave out --max-memory and --engine")
-    if options["multilabel"] not in (None, "none"):
-        raise LinnetError("--multilabel needs all rows in memory: leave out --max-memory and --engine")
     if options["report"]:
         raise LinnetError(
             "--report needs all rows in memory; train first, then linnet evaluate MODEL TEST --report F.html"
@@ -80,6 +79,7 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
         opened = open_engine(engine, workers=options["workers"], **placed) if engine else contextlib.nullcontext()
         result = fit_stream(
             clf, data, max_memory=limit, text=options["text"], label=options["label"], format=options["format_"],
+            multilabel=multilabel(options),
             dev=options["dev"], test=options["test"], cache=options["cache"], skip_damaged=options["skip_damaged"],
             engine=stack.enter_context(opened), on_event=progress, say=say,
         )  # fmt: skip

@@ -18,7 +18,7 @@ from linnet.data.times import moments
 from linnet.data.unusable import Unusable
 from linnet.errors import DataError, nearest, shown
 
-__all__ = ["Dataset", "label_summary"]
+__all__ = ["Dataset", "label_summary", "labels_of"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,7 +107,7 @@ class Dataset:
         found = [] if self.label is None else self.label.to_pylist()
         if self.separator is None:
             return [() if label is None else (label,) for label in found]
-        return [_labels_of(label, self.separator) for label in found]
+        return [labels_of(label, self.separator) for label in found]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -274,7 +274,12 @@ class Dataset:
         return "\n".join([*parts, *self.notes])
 
 
-def _labels_of(cell: str | None, separator: str) -> tuple[str, ...]:
+def labels_of(cell: str | None, separator: str) -> tuple[str, ...]:
+    """Return the labels that a cell holds, sorted.
+
+    >>> labels_of("love | joy", "|")
+    ('joy', 'love')
+    """
     return tuple(sorted({part.strip() for part in (cell or "").split(separator)} - {""}))
 
 

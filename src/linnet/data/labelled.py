@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet.data.arrays import booleans, byte_slices, data_bytes, offsets, to_numbers
-from linnet.data.dataset import label_summary
+from linnet.data.dataset import label_summary, labels_of
 from linnet.data.decode import missing
 from linnet.data.scripts import scripts_of
 from linnet.data.shards import find_shards, size_of, title
@@ -24,7 +24,7 @@ from linnet.data.streaming import Batch, open_rows, stream
 from linnet.data.unusable import Unusable, UnusableRow
 from linnet.errors import DataError
 
-__all__ = ["Labelled", "Scan", "LabelledFiles", "codes_of", "describe", "join_scans"]
+__all__ = ["Labelled", "Scan", "LabelledFiles", "codes_of", "describe", "join_scans", "label_counts"]
 
 BATCH_ROWS = 1 << 16
 MOST_NOTES = 5
@@ -42,6 +42,7 @@ class Labelled:
     unusable: Unusable
     read: int
     notes: tuple[str, ...] = ()  # what is odd about the file
+    lists: bool = False  # whether labels are lists, joined by '|' here
 
     def __len__(self) -> int:
         return len(self.text)
@@ -60,11 +61,12 @@ class Labelled:
 
 @dataclass
 class Scan:
-    """What one look at all rows found."""
+    """What one look at all rows found. A cell is the label of a row, or all its labels as they stand in the file."""
 
     rows: int = 0
     nbytes: int = 0
-    labels: dict[str, int] = field(default_factory=dict)  # rows of each, in the order of first sight
+    labels: dict[str, int] = field(default_factory=dict)  # rows of each cell, in the order of first sight
+    lists: bool = False  # whether some rows have lists of labels
     codes: list[npt.NDArray[np.int32]] | None = field(default_factory=list)  # of each row; None where rows are too many
     sizes: list[npt.NDArray[np.int32]] | None = field(default_factory=list)
     scripts: list[npt.NDArray[np.uint8]] = field(default_factory=list)  # of each row, where codes are
@@ -85,14 +87,21 @@ class LabelledFiles:
         text: str | None = None,
         label: str | None = None,
         format: str | None = None,
+        multilabel: str | bool | None = None,
     ) -> None:
         given = [places] if isinstance(places, str | os.PathLike) else list(places)
         self.shards = find_shards(given)
         self.name = title(self.shards, given)
-        self.text, self.label, self.format = text, label, format
+        self.text, self.label, self.format, self.multilabel = text, label, format, multilabel
         self.how = ""
         self.damaged: dict[str, str] = {}
         self.nbytes = sum(map(size_of, self.shards))
+
+    def separator(self, *scans: Scan) -> str | None:
+        """Return what stands between the labels of a cell; None where rows have one label each."""
+        if isinstance(self.multilabel, str):
+            return self.multilabel
+        return "|" if self.multilabel is None and any(scan.lists for scan in scans) else None
 
     # ---- columns
 
@@ -175,10 +184,6 @@ def _usable(batch: Batch, shard: str) -> Labelled:
     """Set aside what has no text, no label or could not be parsed."""
     if batch.label is None:
         raise DataError(f"{shard or 'the data'}: has no label column, and labels are needed; name it with --label COL")
-    if batch.multilabel:
-        raise DataError(
-            f"{shard or 'the data'}: rows have several labels, which a stream does not take: train in memory"
-        )
     bad = np.zeros(len(batch), dtype=bool)
     bad[[row.row - batch.first_row for row in batch.unusable.rows]] = True
     unlabelled = missing(batch.label) & ~bad
@@ -199,9 +204,9 @@ def _usable(batch: Batch, shard: str) -> Labelled:
         unusable = Unusable(unusable.counts, named)
     notes = tuple(f"{shard}: {note}" if shard else note for note in batch.notes)
     if not bad.any():
-        return Labelled(batch.text, batch.label, unusable, len(batch), notes)
+        return Labelled(batch.text, batch.label, unusable, len(batch), notes, batch.multilabel)
     keep = booleans(~bad)
-    return Labelled(batch.text.filter(keep), batch.label.filter(keep), unusable, len(batch), notes)
+    return Labelled(batch.text.filter(keep), batch.label.filter(keep), unusable, len(batch), notes, batch.multilabel)
 
 
 def codes_of(label: pa.Array, known: dict[str, int]) -> npt.NDArray[np.int32]:
@@ -213,18 +218,31 @@ def codes_of(label: pa.Array, known: dict[str, int]) -> npt.NDArray[np.int32]:
     return np.asarray(table[to_numbers(encoded.indices)])
 
 
+def label_counts(cells: dict[str, int], separator: str) -> dict[str, int]:
+    """Return the rows of each label, sorted, from those of each cell.
+
+    >>> label_counts({"joy|love": 2, "joy": 1}, "|")
+    {'joy': 3, 'love': 2}
+    """
+    found: dict[str, int] = {}
+    for cell, n in cells.items():
+        for label in labels_of(cell, separator):
+            found[label] = found.get(label, 0) + n
+    return dict(sorted(found.items()))
+
+
 def _scan_of(batch: Labelled) -> Scan:
     """Scan one batch."""
     if not len(batch):
-        return Scan(unusable=batch.unusable, notes=list(batch.notes))
+        return Scan(unusable=batch.unusable, notes=list(batch.notes), lists=batch.lists)
     known: dict[str, int] = {}
     codes, ends = codes_of(batch.label, known), offsets(batch.text).astype(np.int64)
     kinds = scripts_of(data_bytes(batch.text), ends - ends[0])
     labels = dict(zip(known, np.bincount(codes, minlength=len(known)).tolist(), strict=True))
     sizes = np.diff(ends).astype(np.int32)
     return Scan(
-        len(batch), batch.nbytes, labels, [codes], [sizes], [kinds], np.bincount(kinds, minlength=3), batch.unusable,
-        notes=list(batch.notes),
+        len(batch), batch.nbytes, labels, batch.lists, [codes], [sizes], [kinds], np.bincount(kinds, minlength=3),
+        batch.unusable, notes=list(batch.notes),
     )  # fmt: skip
 
 
@@ -233,6 +251,7 @@ def join_scans(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
     known = {name: k for k, name in enumerate(whole.labels)}
     numbers = np.array([known.setdefault(name, len(known)) for name in one.labels] or [0], dtype=np.int32)
     whole.labels = {name: whole.labels.get(name, 0) + one.labels.get(name, 0) for name in known}
+    whole.lists |= one.lists
     whole.rows += one.rows
     whole.nbytes += one.nbytes
     whole.by_script += one.by_script
@@ -260,7 +279,11 @@ def describe(source: LabelledFiles, scan: Scan) -> list[str]:
         f"{source.name}: {scan.rows:,} usable row{'s' if scan.rows != 1 else ''}, {scan.nbytes / 1e6:,.1f} MB of text",
         f"columns: {source.how}",
     ]
-    lines.append(label_summary(scan.labels))
+    separator = source.separator(scan)
+    lines.append(label_summary(scan.labels if separator is None else label_counts(scan.labels, separator)))
+    if separator is not None:
+        mean = sum(len(labels_of(cell, separator)) * n for cell, n in scan.labels.items()) / max(1, scan.rows)
+        lines.append(f"several labels a row (split at '{separator}'), {mean:.2f} on average")
     if len(scan.unusable):
         lines.append(str(scan.unusable))
     lines += [f"left out {path}: {why}" for path, why in scan.damaged.items()]

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from linnet.errors import LinnetError
 from linnet.models import inputs
 from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import seed_of
@@ -92,6 +93,11 @@ class EpochModel(DecisionModel):
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks."""
+        if rows.multilabel:
+            raise LinnetError(
+                f"{type(self).__name__} learns several labels a row in memory only; choose svm, logistic, nb, bernoulli or "
+                "nbsvm, or leave out --max-memory and --engine"
+            )
 
         def run(state: EpochState, seed: tuple[int, ...]) -> EpochState:
             if rows.local:

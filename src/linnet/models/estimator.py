@@ -8,7 +8,8 @@ A new model is a class with settings and ``solve``, and a row in ``models.MODELS
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ from linnet.solvers.numerics import log_sigmoid, log_softmax, sigmoid, softmax
 from linnet.solvers.row_blocks import RowBlocks
 from linnet.solvers.training_set import TrainingSet
 
-__all__ = ["CountingModel", "DecisionModel", "LinearClassifier", "ProbabilityModel"]
+__all__ = ["CountingModel", "DecisionModel", "LinearClassifier", "ProbabilityModel", "label_statistics"]
 
 Floats = npt.NDArray[np.float64]
 NEVER = -10.0  # the score of a label that no training row has
@@ -215,6 +216,23 @@ class DecisionModel(LinearClassifier):
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
+@dataclass(frozen=True)
+class LabelStatistics:
+    """The statistics of each label of rows that may have several, against the rest."""
+
+    labels: tuple[Any, ...]
+
+    def __add__(self, other: LabelStatistics) -> LabelStatistics:
+        return LabelStatistics(tuple(a + b for a, b in zip(self.labels, other.labels, strict=True)))
+
+
+def label_statistics(rows: TrainingSet, statistics: Callable[[TrainingSet], Any]) -> Any:
+    """Return the statistics of rows; of several labels a row, those of each label against the rest."""
+    if not rows.multilabel:
+        return statistics(rows)
+    return LabelStatistics(tuple(statistics(rows.one_label(c)) for c in range(rows.n_classes)))
+
+
 class CountingModel(LinearClassifier):
     """A linear model that is counted, not optimised: its statistics add up over rows, blocks and machines."""
 
@@ -228,16 +246,28 @@ class CountingModel(LinearClassifier):
         """Turn statistics into weights."""
         raise NotImplementedError
 
+    def learn_label(self, statistics: Any, dtype: Any) -> Weights:
+        """Turn the statistics of one label of several into weights: rows without it are class 0, rows with it class 1."""
+        return self.learn(statistics, dtype)
+
     def solve(self, rows: TrainingSet) -> Weights:
         """Count once; there is nothing to report."""
         return self.learn(self.statistics(rows), rows.X.values.dtype)
 
+    def against_rest(self, rows: TrainingSet) -> Weights:
+        """Count rows with a label and rows without."""
+        return self.learn_label(self.statistics(rows), rows.X.values.dtype)
+
     def fit_blocks(self, rows: RowBlocks) -> Weights:
-        """Count block by block and add up."""
-        return self.learn(rows.add_up(self._of_block), np.dtype(np.float32))
+        """Count block by block and add up; of several labels each for itself, in the same pass."""
+        counted = rows.add_up(self._of_block)
+        if not rows.multilabel:
+            return self.learn(counted, np.dtype(np.float32))
+        found = [self.learn_label(one, np.dtype(np.float32)) for one in counted.labels]
+        return np.concatenate([W for W, _ in found], axis=1), np.concatenate([b for _, b in found])
 
     def _of_block(self, rows: TrainingSet) -> Any:
-        return self.statistics(self._plain(rows))
+        return label_statistics(self._plain(rows), self.statistics)
 
     def _plain(self, rows: TrainingSet) -> TrainingSet:
         X = rows.X

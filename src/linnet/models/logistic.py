@@ -126,15 +126,15 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
             W, b = self._dual(rows, passes) if solver == "dual" else self._fit_newton(rows, passes)
         return W.astype(rows.X.values.dtype, copy=False), b
 
-    def smooth(self, n_outputs: int) -> SmoothObjective:
+    def smooth(self, rows: RowBlocks) -> SmoothObjective:
         """Return the objective, for rows whose losses are added up."""
         smooth_only("logistic", self.penalty, self.solver, ("dual", "newton"), self.decay)
-        loss: Loss = Logistic() if n_outputs == 1 else Softmax()
+        loss: Loss = Logistic() if rows.n_outputs == 1 or rows.multilabel else Softmax()
         return SmoothObjective(loss, above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept))
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks: two classes on this disk by the dual first, the rest by Newton's method on sums."""
-        objective = self.smooth(rows.n_outputs)
+        objective = self.smooth(rows)
         if not rows.local:
             return fit_sum(self, objective, rows)
         most = logistic_blocks.MOST_ROUNDS if self.max_iter is None else whole("max_iter", self.max_iter)

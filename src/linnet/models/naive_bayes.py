@@ -128,14 +128,14 @@ class NaiveBayes(CountingModel, ProbabilityModel):
             raise DataError(f"{self!r} is not linear: it has no weights to give; fit and predict with rows of numbers")
         return self.coef_.T, self.intercept_
 
-    def against_rest(self, rows: TrainingSet) -> Weights:
-        """Fit one label of several; alpha is of what all rows hold, in place of the same for every feature.
+    def learn_label(self, statistics: Any, dtype: Any) -> Weights:
+        """Take logarithms for one label of several; alpha is of what all rows hold, in place of the same for every feature.
 
         With equal pseudo-counts each word that a rare label has not met speaks against it, and long texts score low
         whatever they say: labels of one text are ranked well, texts for one label are not, and no threshold divides
         them. Here such a word says nothing until the label has rows enough: theta_yj = (N_yj + alpha N_j) / (N_y + alpha N).
         """
-        counted, estimate = self.statistics(rows), one_of("estimate", self.estimate, ESTIMATES)
+        counted, estimate = statistics, one_of("estimate", self.estimate, ESTIMATES)
         alpha = np.mean(np.asarray(pseudo_counts(np.zeros(()), np.asarray(self.alpha, np.float64), estimate)))
         every = Statistics(
             np.array([arithmetic.total(counted.rows)]), arithmetic.total(counted.features, axis=1)[:, None]
@@ -145,7 +145,7 @@ class NaiveBayes(CountingModel, ProbabilityModel):
         form = self._estimate(pooled, "mle")
         assert form is not None  # noqa: S101 - naive Bayes of texts is linear
         W, b = form.finite()
-        return np.ascontiguousarray(W, dtype=rows.X.values.dtype), b
+        return np.ascontiguousarray(W, dtype=dtype), b
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch; the first call must name all classes. The order of batches does not matter."""

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,7 +38,7 @@ from linnet import arithmetic
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan
 from linnet.features.weighting import log_count_ratio
-from linnet.models.estimator import DecisionModel
+from linnet.models.estimator import DecisionModel, label_statistics
 from linnet.models.naive_bayes import Statistics, class_sums
 from linnet.models.settings import above_zero, not_negative, one_of, share, truth
 from linnet.models.svm import LinearSVM
@@ -111,7 +112,16 @@ class NBSVM(DecisionModel):
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks: count, then the SVM."""
-        ratio, interpolated = self._interpolation(rows.add_up(self._statistics))
+        counted = rows.add_up(partial(label_statistics, statistics=self._statistics))
+        each = [self._interpolation(one) for one in (counted.labels if rows.multilabel else (counted,))]
+        ratio = np.concatenate([one for one, _ in each])
+
+        def interpolated(W: npt.NDArray[Any], b: Floats) -> Weights:
+            if not rows.multilabel:
+                return each[0][1](W, b)
+            found = [draw(W[:, c : c + 1], b[c : c + 1]) for c, (_, draw) in enumerate(each)]
+            return np.concatenate([V for V, _ in found], axis=1), np.concatenate([a for _, a in found])
+
         svm = self._svm()
         W, b = svm.fit_blocks(rows.with_gain(np.abs(ratio), _shown(rows.on_epoch, interpolated)))
         self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_

@@ -152,7 +152,7 @@ class LinearSVM(DecisionModel):
             raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
         return self._solve_dual(rows, loss, passes) if solver == "dual" else self._solve_l1(rows, passes)
 
-    def smooth(self, n_outputs: int) -> SmoothObjective:
+    def smooth(self) -> SmoothObjective:
         """Return the objective of the squared hinge, for rows whose losses are added up."""
         smooth_only("svm", self.penalty, self.solver, ("dual", "newton"))
         if one_of("loss", self.loss or "squared_hinge", LOSSES) == "hinge" or self.cost is not None:
@@ -162,7 +162,7 @@ class LinearSVM(DecisionModel):
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks: dual coordinate descent where they are on this disk, else Newton's method on sums."""
         if not rows.local:
-            return fit_sum(self, self.smooth(rows.n_outputs), rows)
+            return fit_sum(self, self.smooth(), rows)
         if self.solver not in (None, "dual") or self.penalty != "l2" or self.cost is not None:
             raise LinnetError("on streams the svm is solved by its dual: leave out --solver, penalty and cost")
         found = dual_blocks.solve(

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet import arithmetic
 from linnet._kernels.text import class_frequency
 from linnet.data.labelled import codes_of
 from linnet.errors import LinnetError
@@ -56,6 +55,8 @@ class DiskRows(StreamedRows):
 
     cache: Cache
     class_counts: npt.NDArray[np.int32]
+    df: npt.NDArray[np.int32] | None = None
+    """Documents with each feature, where rows may have several labels."""
 
     # ---- counting
 
@@ -114,7 +115,8 @@ class DiskRows(StreamedRows):
         self.name_file = NameFile(self.folder, 0 if hashed else self.n_columns)
         self.test_rows = TestRows(self.folder / "test.arrow")
         self.class_counts = np.zeros((self.n_columns, self.n_classes), dtype=np.int32)
-        rows_of = {part: np.zeros(self.n_classes, dtype=np.int64) for part in (TRAIN, DEV)}
+        self.df = None if self.sets is None else np.zeros(self.n_columns, dtype=np.int32)
+        rows_of = {part: np.zeros(len(self.known), dtype=np.int64) for part in (TRAIN, DEV)}
         fitted = (TRAIN, DEV) if self.plan.refit else (TRAIN,)
         column_of = None if hashed else columns_of(self.fingerprints)
         with self.cache, self.test_rows:
@@ -129,13 +131,21 @@ class DiskRows(StreamedRows):
                     self.name_file.add(buffers, self.blocks, counted, columns)
                     counted = replace(counted, rows=counted.rows.keep(columns))
                 y = codes_of(batch.label, self.known)
-                rows_of[part] += np.bincount(y, minlength=self.n_classes)
+                rows_of[part] += np.bincount(y, minlength=len(self.known))
                 if part in fitted:
-                    class_frequency(counted.rows.row_ptr, counted.rows.indices, y, self.class_counts)
+                    self._count_classes(counted.rows, y)
                 self.cache.add(part, counted.rows, y)
                 del counted, buffers
         self.set_rows_of(rows_of)
         self.cache_bytes, self.n_blocks_on_disk = self.cache.written, 1 if self.one else len(self.cache.blocks)
+
+    def _count_classes(self, rows: SparseCounts, y: Labels) -> None:
+        """Count in how many documents of each class each column occurs."""
+        if self.df is None:
+            class_frequency(rows.row_ptr, rows.indices, y, self.class_counts)
+        else:
+            self.class_counts += rows.class_counts(self.target(y), self.n_classes)
+            self.df += rows.document_frequency()
 
     # ---- the store
 
@@ -148,10 +158,10 @@ class DiskRows(StreamedRows):
         else:
             rows, y, dev = self._sample()
             entries = len(rows.indices)
-        return SearchRows(rows, y, entries, dev, None if self.per_class is None else self.per_class[y])
+        return SearchRows(rows, self.target(y), entries, dev, None if self.per_class is None else self.per_class[y])
 
     def _sample(self) -> tuple[SparseCounts, Labels, Indices | None]:
-        """Return rows, their classes, and which of them are dev rows: as many as an ordinary search would look at.
+        """Return rows, their cells, and which of them are dev rows: as many as an ordinary search would look at.
 
         Blocks are random parts of the rows, so those of one block will do; a class that it lacks is looked for in others.
         """
@@ -162,15 +172,16 @@ class DiskRows(StreamedRows):
         rows, y = cache.read(train[0])
         mine = np.sort(rng.choice(len(y), min(most, len(y)), replace=False))
         parts, labels = [rows.take(mine)], [y[mine]]
-        lacking = set(range(self.n_classes)) - set(y[mine].tolist())
-        for k in train if lacking else ():
+        lacking = ~self._holds(y[mine]).any(axis=0)
+        for k in train if lacking.any() else ():
             rows, y = cache.read(k)
-            found = [int(np.flatnonzero(y == c)[0]) for c in sorted(lacking) if (y == c).any()]
-            if found:
-                parts.append(rows.take(np.array(found)))
+            holds = self._holds(y)[:, lacking]
+            found = holds[:, holds.any(axis=0)].argmax(axis=0)
+            if len(found):
+                parts.append(rows.take(found))
                 labels.append(y[found])
-                lacking -= set(y[found].tolist())
-            if not lacking:
+                lacking &= ~self._holds(y[found]).any(axis=0)
+            if not lacking.any():
                 break
         n_train = sum(map(len, parts))
         if dev:
@@ -182,9 +193,14 @@ class DiskRows(StreamedRows):
         taken = concatenate(parts, cache.n_blocks, cache.n_columns)
         return taken, classes, np.arange(n_train, len(classes)) if dev else None
 
-    def counts(self) -> tuple[ClassCounts, Labels]:
+    def _holds(self, y: Labels) -> npt.NDArray[np.bool_]:
+        """Say which classes rows have, by their cells, (n_rows, n_classes)."""
+        return np.asarray(y[:, None] == np.arange(self.n_classes) if self.sets is None else self.sets[y])
+
+    def counts(self) -> tuple[ClassCounts, npt.NDArray[Any]]:
         """Return the documents of each class that hold each feature."""
-        return ClassCounts(self.class_counts, self.n_fitted, self._computed_values()), self.fitted_classes()
+        found = ClassCounts(self.class_counts, self.n_fitted, self._computed_values(), df=self.df)
+        return found, self.fitted_classes()
 
     def _computed_values(self) -> npt.NDArray[np.float32] | None:
         """Return the values of computed columns of the fitted rows: few columns, so they fit in memory."""
@@ -199,6 +215,7 @@ class DiskRows(StreamedRows):
         kept = np.flatnonzero(numbers >= 0)
         self.cache.numbers, self.n_columns = numbers, len(kept)
         self.class_counts, self.fingerprints = self.class_counts[kept], self.fingerprints[kept]
+        self.df = None if self.df is None else self.df[kept]
         self._columns = kept
         if self.whole is not None:
             self.whole = self.whole[0].keep(numbers), self.whole[1]
@@ -218,9 +235,9 @@ class DiskRows(StreamedRows):
         n_train = int(self.rows_of[TRAIN].sum())
         held_out = None
         if self.watched:
-            held_out = rows.take(np.arange(n_train, len(y))), y[n_train:]
+            held_out = rows.take(np.arange(n_train, len(y))), self.target(y[n_train:])
             rows, y = rows.take(np.arange(n_train)), y[:n_train]
-        return FittedRows(rows, y, None if self.per_class is None else self.per_class[y], held_out)
+        return FittedRows(rows, self.target(y), None if self.per_class is None else self.per_class[y], held_out)
 
     def in_blocks(self, weights: FeatureWeights, model: Any, on_epoch: OnEpoch) -> RowBlocks:
         """Return the rows of the last fit, a few blocks at a time; watched dev rows are those of one block."""
@@ -231,7 +248,7 @@ class DiskRows(StreamedRows):
             def judge(found: Any) -> float:
                 W = folded(model, found[0], weights)
                 S = score_rows(rows, weights, self.plan.features, self.blocks, W, found[1])
-                return float(correct(S, y).mean())
+                return float(correct(S, self.target(y)).mean())
 
             on_epoch = Callback(on_epoch, judge=judge)
         return DiskBlocks(self, weights, model.traits.gain_per_class, on_epoch)
@@ -255,8 +272,7 @@ class DiskBlocks(RowBlocks):
         self.n_classes, self.n_outputs = store.n_classes, store.n_outputs
         self.n_features = store.n_columns + (0 if self.weights.computed is None else len(self.weights.computed))
         self.gain = self.own if self.own is not None else self.weights.with_computed().gain if self.own_gain else None
-        rows = sum(store.rows_of[part] for part in store.fitted_parts)
-        self.total_weight = arithmetic.total(rows if store.per_class is None else rows * store.per_class)
+        self.multilabel, self.total_weight = store.sets is not None, store.total_weight()
 
     def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> DiskBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
@@ -272,7 +288,8 @@ class DiskBlocks(RowBlocks):
         weights, per_class = self.weights.with_computed(), self.store.per_class
         for group, rows, y in self.store.cache.visit(groups):
             X = weighted(rows, weights, self.store.plan.features, self.store.blocks, multiply=not self.own_gain)
-            yield group, TrainingSet(X, y, self.n_classes, None if per_class is None else per_class[y])
+            weight = None if per_class is None else per_class[y]
+            yield group, TrainingSet(X, self.store.target(y), self.n_classes, weight)
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum of function(rows, *args) over all blocks."""

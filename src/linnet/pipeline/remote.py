@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet import arithmetic
 from linnet.data.labelled import LabelledFiles, Scan, join_scans
 from linnet.engines import Engine
 from linnet.engines.engine import check
@@ -107,7 +106,13 @@ class RemoteRows(StreamedRows):
     def count(self, plan: Plan, log: Log) -> None:
         """Let the workers count features and make their rows; add up what all of them know."""
         self.shard_plan = ShardPlan(
-            self.run, self.classes, self.features, self.counting, self.batch_bytes, hash_bits=plan.features.hash_bits
+            self.run,
+            tuple(self.known),
+            self.features,
+            self.counting,
+            self.batch_bytes,
+            hash_bits=plan.features.hash_bits,
+            sets=self.sets,
         )
         self.tasks = [*self._tasks(self.main, self.scan, TRAIN)]
         for part, source in self.others.items():
@@ -156,7 +161,7 @@ class RemoteRows(StreamedRows):
         assert self.y is not None  # noqa: S101 - exact
         dev = np.arange(len(self.y) - self.n_dev, len(self.y)) if self.n_dev else None
         weight = None if self.per_class is None else self.per_class[self.y]
-        return SearchRows(self, self.y, self.found.entries, dev, weight)
+        return SearchRows(self, self.target(self.y), self.found.entries, dev, weight)
 
     def take(self, rows: Indices) -> SparseCounts:
         """Return rows by number: training rows of all shards first, then dev rows, as one machine has them."""
@@ -180,18 +185,20 @@ class RemoteRows(StreamedRows):
         scan = self.scans.get(part)
         return scan.by_shard.get(task.path, 0) if scan is not None and task.parts == part else 0
 
-    def counts(self) -> tuple[ClassCounts, Labels]:
+    def counts(self) -> tuple[ClassCounts, npt.NDArray[Any]]:
         """Return the documents of each class that hold each feature."""
         n = self.n_fitted
         # one row with the same mean square: enough to scale computed columns
         computed = np.sqrt(self.found.squares / n)[None].astype(np.float32) if self.computed else None
-        return ClassCounts(self.found.counts, n, computed), self.fitted_classes()
+        df = None if self.sets is None else self.found.df
+        return ClassCounts(self.found.counts, n, computed, df=df), self.fitted_classes()
 
     def keep(self, numbers: npt.NDArray[np.int32]) -> None:
         """Drop columns: the workers make their rows again."""
         kept = np.flatnonzero(numbers >= 0)
         self.fingerprints, self.n_columns, self.run = self.fingerprints[kept], len(kept), uuid.uuid4().hex
-        self.found = replace(self.found, counts=self.found.counts[kept])
+        df = self.found.df if self.sets is None else self.found.df[kept]
+        self.found = replace(self.found, counts=self.found.counts[kept], df=df)
         self.shard_plan = replace(self.shard_plan, run=self.run)
         self._share(self.fingerprints)
 
@@ -233,8 +240,7 @@ class RemoteBlocks(RowBlocks):
         self.n_classes, self.n_outputs = store.n_classes, store.n_outputs
         computed = self.weighting.weights.computed
         self.n_features = store.n_columns + (0 if computed is None else len(computed))
-        rows = sum(store.rows_of[part] for part in store.fitted_parts)
-        self.total_weight = arithmetic.total(rows if store.per_class is None else rows * store.per_class)
+        self.multilabel, self.total_weight = store.sets is not None, store.total_weight()
 
     def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> RemoteBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -91,12 +91,16 @@ class RowStore(Protocol):
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """In place of rows: the documents of each class that hold each feature. It adds up over blocks and shards."""
+    """In place of rows: the documents of each class that hold each feature. It adds up over blocks and shards.
+
+    Where rows may have several labels, df is in how many documents each feature is: classes overlap.
+    """
 
     table: npt.NDArray[np.int32]  # (n_columns, n_classes)
     n_rows: int
     computed: npt.NDArray[np.float32] | None = None
     counts: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    df: npt.NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return self.n_rows
@@ -108,11 +112,15 @@ class ClassCounts:
 
     def document_frequency(self) -> npt.NDArray[np.int32]:
         """In how many documents each feature is."""
-        return np.asarray(self.table.sum(axis=1, dtype=np.int32))
+        return np.asarray(self.table.sum(axis=1, dtype=np.int32)) if self.df is None else self.df
 
     def class_counts(self, y: Labels, n_classes: int) -> npt.NDArray[np.int32]:
         """In how many documents of each class."""
         return self.table
+
+    def take(self, rows: npt.NDArray[np.int64]) -> ClassCounts:
+        """Return the counts where a document with several labels stands once for each: rows of all labels."""
+        return replace(self, n_rows=len(rows), df=None)
 
 
 def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:

@@ -57,6 +57,7 @@ def fit_stream(
     text: str | None = None,
     label: str | None = None,
     format: str | None = None,
+    multilabel: str | bool | None = None,
     dev: str | None = None,
     test: str | None = None,
     cache: str | None = None,
@@ -68,18 +69,16 @@ def fit_stream(
     """Fit a TextClassifier to files of any size within so much memory, and test it.
 
     places are paths, patterns or folders of shards; "-" is standard input. A tenth of the rows is kept for the test,
-    as ``linnet train`` does, unless test names a file; dev likewise. cache is where a temporary folder is made. Ctrl-C
-    while settings are tried keeps the best so far, in the last fit the weights so far. With an engine of
-    :mod:`linnet.engines` the files are read, counted and fitted by its workers.
+    as ``linnet train`` does, unless test names a file; dev likewise. multilabel is that of ``linnet.read``. cache is where
+    a temporary folder is made. Ctrl-C while settings are tried keeps the best so far, in the last fit the weights so
+    far. With an engine of :mod:`linnet.engines` the files are read, counted and fitted by its workers.
     """
-    from linnet.evaluate import evaluate
-
     plan, log = Plan.of(clf), Log(on_event)
     budget = Budget(as_bytes(max_memory, "--max-memory"))
     return_freed()
     with temporary(cache) as folder:
         given = [places] if isinstance(places, str | os.PathLike) else list(places)
-        columns = {"text": text, "label": label, "format": format}
+        columns: dict[str, Any] = {"text": text, "label": label, "format": format, "multilabel": multilabel}
         if given == ["-"]:
             main = LabelledFiles([spool(folder)], **columns)
             main.name = "standard input"
@@ -90,10 +89,10 @@ def fit_stream(
         store = _store(plan, inputs, log, engine)
         clf.model_, clf.history_ = fit(plan, store, log), log.history
         log.stage(f"testing on {store.test_rows.rows:,} rows")
-        labels, proba = store.test_rows.scored(clf.model_, plan.threads)
+        found = store.test_rows.evaluated(clf.model_, plan.threads, store.separator)
         return StreamResult(
-            evaluate(labels, proba, clf.classes_.tolist()), store.scan.unusable, store.scan.rows, store.n_blocks_on_disk,
-            store.cache_bytes, store.met, store.lost, main.damaged,
+            found, store.scan.unusable, store.scan.rows, store.n_blocks_on_disk, store.cache_bytes, store.met, store.lost,
+            main.damaged,
         )  # fmt: skip
 
 

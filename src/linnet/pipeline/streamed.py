@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.data import labelled as sources
 from linnet.data.arrays import booleans
-from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of
+from linnet.data.dataset import labels_of
+from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of, label_counts
 from linnet.data.labels import are_scattered, scattered
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, describe
@@ -21,13 +23,13 @@ from linnet.features.counting import Counted
 from linnet.features.derived import Derived
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
 from linnet.features.sharing import Texts
-from linnet.models.inputs import class_factors
+from linnet.models.inputs import class_factors, label_factors
 from linnet.pipeline.budget import Budget
 from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.memory import with_computed
 from linnet.pipeline.parts import DEV, TEST, TRAIN, Parts, held_out
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import ClassCounts
+from linnet.pipeline.rows import ClassCounts, encode
 from linnet.pipeline.test_rows import TestRows
 from linnet.pipeline.vocabulary import Kept, StreamVocabulary
 
@@ -85,19 +87,25 @@ class StreamedRows:
             self.inputs.say(line)
         for note in dict.fromkeys(note for one in (scan, *scans.values()) for note in one.notes):
             self.inputs.say(note)
-        labels = {**scan.labels}
-        if DEV in scans:
-            labels |= {name: labels.get(name, 0) + n for name, n in scans[DEV].labels.items()}
-        self.classes = tuple(sorted(labels))
+        self.separator = self.main.separator(scan, *scans.values())
+        cells = sorted({*scan.labels, *(scans[DEV].labels if DEV in scans else ())})
+        self.known = {cell: k for k, cell in enumerate(cells)}
+        if self.separator is None:
+            self.classes, self.sets, found = tuple(cells), None, scan.labels
+        else:
+            members = [labels_of(cell, self.separator) for cell in cells]
+            self.classes, self.sets = encode(members)
+            found = label_counts(scan.labels, self.separator)
+            if not self.plan.traits.multilabel:
+                raise LinnetError(f"{self.plan.name} learns one label a row; rows with several are for svm or logistic")
         if len(self.classes) < 2:
             raise DataError(
                 f"there is 1 class, every row has the label {self.classes[0]!r}; a classifier needs at least two"
             )
-        if are_scattered(scan.labels, scan.rows):
+        if are_scattered(found, scan.rows):
             raise DataError(f"{self.main.name}: {scattered(self.classes, scan.rows)}")
         self.n_classes = len(self.classes)
-        self.n_outputs = 1 if self.n_classes == 2 else self.n_classes
-        self.known = {name: k for k, name in enumerate(self.classes)}
+        self.n_outputs = 1 if self.n_classes == 2 and self.sets is None else self.n_classes
         self.scan, self.scans = scan, scans
         self._divide(scan)
         self._features(scan, scans)
@@ -105,7 +113,11 @@ class StreamedRows:
     @property
     def n_rows(self) -> int:
         """Rows of training and dev."""
-        return int(self.class_rows.sum())
+        return int(sum(rows.sum() for rows in self.rows_of.values()))
+
+    def target(self, codes: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+        """Return what is learned of rows by the number of their cell: the class, or all labels, (n_rows, n_classes)."""
+        return codes if self.sets is None else self.sets[codes]
 
     def counts(self) -> tuple[ClassCounts, npt.NDArray[np.int32]]:
         """Return the documents of each class that hold each feature."""
@@ -128,10 +140,10 @@ class StreamedRows:
         )
         dev_scan = self.scans.get(DEV)
         self.exact = scan.codes is not None and (dev_scan is None or dev_scan.codes is not None)
-        self.y: npt.NDArray[np.int32] | None = None
+        self.y: npt.NDArray[np.int32] | None = None  # the cells of rows, by number
         if self.exact and scan.codes is not None:
             y = self._numbered(scan)
-            self.parts = Parts.exact(y, shares, self.plan.seed)
+            self.parts = Parts.exact(y if self.sets is None else self._rarest(scan)[y], shares, self.plan.seed)
             whole = self.parts.whole
             assert whole is not None  # noqa: S101 - exact
             self.sizes = {part: int((whole == part).sum()) for part in (TRAIN, DEV, TEST)}
@@ -155,8 +167,16 @@ class StreamedRows:
         )
         self.watched = not self.plan.refit and self.sizes[DEV] > 0
 
+    def _rarest(self, scan: Scan) -> npt.NDArray[np.int32]:
+        """Return the rarest label of each cell: what a data set in memory is split by."""
+        assert self.sets is not None  # noqa: S101 - rows have several labels
+        assert self.separator is not None  # noqa: S101 - rows have several labels
+        counts = label_counts(scan.labels, self.separator)
+        rows = np.array([counts.get(name, scan.rows) for name in self.classes])
+        return np.where(self.sets.any(axis=1), np.where(self.sets, rows, scan.rows + 1).argmin(axis=1), self.n_classes)
+
     def _numbered(self, scan: Scan) -> npt.NDArray[np.int32]:
-        """Return the class of each row of a scan, in the order of the names of classes; the scan lets go of it."""
+        """Return the number of the cell of each row of a scan, in the order of their names; the scan lets go of it."""
         table = np.array([self.known[name] for name in scan.labels], dtype=np.int32)
         codes = table[np.concatenate(scan.codes or [np.zeros(0, np.int32)])]
         scan.codes = []
@@ -225,13 +245,13 @@ class StreamedRows:
         """Yield (part, rows) of every batch, dev and test files last; the same in every pass."""
         meter = Meter(self.log.on_event, text, self.scan.nbytes + sum(s.nbytes for s in self.scans.values()))
         self.parts.rewind()
-        seen = 0
+        seen, n_cells = 0, len(self.known)
         for batch in self.main.batches(self.batch_bytes, meter):
             seen += len(batch)
             if seen > self.scan.rows:
                 break
             where = self.parts.next(codes_of(batch.label, self.known))
-            if len(self.known) > self.n_classes:
+            if len(self.known) > n_cells:
                 break
             for part in parts:
                 mask = where == part
@@ -240,7 +260,7 @@ class StreamedRows:
                 elif mask.any():
                     keep = booleans(mask)
                     yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable, 0)
-        if seen != self.scan.rows or len(self.known) > self.n_classes:
+        if seen != self.scan.rows or len(self.known) > n_cells:
             raise DataError(
                 f"{self.main.name} changed while it was read; leave it alone during training, and run it again"
             )
@@ -262,14 +282,14 @@ class StreamedRows:
     n_columns: int
     fingerprints: npt.NDArray[np.uint64]
     rows_of: dict[int, npt.NDArray[np.int64]]
-    """Rows of each class in TRAIN and DEV."""
+    """Rows of each cell (class, or labels together) in TRAIN and DEV."""
     test_rows: TestRows
     met: int = 0
     lost: int = 0
     cache_bytes: int = 0
     entries: int
     per_class: npt.NDArray[np.float64] | None
-    """The weight of a row of each class."""
+    """The weight of a row of each class; of each cell for each label, where rows may have several."""
     n_blocks_on_disk: int = 1
 
     class_rows: npt.NDArray[np.int64]
@@ -277,20 +297,31 @@ class StreamedRows:
     n_fitted: int
 
     def set_rows_of(self, rows_of: dict[int, npt.NDArray[np.int64]]) -> None:
-        """Note how many rows of each class the parts have."""
-        self.rows_of, self.class_rows, self.n_dev = rows_of, rows_of[TRAIN] + rows_of[DEV], int(rows_of[DEV].sum())
+        """Note how many rows of each cell the parts have."""
+        every = rows_of[TRAIN] + rows_of[DEV]
+        self.rows_of, self.n_dev = rows_of, int(rows_of[DEV].sum())
         self.n_fitted = int(rows_of[TRAIN].sum()) + (0 if self.watched else self.n_dev)
-        self.per_class = class_factors(self.plan.class_weight, self.class_rows, self.classes)
+        self.class_rows = every if self.sets is None else every @ self.sets
+        if self.sets is None or self.plan.class_weight is None:
+            self.per_class = class_factors(self.plan.class_weight, self.class_rows, self.classes)
+        else:
+            sides = label_factors(self.plan.class_weight, self.class_rows, float(every.sum()), self.classes)
+            self.per_class = np.where(self.sets, sides[:, 1], sides[:, 0])
+
+    def total_weight(self) -> float:
+        """Return what the fitted rows weigh together."""
+        rows: Any = sum(self.rows_of[part] for part in self.fitted_parts)
+        return arithmetic.total(rows if self.per_class is None else rows * self.per_class.T)
 
     @property
     def fitted_parts(self) -> tuple[int, ...]:
         """The parts of the last fit."""
         return (TRAIN,) if self.watched else (TRAIN, DEV)
 
-    def fitted_classes(self) -> npt.NDArray[np.int32]:
-        """Return the classes of the fitted rows, in any order: enough to count them."""
-        rows = sum((self.rows_of[part] for part in self.fitted_parts), np.zeros(self.n_classes, np.int64))
-        return np.repeat(np.arange(self.n_classes, dtype=np.int32), rows)
+    def fitted_classes(self) -> npt.NDArray[Any]:
+        """Return the classes, or labels, of the fitted rows, in any order: enough to count them."""
+        rows = sum((self.rows_of[part] for part in self.fitted_parts), np.zeros(len(self.known), np.int64))
+        return self.target(np.repeat(np.arange(len(rows), dtype=np.int32), rows))
 
     # ---- counting
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from linnet.data.dataset import labels_of
 from linnet.model.model import Model
 from linnet.pipeline.cache import writing
 
@@ -50,12 +50,18 @@ class TestRows:
             for batch in reader:
                 yield batch.column(0), batch.column(1)
 
-    def scored(self, model: Model, threads: int | None) -> tuple[list[str], npt.NDArray[np.float64]]:
-        """Return the labels of all rows and the probabilities that a model gives."""
+    def evaluated(self, model: Model, threads: int | None, separator: str | None = None) -> Any:
+        """Return the metrics of a model on all rows; separator stands between the labels of a row, if it has several."""
+        from linnet.evaluate import evaluate, evaluate_multilabel
+
         labels: list[str] = []
         known: dict[str, str] = {}
-        proba = []
+        found = [np.zeros((0, model.n_outputs))]
         for text, label in self.batches():
             labels += [known.setdefault(value, value) for value in label.to_pylist()]
-            proba.append(model.proba(model.scores(text, threads)))
-        return labels, np.concatenate(proba) if proba else np.zeros((0, len(model.classes)))
+            found.append(model.scores(text, threads))
+        scores = np.concatenate(found)
+        if separator is None:
+            return evaluate(labels, model.proba(scores), list(model.classes))
+        truth = [labels_of(cell, separator) for cell in labels]
+        return evaluate_multilabel(truth, model.chosen(scores), model.classes, proba=model.proba(scores))

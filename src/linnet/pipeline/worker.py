@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet._kernels.text import class_frequency
 from linnet.data.arrays import booleans
 from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of
 from linnet.features.blocks import AnyBlocks
@@ -68,15 +67,24 @@ class ShardTask:
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """What all shards share: a name of the run, classes, features, and the vocabulary once it is decided."""
+    """What all shards share: a name of the run, cells, features, and the vocabulary once it is decided.
+
+    Cells are the classes, or the labels of rows together, whose members are in sets, (n_cells, n_classes).
+    """
 
     run: str
-    classes: tuple[str, ...]
+    cells: tuple[str, ...]
     features: AnyBlocks
     counting: bool
     batch_bytes: int
     fingerprints: npt.NDArray[np.uint64] | None = None
     hash_bits: int | None = None
+    sets: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.cells) if self.sets is None else self.sets.shape[1]
 
     @property
     def n_columns(self) -> int:
@@ -123,8 +131,8 @@ def scan_shard(task: ShardTask, most_rows: int) -> Scan:
 
 
 def _batches(task: ShardTask, shared: ShardPlan) -> Iterator[tuple[int, Labelled, npt.NDArray[np.int32]]]:
-    """Yield (part, rows, classes) of each batch of a shard."""
-    known = {name: k for k, name in enumerate(shared.classes)}
+    """Yield (part, rows, cells) of each batch of a shard."""
+    known = {name: k for k, name in enumerate(shared.cells)}
     at = 0
     for batch in task.source().batches(shared.batch_bytes):
         codes = codes_of(batch.label, dict(known))
@@ -149,7 +157,7 @@ def count_shard(task: ShardTask, shared: ShardPlan) -> StreamVocabulary:
 
 
 def rows_of(task: ShardTask, shared: ShardPlan) -> tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-    """Return the rows of a shard, training rows first, then those of dev, with classes and parts."""
+    """Return the rows of a shard, training rows first, then those of dev, with cells and parts."""
     key = (shared.run, task.path)
     if key in _ROWS:
         _ROWS.move_to_end(key)
@@ -173,29 +181,30 @@ class ShardTotals:
     """What adds up over shards: documents by class that hold each feature, rows by part and class, entries."""
 
     counts: npt.NDArray[np.int32]
-    rows: npt.NDArray[np.int64]  # (2, n_classes)
+    rows: npt.NDArray[np.int64]  # (2, n_cells)
     entries: int
     squares: npt.NDArray[np.float64]  # of computed columns
+    df: npt.NDArray[np.int32]  # documents with each feature, where rows may have several labels
 
     def __add__(self, other: ShardTotals) -> ShardTotals:
         return ShardTotals(
             self.counts + other.counts, self.rows + other.rows, self.entries + other.entries,
-            self.squares + other.squares,
+            self.squares + other.squares, self.df + other.df,
         )  # fmt: skip
 
 
 def totals(task: ShardTask, shared: ShardPlan, fitted: tuple[int, ...]) -> ShardTotals:
     """Count features by class in the rows to fit on."""
     rows, y, parts = rows_of(task, shared)
-    counts = np.zeros((rows.n_columns, len(shared.classes)), dtype=np.int32)
     mine = np.flatnonzero(np.isin(parts, fitted))
     some = rows if len(mine) == len(y) else rows.take(mine)
-    class_frequency(some.row_ptr, some.indices, y[mine], counts)
-    by_part = [np.bincount(y[parts == part], minlength=len(shared.classes)) for part in (TRAIN, DEV)]
+    counts = some.class_counts(y[mine] if shared.sets is None else shared.sets[y[mine]], shared.n_classes)
+    by_part = [np.bincount(y[parts == part], minlength=len(shared.cells)) for part in (TRAIN, DEV)]
     squares = (
         np.zeros(0) if some.computed is None else arithmetic.total(np.square(some.computed, dtype=np.float64), axis=0)
     )
-    return ShardTotals(counts, np.stack(by_part), len(rows.indices), squares)
+    df = np.zeros(0, np.int32) if shared.sets is None else some.document_frequency()
+    return ShardTotals(counts, np.stack(by_part), len(rows.indices), squares, df)
 
 
 def take(asked: tuple[ShardTask, npt.NDArray[np.int64]], shared: ShardPlan) -> SparseCounts:
@@ -243,4 +252,5 @@ def apply(task: ShardTask, shared: ShardPlan, weighting: Weighting, function: Ca
     weights = weighting.weights.with_computed()
     X = weighted(rows, weights, weighting.plan, split(shared.features)[0], multiply=not weighting.own_gain)
     weight = None if weighting.per_class is None else weighting.per_class[y]
-    return function(TrainingSet(X, y, len(shared.classes), weight), *args)
+    target = y if shared.sets is None else shared.sets[y]
+    return function(TrainingSet(X, target, shared.n_classes, weight), *args)

@@ -83,7 +83,10 @@ def solve(
             out.begin()
             for group, block in rows.visit(rng.permutation(len(rows.numbers))):
                 state = _state(rows, group, len(block))
-                signs, cost = signs_of(block.y, rows.n_classes).T, C * block.weights
+                signs, cost = (
+                    signs_of(block.y, rows.n_classes).T,
+                    np.ascontiguousarray(np.atleast_2d(C * block.weights.T)),
+                )
                 visits = [
                     (
                         np.ascontiguousarray(signs[c]),
@@ -114,8 +117,10 @@ def _visitor(X: Matrix, cost: Floats, out: _Outputs, squared: bool, scale: float
 
     def visit(one: tuple[npt.NDArray[np.int8], Floats, int, np.random.Generator]) -> None:
         signs, (alpha, q), c, rng = one
-        of = dual.HingeDual(signs, cost, alpha, q, squared=squared, bias_scale=scale, bias=out.bias[c])
-        rows = np.arange(len(cost), dtype=np.int32)
+        of = dual.HingeDual(
+            signs, cost[c if len(cost) > 1 else 0], alpha, q, squared=squared, bias_scale=scale, bias=out.bias[c]
+        )
+        rows = np.arange(len(signs), dtype=np.int32)
         for turn in range(INNER):
             order = rng.permutation(rows)
             left = dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, segments, order, out.tables[c], of)

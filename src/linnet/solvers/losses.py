@@ -6,7 +6,8 @@ A loss knows nothing of features. With scores S = X W + b, labels y and row weig
     gradient    its derivative by S, (n_rows, n_outputs); the model's gradient is X^T of it
     curvature   the second derivative by S: as a product with a matrix of the shape of S, and as its diagonal
 
-so a new loss is one class here, and works with every optimiser that asks for no more.
+so a new loss is one class here, and works with every optimiser that asks for no more. Where rows may have several labels y
+is an indicator matrix, and c may have a column for each of them.
 """
 
 from __future__ import annotations
@@ -55,9 +56,20 @@ class Loss(Protocol):
         """Return its second derivative by the scores."""
 
 
+def _signs(S: Floats, y: Labels) -> Floats:
+    """Return 1 where an output is that of the row's class (or one of its labels), else -1, in the shape of S."""
+    positive = y == 1 if y.ndim == 2 else (y == 1)[:, None] if S.shape[1] == 1 else y[:, None] == np.arange(S.shape[1])
+    return np.where(positive, 1.0, -1.0)
+
+
+def _each(c: Floats) -> Floats:
+    """Return the weights of rows for each output, to multiply with."""
+    return c if c.ndim == 2 else c[:, None]
+
+
 @dataclass(frozen=True)
 class Logistic:
-    """Two classes, one score: l = log(1 + exp(-t s)) with t = 1 for class 1 and -1 for class 0.
+    """Two classes, one score: l = log(1 + exp(-t s)) with t = 1 for class 1 and -1 for class 0; several labels, one each.
 
     >>> float(Logistic().value(np.zeros((1, 1)), np.array([1], np.int32), np.ones(1)))
     0.6931471805599453
@@ -67,16 +79,18 @@ class Logistic:
 
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the cross-entropy."""
+        if y.ndim == 2:
+            return -arithmetic.total(_each(c) * log_sigmoid(_signs(S, y) * S))
         return -arithmetic.dot(c, log_sigmoid(np.where(y == 1, S[:, 0], -S[:, 0])))
 
     def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
         """Return c (p - [y = 1]), written so that small errors keep their digits."""
-        t = np.where(y == 1, 1.0, -1.0)
-        return np.asarray((-c * t * sigmoid(-t * S[:, 0]))[:, None], dtype=np.float64)
+        t = _signs(S, y)
+        return np.asarray(-_each(c) * t * sigmoid(-t * S), dtype=np.float64)
 
     def curvature(self, S: Floats, y: Labels, c: Floats) -> Curvature:
         """Return c p (1 - p)."""
-        h: Floats = (c * sigmoid(S[:, 0]) * sigmoid(-S[:, 0]))[:, None]
+        h: Floats = np.asarray(_each(c) * sigmoid(S) * sigmoid(-S))
         return Curvature(lambda V: h * V, h)
 
 
@@ -121,24 +135,23 @@ class SquaredHinge:
     bend: ClassVar[float] = 2.0
 
     def _slack(self, S: Floats, y: Labels) -> tuple[Floats, Floats]:
-        positive = (y == 1)[:, None] if S.shape[1] == 1 else y[:, None] == np.arange(S.shape[1])
-        t = np.where(positive, 1.0, -1.0)
+        t = _signs(S, y)
         return t, np.maximum(0.0, 1.0 - t * S)
 
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the sum of squared slacks."""
         _, slack = self._slack(S, y)
-        return arithmetic.total(c[:, None] * slack * slack)
+        return arithmetic.total(_each(c) * slack * slack)
 
     def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
         """Return -2 c t slack."""
         t, slack = self._slack(S, y)
-        return np.asarray(-2.0 * c[:, None] * t * slack, dtype=np.float64)
+        return np.asarray(-2.0 * _each(c) * t * slack, dtype=np.float64)
 
     def curvature(self, S: Floats, y: Labels, c: Floats) -> Curvature:
         """Return 2 c where the slack is above zero."""
         _, slack = self._slack(S, y)
-        h: Floats = np.where(slack > 0.0, 2.0 * c[:, None], 0.0)
+        h: Floats = np.where(slack > 0.0, 2.0 * _each(c), 0.0)
         return Curvature(lambda V: h * V, h)
 
 
@@ -153,8 +166,7 @@ class Squared:
     bend: ClassVar[float] = 1.0
 
     def _error(self, S: Floats, y: Labels) -> Floats:
-        positive = (y == 1)[:, None] if S.shape[1] == 1 else y[:, None] == np.arange(S.shape[1])
-        return np.asarray(S - np.where(positive, 1.0, -1.0))
+        return np.asarray(S - _signs(S, y))
 
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return half the sum of squared errors."""

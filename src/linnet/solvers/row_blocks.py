@@ -23,6 +23,8 @@ class RowBlocks:
     n_features: int
     n_classes: int
     n_outputs: int
+    multilabel: bool
+    """Whether rows may have several labels."""
     total_weight: float
     gain: npt.NDArray[np.float32] | None  # (n_outputs or 1, n_features)
     threads: int
