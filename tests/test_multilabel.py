@@ -22,8 +22,9 @@ from linnet.cli import linnet as command
 from linnet.data import Dataset, read
 from linnet.errors import DataError, LinnetError
 from linnet.features.vectorizer import Vectorizer
+from linnet.model.decision import Decision
 from linnet.models import MODELS
-from linnet.pipeline.thresholds import best_threshold, choose_thresholds
+from linnet.pipeline.decision import best_threshold, choose_thresholds
 
 WORDS = {
     "joy": ["glad", "happy", "fun"],
@@ -104,7 +105,7 @@ def test_answers(clf):
 def test_saved_and_loaded(clf, tmp_path):
     clf.save(tmp_path / "m.linnet")
     again = linnet.load(tmp_path / "m.linnet")
-    assert np.array_equal(again.artefact.thresholds, clf.artefact.thresholds)
+    assert np.array_equal(again.artefact.decision.thresholds, clf.artefact.decision.thresholds)
     assert np.array_equal(again.decision_function(OTHERS), clf.decision_function(OTHERS))
     assert again.predict(OTHERS).tolist() == clf.predict(OTHERS).tolist()
     again.save(tmp_path / "n.linnet")
@@ -180,15 +181,16 @@ def test_names_of_labels_do_not_matter():
     np.testing.assert_allclose(
         one.decision_function(OTHERS), two.decision_function(OTHERS)[:, at], rtol=1e-4, atol=1e-4
     )
-    np.testing.assert_allclose(one.artefact.thresholds, two.artefact.thresholds[at], rtol=1e-4, atol=1e-4)
+    rules = one.artefact.decision, two.artefact.decision
+    np.testing.assert_allclose(rules[0].thresholds, rules[1].thresholds[at], rtol=1e-4, atol=1e-4)
 
 
 @settings(max_examples=20)
-@given(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4))
+@given(st.lists(st.floats(0, 1), min_size=4, max_size=4))
 def test_any_thresholds_survive_the_file(clf, tmp_path_factory, thresholds):
     path = tmp_path_factory.mktemp("thresholds") / "m.linnet"
-    replace(clf.artefact, thresholds=np.array(thresholds)).save(path)
-    assert linnet.load(path).artefact.thresholds.tobytes() == np.array(thresholds).tobytes()
+    replace(clf.artefact, decision=Decision(np.array(thresholds))).save(path)
+    assert linnet.load(path).artefact.decision.thresholds.tobytes() == np.array(thresholds).tobytes()
 
 
 def test_indicators_in_and_out():

@@ -144,7 +144,7 @@ def test_top_gives_the_most_probable_labels_in_order(local, three):
 
 def test_abstaining_gives_no_label_below_the_bound_and_one_at_it(local):
     _, plain = local.post("/v1/predict", {"texts": ["zzz", "loved it"]})
-    _, answer = local.post("/v1/predict", {"texts": ["zzz", "loved it"], "abstain": 0.5})
+    _, answer = local.post("/v1/predict", {"texts": ["zzz", "loved it"], "threshold": 0.5})
     unsure, sure = answer["results"]
     assert unsure == {"label": None, "probability": plain["results"][0]["probability"]}
     assert unsure["probability"] < 0.5 <= sure["probability"]
@@ -214,6 +214,10 @@ WRONG = [
     (b'{"text": "a", "top": 99999999999999999999999999}', 422, "invalid"),
     (b'{"text": "a", "abstain": 1.1}', 422, "invalid"),
     (b'{"text": "a", "abstain": NaN}', 422, "invalid"),
+    (b'{"text": "a", "abstain": 0.9999}', 422, "invalid"),
+    (b'{"text": "a", "threshold": {"pos": "high"}}', 422, "invalid"),
+    (b'{"text": "a", "threshold": {"poss": 0.5}}', 422, "invalid"),
+    (b'{"text": "a", "cost": {"pos": {"neg": "much"}}}', 422, "invalid"),
     (b'{"text": "a", "probabilities": "yes"}', 422, "invalid"),
     (b'{"text": "a", "labels": []}', 422, "invalid"),
     (b'{"text": "a", "labels": [["pos"]]}', 422, "invalid"),

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError, LinnetError, nearest, not_fitted
+from linnet.errors import DataError, LinnetError, not_fitted
 from linnet.estimator import Estimator
+from linnet.model.decision import Decision, numbers_of
 from linnet.model.model import Model
 from linnet.pipeline.events import Event, Log, OnEvent
 from linnet.solvers.curves import History
@@ -40,6 +41,8 @@ class TextClassifier(Estimator):
     ``select`` such as "chi2:5000" ("mi", "l1") keeps the features that tell most of the labels; ``class_weight`` None,
     "balanced" or a dict; ``params`` fixed or listed settings of the model (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``), also
     reached as ``set_params(model__C=1.0)``; ``refit`` on train and dev once the settings are chosen; ``calibrate``;
+    ``decision`` how probabilities become answers, kept in the model: ``{"threshold": {"spam": 0.9}}``, ``"precision"`` or ``"recall"``
+    ``{"spam": 0.95}`` (a threshold chosen on held-out rows), ``"cost"``, ``"abstain"`` and ``"answer"`` as in ``predict``;
     ``random_state``; ``n_jobs`` threads (None: all cores; never changes the result).
 
     >>> clf = TextClassifier("nb", features="words:1")
@@ -65,6 +68,7 @@ class TextClassifier(Estimator):
     params: Mapping[str, Any] | None = None
     refit: bool = True
     calibrate: bool = True
+    decision: Mapping[str, Any] | None = None
     random_state: int = 0
     n_jobs: int | None = None
 
@@ -168,37 +172,58 @@ class TextClassifier(Estimator):
         """Return the logarithm of the probability of each class."""
         return np.log(self.predict_proba(texts))
 
-    def predict(self, texts: Any, labels: Iterable[Any] | None = None) -> npt.NDArray[Any]:
-        """Return the best label of each text, of all labels or of the given ones.
+    def predict(
+        self,
+        texts: Any,
+        labels: Iterable[Any] | None = None,
+        *,
+        threshold: Mapping[Any, float] | float | None = None,
+        cost: Any = None,
+        abstain: float | None = None,
+        answer: float | None = None,
+    ) -> npt.NDArray[Any]:
+        """Return the label of each text, by the decision rule of the model and what is given here.
+
+        labels are the only ones to choose from; threshold the probability from which a label is an answer, ``{label: p}`` or one for
+        all; cost what answers cost, ``{truth: {answer: cost}}`` or a matrix (truth, answer); abstain the wanted accuracy of the
+        answered texts, and answer the wanted share of answered texts: other texts have the label None. abstain=0 answers all.
 
         Where rows may have several labels, a tuple of labels for each text (an indicator matrix, if it was fitted to one).
         Texts may be rows: a list of dicts, a table, a Dataset. A model that reads columns beside the text needs them.
-        """
-        scores = self.artefact.scores(texts, self.n_jobs)
-        if self.artefact.multilabel:
-            return self._label_sets(scores, labels)
-        if labels is None:
-            return self.classes_[self.artefact.best(scores)]
-        allowed = self._columns(labels)
-        if self.artefact.n_outputs == 1:
-            scores = np.stack([-scores[:, 0], scores[:, 0]], axis=1)
-        best = allowed[scores[:, allowed].argmax(axis=1)]
-        return np.asarray(self.classes_[best])
 
-    def _label_sets(self, scores: npt.NDArray[np.float64], labels: Iterable[Any] | None) -> npt.NDArray[Any]:
-        """Return the labels of each text as a tuple; an indicator matrix where the model was fitted to one."""
-        chosen = self.artefact.chosen(scores)
-        if labels is not None:
-            chosen &= np.isin(np.arange(chosen.shape[1]), self._columns(labels))
-        if getattr(self, "indicators_", False):
-            return chosen.astype(np.int64)
-        out = np.empty(len(chosen), dtype=object)
-        out[:] = [tuple(self.artefact.classes[k] for k in np.flatnonzero(row)) for row in chosen]
-        return out
+        >>> texts = ["good", "so good", "good fun", "bad", "so bad", "bad luck"]
+        >>> clf = TextClassifier("nb", features="words:1").fit(texts, ["pos"] * 3 + ["neg"] * 3)
+        >>> clf.predict(["good", "fun luck"], threshold=0.6).tolist()
+        ['pos', None]
+        """
+        given = {"labels": labels, "threshold": threshold, "cost": cost, "abstain": abstain, "answer": answer}
+        model = self.artefact
+        decision = Decision.of(model.classes, model.decision, **given)
+        answers = model.answers(model.scores(texts, self.n_jobs), decision)
+        if answers.sets is not None:
+            if getattr(self, "indicators_", False):
+                return answers.sets.astype(np.int64)
+            out = np.empty(len(answers.sets), dtype=object)
+            out[:] = [tuple(model.classes[k] for k in np.flatnonzero(row)) for row in answers.sets]
+            return out
+        found = self.classes_[answers.best]
+        if decision.abstains:
+            found = found.astype(object)
+            found[answers.best < 0] = None
+        return found
+
+    def predict_set(self, texts: Any, coverage: float = 0.95) -> list[tuple[Any, ...]]:
+        """Return the labels that cannot be ruled out for each text: the true one is among them with probability `coverage`.
+
+        That holds on average over texts like the training rows (split conformal prediction).
+        """
+        model = self.artefact
+        P = model.proba(model.scores(texts, self.n_jobs))
+        return [tuple(model.classes[k] for k in np.flatnonzero(row)) for row in model.decision.sets(P, coverage)]
 
     def label_score(self, text: str, label: Any) -> float:
         """Return the score of one label for one text."""
-        column = int(self._columns([label])[0])
+        column = int(numbers_of(self.artefact.classes, [label])[0])
         score = self.artefact.scores([text])[0]
         if self.artefact.n_outputs == 1:
             return float(score[0]) if column == 1 else -float(score[0])
@@ -209,18 +234,6 @@ class TextClassifier(Estimator):
         found = self.predict([text], labels)[0]
         return found.item() if isinstance(found, np.generic) else found
 
-    def _columns(self, labels: Iterable[Any]) -> npt.NDArray[np.int64]:
-        known = {c: k for k, c in enumerate(self.artefact.classes)}
-        if isinstance(labels, str):
-            raise LinnetError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
-        wanted = list(labels)
-        for label in wanted:
-            if label not in known:
-                raise LinnetError(nearest("label", str(label), map(str, known)))
-        if not wanted:
-            raise LinnetError("labels is empty; name at least one label")
-        return np.sort(np.array([known[label] for label in wanted], dtype=np.int64))
-
     def score(self, texts: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on labelled texts; where rows have several labels, all of them must be right."""
         if self.artefact.multilabel:
@@ -228,24 +241,26 @@ class TextClassifier(Estimator):
         weights: Any = sample_weight
         return float(np.average(self.predict(texts) == np.asarray(y), weights=weights))
 
-    def evaluate(self, X: Any, y: Any = None) -> Any:
+    def evaluate(self, X: Any, y: Any = None, *, seed: int = 0, **decision: Any) -> Any:
         """Return the metrics that ``linnet evaluate`` prints, of a labelled Dataset or of texts and labels.
 
-        That is an Evaluation, or a MultilabelEvaluation where rows may have several labels.
+        That is an Evaluation, or a MultilabelEvaluation where rows may have several labels. decision holds what ``predict`` takes:
+        labels, threshold, cost, abstain, answer; rows without an answer are counted in ``abstained`` and left out of the scores.
         """
         from linnet.data import Dataset
-        from linnet.evaluate import evaluate, evaluate_multilabel
+        from linnet.evaluate import evaluate_answers, evaluate_multilabel
 
         if y is None and not isinstance(X, Dataset):
             raise LinnetError("evaluate takes a labelled Dataset, or texts and their labels")
         model = self.artefact
-        if model.multilabel:
-            scores = model.scores(X, self.n_jobs)
+        rule = Decision.of(model.classes, model.decision, **decision)
+        answers = model.answers(model.scores(X, self.n_jobs), rule)
+        if answers.sets is not None:
             sets = X.label_sets() if y is None else y
-            return evaluate_multilabel(sets, model.chosen(scores), model.classes, proba=model.proba(scores))
+            return evaluate_multilabel(sets, answers.sets, model.classes, proba=answers.proba)
         truth = X.label_list() if y is None else list(y)
-        classes = [str(c) for c in self.artefact.classes] if y is None else list(self.artefact.classes)
-        return evaluate(truth, self.predict_proba(X), classes)
+        classes = [str(c) for c in model.classes] if y is None else list(model.classes)
+        return evaluate_answers(truth, answers, classes, costs=rule.costs, seed=seed)
 
     def explain(self, text: str | Mapping[str, Any], label: Any = None, against: Any = None) -> Explanation:
         """Return what each feature of a text adds to the score of a label (default: the predicted one).

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.decisions import asked
 from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import command_line, say, say_sealed, say_written, width, write_json
@@ -22,6 +23,8 @@ SEEN = 0.01  # share of texts from which on they are said to be training rows
 @click.argument("model", type=InputPath())
 @click.argument("data", type=InputPath())
 @o.data_options
+@o.labels
+@o.decision_options
 @o.threads
 @o.trust
 @o.report
@@ -43,8 +46,12 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     seal = look(data, "evaluate", Path(model))
     if clf.artefact.multilabel and options["report"] is not None:
         raise LinnetError("--report is for one label a row; leave it out")
+    if asked(options) and options["report"] is not None:
+        raise LinnetError(
+            "--report shows the model with its own rule; leave out the report, or train with the rule that you want"
+        )
     if options["report"] is None:
-        result = clf.evaluate(rows)
+        result = clf.evaluate(rows, **asked(options))
     else:
         from linnet.report import Report
 

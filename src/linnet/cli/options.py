@@ -140,6 +140,25 @@ training_options = together(
     click.option("--watch", is_flag=True, help="Keep dev rows out of the last fit; show loss and dev score after every pass."),
 )  # fmt: skip
 
+# ---- answers
+
+share = click.FloatRange(0.0, 1.0)
+decision_options = together(
+    click.option("--threshold", multiple=True, metavar="LABEL=P",
+                 help="Answer LABEL where its probability is P or more, and only there; P alone: every label. Can be given several times."),
+    click.option("--cost", metavar="FILE|JSON", help="Answer the label of least expected cost: a CSV with a row a truth and a column an "
+                 'answer, or JSON such as \'{"spam": {"ham": 5}}\'.'),
+    click.option("--abstain", type=share, metavar="P", help="Leave rows unanswered, so that answers have the accuracy P; 0: none."),
+    click.option("--answer", type=share, metavar="P", help="Answer the share P of the rows, the surest."),
+)  # fmt: skip
+chosen_thresholds = together(
+    click.option("--precision", multiple=True, metavar="LABEL=P",
+                 help="Choose the threshold of LABEL for this precision on held-out rows. Can be given several times."),
+    click.option("--recall", multiple=True, metavar="LABEL=P",
+                 help="Choose the threshold of LABEL for this recall on held-out rows. Can be given several times."),
+)  # fmt: skip
+labels = click.option("--labels", metavar="A,B", help="Choose from these labels only.")
+
 # ---- machines
 
 threads = number("--threads", "Threads; all cores by default. Never changes the result.")

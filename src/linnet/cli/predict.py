@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.decisions import asked
 from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.output import Notes, say
 from linnet.cli.progress import ProgressBars
@@ -27,6 +28,18 @@ __all__ = ["predict"]
 @command(short_help="Label texts; streams files of any size.")
 @click.argument("model", type=InputPath())
 @click.argument("source", type=InputPath(), metavar="[INPUT|-]", default="-")
+@o.labels
+@o.decision_options
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Also write the K most probable labels: label_1, probability_1, label_2, ...",
+)
+@click.option(
+    "--coverage", type=o.share, metavar="P",
+    help="Also write the labels that cannot be ruled out, as set: the true one is among them with probability P.",
+)  # fmt: skip
 @click.option("--proba", is_flag=True, help="Also write the probability of each class.")
 @click.option(
     "--out",
@@ -58,7 +71,10 @@ def predict(model: str, source: str, **options: Any) -> None:
     Results are lines of labels; with --proba or --keep-columns, CSV. A column of INPUT that is called like one of the
     result keeps its name; that of the result gets predicted_ before it.
 
+    Where a rule leaves a row unanswered, its label is empty, and the column answered says false.
+
     \b
+    linnet predict reviews.linnet new.csv --threshold spam=0.9 --top 3
     linnet predict reviews.linnet new.csv --proba --out labelled.parquet
     linnet predict reviews.linnet new.csv --keep-columns id,date --out labelled.csv
     """
@@ -68,14 +84,27 @@ def predict(model: str, source: str, **options: Any) -> None:
     from linnet.data import stream
     from linnet.data.unusable import Unusable
     from linnet.data.writers import open_writer
+    from linnet.model.decision import Decision
 
     out, proba, quiet, threads = (options[name] for name in ("out", "proba", "quiet", "threads"))
     keep = _kept(options["keep_columns"])
-    form = _form(out, options["to"], bool(proba or keep))
-    if form == "lines" and (proba or keep):
-        raise LinnetError(f"{'--proba' if proba else '--keep-columns'} needs columns: choose --to csv, tsv or jsonl")
+    wide = {"--proba": proba, "--keep-columns": keep, "--top": options["top"], "--coverage": options["coverage"]}
+    form = _form(out, options["to"], any(wide.values()))
+    if form == "lines" and any(wide.values()):
+        raise LinnetError(
+            f"{next(name for name, on in wide.items() if on)} needs columns: choose --to csv, tsv or jsonl"
+        )
     clf = load(model, n_jobs=threads, trust=options["trust"])
-    layout = ResultColumns([str(c) for c in clf.artefact.classes], form, proba, options["safe_csv"])
+    rule = Decision.of(clf.artefact.classes, clf.artefact.decision, **asked(options))
+    layout = ResultColumns(
+        [str(c) for c in clf.artefact.classes],
+        form,
+        proba,
+        options["safe_csv"],
+        rule,
+        options["top"],
+        options["coverage"],
+    )
     done, broken, say_note = 0, Unusable(), Notes(source)
     with (
         open_writer(out, "text" if form == "lines" else form) as writer,
@@ -164,29 +193,42 @@ def _form(out: str | None, to: str | None, columns: bool) -> str:
 
 @dataclass(frozen=True)
 class ResultColumns:
-    """The columns of a result: those that are kept, label, probability, and with `proba` one of each class."""
+    """The columns of a result: those that are kept, label, probability, and with `proba` one of each class.
+
+    A rule that may leave rows unanswered adds `answered`; `top` the most probable labels; `coverage` the set.
+    """
 
     classes: list[str]
     form: str
     proba: bool
     safe: bool
+    rule: Any  # a Decision
+    top: int | None = None
+    coverage: float | None = None
 
     def table(self, model: Any, scores: Any, kept: Any = None) -> Any:
         """Return the rows of a batch; where rows may have several labels, these stand in place of label and probability."""
         import numpy as np
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        from linnet.data.arrays import integers, strings
+        from linnet.data.arrays import booleans, integers, strings
 
-        best = model.best(scores)
-        found = {"labels": self._label_sets(model.chosen(scores))} if model.multilabel else {
-            "label": strings(self.classes).take(integers(best))
+        answers = model.answers(scores, self.rule)
+        P, best, none = answers.proba, answers.most_probable, answers.best < 0
+        found = {"labels": self._label_sets(answers.chosen)} if model.multilabel else {
+            "label": strings([*self.classes, None]).take(integers(np.where(none, len(self.classes), best)))
         }  # fmt: skip
         if self.form == "lines":
-            return pa.table(found)
-        P = model.proba(scores)
+            return pa.table({name: pc.fill_null(column, "") for name, column in found.items()})
         if not model.multilabel:
             found["probability"] = self._numbers(P[np.arange(len(best)), best])
+            if self.rule.abstains:
+                found["answered"] = booleans(~none)
+        if self.top:
+            found |= self._ranked(P)
+        if self.coverage is not None:
+            found["set"] = self._label_sets(self.rule.sets(P, self.coverage))
         if self.proba and self.form == "jsonl":
             found["probabilities"] = pa.StructArray.from_arrays([self._numbers(p) for p in P.T], names=self.classes)
         elif self.proba:
@@ -197,6 +239,28 @@ class ResultColumns:
         if self.safe and self.form in ("csv", "tsv"):
             columns = {_harmless(name): _harmless_cells(column) for name, column in columns.items()}
         return pa.table(columns)
+
+    def _ranked(self, P: Any) -> dict[str, Any]:
+        """Return the most probable labels: a list in JSON, else a pair of columns each."""
+        import numpy as np
+        import pyarrow as pa
+
+        from linnet.data.arrays import integers, strings
+
+        among = len(self.classes) if self.rule.labels is None else len(self.rule.labels)
+        order = np.argsort(-P, axis=1, kind="stable")[:, : min(self.top or 0, among)]
+        labels = [strings(self.classes).take(integers(column)) for column in order.T]
+        shares = [self._numbers(P[np.arange(len(P)), column]) for column in order.T]
+        if self.form != "jsonl":
+            pairs = enumerate(zip(labels, shares, strict=True), 1)
+            return {
+                f"{name}_{k}": column
+                for k, both in pairs
+                for name, column in zip(("label", "probability"), both, strict=True)
+            }
+        rows = zip(order.tolist(), np.take_along_axis(P, order, axis=1).round(6).tolist(), strict=True)
+        lists = [[{"label": self.classes[k], "probability": p} for k, p in zip(*row, strict=True)] for row in rows]
+        return {"top": pa.array(lists, pa.list_(pa.struct([("label", pa.string()), ("probability", pa.float64())])))}
 
     def _label_sets(self, chosen: Any) -> Any:
         """Return the labels of each row as lists, joined by '|' where the format has none."""

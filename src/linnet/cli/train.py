@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.decisions import asked, reached
 from linnet.cli.files import InputPath, check_outputs, command, inputs_of
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
 from linnet.cli.output import (
@@ -40,6 +41,8 @@ __all__ = ["model_path", "train"]
 @o.threads
 @o.feature_options
 @o.training_options
+@o.decision_options
+@o.chosen_thresholds
 @o.stream_options
 @click.option("--no-check", is_flag=True, help="Skip the quick check for duplicates, leaks and imbalance.")
 @o.unusable
@@ -77,7 +80,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     clf = TextClassifier(
         options["model"], **{name: options[name] for name in names},
         norm={None: "auto", "none": None}.get(options["norm"], options["norm"]), params=_params(options),
-        refit=not options["watch"], random_state=options["seed"], n_jobs=options["threads"],
+        refit=not options["watch"], decision=asked(options), random_state=options["seed"], n_jobs=options["threads"],
     )  # fmt: skip
     extra = needed(clf.plan().features.features or ())  # wrong settings are refused before reading a large file
     streamed = train_streamed(clf, data, options)
@@ -120,6 +123,12 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     rest = f"subset accuracy {result.subset_accuracy:.4f}" if several else f"log loss {result.log_loss:.4f}"
     scores = f"macro F1 {result.macro_f1:.4f}, {rest}"
     name = "micro F1" if several else "accuracy"
+    for line in reached(clf.card.get("decision", {})):
+        say(line)
+    if not several and result.abstained:
+        click.echo(
+            f"test rows answered {result.answered:.1%}, {result.abstained:,} not; the scores are of those answered"
+        )
     click.echo(f"test {name} {value:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {scores}")
     say_sealed(seal)
     sizes = (

@@ -16,9 +16,10 @@ from linnet.evaluate import probability, tables
 from linnet.evaluate.intervals import Interval, bootstrap_many, f1_wilson, wilson
 from linnet.evaluate.metrics import METRICS, PROBABILITY_METRICS, Counts, share
 from linnet.evaluate.ranking import Area, TopK, areas, mean_area, top_k
+from linnet.model.decision import Answers
 from linnet.values import to_plain
 
-__all__ = ["ClassScores", "Evaluation", "evaluate"]
+__all__ = ["ClassScores", "Evaluation", "evaluate", "evaluate_answers"]
 
 Label = Hashable
 Floats = npt.NDArray[np.float64]
@@ -84,6 +85,9 @@ class Evaluation:
     level: float = 0.95
     draws: int = 2000
     seed: int = 0
+    abstained: int = 0
+    """Rows without an answer; they are in no score."""
+    costs: Floats | None = field(default=None, repr=False)  # (n_classes, n_classes): rows truth, columns answer
 
     def __getattr__(self, name: str) -> Any:
         """Compute a metric or its interval, by the rows of the registry."""
@@ -113,6 +117,25 @@ class Evaluation:
     def n(self) -> int:
         """How many rows there are."""
         return len(self.truth)
+
+    @property
+    def answered(self) -> float:
+        """The share of rows that have an answer."""
+        return self.n / (self.n + self.abstained)
+
+    @cached_property
+    def mean_cost(self) -> tuple[float, float] | None:
+        """What answers cost, on average over rows of known labels, and what the most probable labels would; None without costs.
+
+        >>> evaluate(["a", "b"], ["a", "a"], ["a", "b"], proba=[[0.9, 0.1], [0.4, 0.6]], costs=np.array([[0, 1], [5, 0]])).mean_cost
+        (2.5, 0.0)
+        """
+        known = self.truth < len(self.classes)
+        if self.costs is None or self.proba is None or not known.any():
+            return None
+        answers = (self.predicted[known], self.proba.argmax(axis=1)[known])
+        first, second = (float(self.costs[self.truth[known], answer].mean()) for answer in answers)
+        return first, second
 
     @cached_property
     def table(self) -> Indices:
@@ -213,7 +236,8 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON.
 
-        Keys: n, classes, level, every metric and its _interval, per_class (a list of label, precision, recall, f1,
+        Keys: n, abstained, mean_cost (of the answers, of the most probable labels), classes, level, every metric and its
+        _interval, per_class (a list of label, precision, recall, f1,
         support, predicted, roc_area, pr_area and their intervals), confusion (rows truth, columns predicted),
         unknown_labels (a list of label, count), unknown_confusion, warnings, calibration_bins (a list of size,
         confidence, accuracy, interval), top_k (a list of k, accuracy, interval). Intervals are [low, high]; what needs
@@ -225,6 +249,8 @@ class Evaluation:
         names = [name.replace("-", "_") for name in SCORES]
         return {
             "n": self.n,
+            "abstained": self.abstained,
+            "mean_cost": to_plain(self.mean_cost),
             "classes": to_plain(self.classes),
             "level": self.level,
             **{key: to_plain(getattr(self, key)) for name in names for key in (name, f"{name}_interval")},
@@ -276,11 +302,13 @@ def evaluate(
     level: float = 0.95,
     draws: int = 2000,
     seed: int = 0,
+    costs: Floats | None = None,
 ) -> Evaluation:
     """Compare predictions with the truth.
 
     `predicted` holds labels, or probabilities of shape (n, n_classes) in the order of `classes`; then the most probable
-    class is the prediction. Give labels and `proba` when the labels were not decided by the largest probability.
+    class is the prediction. Give labels and `proba` when the labels were not decided by the largest probability. A prediction of
+    None is no answer: such rows are counted in `abstained` and left out of every score. `costs` (truth, answer) give `mean_cost`.
 
     >>> result = evaluate(["neg", "pos", "pos"], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], ["neg", "pos"])
     >>> round(result.accuracy, 4), round(result.log_loss, 4), result.confusion.tolist()
@@ -299,9 +327,27 @@ def evaluate(
     if not truth:
         raise DataError("there are no rows to evaluate; give at least one row with a label")
     P = None if proba is None else _probabilities(proba, len(truth), known)
+    n_rows = len(truth)
+    if labels is not None:
+        labels = _listed(labels)
+        kept = [row for row, label in enumerate(labels) if label is not None]
+        if len(labels) == n_rows and len(kept) < n_rows:
+            if not kept:
+                raise DataError(
+                    "no row has an answer; ask for a lower accuracy of the answered rows, or a larger share of them"
+                )
+            labels, truth, P = [labels[k] for k in kept], [truth[k] for k in kept], None if P is None else P[kept]
     p = P.argmax(axis=1) if labels is None and P is not None else _predictions(labels, len(truth), index)
     t, unknown = _truth(truth, index)
-    return Evaluation(known, t, p, P, unknown, level, draws, seed)
+    return Evaluation(known, t, p, P, unknown, level, draws, seed, n_rows - len(truth), costs)
+
+
+def evaluate_answers(
+    y_true: Sequence[Label], answers: Answers, classes: Sequence[Label], *, costs: Floats | None = None, seed: int = 0
+) -> Evaluation:
+    """Compare the answers of a model with the truth."""
+    names = np.array([*classes, None], dtype=object)
+    return evaluate(y_true, names[answers.best].tolist(), classes, proba=answers.proba, costs=costs, seed=seed)
 
 
 def _warnings(per_class: tuple[ClassScores, ...], unknown: Mapping[Label, int]) -> list[str]:

@@ -44,6 +44,13 @@ def html(result: Evaluation) -> str:
 def _summary(result: Evaluation) -> list[str]:
     rows = "row" if result.n == 1 else "rows"
     lines = [f"{_scored(result, 'accuracy', 'accuracy')} on {result.n:,} {rows}"]
+    if result.abstained:
+        lines.insert(
+            0, f"{result.answered:.1%} of the rows answered, {result.abstained:,} not; the scores are of those answered"
+        )
+    if result.mean_cost is not None:
+        ours, plain = result.mean_cost
+        lines.append(f"mean cost {ours:.4f} a row; {plain:.4f} if the most probable label were the answer")
     shown = [name for name, metric in METRICS.items() if metric.shown and name != "accuracy"]
     more = PROBABILITY_METRICS if result.proba is not None else {}
     scores = [_scored(result, name, ALL_METRICS[name].title) for name in (*shown, *more)]

@@ -60,7 +60,7 @@ class FilterSettings:
         """The new columns."""
         classes = tuple(str(c) for c in self.artefact.classes)
         names = tuple(f"{self.prefix}p_{classes[k]}" for k in self.columns)
-        return AddedColumns(f"{self.prefix}label", names, classes)
+        return AddedColumns(f"{self.prefix}label", names, (*classes, ""))
 
     @cached_property
     def cleaner(self) -> Any:
@@ -84,9 +84,9 @@ class FilterSettings:
         return clean
 
     def score(self, texts: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32]]:
-        """Return the log-odds of `columns` for every text, and its best class."""
+        """Return the log-odds of `columns` for every text, and its answer, -1 for none."""
         scores = self.artefact.scores(texts, self.threads)
-        return log_odds(scores, self.columns), self.artefact.best(scores).astype(np.int32)
+        return log_odds(scores, self.columns), self.artefact.answers(scores).best.astype(np.int32)
 
 
 @dataclass(eq=False)

@@ -24,7 +24,7 @@ __all__ = ["AddedColumns", "KeptRows", "ShardWriter", "keeps_format", "open_shar
 
 @dataclass(frozen=True)
 class AddedColumns:
-    """The columns that are added: the name of the best label's, those of the probabilities, and the classes."""
+    """The columns that are added: the name of the label's, those of the probabilities, and the classes, "" (no answer) the last."""
 
     label: str
     probabilities: tuple[str, ...]
@@ -110,7 +110,10 @@ class ShardWriter:
         if kept.texts is not None:
             at = table.column_names.index(batch.text_column)
             columns[at] = kept.texts.cast(columns[at].type)
-        columns += [strings(self.added.classes).take(integers(kept.best)), *map(self._numbers, kept.proba.T)]
+        columns += [
+            strings(self.added.classes).take(integers(kept.best % len(self.added.classes))),
+            *map(self._numbers, kept.proba.T),
+        ]
         if self.schema is not None:
             return pa.Table.from_arrays(columns, schema=self.schema)
         return pa.Table.from_arrays(columns, names=[*table.column_names, *self.added.names])

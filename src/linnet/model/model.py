@@ -29,6 +29,7 @@ from linnet.features.counting import thread_count
 from linnet.features.counts import NORM, TF, Norm
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
 from linnet.model import file as store
+from linnet.model.decision import Answers, Decision
 from linnet.model.training_texts import TextsSeen, compare, fitting
 from linnet.model.validation import check_arrays, check_card, check_names, check_numbers
 from linnet.solvers.dense import DenseLayers, finish
@@ -87,6 +88,13 @@ def _computed(values: dict[str, Any], names_only: bool) -> Computed:
     return kind.named(values) if names_only else kind.from_dict(values)
 
 
+def _decision(about: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> Decision:
+    """Read the rule; files of version 0.1 hold the thresholds of several labels as scores."""
+    if "thresholds" in tensors:
+        tensors = {**tensors, "decision.thresholds": sigmoid(tensors["thresholds"])}
+    return Decision.from_tensors(about.get("decision", {}), tensors, len(about["classes"]))
+
+
 def _refuse_code(about: Mapping[str, Any], path: str | os.PathLike[str] | bytes) -> None:
     """Refuse a file that names code of other programs, before any of it is imported."""
     names = [name for values in about.get("computed", ()) for name in kind_of(values["block"]).wanted(values)]
@@ -125,13 +133,10 @@ class Model:
     head: DenseLayers | None = None
     training_texts: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
     pending: store.PendingCheck | None = field(default=None, repr=False, compare=False)  # of the file it came from
-    thresholds: npt.NDArray[np.float64] | None = None
-    """The score from which each label is an answer, where rows may have several labels; else None."""
-
-    @property
-    def multilabel(self) -> bool:
-        """Whether an answer may be several labels, or none."""
-        return self.thresholds is not None
+    multilabel: bool = False
+    """Whether an answer may be several labels, or none."""
+    decision: Decision = field(default_factory=Decision)
+    """How probabilities become answers."""
 
     @property
     def slots(self) -> npt.NDArray[np.uint64]:
@@ -273,17 +278,17 @@ class Model:
             return np.stack([1.0 - p, p], axis=1)
         return np.asarray(softmax(scores))
 
+    def answers(self, scores: npt.NDArray[np.float64], decision: Decision | None = None) -> Answers:
+        """Turn scores into answers, by the rule of the model or by another one."""
+        return (decision or self.decision).answers(self.proba(scores), self.multilabel)
+
     def best(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """Return the class number with the highest score; ties go to the first class."""
-        if self.n_outputs == 1:
-            return (scores[:, 0] > 0).astype(np.int64)
-        return np.asarray(scores.argmax(axis=1), dtype=np.int64)
+        """Return the class number of each answer; that of the most probable class where there is none."""
+        return self.answers(scores).most_probable
 
     def chosen(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Return which labels each text has, (n_texts, n_classes)."""
-        if self.thresholds is not None:
-            return np.asarray(scores > self.thresholds)
-        return np.asarray(self.best(scores)[:, None] == np.arange(len(self.classes)))
+        return self.answers(scores).chosen
 
     def names(self) -> dict[int, str]:
         """Return the names that were kept, by slot; features that share a hashed column stand side by side."""
@@ -325,8 +330,8 @@ class Model:
         computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
         if self.computed:
             tensors["computed_weights"] = self.computed_weights
-        if self.thresholds is not None:
-            tensors["thresholds"] = self.thresholds
+        tensors |= self.decision.tensors()
+        rule = self.decision.to_dict()
         learned = states(self.blocks)
         tensors |= {f"tokeniser.{k}": np.frombuffer(state, np.uint8) for k, state in enumerate(learned)}
         card = {
@@ -344,6 +349,8 @@ class Model:
                 "norm": self.norm,
                 "shift": self.shift,
                 "calibrated": self.calibrated,
+                **({"multilabel": True} if self.multilabel else {}),
+                **({"decision": rule} if rule else {}),
                 **head,
             },
         }
@@ -367,7 +374,8 @@ class Model:
             if not trust and not names_only:
                 _refuse_code(about, path)
             t = stored.tensors
-            n_outputs = 1 if len(about["classes"]) == 2 and "thresholds" not in t else len(about["classes"])
+            multilabel = bool(about.get("multilabel", "thresholds" in t))
+            n_outputs = 1 if len(about["classes"]) == 2 and not multilabel else len(about["classes"])
             head = about.get("head")
             n_lookup = n_outputs if head is None else int(head["inputs"])
             table = Table.of_records(t["records"], n_lookup) if "records" in t else Table(t["slots"], t["rows"])
@@ -378,8 +386,8 @@ class Model:
                 tuple(_computed(c, names_only) for c in about.get("computed", ())),
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=None if head is None else DenseLayers.of_tensors(t, int(head["layers"])),
-                thresholds=t.get("thresholds"), training_texts=t.get("training_texts", np.zeros(0, np.uint32)),
-                pending=stored.pending,
+                training_texts=t.get("training_texts", np.zeros(0, np.uint32)), pending=stored.pending, multilabel=multilabel,
+                decision=_decision(about, t),
             )  # fmt: skip
             model._check()
             if stored.pending is not None:
@@ -425,7 +433,6 @@ class Model:
             and len(self.rows) == n_slots
             and n_slots >= 1 << (64 - self.shift)
             and self.n_outputs == (1 if len(self.classes) == 2 and not self.multilabel else len(self.classes))
-            and (self.thresholds is None or self.thresholds.shape == (len(self.classes),))
             and self.b.shape == (self.n_lookup,)
             and (self.head is None or self.head.n_inputs == self.n_lookup)
             and (len(self.slots) == 0 or int(self.slots[-1]) == 0)

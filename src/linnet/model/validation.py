@@ -20,6 +20,7 @@ LARGEST = 1e30  # of a weight: sums and products of such stay finite
 _KINDS = {  # name: type and number of axes
     "records": (np.uint32, 2), "slots": (np.uint64, 1), "rows": (np.float32, 2), "b": (np.float64, 1), "names": (np.uint8, 1),
     "name_offsets": (np.int64, 1), "name_slots": (np.int64, 1), "computed_weights": (np.float32, 2), "training_texts": (np.uint32, 1),
+    "decision.thresholds": (np.float64, 1), "decision.costs": (np.float64, 2), "decision.held_out": (np.float64, 2),
 }  # fmt: skip
 _STEP = 1 << 20  # numbers that are looked at together
 
@@ -48,6 +49,7 @@ def check_card(about: Any, card: Mapping[str, Any]) -> None:
                 raise ValueError(f"the weight of a block is {weight!r:.40}")
     for name in ("tf",):
         _expect(about[name], str, name)
+    _expect(about.get("decision", {}), dict, "decision")
     for name in ("settings", "data", "choice"):
         _expect(card.get(name, {}), dict, name)
     _expect(card.get("settings", {}).get("model", ""), str, "settings, model")

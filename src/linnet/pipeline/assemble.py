@@ -20,7 +20,7 @@ from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial
 from linnet.solvers.dense import DenseLayers, finish, scaled
 
-__all__ = ["NAMED_FEATURES", "assemble", "calibrate", "card_of", "largest", "strength_of"]
+__all__ = ["NAMED_FEATURES", "assemble", "calibrate", "card_of", "finite", "largest", "strength_of"]
 
 NAMED_FEATURES = 50_000
 NamesOf = Callable[[npt.NDArray[np.int64]], tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]
@@ -39,7 +39,7 @@ def calibrate(
         c = Calibration.fit(best.scores[known], y[best.rows][known].astype(np.int32), 2)
         W, b = scaled(W, b, c.scale)
         return W, b + c.shift[0], c
-    scores, right = _finite(best.scores, y[best.rows])
+    scores, right = finite(best.scores, y[best.rows])
     c = (
         Calibration.fit(scores, right, n_classes, shifted=False)
         if len(scores)
@@ -48,14 +48,12 @@ def calibrate(
     return *scaled(W, b, c.scale), c
 
 
-def _finite(
-    scores: npt.NDArray[np.float64], y: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
+def finite(scores: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
     """Leave out rows of a class that a fold had no row to learn from: naive Bayes gives it the score minus infinity.
 
     The class stays next to impossible for the other rows of that fold.
     """
-    if np.isfinite(scores).all():
+    if np.isfinite(scores).all() or y.ndim == 2:
         return scores, y
     own = scores[:, 0] if scores.shape[1] == 1 else scores[np.arange(len(y)), y]
     kept = np.isfinite(own)

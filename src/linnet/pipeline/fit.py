@@ -14,15 +14,16 @@ from linnet.explain.reverse import name_columns
 from linnet.features.names import Names
 from linnet.features.plan import FeatureWeights
 from linnet.features.selection import SelectionReport
+from linnet.model.calibration import Calibration
 from linnet.model.model import Model
-from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of
+from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of, finite
 from linnet.pipeline.crossval import check_presence, fit_rows, folded, one_label_a_row
+from linnet.pipeline.decision import choose_decision
 from linnet.pipeline.events import Log
 from linnet.pipeline.memory import MemoryRows
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial, search
-from linnet.pipeline.thresholds import choose_thresholds
 from linnet.solvers.callbacks import Callback
 
 __all__ = ["fit"]
@@ -50,10 +51,6 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     if plan.calibrate:
         W, b, calibration = calibrate(found.best, rows.y, n_classes, W, b)
     card = card_of(plan, store, found, calibration)
-    thresholds = None
-    if rows.y.ndim == 2:  # several labels a row
-        scale, shift = (1.0, 0.0) if calibration is None else (calibration.scale, float(calibration.shift[0]))
-        thresholds = choose_thresholds(scale * found.best.scores + shift, rows.y[found.best.rows])
     if selected is not None:
         card["selection"] = selected.to_dict()
     n = store.n_columns
@@ -62,7 +59,7 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     )  # fmt: skip
     if plan.features.hash_bits and store.blocks and isinstance(store, MemoryRows):
         model = name_columns(model, store.buffers, np.flatnonzero(store.rows.document_frequency()), NAMED_FEATURES)
-    model = replace(model, thresholds=thresholds)
+    model = _with_decision(plan, replace(model, multilabel=rows.y.ndim == 2), found.best, rows.y, calibration)
     if store.computed:
         model = replace(model, computed=store.computed, computed_weights=W[n:].copy())
     return model.with_training_texts(store.training_texts())
@@ -102,6 +99,17 @@ def _fit(plan: Plan, store: RowStore, found: SearchResult, weights: FeatureWeigh
     )  # fmt: skip
 
 
+def _with_decision(
+    plan: Plan, model: Model, best: Trial, y: npt.NDArray[Any], calibration: Calibration | None
+) -> Model:
+    """Choose how probabilities become answers, on the held-out scores of the search."""
+    scores, truth = finite(best.scores, y[best.rows])
+    if calibration is not None:
+        scores = calibration.scale * scores + calibration.shift
+    decision, about = choose_decision(model, plan.decision, scores, truth)
+    return replace(model, decision=decision, card={**model.card, **({"decision": about} if about else {})})
+
+
 def _build(plan: Plan, store: RowStore, log: Log) -> Model:
     """Build a model that learns nothing from rows; rows judge its settings and calibrate its scores."""
     if isinstance(store, MemoryRows) and store.y.ndim == 2:
@@ -131,4 +139,5 @@ def _build(plan: Plan, store: RowStore, log: Log) -> Model:
     store.features, store.min_df = model.blocks, 1
     store.n_fitted = len(store.y)
     card = card_of(plan, store, found, calibration)
-    return replace(model, b=b, calibrated=plan.calibrate, card={**model.card, **card})
+    model = replace(model, b=b, calibrated=plan.calibrate, card={**model.card, **card})
+    return _with_decision(plan, model, found.best, store.y, calibration)

@@ -33,6 +33,7 @@ class Plan:
     class_weight: Any = None
     refit: bool = True
     calibrate: bool = True
+    decision: Mapping[str, Any] = field(default_factory=dict)  # as the user gave it
     seed: int = 0
     threads: int = 1
 
@@ -78,7 +79,7 @@ class Plan:
         seeded = {"random_state": clf.random_state} if "random_state" in known else {}
         return cls(
             name, model, features, {**seeded, **fixed}, dict(clf.params or {}), clf.class_weight, clf.refit, clf.calibrate,
-            clf.random_state, thread_count(clf.n_jobs),
+            dict(clf.decision or {}), clf.random_state, thread_count(clf.n_jobs),
         )  # fmt: skip
 
     @property

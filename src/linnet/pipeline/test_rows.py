@@ -52,7 +52,7 @@ class TestRows:
 
     def evaluated(self, model: Model, threads: int | None, separator: str | None = None) -> Any:
         """Return the metrics of a model on all rows; separator stands between the labels of a row, if it has several."""
-        from linnet.evaluate import evaluate, evaluate_multilabel
+        from linnet.evaluate import evaluate_answers, evaluate_multilabel
 
         labels: list[str] = []
         known: dict[str, str] = {}
@@ -60,8 +60,8 @@ class TestRows:
         for text, label in self.batches():
             labels += [known.setdefault(value, value) for value in label.to_pylist()]
             found.append(model.scores(text, threads))
-        scores = np.concatenate(found)
+        answers = model.answers(np.concatenate(found))
         if separator is None:
-            return evaluate(labels, model.proba(scores), list(model.classes))
+            return evaluate_answers(labels, answers, model.classes, costs=model.decision.costs)
         truth = [labels_of(cell, separator) for cell in labels]
-        return evaluate_multilabel(truth, model.chosen(scores), model.classes, proba=model.proba(scores))
+        return evaluate_multilabel(truth, answers.chosen, model.classes, proba=answers.proba)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from linnet.draw.markup import marked, safe
 from linnet.errors import LinnetError
-from linnet.evaluate import Evaluation, evaluate
+from linnet.evaluate import Evaluation, evaluate_answers
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
@@ -49,7 +49,12 @@ class Predictions:
     def of(cls, clf: TextClassifier, data: Dataset, **more: Any) -> Self:
         """Predict every row; more are the other fields."""
         classes = [str(c) for c in clf.artefact.classes]
-        result = evaluate(data.label_list(), clf.predict_proba(data), classes, seed=more.get("seed", 0))
+        answers = clf.artefact.answers(clf.artefact.scores(data, clf.n_jobs))
+        result = evaluate_answers(
+            data.label_list(), answers, classes, costs=clf.artefact.decision.costs, seed=more.get("seed", 0)
+        )
+        if result.abstained:
+            data = data.take(np.flatnonzero(answers.best >= 0))
         return cls(clf, data, result, **more)
 
     @property

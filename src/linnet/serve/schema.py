@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 Label = str | int | float | bool
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Body = TypeVar("Body", bound=BaseModel)
 Whole = Annotated[int, BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)]  # 2.0 is 2
 NO_NUL = "^[^\\u0000]*$"
@@ -54,9 +55,13 @@ def requests(settings: Settings) -> tuple[type[BaseModel], type[BaseModel]]:
         labels=(list[Label], _optional("Choose among these labels only; their probabilities add up to 1.", min_length=1)),
         top=(Whole, _optional("Also give so many labels, the most probable first.", ge=1, le=MANY)),
         probabilities=(bool, Field(default=False, description="Also give the probability of every label.")),
-        abstain=(float, Field(
-            default=0.0, ge=0.0, le=1.0, description="Give no label (null) where the best one is less probable than this."
+        threshold=(Share | dict[str, Share], _optional(
+            "The probability from which a label is an answer, by label, or one for all; below it, another label, or null."
         )),
+        cost=(dict[str, dict[str, float]], _optional("Choose the label of least expected cost: truth, answer, cost.")),
+        abstain=(Share, _optional("Give no label (null) to some texts, so that the labels given have this accuracy; 0: label all.")),
+        answer=(Share, _optional("Give a label to this share of texts, the surest, and null to the others.")),
+        coverage=(Share, _optional("Also give, as set, the labels that cannot be ruled out: the true one is there with this probability.")),
     )  # fmt: skip
     explain = create_model(
         "ExplainRequest",
@@ -122,6 +127,7 @@ class Prediction(BaseModel):
     labels: list[RankedLabel] | None = Field(
         None, description="In place of the two: all labels, where a text may have several."
     )
+    set: list[Label] | None = Field(None, description="With coverage: the labels that cannot be ruled out.")
     top: list[RankedLabel] | None = None
     probabilities: dict[str, float] | None = None
 

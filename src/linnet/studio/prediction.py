@@ -13,6 +13,7 @@ __all__ = ["ExplainedPrediction", "explained_prediction"]
 
 LABELS = 6  # that are shown
 WORDS = 8
+NO_ANSWER = "(no answer)"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ def explained_prediction(clf: TextClassifier, text: str) -> ExplainedPrediction:
     ('pos', ['good'])
     """
     beginning = text[:LONGEST]
-    proba = clf.predict_proba([beginning])[0]
+    answers = clf.artefact.answers(clf.artefact.scores([beginning], clf.n_jobs))
+    proba = answers.proba[0]
     names = [str(c) for c in clf.classes_.tolist()]
     kept = sorted(range(len(names)), key=lambda k: -proba[k])[:LABELS]
     order = sorted(kept) if len(names) <= LABELS else kept
@@ -48,4 +50,5 @@ def explained_prediction(clf: TextClassifier, text: str) -> ExplainedPrediction:
     except LinnetError:  # a model that has no contributions to show
         words, shown, unknown, exact = (), safe(beginning), 0, True
     probabilities = tuple((names[k], float(proba[k])) for k in order)
-    return ExplainedPrediction(names[kept[0]], probabilities, words, shown, unknown, exact, len(text) > LONGEST)
+    label = names[int(answers.best[0])] if answers.best[0] >= 0 else NO_ANSWER
+    return ExplainedPrediction(label, probabilities, words, shown, unknown, exact, len(text) > LONGEST)

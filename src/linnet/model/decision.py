@@ -1,0 +1,368 @@
+"""From probabilities to answers: thresholds, costs, abstaining. One value in the model file, applied alike everywhere.
+
+In this order:
+
+    labels       only these classes; their probabilities are divided by their sum
+    cost         the class of least expected cost, sum_t p(t) * cost(t, answer)
+    threshold    a class with a threshold is answered where its probability reaches it, and only there
+    abstain      no answer where the most probable class is not probable enough
+
+Where rows have one label and several thresholds are reached, the class with the largest p / threshold is the answer; where none is,
+the best class without a threshold, and where every class has one, none. Where rows have several labels, every label that reaches its
+threshold is an answer.
+
+How probable is enough is read from held-out rows, sorted by the probability of their answers. For a wanted accuracy it is the lowest
+cut above which an exact binomial test rejects, at the level 0.1, that answers are less accurate (Geifman and El-Yaniv, Selective
+classification for deep neural networks, 2017): about nine of ten trainings reach the accuracy on new rows of the same kind, whatever
+the distribution, and the tenth is close. Prediction sets are those of split conformal prediction (Vovk, Gammerman and Shafer,
+Algorithmic learning in a random world, 2005): they hold the truth with the stated probability, on average over trainings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet import arithmetic
+from linnet.errors import DataError, LinnetError, nearest
+
+__all__ = ["Answers", "Decision", "ConfidenceTable", "numbers_of"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+CUTS = 200  # of the sorted held-out rows
+NO_ROWS = "this model was not calibrated on held-out rows with one label each, so it cannot tell when to abstain; train it again"
+DELTA = 0.1  # the level of the test that the accuracy is reached
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceTable:
+    """How probable the answers on held-out rows were, and how many of them were right.
+
+    >>> p = np.linspace(1.0, 0.5, 400)
+    >>> found = ConfidenceTable.of(p, p > 0.7, p)
+    >>> 0.65 < found.least_for_accuracy(0.95) < 0.72, round(found.least_for_share(0.5), 2), round(found.least_in_set(0.9), 2)
+    (True, 0.75, 0.55)
+    """
+
+    table: Floats
+    """(cuts, 4): the least probability answered, rows answered, rows right, and the same quantile of the true class's probability."""
+
+    @classmethod
+    def of(cls, confidence: Floats, right: Bools, true: Floats) -> ConfidenceTable:
+        """Sum up held-out rows: the probability of the answer, whether it was right, the probability of the true class."""
+        ranked = np.sort(confidence)[::-1]
+        least = ranked[_ends(len(ranked)) - 1]
+        answered = np.searchsorted(-ranked, -least, side="right")  # rows of equal probability go together
+        hits = np.concatenate([[0], np.cumsum(right[np.argsort(-confidence, kind="stable")])])[answered]
+        return cls(np.stack([least, answered, hits, np.sort(true)[::-1][_ends(len(true)) - 1]], axis=1))
+
+    @property
+    def n(self) -> int:
+        """How many held-out rows there were."""
+        return int(self.table[-1, 1])
+
+    def least_for_accuracy(self, wanted: float) -> float:
+        """Return the least probability to answer from so that answers are right with probability `wanted`."""
+        answered, right = self.table[:, 1].astype(np.int64), self.table[:, 2].astype(np.int64)
+        tails = [_tail(int(k), int(k - hits), 1.0 - wanted) for k, hits in zip(answered, right, strict=True)]
+        reached = max((k for k, tail in enumerate(tails) if tail <= DELTA), default=-1)
+        if reached < 0:
+            raise LinnetError(
+                f"abstain {wanted:g}: the {self.n:,} held-out rows of the training do not show that answers can be so accurate; "
+                "ask for less, or train on more rows"
+            )
+        return 0.0 if reached == len(tails) - 1 else float(self.table[reached, 0])
+
+    def least_for_share(self, wanted: float) -> float:
+        """Return the least probability to answer from so that a share of rows is answered."""
+        at = int(np.searchsorted(self.table[:, 1], wanted * self.n))
+        return 0.0 if at >= len(self.table) - 1 else float(self.table[at, 0])
+
+    def least_in_set(self, coverage: float) -> float:
+        """Return the least probability of a class in a prediction set that holds the truth with probability `coverage`."""
+        below = int(
+            np.floor((1.0 - coverage) * (self.n + 1))
+        )  # so many true classes may be less probable, or as probable
+        if below < 1:
+            return 0.0
+        return float(self.table[np.searchsorted(_ends(self.n), self.n - below + 1), 3])
+
+
+def _ends(n: int) -> Indices:
+    """Return how many rows lie before each cut of n sorted rows, n the last."""
+    cuts = min(n, CUTS)
+    return -(-np.arange(1, cuts + 1) * n // max(1, cuts))
+
+
+def _tail(n: int, wrong: int, rate: float) -> float:
+    """Return the probability of at most so many wrong rows among n, each wrong with probability rate.
+
+    >>> round(_tail(10, 1, 0.2), 6)
+    0.37581
+    """
+    if wrong >= rate * n:
+        return 1.0
+    k = np.arange(1, wrong + 1)
+    ratios = arithmetic.log((n - k + 1) / k * (rate / (1.0 - rate)))
+    logs = n * arithmetic.log1p(np.array([-rate])) + np.concatenate([[0.0], np.cumsum(ratios)])
+    return float(arithmetic.total(arithmetic.exp(logs)))
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model answers to some texts."""
+
+    proba: Floats
+    """The probability of each class, (n_texts, n_classes); 0 of those that were not asked for."""
+    best: Indices
+    """The class number of each answer, -1 for none; where texts have several labels, that of the most probable."""
+    sets: Bools | None = None
+    """Which labels each text has, (n_texts, n_classes), where texts may have several."""
+
+    @property
+    def chosen(self) -> Bools:
+        """Which labels each text has, (n_texts, n_classes)."""
+        return self.best[:, None] == np.arange(self.proba.shape[1]) if self.sets is None else self.sets
+
+    @property
+    def most_probable(self) -> Indices:
+        """The answer, or where there is none, the most probable class."""
+        return np.where(self.best < 0, self.proba.argmax(axis=1), self.best)
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """How probabilities become answers. Arrays are in the order of the classes.
+
+    >>> rule = Decision.of(("ham", "spam"), threshold={"spam": 0.9})
+    >>> rule.answers(np.array([[0.05, 0.95], [0.3, 0.7]])).best.tolist()
+    [1, 0]
+    """
+
+    thresholds: Floats | None = None
+    """The probability from which each class is an answer; nan where it has no threshold of its own."""
+    costs: Floats | None = None
+    """What an answer costs, (n_classes, n_classes): rows truth, columns answer."""
+    abstain: float | None = None
+    """The wanted accuracy of the answered rows."""
+    answer: float | None = None
+    """The wanted share of answered rows."""
+    labels: Indices | None = None
+    """The classes that may be answered; all if None."""
+    held_out: ConfidenceTable | None = None
+    """What abstaining is calibrated on; it holds for the answers of this rule."""
+
+    @classmethod
+    def of(
+        cls,
+        classes: Sequence[Any],
+        base: Decision | None = None,
+        *,
+        threshold: Any = None,
+        cost: Any = None,
+        abstain: float | None = None,
+        answer: float | None = None,
+        labels: Iterable[Any] | None = None,
+    ) -> Decision:
+        """Return the rule that users ask for, with what they leave out as in base.
+
+        threshold is {class: probability}, or one probability for all classes; cost {truth: {answer: cost}}, where what is left out
+        costs 0 if right and 1 if wrong, or a matrix; abstain the wanted accuracy of the answered rows (0: answer all); answer the
+        wanted share of answered rows; labels the only classes to choose from.
+        """
+        base = base or cls()
+        if abstain and answer:
+            raise LinnetError(
+                "abstain (a wanted accuracy) and answer (a wanted share) are two ways to abstain; give one"
+            )
+        change: dict[str, Any] = {}
+        if threshold is not None:
+            change["thresholds"] = _thresholds(classes, threshold, base.thresholds)
+        if cost is not None:
+            change["costs"] = _costs(classes, cost)
+        if labels is not None:
+            change["labels"] = numbers_of(classes, labels)
+        for name, value in (("abstain", abstain), ("answer", answer)):
+            if value is not None:
+                change |= {"abstain": None, "answer": None, name: _share(name, value) or None}
+        rule = replace(base, **change)
+        if rule.sure is not None and base.held_out is not None and set(change) & {"thresholds", "costs", "labels"}:
+            raise LinnetError(
+                "abstain and answer were calibrated on the answers of the model as it was trained: leave out labels, threshold and cost, "
+                "or give threshold and cost when training"
+            )
+        return rule
+
+    @property
+    def sure(self) -> float | None:
+        """What is asked of the answers: an accuracy or a share; None where all rows are answered."""
+        return self.abstain if self.abstain is not None else self.answer
+
+    @property
+    def abstains(self) -> bool:
+        """Whether a text may be left without an answer."""
+        return self.sure is not None or (self.thresholds is not None and bool(np.isfinite(self.thresholds).all()))
+
+    @cached_property
+    def least(self) -> float:
+        """The probability below which there is no answer."""
+        if self.sure is None:
+            return 0.0
+        if self.held_out is None:
+            raise LinnetError(NO_ROWS)
+        if self.abstain is not None:
+            return self.held_out.least_for_accuracy(self.abstain)
+        return self.held_out.least_for_share(self.sure)
+
+    def answers(self, P: Floats, several: bool = False) -> Answers:
+        """Decide on probabilities, (n_texts, n_classes); several: every label that reaches its threshold is an answer."""
+        P = self._restricted(P, several)
+        if several:
+            cut = np.full(P.shape[1], 0.5) if self.thresholds is None else np.nan_to_num(self.thresholds, nan=0.5)
+            sets = cut <= P
+            if self.labels is not None:
+                sets &= np.isin(np.arange(P.shape[1]), self.labels)
+            return Answers(P, P.argmax(axis=1), sets)
+        best = P.argmax(axis=1) if self.costs is None else self._cheapest(P)
+        if self.thresholds is not None:
+            best = self._reached(P, best)
+        if self.sure is not None:
+            best = np.where(P[np.arange(len(P)), np.maximum(best, 0)] >= self.least, best, -1)
+        return Answers(P, best.astype(np.int64, copy=False))
+
+    def sets(self, P: Floats, coverage: float) -> Bools:
+        """Return which classes are in the prediction set of each text, (n_texts, n_classes): the truth is, with this probability."""
+        if self.held_out is None:
+            raise LinnetError(NO_ROWS)
+        return np.asarray(self.held_out.least_in_set(_share("coverage", coverage)) <= P)
+
+    def _restricted(self, P: Floats, several: bool) -> Floats:
+        if self.labels is None:
+            return P
+        kept = np.zeros_like(P)
+        kept[:, self.labels] = P[:, self.labels]
+        if several:
+            return kept
+        totals = arithmetic.total(kept, axis=1)[:, None]
+        equal = np.isin(np.arange(P.shape[1]), self.labels) / len(self.labels)
+        return np.where(totals > 0, kept / np.where(totals > 0, totals, 1.0), equal)
+
+    def _cheapest(self, P: Floats) -> Indices:
+        assert self.costs is not None
+        expected = arithmetic.matmul(P, self.costs)
+        if self.labels is not None:
+            expected[:, np.setdiff1d(np.arange(P.shape[1]), self.labels)] = np.inf
+        return np.asarray(expected.argmin(axis=1))
+
+    def _reached(self, P: Floats, best: Indices) -> Indices:
+        """Answer the classes that reach their thresholds, else the best of those that have none."""
+        assert self.thresholds is not None
+        own = np.isfinite(self.thresholds)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(own & (self.thresholds <= P) & (P > 0), P / self.thresholds, -1.0)
+        first = ratio.argmax(axis=1)
+        if own.all():
+            rest = np.full(len(P), -1)
+        elif self.costs is None:
+            rest = np.where(own, -1.0, P).argmax(axis=1)
+        else:
+            rest = np.where(own[best], np.where(own, -1.0, P).argmax(axis=1), best)
+        return np.where(ratio[np.arange(len(P)), first] > 0, first, rest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the card says of the rule; tensors are apart."""
+        return {
+            name: value for name, value in (("abstain", self.abstain), ("answer", self.answer)) if value is not None
+        }
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays of the rule as the model file holds them."""
+        held = None if self.held_out is None else self.held_out.table
+        arrays = {"decision.thresholds": self.thresholds, "decision.costs": self.costs, "decision.held_out": held}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    @classmethod
+    def from_tensors(
+        cls, about: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], n_classes: int
+    ) -> Decision:
+        """Read back what `to_dict` and `tensors` gave; refuse what is no rule for so many classes."""
+        thresholds, costs, held = (tensors.get(f"decision.{name}") for name in ("thresholds", "costs", "held_out"))
+        if thresholds is not None and (
+            thresholds.shape != (n_classes,) or not (np.isnan(thresholds) | (thresholds >= 0)).all()
+        ):
+            raise ValueError("its thresholds do not fit the classes")
+        if costs is not None and (costs.shape != (n_classes, n_classes) or not np.isfinite(costs).all()):
+            raise ValueError("its costs do not fit the classes")
+        if held is not None and (
+            held.ndim != 2
+            or held.shape[1:] != (4,)
+            or not len(held)
+            or not np.isfinite(held).all()
+            or len(held) != len(_ends(int(held[-1, 1])))
+        ):
+            raise ValueError("its held-out rows are not in order")
+        abstain, answer = (_share(name, about[name]) if name in about else None for name in ("abstain", "answer"))
+        return cls(thresholds, costs, abstain, answer, held_out=None if held is None else ConfidenceTable(held))
+
+
+def numbers_of(classes: Sequence[Any], labels: Iterable[Any]) -> Indices:
+    """Return the numbers of some classes, sorted; a label may also be written as text.
+
+    >>> numbers_of((1, 2, 3), ["3", 1]).tolist()
+    [0, 2]
+    """
+    if isinstance(labels, str):
+        raise LinnetError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
+    wanted = list(labels)
+    if not wanted:
+        raise LinnetError("labels is empty; name at least one label")
+    return np.unique(np.array([_number(classes, label) for label in wanted], dtype=np.int64))
+
+
+def _number(classes: Sequence[Any], label: Any) -> int:
+    for form in (lambda c: (type(c), c), lambda c: c, str):
+        known = [form(c) for c in classes]
+        if form(label) in known:
+            return known.index(form(label))
+    raise LinnetError(nearest("label", str(label), map(str, classes)))
+
+
+def _share(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise LinnetError(f"{name} must be a number from 0 to 1, got {value!r}")
+    return float(value)
+
+
+def _thresholds(classes: Sequence[Any], given: Any, base: Floats | None) -> Floats:
+    if not isinstance(given, Mapping):
+        return np.full(len(classes), _share("threshold", given))
+    found = np.full(len(classes), np.nan) if base is None else base.copy()
+    for label, value in given.items():
+        found[_number(classes, label)] = _share(f"the threshold of {label}", value)
+    return found
+
+
+def _costs(classes: Sequence[Any], given: Any) -> Floats:
+    k = len(classes)
+    if isinstance(given, Mapping):
+        costs = 1.0 - np.eye(k)
+        for truth, row in given.items():
+            if not isinstance(row, Mapping):
+                raise LinnetError(f"cost must be {{truth: {{answer: cost}}}}, got {row!r} for {truth!r}")
+            for answer, value in row.items():
+                costs[_number(classes, truth), _number(classes, answer)] = value
+    else:
+        costs = np.array(given, np.float64)
+    if costs.shape != (k, k) or not np.isfinite(costs).all():
+        raise DataError(
+            f"cost must hold a number for every truth (rows) and answer (columns): {k} x {k}, got shape {costs.shape}"
+        )
+    return costs
