@@ -65,6 +65,10 @@ class RowClassifier(Rows, TextClassifier):
         texts, y = self._texts(X, y, reset=True)
         return super().fit(texts, y, sample_weight=sample_weight)
 
+    def partial_fit(self, X, y=None, classes=None, sample_weight=None):
+        texts, y = self._texts(X, y, reset=not hasattr(self, "n_features_in_"))
+        return super().partial_fit(texts, y, classes, sample_weight)
+
     def predict(self, X):
         return super().predict(self._texts(X)[0])
 

@@ -24,6 +24,7 @@ from linnet.solvers.curves import History
 if TYPE_CHECKING:
     from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
     from linnet.features.sharing import Part
+    from linnet.pipeline.learner import Learner, Progressive
     from linnet.pipeline.plan import Plan
     from linnet.pipeline.search import SearchResult
 
@@ -43,6 +44,7 @@ class TextClassifier(Estimator):
     reached as ``set_params(model__C=1.0)``; ``refit`` on train and dev once the settings are chosen; ``calibrate``;
     ``decision`` how probabilities become answers, kept in the model: ``{"threshold": {"spam": 0.9}}``, ``"precision"`` or ``"recall"``
     ``{"spam": 0.95}`` (a threshold chosen on held-out rows), ``"cost"``, ``"abstain"`` and ``"answer"`` as in ``predict``;
+    ``forget`` the share of what was learned that ``partial_fit`` drops before each chunk;
     ``random_state``; ``n_jobs`` threads (None: all cores; never changes the result).
 
     >>> clf = TextClassifier("nb", features="words:1")
@@ -69,10 +71,14 @@ class TextClassifier(Estimator):
     refit: bool = True
     calibrate: bool = True
     decision: Mapping[str, Any] | None = None
+    forget: float = 0.0
     random_state: int = 0
     n_jobs: int | None = None
 
     # ---- fitting
+
+    _model = None
+    _changed = False
 
     def fit(
         self,
@@ -115,6 +121,82 @@ class TextClassifier(Estimator):
         self.model_, self.history_ = fit(plan, rows, log, found), log.history
         self.indicators_ = getattr(y, "ndim", 1) == 2
         return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Iterable[Any] | None = None, sample_weight: npt.ArrayLike | None = None
+    ) -> TextClassifier:
+        """Learn from one more chunk: a Dataset, or texts and labels. After ``fit`` or ``load`` it goes on from there.
+
+        Features, document frequencies and classes grow with the chunks; classes may be named before rows of them come.
+        Nothing is searched: each setting has its first value, and ratio is 0. Every chunk is scored before it is learned
+        from: see ``progressive_``. For naive Bayes the order and size of chunks do not matter: the counts are those of one
+        ``fit``. Models that cannot go on say so (``Traits.incremental``).
+
+        >>> clf = TextClassifier("nb", features="words:1", calibrate=False)
+        >>> for text, label in [("good", "pos"), ("bad", "neg"), ("so good", "pos"), ("so so", "neutral")]:
+        ...     _ = clf.partial_fit([text], [label])
+        >>> clf.predict(["good"]).tolist(), clf.progressive_.rows
+        (['pos'], 4)
+        """
+        from linnet.data import Dataset
+        from linnet.pipeline.memory import texts_and_labels
+
+        if isinstance(X, Dataset) and X.separator:
+            raise DataError("partial_fit learns one label a row; for several labels a row use fit")
+        buffers, labels = texts_and_labels(X, y, "new", ())
+        learner = self._learner(classes)
+        learner.learn(buffers, labels, sample_weight)
+        self._changed = True
+        return self
+
+    def _learner(self, classes: Iterable[Any] | None = None) -> Learner:
+        from linnet.pipeline.learner import Learner
+
+        named = [c.item() if isinstance(c, np.generic) else c for c in (() if classes is None else classes)]
+        if not hasattr(self, "learner_"):
+            fitted = getattr(self, "model_", None)
+            plan = self.plan() if fitted is None else self.as_fitted().plan()
+            self.learner_ = (
+                Learner(plan, forget=self.forget) if fitted is None else Learner.of(fitted, plan, self.forget)
+            )
+        self.learner_.meet(named)
+        return self.learner_
+
+    @property
+    def progressive_(self) -> Progressive:
+        """How well the chunks of ``partial_fit`` were answered before they were learned from."""
+        return self._learner().progressive
+
+    @property
+    def model_(self) -> Model:
+        """The fitted model; after ``partial_fit``, what was learned so far."""
+        if self._changed:
+            self._model, self._changed = self.learner_.model(), False
+        if self._model is None:
+            raise AttributeError("model_")
+        return self._model
+
+    @model_.setter
+    def model_(self, model: Model) -> None:
+        self._model, self._changed = model, False
+        vars(self).pop("learner_", None)
+
+    def as_fitted(self) -> TextClassifier:
+        """Return a classifier with the settings of the fitted model, each with the one value that was chosen."""
+        from linnet.models import MODELS
+
+        settings, model = self.artefact.card.get("settings", {}), self.artefact
+        kind = MODELS.get(settings.get("model"), type(self.model)) if isinstance(self.model, str) else type(self.model)
+        known = kind().get_params()
+        own = {
+            name: settings[name] for name in known if name in settings and name not in ("class_weight", "random_state")
+        }
+        names = ("min_df", "max_df", "max_features", "hash_bits", "class_weight")
+        return TextClassifier(
+            self.model, features=model.blocks + model.computed, tf=model.tf, norm=model.norm, idf=settings.get("idf"),
+            **{name: settings.get(name) for name in names}, ratio=settings.get("ratio", 0.0), params=own,
+            calibrate=model.calibrated, forget=self.forget, random_state=settings.get("seed", 0), n_jobs=self.n_jobs,
+        )  # fmt: skip
 
     def plan(self) -> Plan:
         """Return everything that was asked for, resolved into one value; wrong settings are refused."""

@@ -30,7 +30,8 @@ from linnet.features.counts import NORM, TF, Norm
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
 from linnet.model import file as store
 from linnet.model.decision import Answers, Decision
-from linnet.model.training_texts import TextsSeen, compare, fitting
+from linnet.model.learned import Learned
+from linnet.model.training_texts import TextsSeen, compare, extended
 from linnet.model.validation import check_arrays, check_card, check_names, check_numbers
 from linnet.solvers.dense import DenseLayers, finish
 from linnet.solvers.numerics import sigmoid, softmax
@@ -137,6 +138,8 @@ class Model:
     """Whether an answer may be several labels, or none."""
     decision: Decision = field(default_factory=Decision)
     """How probabilities become answers."""
+    learned: Learned | None = None
+    """What a counting model goes on learning from; others go on from their weights."""
 
     @property
     def slots(self) -> npt.NDArray[np.uint64]:
@@ -318,8 +321,9 @@ class Model:
         }
 
     def with_training_texts(self, numbers: npt.NDArray[np.uint32]) -> Model:
-        """Return the model with a note of the texts it was trained on, as large as its size allows."""
-        return replace(self, training_texts=fitting(numbers, sum(array.nbytes for array in self._arrays().values())))
+        """Return the model with a note of the texts it was trained on, these and those known before, as its size allows."""
+        nbytes = sum(array.nbytes for array in self._arrays().values())
+        return replace(self, training_texts=extended(self.training_texts, numbers, nbytes))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file: whole or not at all."""
@@ -332,6 +336,8 @@ class Model:
             tensors["computed_weights"] = self.computed_weights
         tensors |= self.decision.tensors()
         rule = self.decision.to_dict()
+        if self.learned is not None:
+            tensors |= self.learned.tensors()
         learned = states(self.blocks)
         tensors |= {f"tokeniser.{k}": np.frombuffer(state, np.uint8) for k, state in enumerate(learned)}
         card = {
@@ -390,6 +396,8 @@ class Model:
                 decision=_decision(about, t),
             )  # fmt: skip
             model._check()
+            n_used = int(np.count_nonzero(model.slots)) if "learned.rows" in t and len(model.slots) else len(model.rows)
+            model = replace(model, learned=Learned.of_tensors(t, n_used, len(model.classes)))
             if stored.pending is not None:
                 return replace(model, pending=store.PendingCheck(lambda: model._check_later(path)))
             if verify is not False:

@@ -78,6 +78,14 @@ def fitting(numbers: Numbers, nbytes: int) -> Numbers:
     return whole if len(whole) <= room else whole[:room]
 
 
+def extended(known: Numbers, new: Numbers, nbytes: int) -> Numbers:
+    """Return what may be kept once more texts were learned from; known is what was kept before."""
+    if not len(known) or known[-1] == _LAST:
+        return fitting(merged(known[:-1], new), nbytes)
+    both = merged(known, new)  # some numbers above the last known one were left out, so all are
+    return np.asarray(both[both <= known[-1]][: int(nbytes * SHARE) // 4])
+
+
 def compare(known: Numbers, pieces: Iterable[TextBuffer]) -> TextsSeen:
     """Count the texts that are known."""
     looked_at = seen = 0

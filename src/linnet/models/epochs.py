@@ -26,7 +26,7 @@ from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
 from linnet.solvers.row_blocks import RowBlocks
 from linnet.solvers.training_set import TrainingSet
 
-__all__ = ["EpochModel", "EpochState"]
+__all__ = ["EpochModel", "EpochState", "StepModel"]
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]
@@ -71,19 +71,61 @@ class EpochState:
         )  # fmt: skip
 
 
-class EpochModel(DecisionModel):
+class StepModel(DecisionModel):
+    """A linear model that can go on from its weights with more rows: ``epoch`` says what it does with them."""
+
+    random_state: Any
+
+    @property
+    def averages(self) -> bool:
+        """Whether it predicts with the mean of the weights over the steps."""
+        return False
+
+    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+        """Learn from the rows, in an order drawn from the seed; returns the state of these steps alone."""
+        raise NotImplementedError
+
+    def weights_of(self, state: EpochState) -> Weights:
+        """Return the weights to predict with."""
+        return (state.mean_weights, state.mean_intercept) if self.averages else (state.W, state.b)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Make one epoch over one more batch; the first call must name all classes."""
+        first = not hasattr(self, "classes_")
+        M = self._rows(X, reset=first)
+        known, index = inputs.batch_labels(self, y, len(M), classes)
+        n_outputs = 1 if len(known) == 2 else len(known)
+        state = EpochState.zero(M.n_features, n_outputs) if first else self._state_so_far()
+        batch = TrainingSet(M, index, len(known), inputs.as_weight(sample_weight, len(M)))
+        seed = (seed_of(self.random_state), state.n_rows)
+        self._state = state.then(self.epoch(self._plain(batch), state, seed))
+        self.classes_ = known
+        self._keep(*self.weights_of(self._state))
+        return self
+
+    _state: EpochState
+
+    def _state_so_far(self) -> EpochState:
+        """Return where batches go on; after ``fit``, its weights, as if they were those of one row."""
+        if "_state" in vars(self):
+            return self._state
+        W = np.array(self.coef_.T, dtype=np.float64)
+        return EpochState(W, self.intercept_, W, self.intercept_, 1)
+
+
+class EpochModel(StepModel):
     """A linear model that is trained epoch by epoch."""
 
     traits: ClassVar[Traits] = Traits(sums="epochs", incremental=True, bytes_per_weight=100)
 
     max_iter: int
     average: bool
-    random_state: Any
     n_iter_: int
 
-    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
-        """Visit the rows once, in an order drawn from the seed; returns the state of these steps alone."""
-        raise NotImplementedError
+    @property
+    def averages(self) -> bool:
+        """What the setting ``average`` says."""
+        return truth("average", self.average)
 
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. Steps follow one another, so there is nothing for threads to do."""
@@ -124,16 +166,13 @@ class EpochModel(DecisionModel):
                 made = run(state, (seed, number))
                 state, settled = state.then(made), made.changed == 0
                 report = Epoch(number, made.loss, made.changed / max(1, made.n_rows), made.changed)
-                on_epoch(report, partial(self._weights, state))
+                on_epoch(report, partial(self.weights_of, state))
                 if settled:
                     break
         except KeyboardInterrupt:
             pass
         self.n_iter_, self.interrupted_ = number, not settled and number < most
-        return self._weights(state)
-
-    def _weights(self, state: EpochState) -> Weights:
-        return (state.mean_weights, state.mean_intercept) if truth("average", self.average) else (state.W, state.b)
+        return self.weights_of(state)
 
     def _chained(self, rows: RowBlocks, state: EpochState, seed: tuple[int, ...]) -> EpochState:
         made = EpochState(state.W, state.b, state.W, state.b, 0)
@@ -141,26 +180,3 @@ class EpochModel(DecisionModel):
         for group, block in rows.visit(order):
             made = made.then(self.epoch(self._plain(block), made, (*seed, group[0])))
         return made
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Make one epoch over one more batch; the first call must name all classes."""
-        first = not hasattr(self, "classes_")
-        M = self._rows(X, reset=first)
-        known, index = inputs.batch_labels(self, y, len(M), classes)
-        n_outputs = 1 if len(known) == 2 else len(known)
-        state = EpochState.zero(M.n_features, n_outputs) if first else self._state_so_far()
-        batch = TrainingSet(M, index, len(known), inputs.as_weight(sample_weight, len(M)))
-        seed = (seed_of(self.random_state), state.n_rows)
-        self._state = state.then(self.epoch(self._plain(batch), state, seed))
-        self.classes_ = known
-        self._keep(*self._weights(self._state))
-        return self
-
-    _state: EpochState
-
-    def _state_so_far(self) -> EpochState:
-        """Return where batches go on; after ``fit``, its weights, as if they were those of one row."""
-        if "_state" in vars(self):
-            return self._state
-        W = np.array(self.coef_.T, dtype=np.float64)
-        return EpochState(W, self.intercept_, W, self.intercept_, 1)

@@ -35,11 +35,12 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.features.plan import FeaturePlan
-from linnet.models.estimator import DecisionModel, ProbabilityModel
+from linnet.models.epochs import EpochState, StepModel
+from linnet.models.estimator import ProbabilityModel
 from linnet.models.inputs import seed_of
 from linnet.models.optimised import fit_logistic, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
-from linnet.models.solving import Support, fit_l1, fit_sgd, solver_of, with_decay
+from linnet.models.solving import Support, fit_l1, fit_sgd, halves, outputs, solver_of, with_decay
 from linnet.models.traits import Traits
 from linnet.solvers import dual_logistic, logistic_blocks
 from linnet.solvers.callbacks import Epoch, Weights, warn_unfinished
@@ -47,7 +48,7 @@ from linnet.solvers.columns import compact
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.newton import minimise
 from linnet.solvers.objective import Objective
-from linnet.solvers.online import SGD
+from linnet.solvers.online import SGD, descend
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.row_blocks import RowBlocks
 from linnet.solvers.sums import SmoothObjective, fit_sum, smooth_only
@@ -57,6 +58,7 @@ __all__ = ["LogisticRegression"]
 
 Floats = npt.NDArray[np.float64]
 
+STEPS = 3  # epochs over each batch of partial_fit
 SOLVERS = {
     "dual": Support(200, many=False),
     "newton": Support(100),
@@ -66,7 +68,7 @@ SOLVERS = {
 
 
 @dataclass(eq=False, repr=False)
-class LogisticRegression(DecisionModel, ProbabilityModel):
+class LogisticRegression(StepModel, ProbabilityModel):
     """Probabilities from a line: log-odds are w.x + b.
 
     Parameters: ``C`` weighs the loss against the penalty (smaller: simpler, and less sure). ``penalty`` is "l2" or "l1",
@@ -90,7 +92,7 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
         ratio=(0.5, 0.0), grid=(("C", (10.0, 3.0, 30.0, 100.0)),), fixed=(("tol", 1e-3),)
     )
 
-    traits: ClassVar[Traits] = Traits(sums="problem", bytes_per_weight=40)
+    traits: ClassVar[Traits] = Traits(sums="problem", incremental=True, bytes_per_weight=40)
 
     C: float = 1.0
     _: KW_ONLY
@@ -150,6 +152,23 @@ class LogisticRegression(DecisionModel, ProbabilityModel):
                 return rounds.weights()
             start, made = rounds.vector(), rounds.number
         return fit_sum(self, objective, rows, tol=tol, max_steps=most, start=start, made=made)
+
+    @property
+    def averages(self) -> bool:
+        """Batches are learned by stochastic steps, and predicted with their mean."""
+        return True
+
+    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+        """Take stochastic steps over the rows, a few times, from the weights that are there; the rate falls within a batch."""
+        sgd = self.solver if isinstance(self.solver, SGD) else SGD()
+        W, b = halves(start.W, start.b) if rows.n_classes == 2 else (start.W, start.b)
+        of = rows.distinct()
+        run = descend(
+            rows.X, rows.y, rows.n_classes, of, loss="softmax", sgd=sgd, decay=sgd.decay or 0.0, max_epochs=STEPS, seed=seed,
+            start=(W, b), bias_scale=float(truth("fit_intercept", self.fit_intercept)),
+        )  # fmt: skip
+        assert run.last is not None  # noqa: S101 - descend gives it
+        return EpochState(*outputs(*run.last), *outputs(run.W, run.b), len(of.rows))
 
     def _take_steps(self, rows: TrainingSet, sgd: SGD, passes: int) -> tuple[Floats, Floats]:
         run = fit_sgd(

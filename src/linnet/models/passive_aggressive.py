@@ -20,11 +20,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels import dual
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochModel, EpochState
 from linnet.models.settings import above_zero, one_of, truth
-from linnet.solvers.dual import signs_of
+from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.training_set import TrainingSet
 
 __all__ = ["PassiveAggressive"]
@@ -67,15 +66,8 @@ class PassiveAggressive(EpochModel):
         cost = np.zeros(len(y))
         cost[of.rows] = C * of.weight
         order = np.random.Generator(np.random.PCG64(seed)).permutation(of.rows).astype(np.int32)
-        scale, signs = float(truth("fit_intercept", self.fit_intercept)), signs_of(y, rows.n_classes)
-        norms, W, b = np.full(len(y), -1.0), start.W.copy(), start.b.copy()
-        moved, loss = np.zeros(len(y), dtype=bool), 0.0
-        for c in range(W.shape[1]):
-            pair = np.stack([W[:, c].astype(X.values.dtype), np.ones(len(W), X.values.dtype)], axis=1)
-            one = np.ascontiguousarray(signs[:, c])
-            of_class = dual.HingeDual(one, cost, np.zeros(len(y)), norms, squared=squared, bias_scale=scale, bias=b[c])
-            dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, np.zeros(0, X.values.dtype), order, pair, of_class)
-            W[:, c], b[c] = pair[:, 0], of_class.bias
-            moved |= of_class.alpha > 0.0
-            loss += of_class.loss
-        return EpochState(W, b, W, b, len(order), loss, int(moved.sum()))
+        W, b, loss, moved = hinge_steps(
+            X, signs_of(y, rows.n_classes), cost, start.W, start.b, [order], squared=squared,
+            bias_scale=float(truth("fit_intercept", self.fit_intercept)),
+        )  # fmt: skip
+        return EpochState(W, b, W, b, len(order), loss, moved)

@@ -29,7 +29,7 @@ from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochModel, EpochState
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share, truth, whole
-from linnet.models.solving import outputs
+from linnet.models.solving import halves, outputs
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
 from linnet.solvers.distinct import Distinct
 from linnet.solvers.matrix import Matrix
@@ -115,9 +115,7 @@ class Perceptron(EpochModel):
     def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
         """Visit the rows once, all classes together."""
         shuffle = truth("shuffle", self.shuffle)
-        W, b = start.W, start.b
-        if rows.n_classes == 2:  # one score for two classes: half of it for one, half against the other
-            W, b = np.concatenate([-W, W], axis=1) / 2.0, np.concatenate([-b, b]) / 2.0
+        W, b = halves(start.W, start.b) if rows.n_classes == 2 else (start.W, start.b)
         of = rows.distinct(shuffle)
         reports: list[Epoch] = []
         sgd = SGD(

@@ -19,7 +19,7 @@ from linnet.solvers.losses import Loss
 from linnet.solvers.online import SGD, Run, descend
 from linnet.solvers.training_set import TrainingSet
 
-__all__ = ["Support", "fit_l1", "fit_sgd", "outputs", "solver_of", "with_decay"]
+__all__ = ["Support", "fit_l1", "fit_sgd", "halves", "outputs", "solver_of", "with_decay"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -137,3 +137,8 @@ def fit_sgd(
 def outputs(W: Floats, b: Floats) -> Weights:
     """One score for two classes: how much better the second is."""
     return (W[:, 1:] - W[:, :1], b[1:] - b[:1]) if W.shape[1] == 2 else (W, b)
+
+
+def halves(W: Floats, b: Floats) -> Weights:
+    """Undo ``outputs``: half of the one score of two classes for the second, half against the first."""
+    return np.concatenate([-W, W], axis=1) / 2.0, np.concatenate([-b, b]) / 2.0

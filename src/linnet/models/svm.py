@@ -37,7 +37,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.errors import DataError, LinnetError
 from linnet.features.plan import FeaturePlan
-from linnet.models.estimator import DecisionModel
+from linnet.models.epochs import EpochState, StepModel
 from linnet.models.inputs import seed_of
 from linnet.models.optimised import fit_svm, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
@@ -47,7 +47,7 @@ from linnet.solvers import dual, dual_blocks
 from linnet.solvers.callbacks import Epoch, Weights, warn_unfinished
 from linnet.solvers.columns import Compact, compact
 from linnet.solvers.distinct import Distinct
-from linnet.solvers.dual import signs_of
+from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
@@ -65,12 +65,13 @@ SOLVERS = {
     "sgd": Support(20, ("l2",), ("hinge",)),
 }
 LOSSES = ("squared_hinge", "hinge")
+STEPS = 3  # passes over each batch of partial_fit
 PENALTIES = {"l2": "dual", "l1": "coordinate"}
 """Each penalty and the solver that is taken where none is given."""
 
 
 @dataclass(eq=False, repr=False)
-class LinearSVM(DecisionModel):
+class LinearSVM(StepModel):
     """A wide-margin line: the best single linear model for most text.
 
     Parameters: ``C`` weighs the loss against the penalty (smaller: simpler). ``penalty`` is "l2" or "l1", which leaves
@@ -109,7 +110,7 @@ class LinearSVM(DecisionModel):
         many=(("C", 1.5),),
         fixed=(("tol", 0.3),),
     )
-    traits: ClassVar[Traits] = Traits(sums="problem", gain_per_class=True, bytes_per_weight=24)
+    traits: ClassVar[Traits] = Traits(sums="problem", gain_per_class=True, incremental=True, bytes_per_weight=24)
 
     C: float = 1.0
     _: KW_ONLY
@@ -174,6 +175,20 @@ class LinearSVM(DecisionModel):
         if not found.converged and not found.interrupted:
             warn_unfinished(type(self).__name__, found.epochs, found.violation, self.tol)
         return found.W, found.b
+
+    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+        """Move the weights as little as the rows ask for: a few passes over the dual of 1/2 |W - W_0|^2 + C sum_i s_i loss_i."""
+        if self.cost is not None:
+            raise DataError("cost belongs to fit with solver='sgd'; partial_fit takes class_weight or sample_weight")
+        rng, of = np.random.Generator(np.random.PCG64(seed)), rows.distinct()
+        cost = np.zeros(len(rows))
+        cost[of.rows] = above_zero("C", self.C) * of.weight
+        W, b, loss, moved = hinge_steps(
+            rows.X.explicit(), signs_of(rows.y, rows.n_classes), cost, start.W, start.b,
+            [rng.permutation(of.rows).astype(np.int32) for _ in range(STEPS)], bias_scale=self._bias_scale(),
+            squared=one_of("loss", self.loss or "squared_hinge", LOSSES) == "squared_hinge",
+        )  # fmt: skip
+        return EpochState(W, b, W, b, len(of.rows), loss, moved)
 
     def _bias_scale(self) -> float:
         scale = above_zero("intercept_scaling", self.intercept_scaling)

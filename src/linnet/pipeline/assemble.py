@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels.text import fill_rows
-from linnet.features.blocks import Blocks, describe
+from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.counting import Slots
 from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.model.calibration import Calibration
@@ -20,7 +20,7 @@ from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial
 from linnet.solvers.dense import DenseLayers, finish, scaled
 
-__all__ = ["NAMED_FEATURES", "assemble", "calibrate", "card_of", "finite", "largest", "strength_of"]
+__all__ = ["NAMED_FEATURES", "assemble", "calibrate", "card_of", "finite", "largest", "settings_of", "strength_of"]
 
 NAMED_FEATURES = 50_000
 NamesOf = Callable[[npt.NDArray[np.int64]], tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]
@@ -118,7 +118,6 @@ def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Calib
     """Describe the model. Nothing here may differ between two runs on the same input and seed."""
     from linnet import __version__
 
-    features, class_weight = plan.features, plan.class_weight
     data = store.about()
     data["source"] = _name(data["source"])
     stream = data.pop("stream", None)
@@ -131,24 +130,7 @@ def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Calib
             "rows_dev": store.n_dev,
             "classes": {str(c): int(k) for c, k in zip(store.classes, store.class_rows, strict=True)},
         },
-        "settings": {
-            "model": plan.name,
-            "features": describe(store.features),
-            "tf": features.tf,
-            "idf": features.idf,
-            "norm": features.norm,
-            "min_df": store.min_df,
-            "max_df": features.max_df,
-            "max_features": features.max_features,
-            **({} if features.select is None else {"select": str(features.select)}),
-            "hash_bits": features.hash_bits,
-            "class_weight": {str(k): v for k, v in class_weight.items()}
-            if isinstance(class_weight, dict)
-            else class_weight,
-            "seed": plan.seed,
-            **_plain(plan.given),
-            **_plain(found.best.settings),
-        },
+        "settings": settings_of(plan, store.features, store.min_df, found.best.settings),
         "choice": {
             "folds": found.folds,
             "rows": len(found.best.rows),
@@ -158,6 +140,29 @@ def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Calib
         },
         "calibration": calibration.to_dict() if calibration else None,
         **({"stream": stream} if stream else {}),
+    }
+
+
+def settings_of(plan: Plan, blocks: AnyBlocks, min_df: int, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a fit as the card has them."""
+    features, class_weight = plan.features, plan.class_weight
+    return {
+        "model": plan.name,
+        "features": describe(blocks),
+        "tf": features.tf,
+        "idf": features.idf,
+        "norm": features.norm,
+        "min_df": min_df,
+        "max_df": features.max_df,
+        "max_features": features.max_features,
+        **({} if features.select is None else {"select": str(features.select)}),
+        "hash_bits": features.hash_bits,
+        "class_weight": {str(k): v for k, v in class_weight.items()}
+        if isinstance(class_weight, dict)
+        else class_weight,
+        "seed": plan.seed,
+        **_plain(plan.given),
+        **_plain(chosen),
     }
 
 

@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from linnet.errors import LinnetError
 from linnet.explain.reverse import name_columns
+from linnet.features.counting import Slots
 from linnet.features.names import Names
 from linnet.features.plan import FeatureWeights
 from linnet.features.selection import SelectionReport
 from linnet.model.calibration import Calibration
+from linnet.model.learned import Learned
 from linnet.model.model import Model
 from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of, finite
 from linnet.pipeline.crossval import check_presence, fit_rows, folded, one_label_a_row
@@ -46,7 +48,8 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     log.chosen(found)
     selected = _select(plan, store, log)
     weights = store.feature_weights(plan.features, float(found.best.settings["ratio"]))
-    W, b = _fit(plan, store, found, weights, log)
+    estimator = plan.make(found.best.settings)
+    W, b = _fit(estimator, plan, store, weights, log)
     calibration = None
     if plan.calibrate:
         W, b, calibration = calibrate(found.best, rows.y, n_classes, W, b)
@@ -59,7 +62,9 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     )  # fmt: skip
     if plan.features.hash_bits and store.blocks and isinstance(store, MemoryRows):
         model = name_columns(model, store.buffers, np.flatnonzero(store.rows.document_frequency()), NAMED_FEATURES)
-    model = _with_decision(plan, replace(model, multilabel=rows.y.ndim == 2), found.best, rows.y, calibration)
+    model = replace(model, multilabel=rows.y.ndim == 2)
+    model = replace(model, learned=_learned(plan, estimator, model, store))
+    model = _with_decision(plan, model, found.best, rows.y, calibration)
     if store.computed:
         model = replace(model, computed=store.computed, computed_weights=W[n:].copy())
     return model.with_training_texts(store.training_texts())
@@ -82,9 +87,17 @@ def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:
     return report
 
 
-def _fit(plan: Plan, store: RowStore, found: SearchResult, weights: FeatureWeights, log: Log) -> Fitted:
+def _learned(plan: Plan, estimator: Any, model: Model, store: RowStore) -> Learned | None:
+    """Return the counts that a counting model goes on from."""
+    if not plan.traits.incremental or plan.traits.sums != "statistics" or store.computed or model.multilabel:
+        return None
+    counted = Learned(estimator.counted_.rows, estimator.counted_.features)
+    return counted.by_slot(Slots(model.slots, model.shift).find(store.fingerprints) if len(model.slots) else None)
+
+
+def _fit(model: Any, plan: Plan, store: RowStore, weights: FeatureWeights, log: Log) -> Fitted:
     """Fit the chosen settings on all rows."""
-    model, rows = plan.make(found.best.settings), store.fitted()
+    rows = store.fitted()
     log.stage(f"fitting on {store.n_fitted:,} rows" + ("" if rows is not None else " in blocks"))
     if rows is None:
         check_presence(model, weights, plan.features, store.blocks)

@@ -28,7 +28,7 @@ from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.row_blocks import RowBlocks
 
-__all__ = ["MemoryRows", "count_features", "with_computed"]
+__all__ = ["MemoryRows", "count_features", "texts_and_labels", "with_computed"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -42,12 +42,12 @@ class MemoryRows:
         groups: npt.ArrayLike | None = None, part: Part | None = None,
     ) -> None:  # fmt: skip
         needs = needed(plan.features.features or ())
-        self.buffers, labels = _texts_and_labels(X, y, "training", needs)
+        self.buffers, labels = texts_and_labels(X, y, "training", needs)
         n_train = len(labels)
         self.dev: Indices | None = None
         if dev is not None:
             dev_texts, dev_y = dev if isinstance(dev, tuple) else (dev, None)
-            more, dev_labels = _texts_and_labels(dev_texts, dev_y, "dev", needs)
+            more, dev_labels = texts_and_labels(dev_texts, dev_y, "dev", needs)
             if not dev_labels:
                 raise DataError(
                     "the dev data has no rows; give some, or leave it out: then settings are chosen by folds"
@@ -163,7 +163,8 @@ def _group_numbers(groups: npt.ArrayLike | None, n_train: int) -> Indices | None
     return np.unique(found, return_inverse=True)[1].astype(np.int64)
 
 
-def _texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple[list[TextBuffer], list[Any]]:
+def texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple[list[TextBuffer], list[Any]]:
+    """Return the texts and the labels of a Dataset, or of texts and labels."""
     from linnet.data import Dataset
 
     if isinstance(X, Dataset):

@@ -49,7 +49,7 @@ class StreamVocabulary:
 
     >>> v = StreamVocabulary(most=8)
     >>> for fps in ([11, 22, 33, 44, 55, 66, 77], [11, 88], [11, 99]):
-    ...     v.add(np.array(fps, np.uint64) << np.uint64(50), np.array([9] + [1] * (len(fps) - 1), np.int32))
+    ...     _ = v.add(np.array(fps, np.uint64) << np.uint64(50), np.array([9] + [1] * (len(fps) - 1), np.int32))
     >>> v.n, v.lost, v.counts.tolist()
     (3, 1, [27, 1, 1])
     """
@@ -85,8 +85,13 @@ class StreamVocabulary:
         """How many documents each feature may have been in before it came."""
         return self.came[: self.n]
 
-    def add(self, fingerprints: npt.NDArray[np.uint64], df: npt.NDArray[np.int32], *, dev: bool = False) -> None:
-        """Add the distinct features of a batch, in the order of first sight, and the documents that hold each."""
+    def add(
+        self, fingerprints: npt.NDArray[np.uint64], df: npt.NDArray[np.int32], *, dev: bool = False
+    ) -> npt.NDArray[np.int32]:
+        """Add the distinct features of a batch, in the order of first sight, and the documents that hold each.
+
+        Returns their numbers, which hold until features are dropped.
+        """
         size = len(fingerprints)
         if self.most is not None and self.n + size > self.most:
             self._prune(max(1, min(int(KEPT_SHARE * self.most), self.most - size)))
@@ -101,6 +106,7 @@ class StreamVocabulary:
         self._next[dev] += size
         self.pairs += int(df.sum(dtype=np.int64))
         self.met = max(self.met, self.n)
+        return numbers
 
     def _grow(self, wanted: int) -> None:
         while (1 << self.bits) * 3 // 4 < wanted:

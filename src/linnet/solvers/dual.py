@@ -6,7 +6,7 @@ class has its own tables and its own random order, so the result does not depend
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +17,9 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import dual, sparse
 from linnet.solvers.callbacks import Epoch
+from linnet.solvers.matrix import Matrix
 
-__all__ = ["SVMProblem", "State", "solve", "signs_of"]
+__all__ = ["SVMProblem", "State", "hinge_steps", "solve", "signs_of"]
 
 Floats = npt.NDArray[Any]
 
@@ -163,3 +164,26 @@ def signs_of(y: npt.NDArray[Any], n_classes: int) -> npt.NDArray[np.int8]:
     """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs); y may be an indicator matrix."""
     positive = y if y.ndim == 2 else (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
     return np.where(positive, 1, -1).astype(np.int8)
+
+
+def hinge_steps(
+    X: Matrix, signs: npt.NDArray[np.int8], cost: npt.NDArray[np.float64], W: Floats, b: Floats,
+    orders: Sequence[npt.NDArray[np.int32]], *, squared: bool, bias_scale: float,
+) -> tuple[Floats, Floats, float, int]:  # fmt: skip
+    """Go on from weights: coordinate steps on the dual of  1/2 |w - W|^2 + sum_i cost_i loss_i,  a pass for each order.
+
+    One pass is the passive-aggressive algorithm; many are the least change of the weights that fits the rows. Returns W, b,
+    the loss of the rows as they were last met, and how many of them moved a weight.
+    """
+    norms, W, b = np.full(len(X), -1.0), np.array(W, dtype=np.float64), np.array(b, dtype=np.float64)
+    moved, loss, none = np.zeros(len(X), dtype=bool), 0.0, np.zeros(0, X.values.dtype)
+    for c in range(W.shape[1]):
+        pair = np.stack([W[:, c].astype(X.values.dtype), np.ones(len(W), X.values.dtype)], axis=1)
+        one, bias = np.ascontiguousarray(signs[:, c]), b[c] / (bias_scale or 1.0)
+        hinge = dual.HingeDual(one, cost, np.zeros(len(X)), norms, squared=squared, bias_scale=bias_scale, bias=bias)
+        for order in orders:
+            dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, none, order, pair, hinge)
+        W[:, c], b[c] = pair[:, 0], hinge.bias * (bias_scale or 1.0)
+        moved |= hinge.alpha > 0.0
+        loss += hinge.loss
+    return W, b, loss, int(moved.sum())

@@ -1,0 +1,514 @@
+"""A text model that goes on learning, chunk by chunk: new texts, new features, new classes.
+
+Every chunk is scored before it is learned from, so the share of right answers so far is an honest score that needs no rows
+held out (progressive validation: Blum, Kalai, Langford: Beating the Hold-Out, 1999). What is kept between chunks is what the
+model needs to go on: counts for naive Bayes, which are then those of one fit to all rows; weights for the others, from which
+they take more steps. Document frequencies grow, so the idf of a feature is that of the rows so far.
+
+Only the columns of a chunk are touched by its steps: a chunk costs what its texts cost, however large the model is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet import arithmetic
+from linnet.errors import DataError, LinnetError
+from linnet.features.blocks import AnyBlocks
+from linnet.features.buffers import TextBuffer, text_buffers
+from linnet.features.computed import split
+from linnet.features.counting import Slots, names_of
+from linnet.features.counts import SparseCounts
+from linnet.features.plan import LARGE_MODEL, FeatureWeights, default_blocks
+from linnet.model.calibration import Calibration
+from linnet.model.learned import Learned
+from linnet.model.model import Model
+from linnet.model.training_texts import merged, numbers_of
+from linnet.models import MODELS
+from linnet.models.epochs import EpochState
+from linnet.models.inputs import as_weight, class_factors
+from linnet.models.naive_bayes import Statistics
+from linnet.pipeline.assemble import assemble, settings_of
+from linnet.pipeline.crossval import weighted
+from linnet.pipeline.plan import Plan
+from linnet.pipeline.search import axes_of
+from linnet.pipeline.streamed import count_batch
+from linnet.pipeline.vocabulary import StreamVocabulary
+from linnet.solvers.callbacks import Weights
+from linnet.solvers.training_set import TrainingSet
+
+__all__ = ["Learner", "Progressive"]
+
+Floats = npt.NDArray[np.float64]
+Columns = npt.NDArray[Any]
+CALIBRATED_ON = 5_000  # rows, the latest ones
+LEAST_CALIBRATED = 100
+WAITING = 10_000  # rows of one class, before a second one comes
+
+
+@dataclass
+class Progressive:
+    """How well chunks were answered before they were learned from.
+
+    >>> found = Progressive()
+    >>> found.add(10, 6); found.add(10, 9)
+    >>> found.rows, found.accuracy, found.chunks[-1]
+    (20, 0.75, (10, 9))
+    """
+
+    rows: int = 0
+    right: int = 0
+    chunks: list[tuple[int, int]] = field(default_factory=list)
+    """Rows and right answers of each chunk."""
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right answers."""
+        return self.right / self.rows if self.rows else 0.0
+
+    def add(self, rows: int, right: int) -> None:
+        """Note a chunk."""
+        self.rows, self.right = self.rows + rows, self.right + right
+        self.chunks.append((rows, right))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return rows and accuracy as plain values."""
+        return {"rows": self.rows, "accuracy": self.accuracy}
+
+
+@dataclass(frozen=True)
+class ScoredChunk:
+    """A chunk as it was met: the scores of its rows before they were learned from, their classes, their features."""
+
+    scores: Floats
+    y: npt.NDArray[np.int32]
+    best: npt.NDArray[np.int64]
+    features: npt.NDArray[np.int64]
+
+
+class _Counts:
+    """What a counting model has counted."""
+
+    def __init__(self, model: Any, n_classes: int) -> None:
+        self.model, self.counted = model, Statistics(np.zeros(n_classes), np.zeros((0, n_classes)))
+
+    def grow(self, n_features: int) -> None:
+        self.counted = Statistics(self.counted.rows, _room(self.counted.features, n_features))
+
+    def with_classes(self, places: npt.NDArray[np.int64], n: int) -> None:
+        rows, features = np.zeros(n), np.zeros((len(self.counted.features), n))
+        rows[places], features[:, places] = self.counted.rows, self.counted.features
+        self.counted = Statistics(rows, features)
+
+    def learn(self, columns: Columns, rows: TrainingSet, seed: tuple[int, ...]) -> None:
+        found = self.model._of_block(rows)
+        self.counted.rows[:] += found.rows
+        self.counted.features[columns] += found.features
+
+    def forget(self, kept: float) -> None:
+        self.counted = Statistics(self.counted.rows * kept, self.counted.features * kept)
+
+    def weights(self, columns: Columns, n: int) -> Weights:
+        counted = Statistics(self.counted.rows, self.counted.features[:n])
+        if not counted.rows.any():
+            return np.zeros((len(columns), 1 if len(counted.rows) == 2 else len(counted.rows))), np.zeros(1)
+        W, b = self.model.learn(counted, np.dtype(np.float32))
+        return W[columns], b
+
+    def learned(self, columns: Columns) -> Learned:
+        return Learned(self.counted.rows.copy(), self.counted.features[columns])
+
+
+class _Steps:
+    """Where a model stands that takes steps. The sum of its weights over n rows is n W - A, which steps change where they go."""
+
+    def __init__(self, model: Any, n_classes: int) -> None:
+        n_outputs = 1 if n_classes == 2 else n_classes
+        self.model, self.n = model, 0.0
+        self.W, self.A = np.zeros((0, n_outputs)), np.zeros((0, n_outputs))
+        self.b, self.A_b = np.zeros(n_outputs), np.zeros(n_outputs)
+
+    def grow(self, n_features: int) -> None:
+        self.W, self.A = _room(self.W, n_features), _room(self.A, n_features)
+
+    def with_classes(self, places: npt.NDArray[np.int64], n: int) -> None:
+        """Spread the columns; a new class begins a margin below zero, and two classes share their one score."""
+        made = []
+        for table, first in ((self.W, 0.0), (self.A, 0.0), (self.b[None], -1.0), (self.A_b[None], 0.0)):
+            new = np.full((len(table), n), first)
+            new[:, places] = np.concatenate([-table, table], axis=1) / 2.0 if len(places) == 2 else table
+            made.append(new)
+        self.W, self.A, self.b, self.A_b = made[0], made[1], made[2][0], made[3][0]
+
+    def learn(self, columns: Columns, rows: TrainingSet, seed: tuple[int, ...]) -> None:
+        before, b = self.W[columns], self.b
+        made: EpochState = self.model.epoch(self.model._plain(rows), EpochState(before, b, before, b, 0), seed)
+        n = float(len(rows))
+        self.A[columns] += self.n * (made.W - before) + n * (made.W - made.mean_weights)
+        self.A_b = self.A_b + self.n * (made.b - b) + n * (made.b - made.mean_intercept)
+        self.W[columns], self.b = made.W, made.b
+        self.n += n
+
+    def forget(self, kept: float) -> None:
+        self.n, self.A, self.A_b = self.n * kept, self.A * kept, self.A_b * kept
+
+    def weights(self, columns: Columns, n: int) -> Weights:
+        if not self.model.averages or not self.n:
+            return self.W[columns], self.b
+        return self.W[columns] - self.A[columns] / self.n, self.b - self.A_b / self.n
+
+    def learned(self, columns: Columns) -> Learned | None:
+        return None
+
+
+def _room(array: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
+    """Return the array with room for n rows or more, the new ones zero."""
+    if len(array) >= n:
+        return array
+    new = np.zeros((max(n, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
+    new[: len(array)] = array
+    return new
+
+
+class Learner:
+    """Learns from chunks of labelled texts; ``model`` is what it knows so far.
+
+    >>> from linnet.classifier import TextClassifier
+    >>> learner = Learner(TextClassifier("nb", features="words:1").plan())
+    >>> _ = learner.learn(["good", "bad"], ["pos", "neg"])
+    >>> _ = learner.learn(["so good", "so so"], ["pos", "neutral"])
+    >>> learner.classes, learner.progressive.chunks
+    (('neg', 'neutral', 'pos'), [(2, 1), (2, 1)])
+    """
+
+    def __init__(self, plan: Plan, classes: Sequence[Any] = (), forget: float = 0.0) -> None:
+        if not plan.traits.incremental:
+            able = ", ".join(name for name, model in MODELS.items() if model.traits.incremental)
+            raise LinnetError(f"{plan.name} cannot go on learning from new rows; models that can: {able}")
+        if not 0.0 <= forget < 1.0:
+            raise LinnetError(f"forget must be from 0 (nothing) to below 1, got {forget!r}")
+        if plan.features.select is not None or plan.features.max_features is not None:
+            raise LinnetError("select and max_features need all rows at once; leave them out, or use hash_bits")
+        if not all(isinstance(values, tuple) and 0.0 in values for values in (plan.features.ratio,)):
+            raise LinnetError("ratio needs the labels of all rows at once; leave it out, or give ratio=0")
+        self.settings: dict[str, Any] = {name: values[0] for name, values in axes_of(plan.features, many=True)}
+        self.settings["ratio"] = 0.0
+        self.plan, self.forget = plan, forget
+        self.counting = plan.traits.sums == "statistics"
+        self.features: AnyBlocks = ()
+        self.classes: tuple[Any, ...] = ()
+        self.class_rows = np.zeros(0)
+        self.n_rows, self.n_documents = 0, 0.0
+        self.vocabulary = StreamVocabulary()
+        self.df, self.fixed = np.zeros(0), np.zeros(0, np.float32)
+        self.names: list[tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]] = []
+        self.state: _Counts | _Steps | None = None
+        self.progressive = Progressive()
+        self.recent: deque[ScoredChunk] = deque()
+        self.scale = 1.0
+        self.texts = np.zeros(0, np.uint32)
+        self.waiting: list[tuple[list[TextBuffer], list[Any], Floats | None]] = []
+        self.base: Model | None = None
+        self.n_chunks = 0
+        if classes:
+            self.meet(list(classes))
+
+    # ---- going on from a model
+
+    @classmethod
+    def of(cls, model: Model, plan: Plan, forget: float = 0.0) -> Learner:
+        """Return a learner that stands where a fitted model stands."""
+        self = cls(plan, forget=forget)
+        if model.head is not None or model.computed or model.multilabel:
+            raise LinnetError(
+                "this model cannot go on learning: it has dense layers, computed columns or several labels a row; train it again"
+            )
+        card = model.card
+        self.base, self.features = model, model.blocks
+        self.settings |= {k: v for k, v in card.get("settings", {}).items() if k in self.settings}
+        self.meet(list(model.classes))
+        rows = card.get("data", {}).get("classes", {})
+        self.class_rows = np.array([float(rows.get(str(c), 0)) for c in model.classes])
+        self.n_rows = int(self.class_rows.sum())
+        self.n_documents = float(card.get("data", {}).get("rows_fitted", self.n_rows))
+        self.scale = float((card.get("calibration") or {}).get("scale", 1.0))
+        used = np.flatnonzero(model.slots) if len(model.slots) else np.arange(len(model.rows))
+        if len(model.slots):
+            self.vocabulary.add(model.slots[used], np.ones(len(used), np.int32))
+            self.names = [_names_by_slot(model, used)]
+        table = model.rows[used].astype(np.float64)
+        norm, folded = table[:, 0], table[:, 1:]
+        self._grow(len(used))
+        self.fixed[: len(used)] = norm
+        if self.plan.features.idf and float(card.get("settings", {}).get("ratio", 1.0)) == 0.0:
+            # idf = ln((1 + n) / (1 + df)) + 1: the document frequencies are in the weights
+            self.df[: len(used)] = np.rint((1.0 + self.n_documents) / arithmetic.exp(norm - 1.0) - 1.0)
+            self.fixed[: len(used)] = np.nan
+        else:
+            self.df[: len(used)] = plan.features.min_df or 2
+        if isinstance(self.state, _Counts):
+            if model.learned is None:
+                raise LinnetError(
+                    "the model file does not hold the counts that naive Bayes goes on from; train it again with this version"
+                )
+            self.state.counted = Statistics(model.learned.rows.copy(), model.learned.features.astype(np.float64))
+        elif isinstance(self.state, _Steps):
+            factor = self.scale * np.where(norm > 0.0, norm, 1.0)
+            self.state.W[: len(used)] = folded / factor[:, None]
+            self.state.b, self.state.n = model.b / self.scale, self.n_documents
+        return self
+
+    # ---- learning
+
+    def learn(
+        self, texts: Any, labels: Sequence[Any], sample_weight: npt.ArrayLike | None = None
+    ) -> ScoredChunk | None:
+        """Score a chunk, then learn from it. Returns how it was met; None while all rows so far have the same label."""
+        if any(isinstance(label, tuple | list | set | frozenset) for label in labels):
+            raise DataError("partial_fit learns one label a row; for several labels a row use fit")
+        buffers = text_buffers(texts)
+        n = sum(map(len, buffers))
+        if n != len(labels):
+            raise DataError(f"the chunk has {n:,} texts but {len(labels):,} labels")
+        weight = as_weight(sample_weight, n)
+        self.meet(labels)
+        if self.state is None:
+            self.waiting.append((buffers, list(labels), weight))
+            if sum(len(labels) for _, labels, _ in self.waiting) > WAITING:
+                raise DataError(
+                    f"the first {WAITING:,} rows all have the label {self.classes[0]!r}; shuffle the rows, or name the classes"
+                )
+            return None
+        waiting, self.waiting = self.waiting, []
+        for chunk in waiting:
+            self._learn(*chunk)
+        return self._learn(buffers, labels, weight)
+
+    def _learn(self, buffers: list[TextBuffer], labels: Sequence[Any], weight: Floats | None) -> ScoredChunk:
+        assert self.state is not None  # noqa: S101 - two classes are known
+        if not sum(map(len, buffers)):
+            none = np.zeros(0, np.int64)
+            return ScoredChunk(np.zeros((0, 1)), none.astype(np.int32), none, none)
+        if self.forget and self.n_chunks:
+            self.state.forget(1.0 - self.forget)
+            self.df *= 1.0 - self.forget
+            self.n_documents *= 1.0 - self.forget
+        rows, columns = self._count(buffers)
+        number = {label: k for k, label in enumerate(self.classes)}
+        y = np.fromiter((number[label] for label in labels), np.int32, len(labels))
+        self._note(rows, columns, y, weight)
+        w = self._feature_weights(columns)
+        blocks, features = split(self.features)[0], self.plan.features
+        X = weighted(rows, FeatureWeights(w, w[None]), features, blocks, multiply=True)
+        W, b = self.state.weights(columns, self.n_columns)
+        answers = self._answers(X.dot(W) + b, y, np.diff(rows.row_ptr))
+        factors = class_factors(self.plan.class_weight, self.class_rows, self.classes)
+        if factors is not None:
+            weight = factors[y] if weight is None else weight * factors[y]
+        model = self.state.model
+        if model.traits.presence and (features.tf != "presence" or features.norm or (w != 1).any()):
+            raise LinnetError(f"{self.plan.name} takes words present or absent: leave out tf, idf and norm")
+        self.state.learn(columns, TrainingSet(X, y, len(self.classes), weight), (self.plan.seed, self.n_chunks))
+        self.texts = merged(self.texts, numbers_of(buffers))
+        self.n_chunks += 1
+        return answers
+
+    def _answers(self, scores: Floats, y: npt.NDArray[np.int32], features: npt.NDArray[np.int64]) -> ScoredChunk:
+        best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        found = ScoredChunk(scores, y, best, features)
+        self.progressive.add(len(y), int((best == y).sum()))
+        self.recent.append(found)
+        while sum(len(one.y) for one in self.recent) - len(self.recent[0].y) >= CALIBRATED_ON:
+            self.recent.popleft()
+        return found
+
+    def _count(self, buffers: list[TextBuffer]) -> tuple[SparseCounts, Columns]:
+        """Count a chunk: rows over its own columns, and the numbers of these."""
+        features = self.plan.features
+        if not self.features:
+            blocks = features.features or default_blocks(buffers)
+            known: dict[Any, Any] = {}
+            self.features = tuple(block.learn(buffers, None, known) for block in blocks)
+            if split(self.features)[1]:
+                raise LinnetError("partial_fit takes counted features: leave out columns, word lists and functions")
+        pieces, counted = count_batch(
+            buffers, self.features, hash_bits=features.hash_bits, counting=features.tf != "presence", threads=self.plan.threads
+        )  # fmt: skip
+        if features.hash_bits:
+            rows, seen = counted.rows.take_seen(np.arange(len(counted.rows)))
+            self._grow(1 << features.hash_bits)
+            return rows, seen
+        before = self.vocabulary.n
+        columns = self.vocabulary.add(counted.fingerprints, counted.rows.document_frequency())
+        new = columns >= before
+        fresh = np.empty(self.vocabulary.n - before, dtype=np.int64)
+        fresh[columns[new] - before] = np.flatnonzero(new)
+        self.names.append(
+            names_of(pieces, split(self.features)[0], counted.seen.take(fresh), counted.fingerprints[fresh])
+        )
+        self._grow(self.vocabulary.n)
+        return counted.rows, columns
+
+    def _note(self, rows: SparseCounts, columns: Columns, y: npt.NDArray[np.int32], weight: Floats | None) -> None:
+        """Add up rows, classes and document frequencies."""
+        ones = np.ones(len(y)) if weight is None else weight
+        one = np.zeros(len(y), np.int32)
+        self.df[columns] += rows.document_frequency() if weight is None else rows.class_counts(one, 1, ones)[:, 0]
+        self.n_documents += len(y) if weight is None else float(arithmetic.total(ones))
+        self.n_rows += len(y)
+        self.class_rows += np.bincount(y, minlength=len(self.classes))
+
+    def _feature_weights(self, columns: Columns) -> npt.NDArray[np.float32]:
+        base = self.plan.features._base(self.df[columns], self.n_documents)
+        fixed = self.fixed[columns]
+        return np.where(np.isnan(fixed), base, fixed)
+
+    def meet(self, labels: Sequence[Any]) -> None:
+        """Make room for the classes of a chunk; they stay sorted."""
+        new = set(labels) - set(self.classes)
+        if not new:
+            return
+        if any(label is None or label != label for label in new):
+            raise DataError("a row has no label; leave it out or label it")
+        try:
+            classes = tuple(sorted({*self.classes, *new}))
+        except TypeError:
+            raise DataError(
+                f"labels must be of one kind, got {sorted({type(c).__name__ for c in (*self.classes, *new)})}"
+            ) from None
+        places = np.array([classes.index(c) for c in self.classes], dtype=np.int64)
+        rows = np.zeros(len(classes))
+        rows[places] = self.class_rows
+        self.classes, self.class_rows = classes, rows
+        self.recent.clear()
+        if self.state is not None:
+            self.state.with_classes(places, len(classes))
+        elif len(classes) > 1:
+            kind = _Counts if self.counting else _Steps
+            self.state = kind(self.plan.make(self.settings), len(classes))
+            self._grow(self.n_columns)
+
+    @property
+    def n_columns(self) -> int:
+        """How many features there are."""
+        bits = self.plan.features.hash_bits
+        return (1 << bits) if bits else self.vocabulary.n
+
+    def _grow(self, n: int) -> None:
+        before = len(self.df)
+        self.df = _room(self.df, n)
+        self.fixed = _room(self.fixed, n)
+        self.fixed[before:] = np.nan
+        if self.state is not None:
+            self.state.grow(n)
+
+    # ---- the model so far
+
+    def model(self) -> Model:
+        """Return what was learned so far as a model."""
+        if self.state is None or not self.n_columns:
+            raise DataError(
+                "there is nothing to predict with yet: two classes are needed; give rows of both, or name the classes"
+            )
+        features, blocks = self.plan.features, split(self.features)[0]
+        n, outputs = self.n_columns, 1 if len(self.classes) == 2 else len(self.classes)
+        min_df = 1 if features.hash_bits else features.min_df or (2 if n * outputs > LARGE_MODEL else 1)
+        kept = np.arange(n) if features.hash_bits else np.flatnonzero(self.df[:n] >= min(min_df, self.df[:n].max()))
+        w = self._feature_weights(kept)
+        if self.counting:
+            self.state.model = self.plan.make(self.settings)
+            part = Statistics(self.state.counted.rows, self.state.counted.features[kept])  # type: ignore[union-attr]
+            raw, b = self.state.model.learn(part, np.dtype(np.float32))
+        else:
+            raw, b = self.state.weights(kept, n)
+        W = np.ascontiguousarray(raw, dtype=np.float32) * w[:, None]
+        if self.plan.calibrate:
+            self._calibrate()
+            W, b = W * np.float32(self.scale), b * self.scale
+        fps = self.vocabulary.fps[kept] if not features.hash_bits else np.zeros(0, np.uint64)
+        model = assemble(
+            fps, lambda columns: self._names(kept[columns]), blocks, features, self.classes, FeatureWeights(w, w[None]), W, b,
+            self.plan.calibrate, self.card(min_df),
+        )  # fmt: skip
+        model = _without_empty_names(model)
+        learned = self.state.learned(kept)
+        if learned is not None:
+            learned = learned.by_slot(Slots(model.slots, model.shift).find(fps) if len(model.slots) else None)
+        if self.base is not None and self.base.classes == self.classes:
+            model = replace(
+                self.base, table=model.table, shift=model.shift, b=model.b, name_bytes=model.name_bytes, card=model.card,
+                name_offsets=model.name_offsets, name_slots=model.name_slots, calibrated=model.calibrated, pending=None,
+            )  # fmt: skip
+        known = np.zeros(0, np.uint32) if self.base is None else self.base.training_texts
+        return replace(model, learned=learned, training_texts=known).with_training_texts(self.texts)
+
+    def _calibrate(self) -> None:
+        """Fit the scale to the latest rows as they were met."""
+        if sum(len(one.y) for one in self.recent) < LEAST_CALIBRATED:
+            return
+        scores, y = np.concatenate([one.scores for one in self.recent]), np.concatenate([one.y for one in self.recent])
+        if len(np.unique(y)) > 1 and np.isfinite(scores).all() and scores.any():
+            self.scale = Calibration.fit(scores, y, len(self.classes), shifted=False).scale
+
+    def _names(self, columns: Columns) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Return the names of some columns; those that no file and no text gave are empty."""
+        if len(self.names) > 1:
+            data = np.concatenate([data for data, _ in self.names])
+            starts = np.cumsum([0, *(len(data) for data, _ in self.names)])
+            ends = [np.zeros(1, np.int64), *(o[1:] + s for (_, o), s in zip(self.names, starts, strict=False))]
+            self.names = [(data, np.concatenate(ends))]
+        data, offsets = self.names[0]
+        begin, sizes = offsets[columns], np.diff(offsets)[columns]
+        at = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        return data[np.repeat(begin - at[:-1], sizes) + np.arange(at[-1])], at
+
+    def card(self, min_df: int) -> dict[str, Any]:
+        """Describe the model."""
+        from linnet import __version__
+
+        old: Mapping[str, Any] = {} if self.base is None else self.base.card
+        data = {
+            "source": "Python objects",
+            **old.get("data", {}),
+            "rows": self.n_rows,
+            "rows_fitted": self.n_rows,
+            "rows_dev": 0,
+        }
+        return {
+            **old,
+            "linnet": __version__,
+            "data": {**data, "classes": {str(c): int(k) for c, k in zip(self.classes, self.class_rows, strict=True)}},
+            "settings": settings_of(self.plan, self.features, min_df, self.settings)
+            | ({"forget": self.forget} if self.forget else {}),
+            "calibration": Calibration(self.scale, np.zeros(1)).to_dict() if self.plan.calibrate else None,
+            "progressive": self.progressive.to_dict(),
+        }
+
+
+def _names_by_slot(model: Model, used: Columns) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Return the names of the used slots, empty where the file has none."""
+    place = np.full(len(model.rows), -1, np.int64)
+    place[used] = np.arange(len(used))
+    sizes = np.zeros(len(used), np.int64)
+    order = np.argsort(place[model.name_slots], kind="stable")
+    at = place[model.name_slots][order]
+    sizes[at] = np.diff(model.name_offsets)[order]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    begin = model.name_offsets[:-1][order]
+    data = model.name_bytes[np.repeat(begin - offsets[at], sizes[at]) + np.arange(offsets[-1])]
+    return data, offsets
+
+
+def _without_empty_names(model: Model) -> Model:
+    sizes = np.diff(model.name_offsets)
+    if sizes.all():
+        return model
+    kept = sizes > 0
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[kept])])
+    return replace(model, name_offsets=offsets, name_slots=model.name_slots[kept])

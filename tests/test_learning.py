@@ -1,0 +1,171 @@
+"""Going on learning: partial_fit over chunks, new classes, forgetting, and the model file between two chunks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import linnet
+from linnet.models import MODELS
+
+WORDS = {
+    "pos": ["good", "great", "fine", "fun", "love", "warm", "bright", "happy"],
+    "neg": ["bad", "poor", "dull", "sad", "hate", "cold", "dark", "angry"],
+    "mid": ["so", "plain", "even", "usual", "common", "middle", "average", "fair"],
+}
+COUNTING = ["nb", "bernoulli"]
+INCREMENTAL = [name for name, model in MODELS.items() if model.traits.incremental]
+
+
+def rows(n: int, classes: tuple[str, ...] = ("neg", "pos"), seed: int = 0) -> tuple[list[str], list[str]]:
+    rng = np.random.default_rng(seed)
+    labels = [classes[k] for k in rng.integers(len(classes), size=n)]
+    shared = [f"w{k}" for k in range(60)]
+    texts = [" ".join([*rng.choice(WORDS[label], 3).tolist(), *rng.choice(shared, 4).tolist()]) for label in labels]
+    return texts, labels
+
+
+def classifier(name: str, **settings: object) -> linnet.TextClassifier:
+    given = {"params": {"alpha": 0.5}} if name in COUNTING else {}
+    return linnet.TextClassifier(
+        name, features="words:1", ratio=0.0, min_df=1, calibrate=False, **{**given, **settings}
+    )
+
+
+def in_chunks(
+    clf: linnet.TextClassifier, texts: list[str], labels: list[str], cuts: list[int], weight: object = None
+) -> linnet.TextClassifier:
+    for first, last in zip([0, *cuts], [*cuts, len(texts)], strict=True):
+        clf.partial_fit(
+            texts[first:last], labels[first:last], sample_weight=None if weight is None else weight[first:last]
+        )
+    return clf
+
+
+@pytest.mark.parametrize("name", COUNTING)
+@pytest.mark.parametrize("hash_bits", [None, 10])
+@settings(max_examples=15, deadline=None)
+@given(cuts=st.lists(st.integers(1, 79), max_size=5, unique=True).map(sorted), weighted=st.booleans())
+def test_chunks_equal_one_fit_for_naive_bayes(name, hash_bits, cuts, weighted):
+    texts, labels = rows(80, ("neg", "mid", "pos"))
+    weight = np.random.default_rng(1).integers(1, 4, len(texts)).astype(float) if weighted else None
+    whole = classifier(name, hash_bits=hash_bits).fit(texts, labels, sample_weight=weight)
+    parts = in_chunks(classifier(name, hash_bits=hash_bits), texts, labels, cuts, weight)
+    asked = rows(40, ("neg", "mid", "pos"), 7)[0]
+    assert parts.classes_.tolist() == whole.classes_.tolist()
+    assert np.array_equal(parts.decision_function(asked), whole.decision_function(asked))
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_a_fitted_naive_bayes_goes_on_exactly_after_it_was_saved(name, tmp_path):
+    texts, labels = rows(90)
+    first = classifier(name).fit(texts[:50], labels[:50])
+    first.save(tmp_path / "m.linnet")
+    later = linnet.load(tmp_path / "m.linnet").partial_fit(texts[50:], labels[50:])
+    whole = classifier(name).fit(texts, labels)
+    np.testing.assert_allclose(later.decision_function(texts), whole.decision_function(texts), rtol=1e-12)
+    assert later.card["data"]["rows"] == 90
+
+
+@pytest.mark.parametrize("name", INCREMENTAL)
+def test_every_incremental_model_learns_chunks_new_classes_and_goes_on_from_its_file(name, tmp_path):
+    texts, labels = rows(300)
+    more, more_labels = rows(300, ("neg", "mid", "pos"), 1)
+    clf = in_chunks(classifier(name), texts, labels, [100, 200])
+    asked, right = rows(100, seed=2)
+    assert clf.score(asked, right) > 0.95
+    assert clf.progressive_.rows == 300
+    assert clf.progressive_.accuracy > 0.7
+    clf.save(tmp_path / "m.linnet")
+    loaded = linnet.load(tmp_path / "m.linnet")
+    assert np.array_equal(loaded.decision_function(asked), clf.decision_function(asked))
+    loaded.partial_fit(more, more_labels)
+    assert loaded.classes_.tolist() == ["mid", "neg", "pos"]
+    asked, right = rows(100, ("neg", "mid", "pos"), 3)
+    assert loaded.score(asked, right) > 0.9
+    assert loaded.explain(asked[0]).score == pytest.approx(loaded.label_score(asked[0], loaded.classify(asked[0])))
+
+
+@pytest.mark.parametrize("name", [name for name in INCREMENTAL if name != "bernoulli"])  # it counts empty columns, too
+def test_hashing_learns_as_the_vocabulary_does(name):
+    texts, labels = rows(200)
+    asked, right = rows(100, seed=2)
+    assert in_chunks(classifier(name, hash_bits=16), texts, labels, [50, 100]).score(asked, right) > 0.9
+
+
+def test_forgetting_half_is_a_weight_of_one_half_for_naive_bayes():
+    texts, labels = rows(80)
+    forgetful = in_chunks(classifier("nb", forget=0.5), texts, labels, [40])
+    weighed = in_chunks(classifier("nb"), texts, labels, [40], np.repeat([0.5, 1.0], 40))
+    assert np.array_equal(forgetful.decision_function(texts), weighed.decision_function(texts))
+
+
+@pytest.mark.parametrize("name", INCREMENTAL)
+def test_forgetting_follows_words_that_change_sides(name):
+    texts, labels = rows(400)
+    turned = ["pos" if label == "neg" else "neg" for label in labels]
+    clf = in_chunks(classifier(name, forget=0.9), texts, labels, [100, 200, 300])
+    in_chunks(clf, texts, turned, [100, 200, 300])
+    assert clf.score(*rows(100, seed=2)) < 0.05
+
+
+def test_classes_may_be_named_first_and_one_class_waits_for_another():
+    clf = classifier("svm").partial_fit(["good"], ["pos"])
+    with pytest.raises(linnet.DataError, match="two classes"):
+        clf.predict(["good"])
+    clf.partial_fit(["bad"], ["neg"])
+    assert clf.predict(["good", "bad"]).tolist() == ["pos", "neg"]
+    named = classifier("svm").partial_fit(["good"], ["pos"], classes=["neg", "pos"])
+    assert named.predict(["good"]).tolist() == ["pos"]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, model in MODELS.items() if not model.traits.incremental and name != "lexicon"]
+)
+def test_models_that_cannot_go_on_say_so(name):
+    with pytest.raises(linnet.LinnetError, match="cannot go on learning from new rows; models that can: svm"):
+        linnet.TextClassifier(name).partial_fit(["a", "b"], ["x", "y"])
+
+
+def test_what_needs_all_rows_is_refused():
+    for wrong in ({"ratio": 0.5}, {"max_features": 10}, {"forget": 1.0}):
+        with pytest.raises(linnet.LinnetError):
+            linnet.TextClassifier("svm", **wrong).partial_fit(["a", "b"], ["x", "y"])
+    with pytest.raises(linnet.DataError, match="one label a row"):
+        linnet.TextClassifier("svm").partial_fit(["a", "b"], [("x",), ("y",)])
+
+
+def test_the_same_chunks_give_the_same_bytes_on_any_number_of_threads(tmp_path):
+    texts, labels = rows(200, ("neg", "mid", "pos"))
+    for threads in (1, 2):
+        in_chunks(classifier("svm", n_jobs=threads), texts, labels, [90]).save(tmp_path / f"{threads}.linnet")
+    assert (tmp_path / "1.linnet").read_bytes() == (tmp_path / "2.linnet").read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_passive_aggressive_takes_the_steps_of_scikit_learn(loss, n_classes):
+    from sklearn.linear_model import PassiveAggressiveClassifier
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 5)), rng.integers(n_classes, size=60)
+    ours = linnet.models.PassiveAggressive(C=0.3, loss=loss, fit_intercept=False, average=False)
+    theirs = PassiveAggressiveClassifier(C=0.3, loss=loss, fit_intercept=False, shuffle=False)
+    for k in range(60):
+        ours.partial_fit(X[k : k + 1], y[k : k + 1], classes=np.arange(n_classes))
+        theirs.partial_fit(X[k : k + 1], y[k : k + 1], classes=np.arange(n_classes))
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model", [linnet.models.LinearSVM(), linnet.models.LogisticRegression(), linnet.models.Perceptron()]
+)
+def test_models_over_numbers_go_on_from_their_fit(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = (X[:, 0] > 0).astype(int)
+    model.fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+    assert model.score(X, y) > 0.95
