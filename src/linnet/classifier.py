@@ -41,7 +41,8 @@ class TextClassifier(Estimator):
     the supervised |log-count ratio|^p, one value or several to choose from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``;
     ``select`` such as "chi2:5000" ("mi", "l1") keeps the features that tell most of the labels; ``class_weight`` None,
     "balanced" or a dict; ``params`` fixed or listed settings of the model (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``), also
-    reached as ``set_params(model__C=1.0)``; ``refit`` on train and dev once the settings are chosen; ``calibrate``;
+    reached as ``set_params(model__C=1.0)``; ``refit`` on train and dev once the settings are chosen; ``calibrate`` True: scale,
+    sigmoid or isotonic, chosen on held-out rows; or one of them by name; or False;
     ``decision`` how probabilities become answers, kept in the model: ``{"threshold": {"spam": 0.9}}``, ``"precision"`` or ``"recall"``
     ``{"spam": 0.95}`` (a threshold chosen on held-out rows), ``"cost"``, ``"abstain"`` and ``"answer"`` as in ``predict``;
     ``forget`` the share of what was learned that ``partial_fit`` drops before each chunk;
@@ -69,7 +70,7 @@ class TextClassifier(Estimator):
     class_weight: Any = None
     params: Mapping[str, Any] | None = None
     refit: bool = True
-    calibrate: bool = True
+    calibrate: bool | str = True
     decision: Mapping[str, Any] | None = None
     forget: float = 0.0
     random_state: int = 0

@@ -157,6 +157,10 @@ chosen_thresholds = together(
     click.option("--recall", multiple=True, metavar="LABEL=P",
                  help="Choose the threshold of LABEL for this recall on held-out rows. Can be given several times."),
 )  # fmt: skip
+calibration = click.option(
+    "--calibration", type=click.Choice(["auto", "scale", "sigmoid", "isotonic", "none"]), default="auto", show_default=True,
+    help="How scores become probabilities; auto: what has the lowest log loss on held-out rows.",
+)  # fmt: skip
 labels = click.option("--labels", metavar="A,B", help="Choose from these labels only.")
 
 # ---- machines

@@ -210,17 +210,16 @@ class ResultColumns:
         """Return the rows of a batch; where rows may have several labels, these stand in place of label and probability."""
         import numpy as np
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         from linnet.data.arrays import booleans, integers, strings
 
         answers = model.answers(scores, self.rule)
         P, best, none = answers.proba, answers.most_probable, answers.best < 0
         found = {"labels": self._label_sets(answers.chosen)} if model.multilabel else {
-            "label": strings([*self.classes, None]).take(integers(np.where(none, len(self.classes), best)))
+            "label": strings([*self.classes, "" if self.form == "lines" else None]).take(integers(np.where(none, len(self.classes), best)))
         }  # fmt: skip
         if self.form == "lines":
-            return pa.table({name: pc.fill_null(column, "") for name, column in found.items()})
+            return pa.table(found)
         if not model.multilabel:
             found["probability"] = self._numbers(P[np.arange(len(best)), best])
             if self.rule.abstains:

@@ -41,6 +41,7 @@ __all__ = ["model_path", "train"]
 @o.threads
 @o.feature_options
 @o.training_options
+@o.calibration
 @o.decision_options
 @o.chosen_thresholds
 @o.stream_options
@@ -80,7 +81,9 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     clf = TextClassifier(
         options["model"], **{name: options[name] for name in names},
         norm={None: "auto", "none": None}.get(options["norm"], options["norm"]), params=_params(options),
-        refit=not options["watch"], decision=asked(options), random_state=options["seed"], n_jobs=options["threads"],
+        refit=not options["watch"], decision=asked(options),
+        calibrate={"auto": True, "none": False}.get(options["calibration"], options["calibration"]),
+        random_state=options["seed"], n_jobs=options["threads"],
     )  # fmt: skip
     extra = needed(clf.plan().features.features or ())  # wrong settings are refused before reading a large file
     streamed = train_streamed(clf, data, options)

@@ -86,7 +86,9 @@ class FilterSettings:
     def score(self, texts: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32]]:
         """Return the log-odds of `columns` for every text, and its answer, -1 for none."""
         scores = self.artefact.scores(texts, self.threads)
-        return log_odds(scores, self.columns), self.artefact.answers(scores).best.astype(np.int32)
+        return log_odds(self.artefact.calibrated_scores(scores), self.columns), self.artefact.answers(
+            scores
+        ).best.astype(np.int32)
 
 
 @dataclass(eq=False)

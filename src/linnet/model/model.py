@@ -29,6 +29,7 @@ from linnet.features.counting import thread_count
 from linnet.features.counts import NORM, TF, Norm
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
 from linnet.model import file as store
+from linnet.model.curve import CalibrationCurve
 from linnet.model.decision import Answers, Decision
 from linnet.model.learned import Learned
 from linnet.model.training_texts import TextsSeen, compare, extended
@@ -140,6 +141,8 @@ class Model:
     """How probabilities become answers."""
     learned: Learned | None = None
     """What a counting model goes on learning from; others go on from their weights."""
+    curve: CalibrationCurve | None = None
+    """What calibration does to the log-odds of an answer beyond the scale, which is in the weights."""
 
     @property
     def slots(self) -> npt.NDArray[np.uint64]:
@@ -274,12 +277,17 @@ class Model:
 
     def proba(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Turn scores into probabilities, (n_texts, n_classes); of several labels, each for itself."""
+        scores = self.calibrated_scores(scores)
         if self.multilabel:
             return np.asarray(sigmoid(scores))
         if self.n_outputs == 1:
             p = sigmoid(scores[:, 0])
             return np.stack([1.0 - p, p], axis=1)
         return np.asarray(softmax(scores))
+
+    def calibrated_scores(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return scores as log-odds: their sigmoid or softmax are the probabilities."""
+        return scores if self.curve is None else self.curve.moved(scores)
 
     def answers(self, scores: npt.NDArray[np.float64], decision: Decision | None = None) -> Answers:
         """Turn scores into answers, by the rule of the model or by another one."""
@@ -335,6 +343,8 @@ class Model:
         if self.computed:
             tensors["computed_weights"] = self.computed_weights
         tensors |= self.decision.tensors()
+        if self.curve is not None:
+            tensors["calibration"] = self.curve.points
         rule = self.decision.to_dict()
         if self.learned is not None:
             tensors |= self.learned.tensors()
@@ -393,7 +403,7 @@ class Model:
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=None if head is None else DenseLayers.of_tensors(t, int(head["layers"])),
                 training_texts=t.get("training_texts", np.zeros(0, np.uint32)), pending=stored.pending, multilabel=multilabel,
-                decision=_decision(about, t),
+                decision=_decision(about, t), curve=CalibrationCurve(t["calibration"]) if "calibration" in t else None,
             )  # fmt: skip
             model._check()
             n_used = int(np.count_nonzero(model.slots)) if "learned.rows" in t and len(model.slots) else len(model.rows)

@@ -21,6 +21,7 @@ _KINDS = {  # name: type and number of axes
     "records": (np.uint32, 2), "slots": (np.uint64, 1), "rows": (np.float32, 2), "b": (np.float64, 1), "names": (np.uint8, 1),
     "name_offsets": (np.int64, 1), "name_slots": (np.int64, 1), "computed_weights": (np.float32, 2), "training_texts": (np.uint32, 1),
     "decision.thresholds": (np.float64, 1), "decision.costs": (np.float64, 2), "decision.held_out": (np.float64, 2),
+    "calibration": (np.float64, 2),
 }  # fmt: skip
 _STEP = 1 << 20  # numbers that are looked at together
 

@@ -14,6 +14,7 @@ from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.counting import Slots
 from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.model.calibration import Calibration
+from linnet.model.curve import FittedCalibration, choose_calibration, fit_calibration
 from linnet.model.model import Model, Table, empty_table
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import RowStore
@@ -27,25 +28,25 @@ NamesOf = Callable[[npt.NDArray[np.int64]], tuple[npt.NDArray[np.uint8], npt.NDA
 
 
 def calibrate(
-    best: Trial, y: npt.NDArray[Any], n_classes: int, W: Any, b: Any
-) -> tuple[npt.NDArray[np.float32], Any, Calibration]:
-    """Fold a scale learned on held-out scores into the weights: scores become log-odds, decisions stay as they are.
+    best: Trial, y: npt.NDArray[Any], n_classes: int, W: Any, b: Any, method: str | bool = True
+) -> tuple[npt.NDArray[np.float32], Any, FittedCalibration]:
+    """Fold a scale learned on held-out scores into the weights: scores become log-odds.
 
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
     Where rows have several labels, all cells share one scale and one shift.
     """
     if y.ndim == 2:
         known = np.isfinite(best.scores)
-        c = Calibration.fit(best.scores[known], y[best.rows][known].astype(np.int32), 2)
-        W, b = scaled(W, b, c.scale)
-        return W, b + c.shift[0], c
-    scores, right = finite(best.scores, y[best.rows])
-    c = (
-        Calibration.fit(scores, right, n_classes, shifted=False)
-        if len(scores)
-        else Calibration(1.0, np.zeros(best.scores.shape[1]))
-    )
-    return *scaled(W, b, c.scale), c
+        c = FittedCalibration(Calibration.fit(best.scores[known], y[best.rows][known].astype(np.int32), 2))
+    else:
+        scores, right = finite(best.scores, y[best.rows])
+        if not len(scores):
+            c = FittedCalibration(Calibration(1.0, np.zeros(best.scores.shape[1])))
+        elif isinstance(method, str):
+            c = fit_calibration(method, scores, right, n_classes)
+        else:
+            c = choose_calibration(scores, right, n_classes)
+    return *scaled(W, b, c.linear.scale, float(c.linear.shift[0])), c  # with a score a class, the shifts are 0
 
 
 def finite(scores: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
@@ -114,7 +115,7 @@ def largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:
     return some[np.argsort(-values[some], kind="stable")[:n]]
 
 
-def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Calibration | None) -> dict[str, Any]:
+def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: FittedCalibration | None) -> dict[str, Any]:
     """Describe the model. Nothing here may differ between two runs on the same input and seed."""
     from linnet import __version__
 

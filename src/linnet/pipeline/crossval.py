@@ -38,6 +38,10 @@ __all__ = [
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds
 LITTLE_WORK = 20_000_000
 MOST_ENTRIES = 1_000_000  # entries of the training part that settings are tried on, where rows are many
+CALIBRATION = {
+    "most_entries": 12_000_000,
+    "most_dev": 8_000,
+}  # where the chosen settings are fitted once more, to calibrate
 LEAST_ROWS = 3_000
 MOST_DEV = 3_000
 
@@ -183,6 +187,9 @@ def choose_folds(
     n_entries: int,
     seed: int,
     groups: Indices | None = None,
+    *,
+    most_entries: int = MOST_ENTRIES,
+    most_dev: int = MOST_DEV,
 ) -> list[Fold]:
     """Return the folds that settings are judged on.
 
@@ -198,16 +205,16 @@ def choose_folds(
         held = [(np.setdiff1d(everything, part), part) for part in parts if len(part)]
         held = [fold for fold in held if len(fold[0])]
     else:
-        share = min(0.25, max(0.1, MOST_DEV / len(y)))
+        share = min(0.25, max(0.1, most_dev / len(y)))
         rest, part = split_indices(strata(y), seed, (1 - share, share), groups=groups)
         held = [(np.sort(rest), np.sort(part))]
     rng = np.random.default_rng(seed)
     mean = max(1.0, n_entries / max(1, len(y)))
-    most = max(LEAST_ROWS if len(held) == 1 else FEW_ROWS, int(MOST_ENTRIES / mean))
+    most = max(LEAST_ROWS if len(held) == 1 else FEW_ROWS, int(most_entries / mean))
     out = []
     for train, part in held:
         small = np.sort(rng.choice(train, most, replace=False)) if len(train) > most else train
-        judged = np.sort(rng.choice(part, MOST_DEV, replace=False)) if len(part) > MOST_DEV else part
+        judged = np.sort(rng.choice(part, most_dev, replace=False)) if len(part) > most_dev else part
         out.append(Fold(_with_every_class(small, train, y), judged))
     return out
 

@@ -15,7 +15,7 @@ from linnet.features.counting import Slots
 from linnet.features.names import Names
 from linnet.features.plan import FeatureWeights
 from linnet.features.selection import SelectionReport
-from linnet.model.calibration import Calibration
+from linnet.model.curve import FittedCalibration
 from linnet.model.learned import Learned
 from linnet.model.model import Model
 from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of, finite
@@ -52,19 +52,19 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     W, b = _fit(estimator, plan, store, weights, log)
     calibration = None
     if plan.calibrate:
-        W, b, calibration = calibrate(found.best, rows.y, n_classes, W, b)
+        W, b, calibration = calibrate(found.for_calibration, rows.y, n_classes, W, b, plan.calibrate)
     card = card_of(plan, store, found, calibration)
     if selected is not None:
         card["selection"] = selected.to_dict()
     n = store.n_columns
     model = assemble(
-        store.fingerprints, store.names, store.blocks, plan.features, store.classes, weights, W[:n], b, plan.calibrate, card
+        store.fingerprints, store.names, store.blocks, plan.features, store.classes, weights, W[:n], b, bool(plan.calibrate), card
     )  # fmt: skip
     if plan.features.hash_bits and store.blocks and isinstance(store, MemoryRows):
         model = name_columns(model, store.buffers, np.flatnonzero(store.rows.document_frequency()), NAMED_FEATURES)
     model = replace(model, multilabel=rows.y.ndim == 2)
     model = replace(model, learned=_learned(plan, estimator, model, store))
-    model = _with_decision(plan, model, found.best, rows.y, calibration)
+    model = _with_decision(plan, model, found.for_calibration, rows.y, calibration)
     if store.computed:
         model = replace(model, computed=store.computed, computed_weights=W[n:].copy())
     return model.with_training_texts(store.training_texts())
@@ -113,12 +113,12 @@ def _fit(model: Any, plan: Plan, store: RowStore, weights: FeatureWeights, log: 
 
 
 def _with_decision(
-    plan: Plan, model: Model, best: Trial, y: npt.NDArray[Any], calibration: Calibration | None
+    plan: Plan, model: Model, best: Trial, y: npt.NDArray[Any], calibration: FittedCalibration | None
 ) -> Model:
     """Choose how probabilities become answers, on the held-out scores of the search."""
     scores, truth = finite(best.scores, y[best.rows])
     if calibration is not None:
-        scores = calibration.scale * scores + calibration.shift
+        scores, model = calibration.scaled(scores), replace(model, curve=calibration.curve)
     decision, about = choose_decision(model, plan.decision, scores, truth)
     return replace(model, decision=decision, card={**model.card, **({"decision": about} if about else {})})
 
@@ -148,9 +148,9 @@ def _build(plan: Plan, store: RowStore, log: Log) -> Model:
     found, model, b, calibration = SearchResult(trials[best], tuple(trials), 0), models[best], models[best].b, None
     log.chosen(found)
     if plan.calibrate:
-        _, b, calibration = calibrate(found.best, store.y, len(store.classes), model.rows[:, 1:], b)
+        _, b, calibration = calibrate(found.best, store.y, len(store.classes), model.rows[:, 1:], b, plan.calibrate)
     store.features, store.min_df = model.blocks, 1
     store.n_fitted = len(store.y)
     card = card_of(plan, store, found, calibration)
-    model = replace(model, b=b, calibrated=plan.calibrate, card={**model.card, **card})
+    model = replace(model, b=b, calibrated=bool(plan.calibrate), card={**model.card, **card})
     return _with_decision(plan, model, found.best, store.y, calibration)

@@ -27,6 +27,7 @@ from linnet.features.counting import Slots, names_of
 from linnet.features.counts import SparseCounts
 from linnet.features.plan import LARGE_MODEL, FeatureWeights, default_blocks
 from linnet.model.calibration import Calibration
+from linnet.model.curve import CalibrationCurve
 from linnet.model.learned import Learned
 from linnet.model.model import Model
 from linnet.model.training_texts import merged, numbers_of
@@ -211,7 +212,8 @@ class Learner:
         self.state: _Counts | _Steps | None = None
         self.progressive = Progressive()
         self.recent: deque[ScoredChunk] = deque()
-        self.scale = 1.0
+        self.scale, self.shift = 1.0, 0.0
+        self.curve: CalibrationCurve | None = None
         self.texts = np.zeros(0, np.uint32)
         self.waiting: list[tuple[list[TextBuffer], list[Any], Floats | None]] = []
         self.base: Model | None = None
@@ -237,7 +239,12 @@ class Learner:
         self.class_rows = np.array([float(rows.get(str(c), 0)) for c in model.classes])
         self.n_rows = int(self.class_rows.sum())
         self.n_documents = float(card.get("data", {}).get("rows_fitted", self.n_rows))
-        self.scale = float((card.get("calibration") or {}).get("scale", 1.0))
+        fitted = card.get("calibration") or {}
+        self.scale, self.shift, self.curve = (
+            float(fitted.get("scale", 1.0)),
+            float(fitted.get("shift", [0.0])[0]),
+            model.curve,
+        )
         used = np.flatnonzero(model.slots) if len(model.slots) else np.arange(len(model.rows))
         if len(model.slots):
             self.vocabulary.add(model.slots[used], np.ones(len(used), np.int32))
@@ -261,7 +268,7 @@ class Learner:
         elif isinstance(self.state, _Steps):
             factor = self.scale * np.where(norm > 0.0, norm, 1.0)
             self.state.W[: len(used)] = folded / factor[:, None]
-            self.state.b, self.state.n = model.b / self.scale, self.n_documents
+            self.state.b, self.state.n = (model.b - self.shift) / self.scale, self.n_documents
         return self
 
     # ---- learning
@@ -430,11 +437,11 @@ class Learner:
         W = np.ascontiguousarray(raw, dtype=np.float32) * w[:, None]
         if self.plan.calibrate:
             self._calibrate()
-            W, b = W * np.float32(self.scale), b * self.scale
+            W, b = W * np.float32(self.scale), b * self.scale + self.shift
         fps = self.vocabulary.fps[kept] if not features.hash_bits else np.zeros(0, np.uint64)
         model = assemble(
             fps, lambda columns: self._names(kept[columns]), blocks, features, self.classes, FeatureWeights(w, w[None]), W, b,
-            self.plan.calibrate, self.card(min_df),
+            bool(self.plan.calibrate), self.card(min_df),
         )  # fmt: skip
         model = _without_empty_names(model)
         learned = self.state.learned(kept)
@@ -444,6 +451,7 @@ class Learner:
             model = replace(
                 self.base, table=model.table, shift=model.shift, b=model.b, name_bytes=model.name_bytes, card=model.card,
                 name_offsets=model.name_offsets, name_slots=model.name_slots, calibrated=model.calibrated, pending=None,
+                curve=self.curve,
             )  # fmt: skip
         known = np.zeros(0, np.uint32) if self.base is None else self.base.training_texts
         return replace(model, learned=learned, training_texts=known).with_training_texts(self.texts)
@@ -454,7 +462,11 @@ class Learner:
             return
         scores, y = np.concatenate([one.scores for one in self.recent]), np.concatenate([one.y for one in self.recent])
         if len(np.unique(y)) > 1 and np.isfinite(scores).all() and scores.any():
-            self.scale = Calibration.fit(scores, y, len(self.classes), shifted=False).scale
+            self.scale, self.shift, self.curve = (
+                Calibration.fit(scores, y, len(self.classes), shifted=False).scale,
+                0.0,
+                None,
+            )
 
     def _names(self, columns: Columns) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         """Return the names of some columns; those that no file and no text gave are empty."""

@@ -12,6 +12,7 @@ from linnet.features.counting import thread_count
 from linnet.features.counts import Norm
 from linnet.features.plan import FeaturePlan
 from linnet.features.selection import Selection
+from linnet.model.curve import METHODS
 from linnet.models import MODELS
 from linnet.models.traits import Traits
 
@@ -32,7 +33,7 @@ class Plan:
     given: Mapping[str, Any] = field(default_factory=dict)  # settings of the model as the user gave them
     class_weight: Any = None
     refit: bool = True
-    calibrate: bool = True
+    calibrate: bool | str = True
     decision: Mapping[str, Any] = field(default_factory=dict)  # as the user gave it
     seed: int = 0
     threads: int = 1
@@ -75,6 +76,8 @@ class Plan:
         )  # fmt: skip
         if clf.norm != "auto":
             features = replace(features, norm=cast(Norm, clf.norm))
+        if isinstance(clf.calibrate, str) and clf.calibrate not in METHODS:
+            raise LinnetError(nearest("calibration", clf.calibrate, METHODS))
         name = clf.model if isinstance(clf.model, str) else model.__name__
         seeded = {"random_state": clf.random_state} if "random_state" in known else {}
         return cls(

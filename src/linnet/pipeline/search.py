@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from linnet.errors import LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.plan import FeaturePlan
-from linnet.pipeline.crossval import FEW_ROWS, CrossValidation, Fold, choose_folds, correct
+from linnet.pipeline.crossval import CALIBRATION, FEW_ROWS, CrossValidation, Fold, choose_folds, correct
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 
@@ -41,6 +42,13 @@ class SearchResult:
     best: Trial
     tried: tuple[Trial, ...]
     folds: int
+    larger: Trial | None = None
+    """The best settings once more, fitted on more rows than the search was, where rows are many."""
+
+    @property
+    def for_calibration(self) -> Trial:
+        """The held-out scores that are most like those of the final model."""
+        return self.larger or self.best
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,14 @@ def search(plan: Plan, given: SearchRows, blocks: Blocks, n_classes: int, min_df
             raise
     if best is None:
         raise LinnetError("there are no settings to try")
-    return SearchResult(best, tuple(trials.known.values()), len(folds))
+    larger = None
+    if plan.calibrate and not trials.stopped:
+        more = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups, **CALIBRATION)
+        if any(len(one.train) > len(other.train) for one, other in zip(more, folds, strict=True)):
+            trials.folds = more
+            with contextlib.suppress(KeyboardInterrupt):  # what the search found will do
+                larger = trials.judged(best.settings)
+    return SearchResult(best, tuple(trials.known.values()), len(folds), larger)
 
 
 class _Trials:
@@ -150,14 +165,15 @@ class _Trials:
     def __call__(self, settings: dict[str, Any]) -> Trial:
         key = tuple((name, repr(settings[name])) for name in sorted(settings))
         if key not in self.known:
-            trial = self._judge(settings)
+            trial = self.judged(settings)
             if self.stopped and self.known:  # half judged, and there are finished ones
                 raise KeyboardInterrupt
             self.known[key] = trial
             self.log.candidate(trial, len(self.known), self.expected)
         return self.known[key]
 
-    def _judge(self, settings: dict[str, Any]) -> Trial:
+    def judged(self, settings: dict[str, Any]) -> Trial:
+        """Fit some settings on every fold and score its held-out rows."""
         scores, rows = [], []
         for fold in self.folds:
             found = self.validation.fit(

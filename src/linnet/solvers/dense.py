@@ -71,10 +71,10 @@ class DenseLayers:
             g = arithmetic.matmul(A, (g * on)[:, None])[:, 0]
         return np.asarray(g)
 
-    def scaled(self, factor: float) -> DenseLayers:
-        """Return a head with the scores times a factor."""
+    def scaled(self, factor: float, shift: float = 0.0) -> DenseLayers:
+        """Return a head with the scores times a factor, and a shift added."""
         *before, (A, a) = self.layers
-        return DenseLayers((*before, (A * factor, a * factor)))
+        return DenseLayers((*before, (A * factor, a * factor + shift)))
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a model file holds."""
@@ -109,9 +109,11 @@ def finish(sums: Floats, b: Any) -> Floats:
     return b.apply(sums) if isinstance(b, DenseLayers) else np.asarray(sums + b)
 
 
-def scaled(W: npt.NDArray[np.float32], b: Any, factor: float) -> tuple[npt.NDArray[np.float32], Any]:
-    """Multiply the scores by a factor: the last layer of a head, or W, in place, and b."""
+def scaled(
+    W: npt.NDArray[np.float32], b: Any, factor: float, shift: float = 0.0
+) -> tuple[npt.NDArray[np.float32], Any]:
+    """Multiply the scores by a factor and add a shift: the last layer of a head, or W, in place, and b."""
     if isinstance(b, DenseLayers):
-        return W, b.scaled(factor)
+        return W, b.scaled(factor, shift)
     W *= np.float32(factor)
-    return W, factor * b
+    return W, factor * b + shift
