@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linnet
+from linnet.cli import linnet as cli
 from linnet.models import MODELS
 
 WORDS = {
@@ -169,3 +173,66 @@ def test_models_over_numbers_go_on_from_their_fit(model):
     y = (X[:, 0] > 0).astype(int)
     model.fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
     assert model.score(X, y) > 0.95
+
+
+def test_counts_of_weighted_blocks_are_kept_exactly_and_in_few_bytes(tmp_path):
+    texts, labels = rows(200)
+    settings = {"features": "words:1+chars:2-3*0.8", "min_df": 1, "calibrate": False, "params": {"alpha": 0.5}}
+    linnet.TextClassifier("nb", **settings).fit(texts[:120], labels[:120]).save(tmp_path / "m.linnet")
+    loaded = linnet.load(tmp_path / "m.linnet")
+    assert loaded.artefact.learned.nbytes < 4 * loaded.artefact.n_features + 100
+    whole = linnet.TextClassifier("nb", **settings).fit(texts, labels)
+    later = loaded.partial_fit(texts[120:], labels[120:])
+    np.testing.assert_allclose(later.decision_function(texts), whole.decision_function(texts), rtol=1e-12)
+
+
+def written(path, texts: list[str], labels: list[str]) -> str:
+    path.write_text(
+        "text,label\n" + "".join(f"{t},{y}\n" for t, y in zip(texts, labels, strict=True)), encoding="utf-8"
+    )
+    return str(path)
+
+
+def test_update_writes_a_version_with_both_scores_and_can_be_undone(tmp_path):
+    texts, labels = rows(300, seed=1)
+    new = written(tmp_path / "new.csv", *rows(200, ("neg", "mid", "pos"), 2))
+    linnet.TextClassifier("svm", features="words:1").fit(texts, labels).save(tmp_path / "m.linnet")
+    model, before = tmp_path / "m.linnet", (tmp_path / "m.linnet").read_bytes()
+    result = CliRunner().invoke(cli, ["update", str(model), new, "--json", "-"])
+    assert result.exit_code == 0, result.output
+    about = linnet.load(model).card["update"]
+    assert about["number"] == 1
+    assert about["rows"] + about["held_out"] == 200
+    assert about["new_accuracy"] > about["old_accuracy"]
+    assert about["verdict"] == "better"
+    assert str(tmp_path) not in json.dumps(linnet.load(model).card)
+    kept = list(tmp_path.glob("m.*.linnet"))
+    assert [path.read_bytes() for path in kept] == [before]
+    after = model.read_bytes()
+    assert CliRunner().invoke(cli, ["update", str(model), "--undo"]).exit_code == 0
+    assert model.read_bytes() == before
+    assert sorted(path.read_bytes() for path in tmp_path.glob("m.*.linnet")) == sorted([before, after])
+    assert isinstance(CliRunner().invoke(cli, ["update", str(model), "--undo"]).exception, linnet.LinnetError)
+    assert CliRunner().invoke(cli, ["update", str(model), new]).exit_code == 0
+    assert model.read_bytes() == after  # the same update gives the same bytes
+    assert linnet.load(model).classes_.tolist() == ["mid", "neg", "pos"]
+
+
+def test_update_with_out_leaves_the_model_alone(tmp_path):
+    texts, labels = rows(100)
+    linnet.TextClassifier("nb", features="words:1").fit(texts, labels).save(tmp_path / "m.linnet")
+    before = (tmp_path / "m.linnet").read_bytes()
+    new = written(tmp_path / "new.csv", *rows(100, seed=2))
+    assert (
+        CliRunner()
+        .invoke(cli, ["update", str(tmp_path / "m.linnet"), new, "--out", str(tmp_path / "n.linnet")])
+        .exit_code
+        == 0
+    )
+    assert (tmp_path / "m.linnet").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.glob("*.linnet")) == ["m.linnet", "n.linnet"]
+    for wrong in (["m.linnet"], ["m.linnet", "new.csv", "--undo"]):
+        found = CliRunner().invoke(
+            cli, ["update", *(str(tmp_path / name) if name[0] != "-" else name for name in wrong)]
+        )
+        assert isinstance(found.exception, linnet.LinnetError)

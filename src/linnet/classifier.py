@@ -24,7 +24,7 @@ from linnet.solvers.curves import History
 if TYPE_CHECKING:
     from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
     from linnet.features.sharing import Part
-    from linnet.pipeline.learner import Learner, Progressive
+    from linnet.pipeline.learner import IncrementalLearner, Progressive
     from linnet.pipeline.plan import Plan
     from linnet.pipeline.search import SearchResult
 
@@ -150,15 +150,17 @@ class TextClassifier(Estimator):
         self._changed = True
         return self
 
-    def _learner(self, classes: Iterable[Any] | None = None) -> Learner:
-        from linnet.pipeline.learner import Learner
+    def _learner(self, classes: Iterable[Any] | None = None) -> IncrementalLearner:
+        from linnet.pipeline.learner import IncrementalLearner
 
         named = [c.item() if isinstance(c, np.generic) else c for c in (() if classes is None else classes)]
         if not hasattr(self, "learner_"):
             fitted = getattr(self, "model_", None)
             plan = self.plan() if fitted is None else self.as_fitted().plan()
             self.learner_ = (
-                Learner(plan, forget=self.forget) if fitted is None else Learner.of(fitted, plan, self.forget)
+                IncrementalLearner(plan, forget=self.forget)
+                if fitted is None
+                else IncrementalLearner.of(fitted, plan, self.forget)
             )
         self.learner_.meet(named)
         return self.learner_

@@ -31,6 +31,7 @@ COMMANDS = {  # name: (module:function, help)
     "train": ("linnet.cli.train:train", "Train a classifier on a file and save it."),
     "compare": ("linnet.cli.compare:compare", "Compare models on the same folds, with tests and a recommendation."),
     "tune": ("linnet.cli.tune:tune", "Search features, model and settings within a budget of time and size."),
+    "update": ("linnet.cli.update:update", "Go on learning from new rows; the version before is kept."),
     "predict": ("linnet.cli.predict:predict", "Label texts; streams files of any size."),
     "evaluate": ("linnet.cli.evaluate:evaluate", "Say how good a model is on labelled texts."),
     "explain": ("linnet.cli.explain:explain", "Show why a text gets its label, word by word."),

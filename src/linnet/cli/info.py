@@ -35,6 +35,8 @@ def info(model: str, top: int, json_: bool) -> None:
     echo(f"{shown(model, 300)}: {size_text(Path(model).stat().st_size)}, {sizes}, checksum right")
     for line in _about(card):
         echo(line)
+    if found.learned is not None:
+        echo(f"keeps counts to go on learning from: {size_text(found.learned.nbytes)}")
     code = [name for block in found.computed for name in getattr(block, "paths", ())]
     if code:
         echo("calls functions that are not in the file: " + ", ".join(map(shown, code)))
@@ -55,6 +57,17 @@ def _about(card: dict[str, Any]) -> Iterator[str]:
         folds = f"{_number(choice.get('folds'))} fold(s), {len(tried):,} settings tried"
         metric = "R-precision" if "metric" in choice else "accuracy"
         yield f"dev {metric} {_number(choice.get('accuracy'), '.4f')} on {_number(choice.get('rows'))} rows, {folds}"
+
+    progressive, update = card.get("progressive"), card.get("update")
+    if isinstance(progressive, dict):
+        yield f"progressive accuracy {_number(progressive.get('accuracy'), '.4f')} on {_number(progressive.get('rows'))} rows"
+    if isinstance(update, dict):
+        both = (
+            f"{_number(update.get('old_accuracy'), '.4f')} before, {_number(update.get('new_accuracy'), '.4f')} after"
+        )
+        yield f"update {_number(update.get('number'))}: {_number(update.get('rows'))} more rows; accuracy {both}, " + (
+            f"on {_number(update.get('held_out'))} held-out rows, p = {_number(update.get('p'), '.3g')}"
+        )
 
 
 def _number(value: Any, form: str = ",") -> str:

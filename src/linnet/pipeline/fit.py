@@ -91,7 +91,7 @@ def _learned(plan: Plan, estimator: Any, model: Model, store: RowStore) -> Learn
     """Return the counts that a counting model goes on from."""
     if not plan.traits.incremental or plan.traits.sums != "statistics" or store.computed or model.multilabel:
         return None
-    counted = Learned(estimator.counted_.rows, estimator.counted_.features)
+    counted = Learned.of(estimator.counted_.rows, estimator.counted_.features, (block.weight for block in store.blocks))
     return counted.by_slot(Slots(model.slots, model.shift).find(store.fingerprints) if len(model.slots) else None)
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError, LinnetError
-from linnet.features.blocks import AnyBlocks
+from linnet.features.blocks import AnyBlocks, Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import split
 from linnet.features.counting import Slots, names_of
@@ -44,7 +44,7 @@ from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.training_set import TrainingSet
 
-__all__ = ["Learner", "Progressive"]
+__all__ = ["IncrementalLearner", "Progressive"]
 
 Floats = npt.NDArray[np.float64]
 Columns = npt.NDArray[Any]
@@ -122,8 +122,8 @@ class _Counts:
         W, b = self.model.learn(counted, np.dtype(np.float32))
         return W[columns], b
 
-    def learned(self, columns: Columns) -> Learned:
-        return Learned(self.counted.rows.copy(), self.counted.features[columns])
+    def learned(self, columns: Columns, blocks: Blocks) -> Learned:
+        return Learned.of(self.counted.rows.copy(), self.counted.features[columns], (block.weight for block in blocks))
 
 
 class _Steps:
@@ -164,7 +164,7 @@ class _Steps:
             return self.W[columns], self.b
         return self.W[columns] - self.A[columns] / self.n, self.b - self.A_b / self.n
 
-    def learned(self, columns: Columns) -> Learned | None:
+    def learned(self, columns: Columns, blocks: Blocks) -> Learned | None:
         return None
 
 
@@ -177,11 +177,11 @@ def _room(array: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
     return new
 
 
-class Learner:
+class IncrementalLearner:
     """Learns from chunks of labelled texts; ``model`` is what it knows so far.
 
     >>> from linnet.classifier import TextClassifier
-    >>> learner = Learner(TextClassifier("nb", features="words:1").plan())
+    >>> learner = IncrementalLearner(TextClassifier("nb", features="words:1").plan())
     >>> _ = learner.learn(["good", "bad"], ["pos", "neg"])
     >>> _ = learner.learn(["so good", "so so"], ["pos", "neutral"])
     >>> learner.classes, learner.progressive.chunks
@@ -224,9 +224,12 @@ class Learner:
     # ---- going on from a model
 
     @classmethod
-    def of(cls, model: Model, plan: Plan, forget: float = 0.0) -> Learner:
+    def of(cls, model: Model, plan: Plan, forget: float = 0.0) -> IncrementalLearner:
         """Return a learner that stands where a fitted model stands."""
-        self = cls(plan, forget=forget)
+        frozen = replace(
+            plan.features, ratio=(0.0,), max_features=None, select=None
+        )  # known features keep their weights
+        self = cls(replace(plan, features=frozen), forget=forget)
         if model.head is not None or model.computed or model.multilabel:
             raise LinnetError(
                 "this model cannot go on learning: it has dense layers, computed columns or several labels a row; train it again"
@@ -258,7 +261,7 @@ class Learner:
             self.df[: len(used)] = np.rint((1.0 + self.n_documents) / arithmetic.exp(norm - 1.0) - 1.0)
             self.fixed[: len(used)] = np.nan
         else:
-            self.df[: len(used)] = plan.features.min_df or 2
+            self.df[: len(used)] = self.n_documents
         if isinstance(self.state, _Counts):
             if model.learned is None:
                 raise LinnetError(
@@ -444,7 +447,7 @@ class Learner:
             bool(self.plan.calibrate), self.card(min_df),
         )  # fmt: skip
         model = _without_empty_names(model)
-        learned = self.state.learned(kept)
+        learned = self.state.learned(kept, blocks)
         if learned is not None:
             learned = learned.by_slot(Slots(model.slots, model.shift).find(fps) if len(model.slots) else None)
         if self.base is not None and self.base.classes == self.classes:
@@ -496,7 +499,8 @@ class Learner:
             **old,
             "linnet": __version__,
             "data": {**data, "classes": {str(c): int(k) for c, k in zip(self.classes, self.class_rows, strict=True)}},
-            "settings": settings_of(self.plan, self.features, min_df, self.settings)
+            "settings": dict(old.get("settings", {}))
+            | settings_of(self.plan, self.features, min_df, self.settings)
             | ({"forget": self.forget} if self.forget else {}),
             "calibration": Calibration(self.scale, np.zeros(1)).to_dict() if self.plan.calibrate else None,
             "progressive": self.progressive.to_dict(),

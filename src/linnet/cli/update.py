@@ -1,0 +1,78 @@
+"""``linnet update``: go on learning from new rows; the version before is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from linnet.cli import options as o
+from linnet.cli.files import InputPath, OutputPath, command
+from linnet.cli.labelled_rows import read_labelled
+from linnet.cli.output import print_lines, say, write_json
+from linnet.errors import LinnetError
+
+__all__ = ["update"]
+
+
+@command(short_help="Go on learning from new rows; the version before is kept.")
+@click.argument("model", type=InputPath())
+@click.argument("data", type=InputPath(), required=False)
+@click.option("--out", type=OutputPath("model"), metavar="F.linnet", help="Where to save; MODEL itself by default.")
+@click.option(
+    "--test",
+    type=InputPath(),
+    metavar="FILE",
+    help="Compare both versions on this file; on a fifth of DATA if not given.",
+)
+@click.option(
+    "--forget", type=click.FloatRange(0.0, 1.0, max_open=True), default=0.0, metavar="SHARE",
+    help="Drop this share of what was learned before every 1,000 new rows.",
+)  # fmt: skip
+@click.option("--undo", is_flag=True, help="Put the version before the last update in its place again.")
+@o.data_options
+@o.seed
+@o.threads
+@o.json_file
+def update(model: str, data: str | None, **options: Any) -> None:
+    """Let MODEL learn from the labelled rows of DATA as well, and save the new version in its place.
+
+    Both versions are scored on the same rows, which neither has learned from: a fifth of DATA, or --test FILE. The card of the new
+    version holds both scores and the paired test. The version before is kept beside it: --undo brings it back, and keeps the newer one.
+
+    \b
+    linnet update reviews.linnet march.csv
+    linnet update reviews.linnet march.csv --out april.linnet --forget 0.1
+    linnet update reviews.linnet --undo
+    """
+    from linnet.classifier import load
+    from linnet.comparison import updating
+
+    if options["undo"]:
+        if data is not None or options["out"]:
+            raise LinnetError("--undo takes the model alone: linnet update MODEL --undo")
+        earlier, kept = updating.undo(model)
+        click.echo(f"{model} is {earlier.name} again; the newer version is {kept.name}")
+        return
+    if data is None:
+        raise LinnetError("update needs new labelled rows: linnet update MODEL NEW.csv, or --undo")
+    old = load(model, n_jobs=options["threads"])
+    rows = read_labelled(data, options, extra=old.artefact.needs)
+    test = read_labelled(options["test"], options, test=True) if options["test"] else None
+    new, found = updating.update(old, rows, test=test, forget=options["forget"], random_state=options["seed"])
+    out = options["out"] or model
+    kept_at = updating.write_version(new, model, out)
+    found = replace(found, old="before", new="after")
+    content = {
+        "model": out,
+        "kept": str(kept_at) if kept_at else model,
+        "update": new.card["update"],
+        "test": found.to_dict(),
+    }
+    if not write_json(content, options["json_"]):
+        print_lines(found.lines())
+        click.echo(f"saved {out}, learned from {new.card['update']['rows']:,} more rows")
+    say(
+        f"the version before is {kept_at or model}" + ("; linnet update MODEL --undo brings it back" if kept_at else "")
+    )
