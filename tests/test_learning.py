@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import linnet
 from linnet.cli import linnet as cli
 from linnet.models import MODELS
+from linnet.pipeline.learner import IncrementalLearner
 
 WORDS = {
     "pos": ["good", "great", "fine", "fun", "love", "warm", "bright", "happy"],
@@ -236,3 +237,32 @@ def test_update_with_out_leaves_the_model_alone(tmp_path):
             cli, ["update", *(str(tmp_path / name) if name[0] != "-" else name for name in wrong)]
         )
         assert isinstance(found.exception, linnet.LinnetError)
+
+
+def test_online_learns_a_pipe_in_one_pass_and_prints_at_doubling_rows(tmp_path):
+    texts, labels = rows(300, ("neg", "mid", "pos"))
+    lines = "text,label\n" + "".join(f"{t},{y}\n" for t, y in zip(texts, labels, strict=True))
+    out = tmp_path / "m.linnet"
+    result = CliRunner().invoke(cli, ["train", "-", "--online", "--out", str(out)], input=lines)
+    assert result.exit_code == 0, result.output
+    shown = [line.split() for line in result.stderr.splitlines() if line[:1].isdigit()]
+    assert [int(line[2]) for line in shown] == [1, 2, 4, 8, 16, 32, 64, 128, 256]
+    clf = linnet.load(out)
+    assert clf.card["progressive"]["rows"] == clf.card["data"]["rows"] == 300
+    assert clf.score(*rows(100, ("neg", "mid", "pos"), 5)) > 0.9
+    with_test = CliRunner().invoke(cli, ["train", "-", "--online", "--test", str(out)], input=lines)
+    assert "--test does not go with --online" in str(with_test.exception)
+
+
+def test_small_chunks_counted_together_are_the_same_as_small_chunks():
+    texts, labels = rows(64)
+    together, apart = (IncrementalLearner(classifier("svm", hash_bits=12).plan(), ["neg", "pos"]) for _ in range(2))
+    met = together.learn(texts, labels, most=4)
+    at = 0
+    while at < len(texts):
+        end = at + max(1, min(4, apart.n_rows // 8))
+        apart.learn(texts[at:end], labels[at:end])
+        at = end
+    assert len(met.y) == 64
+    assert together.progressive.chunks == apart.progressive.chunks
+    assert np.array_equal(together.model().scores(texts), apart.model().scores(texts))

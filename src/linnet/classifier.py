@@ -165,6 +165,11 @@ class TextClassifier(Estimator):
         self.learner_.meet(named)
         return self.learner_
 
+    def use(self, learner: IncrementalLearner, source: str) -> None:
+        """Take what a learner has learned; source is what the card calls its rows."""
+        learner.source = source
+        self.model_, self.learner_ = learner.model(), learner
+
     @property
     def progressive_(self) -> Progressive:
         """How well the chunks of ``partial_fit`` were answered before they were learned from."""

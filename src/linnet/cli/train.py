@@ -12,6 +12,7 @@ from linnet.cli import options as o
 from linnet.cli.decisions import asked, reached
 from linnet.cli.files import InputPath, check_outputs, command, inputs_of
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
+from linnet.cli.online import FEATURES, HASH_BITS, train_online
 from linnet.cli.output import (
     command_line,
     say,
@@ -45,6 +46,11 @@ __all__ = ["model_path", "train"]
 @o.decision_options
 @o.chosen_thresholds
 @o.stream_options
+@click.option(
+    "--online",
+    is_flag=True,
+    help="Learn in one pass, row by row, and score every row before; hashes into 2^18 columns.",
+)
 @click.option("--no-check", is_flag=True, help="Skip the quick check for duplicates, leaks and imbalance.")
 @o.unusable
 @o.report
@@ -58,7 +64,8 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     fitted on all but the test rows.
 
     DATA may be several files, patterns or folders of shards. They are read as a stream within --max-memory, which is
-    also how one file is read that looks too large for the memory there is: see docs/streaming.md.
+    also how one file is read that looks too large for the memory there is: see docs/streaming.md. With --online every row is
+    read once, scored, and learned from; Ctrl-C saves what was learned: see docs/updating.md.
     """
     from linnet.classifier import TextClassifier
     from linnet.cli.progress import TrainingProgress
@@ -78,6 +85,9 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         "select",
         "class_weight",
     )
+    if options["online"]:
+        options["features"] = options["features"] or FEATURES
+        options["hash_bits"] = options["hash_bits"] or HASH_BITS
     clf = TextClassifier(
         options["model"], **{name: options[name] for name in names},
         norm={None: "auto", "none": None}.get(options["norm"], options["norm"]), params=_params(options),
@@ -86,6 +96,9 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         random_state=options["seed"], n_jobs=options["threads"],
     )  # fmt: skip
     extra = needed(clf.plan().features.features or ())  # wrong settings are refused before reading a large file
+    if options["online"]:
+        train_online(clf, data, out, options)
+        return
     streamed = train_streamed(clf, data, options)
     if streamed is not None:
         result, more = streamed.evaluation, {"stream": streamed.to_dict()}

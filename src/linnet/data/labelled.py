@@ -24,7 +24,7 @@ from linnet.data.streaming import Batch, open_rows, stream
 from linnet.data.unusable import Unusable, UnusableRow
 from linnet.errors import DataError
 
-__all__ = ["Labelled", "Scan", "LabelledFiles", "codes_of", "describe", "join_scans", "label_counts"]
+__all__ = ["Labelled", "Scan", "LabelledFiles", "codes_of", "describe", "usable", "join_scans", "label_counts"]
 
 BATCH_ROWS = 1 << 16
 MOST_NOTES = 5
@@ -128,7 +128,7 @@ class LabelledFiles:
     def shard(self, path: Path, on_bytes: OnBytes | None = None) -> Iterator[Labelled]:
         """Yield the usable rows of one shard."""
         for batch in stream(path, text=self.text, label=self.label, format=self.format, batch_rows=BATCH_ROWS):
-            found = _usable(batch, str(path) if len(self.shards) > 1 else "")
+            found = usable(batch, str(path) if len(self.shards) > 1 else "")
             yield found
             if on_bytes is not None:
                 on_bytes(found.nbytes)
@@ -180,7 +180,7 @@ def _damage(damaged: dict[str, str]) -> str:
     return "".join(f"; {path} was left out: {why}" for path, why in list(damaged.items())[:3])
 
 
-def _usable(batch: Batch, shard: str) -> Labelled:
+def usable(batch: Batch, shard: str) -> Labelled:
     """Set aside what has no text, no label or could not be parsed."""
     if batch.label is None:
         raise DataError(f"{shard or 'the data'}: has no label column, and labels are needed; name it with --label COL")

@@ -21,7 +21,17 @@ from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial
 from linnet.solvers.dense import DenseLayers, finish, scaled
 
-__all__ = ["NAMED_FEATURES", "assemble", "calibrate", "card_of", "finite", "largest", "settings_of", "strength_of"]
+__all__ = [
+    "NAMED_FEATURES",
+    "assemble",
+    "calibrate",
+    "card_of",
+    "finite",
+    "largest",
+    "settings_of",
+    "source_name",
+    "strength_of",
+]
 
 NAMED_FEATURES = 50_000
 NamesOf = Callable[[npt.NDArray[np.int64]], tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]
@@ -120,7 +130,7 @@ def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Fitte
     from linnet import __version__
 
     data = store.about()
-    data["source"] = _name(data["source"])
+    data["source"] = source_name(data["source"])
     stream = data.pop("stream", None)
     return {
         "linnet": __version__,
@@ -167,10 +177,10 @@ def settings_of(plan: Plan, blocks: AnyBlocks, min_df: int, chosen: Mapping[str,
     }
 
 
-def _name(source: str) -> str:
+def source_name(source: str) -> str:
     """Return a source without its folder: the same file gives the same model wherever it lies.
 
-    >>> _name("/data/reviews.csv"), _name("data/parts (8 files)"), _name("hub:someone/reviews")
+    >>> source_name("/data/reviews.csv"), source_name("data/parts (8 files)"), source_name("hub:someone/reviews")
     ('reviews.csv', 'parts (8 files)', 'hub:someone/reviews')
     """
     return source if source.startswith("hub:") else PurePath(source).name

@@ -11,7 +11,7 @@ Only the columns of a chunk are touched by its steps: a chunk costs what its tex
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ from linnet.models import MODELS
 from linnet.models.epochs import EpochState
 from linnet.models.inputs import as_weight, class_factors
 from linnet.models.naive_bayes import Statistics
-from linnet.pipeline.assemble import assemble, settings_of
+from linnet.pipeline.assemble import assemble, settings_of, source_name
 from linnet.pipeline.crossval import weighted
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.search import axes_of
@@ -50,6 +50,7 @@ Floats = npt.NDArray[np.float64]
 Columns = npt.NDArray[Any]
 CALIBRATED_ON = 5_000  # rows, the latest ones
 LEAST_CALIBRATED = 100
+SMALL_CHUNK = 1 << 18  # bytes: below this a second thread costs more than it saves
 WAITING = 10_000  # rows of one class, before a second one comes
 
 
@@ -217,7 +218,7 @@ class IncrementalLearner:
         self.texts = np.zeros(0, np.uint32)
         self.waiting: list[tuple[list[TextBuffer], list[Any], Floats | None]] = []
         self.base: Model | None = None
-        self.n_chunks = 0
+        self.n_chunks, self.source = 0, "Python objects"
         if classes:
             self.meet(list(classes))
 
@@ -277,9 +278,13 @@ class IncrementalLearner:
     # ---- learning
 
     def learn(
-        self, texts: Any, labels: Sequence[Any], sample_weight: npt.ArrayLike | None = None
+        self, texts: Any, labels: Sequence[Any], sample_weight: npt.ArrayLike | None = None, most: int | None = None
     ) -> ScoredChunk | None:
-        """Score a chunk, then learn from it. Returns how it was met; None while all rows so far have the same label."""
+        """Score a chunk, then learn from it. Returns how it was met; None while all rows so far have the same label.
+
+        Those rows wait, and come back with the first chunk that has another one. With most, the texts are counted together, and
+        scored and learned a few at a time: an eighth of the rows so far, and so many at most.
+        """
         if any(isinstance(label, tuple | list | set | frozenset) for label in labels):
             raise DataError("partial_fit learns one label a row; for several labels a row use fit")
         buffers = text_buffers(texts)
@@ -296,22 +301,48 @@ class IncrementalLearner:
                 )
             return None
         waiting, self.waiting = self.waiting, []
-        for chunk in waiting:
-            self._learn(*chunk)
-        return self._learn(buffers, labels, weight)
+        met = [one for chunk in (*waiting, (buffers, list(labels), weight)) for one in self._learn(*chunk, most)]
+        if len(met) == 1:
+            return met[0]
+        return ScoredChunk(
+            *(np.concatenate([getattr(one, name) for one in met]) for name in ("scores", "y", "best", "features"))
+        )
 
-    def _learn(self, buffers: list[TextBuffer], labels: Sequence[Any], weight: Floats | None) -> ScoredChunk:
+    def _learn(
+        self, buffers: list[TextBuffer], labels: list[Any], weight: Floats | None, most: int | None
+    ) -> Iterator[ScoredChunk]:
+        number = {label: k for k, label in enumerate(self.classes)}
+        y = np.fromiter((number[label] for label in labels), np.int32, len(labels))
+        if not len(y):
+            yield ScoredChunk(
+                np.zeros((0, 1 if len(self.classes) == 2 else len(self.classes))),
+                y,
+                y.astype(np.int64),
+                y.astype(np.int64),
+            )
+            return
+        rows, columns = self._count(buffers)
+        self.texts = merged(self.texts, numbers_of(buffers))
+        first = 0
+        while first < len(y):
+            last = len(y) if most is None else min(len(y), first + max(1, min(most, self.n_rows // 8)))
+            part = slice(first, last)
+            few, seen = (rows, None) if last - first == len(y) else rows.take_seen(np.arange(first, last))
+            mine = columns if seen is None else seen if columns is None else columns[seen]
+            if mine is None:  # hashed, all at once
+                few, mine = rows.take_seen(np.arange(len(y)))
+            yield self._step(few, mine, y[part], None if weight is None else weight[part])
+            first = last
+
+    def _step(
+        self, rows: SparseCounts, columns: Columns, y: npt.NDArray[np.int32], weight: Floats | None
+    ) -> ScoredChunk:
+        """Score rows, then learn from them; columns are the numbers of theirs."""
         assert self.state is not None  # noqa: S101 - two classes are known
-        if not sum(map(len, buffers)):
-            none = np.zeros(0, np.int64)
-            return ScoredChunk(np.zeros((0, 1)), none.astype(np.int32), none, none)
         if self.forget and self.n_chunks:
             self.state.forget(1.0 - self.forget)
             self.df *= 1.0 - self.forget
             self.n_documents *= 1.0 - self.forget
-        rows, columns = self._count(buffers)
-        number = {label: k for k, label in enumerate(self.classes)}
-        y = np.fromiter((number[label] for label in labels), np.int32, len(labels))
         self._note(rows, columns, y, weight)
         w = self._feature_weights(columns)
         blocks, features = split(self.features)[0], self.plan.features
@@ -325,7 +356,6 @@ class IncrementalLearner:
         if model.traits.presence and (features.tf != "presence" or features.norm or (w != 1).any()):
             raise LinnetError(f"{self.plan.name} takes words present or absent: leave out tf, idf and norm")
         self.state.learn(columns, TrainingSet(X, y, len(self.classes), weight), (self.plan.seed, self.n_chunks))
-        self.texts = merged(self.texts, numbers_of(buffers))
         self.n_chunks += 1
         return answers
 
@@ -338,8 +368,8 @@ class IncrementalLearner:
             self.recent.popleft()
         return found
 
-    def _count(self, buffers: list[TextBuffer]) -> tuple[SparseCounts, Columns]:
-        """Count a chunk: rows over its own columns, and the numbers of these."""
+    def _count(self, buffers: list[TextBuffer]) -> tuple[SparseCounts, Columns | None]:
+        """Count a chunk: rows over its own columns, and the numbers of these; None where they are hashed."""
         features = self.plan.features
         if not self.features:
             blocks = features.features or default_blocks(buffers)
@@ -348,12 +378,12 @@ class IncrementalLearner:
             if split(self.features)[1]:
                 raise LinnetError("partial_fit takes counted features: leave out columns, word lists and functions")
         pieces, counted = count_batch(
-            buffers, self.features, hash_bits=features.hash_bits, counting=features.tf != "presence", threads=self.plan.threads
+            buffers, self.features, hash_bits=features.hash_bits, counting=features.tf != "presence",
+            threads=self.plan.threads if sum(len(piece.data) for piece in buffers) > SMALL_CHUNK else 1,
         )  # fmt: skip
         if features.hash_bits:
-            rows, seen = counted.rows.take_seen(np.arange(len(counted.rows)))
             self._grow(1 << features.hash_bits)
-            return rows, seen
+            return counted.rows, None
         before = self.vocabulary.n
         columns = self.vocabulary.add(counted.fingerprints, counted.rows.document_frequency())
         new = columns >= before
@@ -489,7 +519,7 @@ class IncrementalLearner:
 
         old: Mapping[str, Any] = {} if self.base is None else self.base.card
         data = {
-            "source": "Python objects",
+            "source": source_name(self.source),
             **old.get("data", {}),
             "rows": self.n_rows,
             "rows_fitted": self.n_rows,
