@@ -35,7 +35,7 @@ def train_online(clf: TextClassifier, data: tuple[str, ...], out: Path, options:
     if wrong:
         raise LinnetError(f"--{wrong[0].replace('_', '-')} does not go with --online, which reads every row once")
     learner = IncrementalLearner(clf.plan())
-    table, notes = _Table(options["quiet"]), Notes(data[0])
+    table, notes = ErrorTable(options["quiet"]), Notes(data[0])
     try:
         for source in data:
             for batch in stream(source, text=options["text"], label=options["label"], format=options["format_"]):
@@ -56,7 +56,7 @@ def train_online(clf: TextClassifier, data: tuple[str, ...], out: Path, options:
     click.echo(f"saved {out} ({size_text(out.stat().st_size)}, {len(learner.classes)} classes)")
 
 
-class _Table:
+class ErrorTable:
     """A line at rows 1, 2, 4, 8, ...: errors so far and since the last line, and how that row was answered."""
 
     def __init__(self, quiet: bool) -> None:
