@@ -376,7 +376,8 @@ def test_dict_holds_plain_values_only():
     stored = evaluate(np.array(y), P.astype(np.float32), np.array(classes)).to_dict()
     check(stored)
     assert set(stored) == {
-        "n", "classes", "accuracy", "accuracy_interval", "macro_f1", "macro_f1_interval", "micro_f1", "weighted_f1",
+        "n", "abstained", "mean_cost", "ordinal",
+        "classes", "accuracy", "accuracy_interval", "macro_f1", "macro_f1_interval", "micro_f1", "weighted_f1",
         "balanced_accuracy", "log_loss", "brier", "calibration_error", "level", "per_class", "confusion",
         "unknown_labels", "unknown_confusion", "warnings",
         "macro_precision", "macro_precision_interval", "macro_recall", "macro_recall_interval",

@@ -350,7 +350,7 @@ class TextClassifier(Estimator):
             return evaluate_multilabel(sets, answers.sets, model.classes, proba=answers.proba)
         truth = X.label_list() if y is None else list(y)
         classes = [str(c) for c in model.classes] if y is None else list(model.classes)
-        return evaluate_answers(truth, answers, classes, costs=rule.costs, seed=seed)
+        return evaluate_answers(truth, answers, classes, costs=rule.costs, order=model.label_order, seed=seed)
 
     def explain(self, text: str | Mapping[str, Any], label: Any = None, against: Any = None) -> Explanation:
         """Return what each feature of a text adds to the score of a label (default: the predicted one).

@@ -9,7 +9,7 @@ import click
 
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, OutputPath, command
-from linnet.cli.labelled_rows import multilabel
+from linnet.cli.labelled_rows import in_bins, label_column, multilabel
 from linnet.cli.output import print_lines, say, say_sealed, write_json
 from linnet.cli.progress import ProgressBars
 from linnet.errors import LinnetError
@@ -26,6 +26,7 @@ STYLES: dict[str, dict[str, Any]] = {
 @click.argument("data", type=InputPath())
 @click.argument("others", type=InputPath(), nargs=-1)
 @o.data_options
+@o.bin_options
 @click.option("--only", metavar="A,B", help="Run these checks only (--list names them).")
 @click.option("--skip", metavar="A,B", help="Leave these checks out.")
 @click.option(
@@ -90,8 +91,13 @@ def _read(path: str, options: dict[str, Any]) -> Any:
 
     seal_of(path)
     rows = read(
-        path, text=options["text"], label=options["label"], format=options["format_"], multilabel=multilabel(options)
+        path,
+        text=options["text"],
+        label=label_column(options),
+        format=options["format_"],
+        multilabel=multilabel(options),
     )
+    rows = in_bins(rows, options)
     if not options["quiet"]:
         say(rows.describe())
     return rows

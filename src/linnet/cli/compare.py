@@ -42,6 +42,7 @@ __all__ = ["compare"]
 )  # fmt: skip
 @o.groups
 @o.data_options
+@o.bin_options
 @o.seed
 @o.threads
 @o.trust

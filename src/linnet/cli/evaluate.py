@@ -23,6 +23,7 @@ SEEN = 0.01  # share of texts from which on they are said to be training rows
 @click.argument("model", type=InputPath())
 @click.argument("data", type=InputPath())
 @o.data_options
+@o.bin_options
 @o.labels
 @o.decision_options
 @o.threads
@@ -36,6 +37,10 @@ def evaluate(model: str, data: str, **options: Any) -> None:
 
     clf = load(model, n_jobs=options["threads"], trust=options["trust"])
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs)
+    bins = clf.card.get("data", {}).get("label_bins")
+    if rows.bins is None and isinstance(bins, str) and {str(c) for c in clf.artefact.classes}.isdisjoint(rows.counts):
+        rows = rows.binned(bins)
+        say(f"labels by the bins of the model, {bins}: " + "; ".join(rows.notes[-1:]))
     _check_labels(clf, rows, model)
     seen = clf.artefact.texts_seen(rows)
     if seen.share >= SEEN:

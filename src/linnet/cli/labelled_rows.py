@@ -12,7 +12,7 @@ from linnet.errors import DataError, LinnetError, shown
 if TYPE_CHECKING:
     from linnet.data import Dataset
 
-__all__ = ["multilabel", "read_labelled", "split_columns", "split_rows"]
+__all__ = ["in_bins", "label_column", "multilabel", "read_labelled", "split_columns", "split_rows"]
 
 
 def split_columns(options: dict[str, Any]) -> tuple[str, ...]:
@@ -27,6 +27,28 @@ def multilabel(options: dict[str, Any]) -> str | bool | None:
     return False if given == "none" else given
 
 
+def label_column(options: dict[str, Any]) -> str | None:
+    """Return the label column: that of --label, or of --label-bins."""
+    from linnet.data.bins import LabelBins
+
+    bins, given = options.get("label_bins"), options.get("label")
+    if bins is None:
+        return given
+    if options.get("label_quantiles"):
+        raise LinnetError("--label-bins and --label-quantiles are two ways to make labels of numbers; give one")
+    return LabelBins.parse(bins).column or given
+
+
+def in_bins(data: Dataset, options: dict[str, Any]) -> Dataset:
+    """Make labels of numbers as --label-bins or --label-quantiles say; parts of the first file hold for those that follow."""
+    wanted = options.get("label_bins") or options.get("label_quantiles")
+    if wanted is None:
+        return data
+    data = data.binned(wanted)
+    options["label_bins"], options["label_quantiles"] = data.bins, None
+    return data
+
+
 def read_labelled(path: str, options: dict[str, Any], *, test: bool = False, extra: Sequence[str] = ()) -> Dataset:
     """Read labelled rows and say what was found; a blind test set is refused for anything but a test.
 
@@ -39,8 +61,9 @@ def read_labelled(path: str, options: dict[str, Any], *, test: bool = False, ext
         seal_of(path)  # a sealed file that has changed is refused before the work
     else:
         refuse_sealed(path, "to learn from")
-    columns = {name.rstrip("_"): options.get(name) for name in ("text", "label", "format_")}
-    data = read(path, **columns, labelled=True, also=extra, multilabel=multilabel(options))
+    columns = {name.rstrip("_"): options.get(name) for name in ("text", "format_")}
+    data = read(path, **columns, label=label_column(options), labelled=True, also=extra, multilabel=multilabel(options))
+    data = in_bins(data, options)
     say(data.describe())
     return data
 

@@ -57,6 +57,12 @@ multilabel = click.option(
 )  # fmt: skip
 text_options = together(text, format_)
 data_options = together(text, label, format_, multilabel)
+bin_options = together(
+    click.option("--label-bins", metavar="BINS",
+                 help="Labels from numbers: 'stars<=2=negative,stars>=4=positive'. Rows in no bin are left out."),
+    click.option("--label-quantiles", type=click.IntRange(2, 100), metavar="N",
+                 help="Labels from numbers: N parts of equal size, in order."),
+)  # fmt: skip
 unusable = click.option(
     "--unusable", type=OutputPath("text"), metavar="F.csv", help="Write the rows that could not be used to this file."
 )

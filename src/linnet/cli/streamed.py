@@ -59,6 +59,10 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
         return None
     if options["weight"]:
         raise LinnetError("--weight needs all rows in memory: leave out --max-memory and --engine")
+    if options["label_bins"] or options["label_quantiles"]:
+        raise LinnetError(
+            "--label-bins and --label-quantiles need all rows in memory: leave out --max-memory and --engine"
+        )
     if options["report"]:
         raise LinnetError(
             "--report needs all rows in memory; train first, then linnet evaluate MODEL TEST --report F.html"

@@ -37,6 +37,7 @@ __all__ = ["model_path", "train"]
 @o.model_out
 @o.split_options
 @o.data_options
+@o.bin_options
 @o.weight
 @o.seed
 @o.threads

@@ -38,6 +38,7 @@ __all__ = ["tune"]
 @o.model_out
 @o.split_options
 @o.data_options
+@o.bin_options
 @o.seed
 @o.threads
 @o.number("--candidates", "Stop after N candidates, if time allows.")

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import strings, take, to_numbers
+from linnet.data.bins import LabelBins
 from linnet.data.decode import missing
 from linnet.data.splitting import numbered, split_indices, time_split
 from linnet.data.times import moments
@@ -48,6 +49,8 @@ class Dataset:
     encoding: str = "utf-8"
     also: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
     separator: str | None = None
+    bins: str | None = None
+    """What the labels were made of, where they were numbers: see `binned`."""
 
     @staticmethod
     def from_lists(texts: Any, labels: Any = None) -> Dataset:
@@ -176,6 +179,46 @@ class Dataset:
                     f"{self.source}: column '{name}' must hold numbers from 0; usable row {row + 1:,} has {cell!r}"
                 )
         return out
+
+    def binned(self, bins: str | int) -> Dataset:
+        """Put labels that are numbers into bins, such as "stars<=2=negative,stars>=4=positive", or into so many parts of equal size.
+
+        Rows in no bin are left out; `notes` says how many. The labels have an order: evaluations tell how far off answers are.
+
+        >>> data = Dataset.from_lists(["a", "b", "c", "d"], [1, 2, 3, 5]).binned("<=2=negative,>=4=positive")
+        >>> data.label.to_pylist(), data.notes
+        (['negative', 'negative', 'positive'], ('1 of 4 rows lies in no bin and is left out',))
+        >>> Dataset.from_lists(["a", "b", "c", "d"], [1, 2, 3, 5]).binned(2).bins
+        'label<=2=low,label>2=high'
+        """
+        values = np.empty(len(self))
+        for row, cell in enumerate(self.label_list()):
+            try:
+                values[row] = float(cell)
+            except (TypeError, ValueError):
+                values[row] = np.nan
+            if not np.isfinite(values[row]):
+                raise DataError(
+                    f"{self.source}: labels in bins must be numbers; usable row {row + 1:,} has {shown(cell, 40)!r}"
+                )
+        name = self.label_column or "label"
+        found = LabelBins.quantiles(values, bins, name) if isinstance(bins, int) else LabelBins.parse(bins)
+        if found.column is not None and self.label_column is not None and found.column != self.label_column:
+            raise DataError(
+                f"{self.source}: the bins are of column '{found.column}', the labels of '{self.label_column}'; name one of them"
+            )
+        labels = found.labels(values)
+        kept = self.take(np.flatnonzero([label is not None for label in labels]))
+        n = len(self) - len(kept)
+        if not len(kept):
+            raise DataError(
+                f"{self.source}: no row lies in one of the bins {found.to_text()}; the numbers are {values.min():g} to {values.max():g}"
+            )
+        note = f"{n:,} of {len(self):,} rows {'lies in no bin and is' if n == 1 else 'lie in no bin and are'} left out"
+        label = pa.chunked_array([strings([label for label in labels if label is not None])])
+        return replace(
+            kept, label=label, bins=found.to_text(), unusable=self.unusable, notes=(*self.notes, *([note] if n else []))
+        )
 
     def split(
         self,

@@ -88,6 +88,8 @@ class Evaluation:
     abstained: int = 0
     """Rows without an answer; they are in no score."""
     costs: Floats | None = field(default=None, repr=False)  # (n_classes, n_classes): rows truth, columns answer
+    places: Floats | None = field(default=None, repr=False)
+    """Where each class lies, where classes have an order: its number, or its place in the order."""
 
     def __getattr__(self, name: str) -> Any:
         """Compute a metric or its interval, by the rows of the registry."""
@@ -136,6 +138,38 @@ class Evaluation:
         answers = (self.predicted[known], self.proba.argmax(axis=1)[known])
         first, second = (float(self.costs[self.truth[known], answer].mean()) for answer in answers)
         return first, second
+
+    @cached_property
+    def ordinal(self) -> dict[str, tuple[float, Interval]] | None:
+        """The mean absolute error and the quadratic kappa of ordered classes, with intervals; None without an order.
+
+        Rows of unknown labels are left out. Kappa is Cohen's, weighted by the squared distance in the order.
+
+        >>> found = evaluate([1, 2, 3, 5], [1, 3, 3, 3], [1, 2, 3, 5]).ordinal
+        >>> found["mean_absolute_error"][0], round(found["quadratic_kappa"][0], 4)
+        (0.75, 0.6923)
+        """
+        if self.places is None or not self.confusion.sum():
+            return None
+        t, p = np.nonzero(self.confusion)
+        rank = np.unique(self.places, return_inverse=True)[1].astype(float)
+        off, square = np.abs(self.places[t] - self.places[p]), (rank[t] - rank[p]) ** 2
+        by_truth, by_answer = (np.equal.outer(which, np.arange(len(rank))).astype(float) for which in (t, p))
+        apart = (rank[:, None] - rank) ** 2
+
+        def scores(drawn: npt.NDArray[np.int64]) -> Floats:
+            n = drawn.sum(axis=1)
+            expected = np.einsum("dk,kl,dl->d", drawn @ by_truth, apart, drawn @ by_answer) / n
+            kappa = 1.0 - np.divide(drawn @ square, expected, out=np.zeros(len(n)), where=expected > 0)
+            return np.stack([drawn @ off / n, kappa], axis=1)
+
+        counts = self.confusion[t, p]
+        values = scores(counts[None, :])[0]
+        intervals = bootstrap_many(counts, scores, level=self.level, draws=self.draws, seed=self.seed)
+        return {
+            "mean_absolute_error": (float(values[0]), intervals[0]),
+            "quadratic_kappa": (float(values[1]), intervals[1]),
+        }
 
     @cached_property
     def table(self) -> Indices:
@@ -251,6 +285,13 @@ class Evaluation:
             "n": self.n,
             "abstained": self.abstained,
             "mean_cost": to_plain(self.mean_cost),
+            "ordinal": None
+            if self.ordinal is None
+            else {
+                key: value
+                for name, (score, ends) in self.ordinal.items()
+                for key, value in ((name, score), (f"{name}_interval", list(ends)))
+            },
             "classes": to_plain(self.classes),
             "level": self.level,
             **{key: to_plain(getattr(self, key)) for name in names for key in (name, f"{name}_interval")},
@@ -303,12 +344,14 @@ def evaluate(
     draws: int = 2000,
     seed: int = 0,
     costs: Floats | None = None,
+    order: Sequence[Label] | None = None,
 ) -> Evaluation:
     """Compare predictions with the truth.
 
     `predicted` holds labels, or probabilities of shape (n, n_classes) in the order of `classes`; then the most probable
     class is the prediction. Give labels and `proba` when the labels were not decided by the largest probability. A prediction of
     None is no answer: such rows are counted in `abstained` and left out of every score. `costs` (truth, answer) give `mean_cost`.
+    `order` names the classes from low to high; three or more that are numbers have theirs without.
 
     >>> result = evaluate(["neg", "pos", "pos"], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], ["neg", "pos"])
     >>> round(result.accuracy, 4), round(result.log_loss, 4), result.confusion.tolist()
@@ -339,15 +382,37 @@ def evaluate(
             labels, truth, P = [labels[k] for k in kept], [truth[k] for k in kept], None if P is None else P[kept]
     p = P.argmax(axis=1) if labels is None and P is not None else _predictions(labels, len(truth), index)
     t, unknown = _truth(truth, index)
-    return Evaluation(known, t, p, P, unknown, level, draws, seed, n_rows - len(truth), costs)
+    return Evaluation(known, t, p, P, unknown, level, draws, seed, n_rows - len(truth), costs, _places(known, order))
+
+
+def _places(classes: tuple[Label, ...], order: Sequence[Label] | None) -> Floats | None:
+    """Return where classes lie: their place in an order, or their number; None where they have neither."""
+    if order is not None:
+        at = {str(label): float(k) for k, label in enumerate(order)}
+        return np.array([at[str(label)] for label in classes]) if all(str(label) in at for label in classes) else None
+    if len(classes) < 3 or any(isinstance(label, bool) for label in classes):
+        return None
+    try:
+        found = np.array([float(str(label)) for label in classes])
+    except ValueError:
+        return None
+    return found if np.isfinite(found).all() and len(set(found.tolist())) == len(found) else None
 
 
 def evaluate_answers(
-    y_true: Sequence[Label], answers: Answers, classes: Sequence[Label], *, costs: Floats | None = None, seed: int = 0
+    y_true: Sequence[Label],
+    answers: Answers,
+    classes: Sequence[Label],
+    *,
+    costs: Floats | None = None,
+    order: Sequence[Label] | None = None,
+    seed: int = 0,
 ) -> Evaluation:
     """Compare the answers of a model with the truth."""
     names = np.array([*classes, None], dtype=object)
-    return evaluate(y_true, names[answers.best].tolist(), classes, proba=answers.proba, costs=costs, seed=seed)
+    return evaluate(
+        y_true, names[answers.best].tolist(), classes, proba=answers.proba, costs=costs, order=order, seed=seed
+    )
 
 
 def _warnings(per_class: tuple[ClassScores, ...], unknown: Mapping[Label, int]) -> list[str]:

@@ -51,6 +51,9 @@ def _summary(result: Evaluation) -> list[str]:
     if result.mean_cost is not None:
         ours, plain = result.mean_cost
         lines.append(f"mean cost {ours:.4f} a row; {plain:.4f} if the most probable label were the answer")
+    if result.ordinal is not None:
+        (error, one), (kappa, two) = result.ordinal.values()
+        lines.append(f"mean absolute error {error:.4f} {_ends(one)}, quadratic kappa {kappa:.4f} {_ends(two)}")
     shown = [name for name, metric in METRICS.items() if metric.shown and name != "accuracy"]
     more = PROBABILITY_METRICS if result.proba is not None else {}
     scores = [_scored(result, name, ALL_METRICS[name].title) for name in (*shown, *more)]

@@ -185,6 +185,14 @@ class Model:
         """What the column of texts was called in training."""
         return str(self.card.get("data", {}).get("text_column") or "text")
 
+    @property
+    def label_order(self) -> tuple[str, ...] | None:
+        """The labels in their order, where they were made of numbers."""
+        from linnet.data.bins import LabelBins
+
+        bins = self.card.get("data", {}).get("label_bins")
+        return LabelBins.parse(bins).order if isinstance(bins, str) else None
+
     def pieces(self, texts: Any) -> list[TextBuffer]:
         """Return texts, or rows of texts and columns, as the model reads them."""
         return text_buffers(texts, self.needs, self.text_column)

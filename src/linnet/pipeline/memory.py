@@ -139,10 +139,11 @@ class MemoryRows:
 
     def about(self) -> dict[str, Any]:
         """Return what the card says of the data."""
-        column = getattr(self.source, "text_column", None)
+        column, bins = getattr(self.source, "text_column", None), getattr(self.source, "bins", None)
         return {
             "source": getattr(self.source, "source", "Python objects"),
             **({"text_column": column} if column is not None else {}),
+            **({"label_bins": bins} if bins is not None else {}),
         }
 
 
