@@ -302,6 +302,16 @@ class TextClassifier(Estimator):
             found[answers.best < 0] = None
         return found
 
+    def out_of_scope(self, texts: Any) -> npt.NDArray[np.float64]:
+        """Return how unlike the training rows each text is, from 0 to 1: no class explains it, or its features are unknown.
+
+        >>> clf = TextClassifier("nb", features="words:1").fit(["good film", "bad film", "so good", "so bad"] * 3, ["pos", "neg"] * 6)
+        >>> known, new = clf.out_of_scope(["so good", "quarterly earnings"]).tolist()
+        >>> known < 0.5 < new
+        True
+        """
+        return self.artefact.out_of_scope(texts, self.n_jobs)
+
     def predict_set(self, texts: Any, coverage: float = 0.95) -> list[tuple[Any, ...]]:
         """Return the labels that cannot be ruled out for each text: the true one is among them with probability `coverage`.
 

@@ -40,6 +40,11 @@ __all__ = ["predict"]
     "--coverage", type=o.share, metavar="P",
     help="Also write the labels that cannot be ruled out, as set: the true one is among them with probability P.",
 )  # fmt: skip
+@click.option(
+    "--out-of-scope",
+    is_flag=True,
+    help="Also write how unlike the training rows a text is, from 0 to 1, as out_of_scope.",
+)
 @click.option("--proba", is_flag=True, help="Also write the probability of each class.")
 @click.option(
     "--out",
@@ -89,6 +94,7 @@ def predict(model: str, source: str, **options: Any) -> None:
     out, proba, quiet, threads = (options[name] for name in ("out", "proba", "quiet", "threads"))
     keep = _kept(options["keep_columns"])
     wide = {"--proba": proba, "--keep-columns": keep, "--top": options["top"], "--coverage": options["coverage"]}
+    wide["--out-of-scope"] = options["out_of_scope"]
     form = _form(out, options["to"], any(wide.values()))
     if form == "lines" and any(wide.values()):
         raise LinnetError(
@@ -111,12 +117,14 @@ def predict(model: str, source: str, **options: Any) -> None:
         ProgressBars(quiet or not out) as progress,
     ):
         if not keep:
-            writer.write(layout.table(clf.artefact, np.zeros((0, clf.artefact.n_outputs))))
+            none = np.zeros(0) if options["out_of_scope"] else None
+            writer.write(layout.table(clf.artefact, np.zeros((0, clf.artefact.n_outputs)), far=none))
         progress.stage("labelling")
         batches = stream(source, text=options["text"], format=options["format_"], also=clf.artefact.needs, keep=keep)
         for batch in _ahead(batches):
             scores = clf.artefact.scores(batch, threads)
-            writer.write(layout.table(clf.artefact, scores, batch.kept))
+            far = clf.artefact.out_of_scope(batch, threads, scores) if options["out_of_scope"] else None
+            writer.write(layout.table(clf.artefact, scores, batch.kept, far))
             if out is None:
                 sys.stdout.flush()  # whoever reads a pipe waits for these lines
             if done == 0 and not quiet and batch.how:
@@ -206,7 +214,7 @@ class ResultColumns:
     top: int | None = None
     coverage: float | None = None
 
-    def table(self, model: Any, scores: Any, kept: Any = None) -> Any:
+    def table(self, model: Any, scores: Any, kept: Any = None, far: Any = None) -> Any:
         """Return the rows of a batch; where rows may have several labels, these stand in place of label and probability."""
         import numpy as np
         import pyarrow as pa
@@ -224,6 +232,8 @@ class ResultColumns:
             found["probability"] = self._numbers(P[np.arange(len(best)), best])
             if self.rule.abstains:
                 found["answered"] = booleans(~none)
+        if far is not None:
+            found["out_of_scope"] = self._numbers(far)
         if self.top:
             found |= self._ranked(P)
         if self.coverage is not None:

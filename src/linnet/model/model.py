@@ -40,6 +40,7 @@ from linnet.solvers.numerics import sigmoid, softmax
 __all__ = ["Model"]
 
 SMALL_JOB = 1 << 16  # bytes: below this a second thread costs more than it saves
+COUNTED_BITS = 18  # of the table that counts features: hardly two of a text share a column
 ONE_RECORD = 6  # outputs: up to here a fingerprint and its row share one record
 
 
@@ -261,6 +262,39 @@ class Model:
         for k, first, last in run:
             text = pieces[k]
             score_documents(text.data, text.offsets, first, last, self.compiled, self.weights, scratch, parts[k])
+
+    def known_share(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Return the share of each text's different features that the model knows; 1 where it has none."""
+        pieces = self.pieces(texts)
+        if not self.blocks:
+            return np.ones(sum(map(len, pieces)))
+        known, every = (np.asarray(counter.sums(pieces, threads)[:, 0]) for counter in self._counters)
+        return np.where(every > 0, np.minimum(known / np.maximum(every, 1.0), 1.0), 1.0)
+
+    @cached_property
+    def _counters(self) -> tuple[Model, Model]:
+        """Two tables of ones that count the different features of a text: those that the model knows, and all."""
+        bare: dict[str, Any] = {"b": np.zeros(1), "tf": "presence", "norm": None, "head": None, "computed": ()}
+        known = np.ones((len(self.rows), 2), np.float32)
+        if not len(self.slots):
+            known[:, 1] = np.any(self.rows[:, 1:] != 0.0, axis=1)
+        every = Table(np.zeros(0, np.uint64), np.ones((1 << COUNTED_BITS, 2), np.float32))
+        return replace(self, table=Table(self.slots, known), **bare), replace(
+            self, table=every, shift=64 - COUNTED_BITS, **bare
+        )
+
+    def out_of_scope(
+        self, texts: Any, threads: int | None = None, scores: npt.NDArray[np.float64] | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return how unlike the training rows each text is, from 0 to 1: what no class explains with features that are known.
+
+        With the share k of known features: 1 - k * max probability of the scores times k^2. Unknown features count as if they were in
+        the norm of the text, which makes its scores smaller.
+        """
+        pieces = self.pieces(texts)
+        found = self.scores(pieces, threads) if scores is None else scores
+        share = self.known_share(pieces, threads)
+        return np.asarray(1.0 - share * self.proba(found * np.square(share)[:, None]).max(axis=1))
 
     def texts_seen(self, texts: Any) -> TextsSeen:
         """Count the texts that the model was trained on."""

@@ -54,6 +54,7 @@ def requests(settings: Settings) -> tuple[type[BaseModel], type[BaseModel]]:
         model=(str, _optional(MODEL)),
         labels=(list[Label], _optional("Choose among these labels only; their probabilities add up to 1.", min_length=1)),
         top=(Whole, _optional("Also give so many labels, the most probable first.", ge=1, le=MANY)),
+        out_of_scope=(bool, Field(default=False, description="Also say how unlike the training rows each text is, from 0 to 1.")),
         probabilities=(bool, Field(default=False, description="Also give the probability of every label.")),
         threshold=(Share | dict[str, Share], _optional(
             "The probability from which a label is an answer, by label, or one for all; below it, another label, or null."
@@ -127,6 +128,7 @@ class Prediction(BaseModel):
     labels: list[RankedLabel] | None = Field(
         None, description="In place of the two: all labels, where a text may have several."
     )
+    out_of_scope: float | None = Field(None, ge=0.0, le=1.0, description="How unlike the training rows the text is.")
     set: list[Label] | None = Field(None, description="With coverage: the labels that cannot be ruled out.")
     top: list[RankedLabel] | None = None
     probabilities: dict[str, float] | None = None
