@@ -340,6 +340,24 @@ def test_predict_command(files):
         assert message in str(done.exception)
 
 
+def test_info_says_the_rule_and_filter_keeps_answers_only(files, tmp_path):
+    said = run("info", files / "m.linnet").output
+    assert "thresholds: pos" in said
+    assert "right with probability 0.75" in said
+    model = linnet.load(files / "m.linnet")
+    done = run("filter", files / "m.linnet", files / "test.csv", "--keep", "pos", "--out", tmp_path / "kept")
+    assert done.exit_code == 0, done.exception
+    with next((tmp_path / "kept").rglob("test.csv")).open() as file:
+        kept = [row["text"] for row in csv.DictReader(file)]
+    assert kept == [text for text, label in zip(OTHERS, model.predict(OTHERS), strict=True) if label == "pos"]
+    done = run(
+        "filter", files / "m.linnet", files / "test.csv", "--keep", "pos", "--min", "0.2", "--out", tmp_path / "more"
+    )
+    with next((tmp_path / "more").rglob("test.csv")).open() as file:
+        labels = [row["linnet_label"] for row in csv.DictReader(file)]
+    assert "" in labels  # likely enough, but without an answer
+
+
 def test_evaluate_and_serve_answer_alike(files):
     from linnet.serve.predictions import Query, answer_all
     from linnet.serve.schema import requests

@@ -35,6 +35,8 @@ def info(model: str, top: int, json_: bool) -> None:
     echo(f"{shown(model, 300)}: {size_text(Path(model).stat().st_size)}, {sizes}, checksum right")
     for line in _about(card):
         echo(line)
+    for line in found.decision.describe(found.classes):
+        echo(line)
     if found.learned is not None:
         echo(f"keeps counts to go on learning from: {size_text(found.learned.nbytes)}")
     code = [name for block in found.computed for name in getattr(block, "paths", ())]

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, LinnetError, nearest
+from linnet.errors import DataError, LinnetError, nearest, shown
 
 __all__ = ["Answers", "Decision", "ConfidenceTable", "numbers_of"]
 
@@ -276,6 +276,24 @@ class Decision:
         else:
             rest = np.where(own[best], np.where(own, -1.0, P).argmax(axis=1), best)
         return np.where(ratio[np.arange(len(P)), first] > 0, first, rest)
+
+    def describe(self, classes: Sequence[Any]) -> list[str]:
+        """Say the rule in words, a line each; nothing where the most probable label is the answer.
+
+        >>> Decision.of(("ham", "spam"), threshold={"spam": 0.9}, cost={"spam": {"ham": 5}}).describe(("ham", "spam"))
+        ['answers of least expected cost', 'thresholds: spam 0.9']
+        """
+        lines = [] if self.costs is None else ["answers of least expected cost"]
+        if self.thresholds is not None:
+            named = [f"{shown(c, 40)} {t:.4g}" for c, t in zip(classes, self.thresholds, strict=True) if np.isfinite(t)]
+            lines.append(
+                f"thresholds: {', '.join(named[:10])}" + (f" and {len(named) - 10:,} more" if len(named) > 10 else "")
+            )
+        if self.abstain is not None:
+            lines.append(f"answers where they are right with probability {self.abstain:g}")
+        if self.answer is not None:
+            lines.append(f"answers the surest {self.answer:.0%} of rows")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the card says of the rule; tensors are apart."""
