@@ -197,6 +197,7 @@ def test_predict_takes_the_rule(clf):
     P = clf.predict_proba(OTHERS)[:, 1]
     assert np.array_equal(clf.predict(OTHERS, threshold={"pos": 0.8}) == "pos", P >= 0.8)
     assert set(clf.predict(OTHERS, labels=["pos"])) == {"pos"}
+    assert clf.predict_proba(OTHERS[:2], labels=["pos"]).tolist() == [[0.0, 1.0]] * 2
     found = clf.predict(OTHERS, threshold=0.9)
     assert {None, "pos", "neg"} == set(found)
     assert (clf.predict(OTHERS, cost={"pos": {"neg": 9}}) == "pos").mean() > (clf.predict(OTHERS) == "pos").mean()
@@ -257,6 +258,9 @@ def test_several_labels_have_the_same_rule():
     )
     found = clf.predict(OTHERS, threshold={"pos": 0.99})
     assert np.array_equal(["pos" in row for row in found], P[:, 1] >= 0.99)
+    for wrong in ({"abstain": 0.9}, {"cost": {"pos": {"neg": 3}}}):
+        with pytest.raises(LinnetError, match="one label a row"):
+            clf.predict(OTHERS[:3], **wrong)
     with pytest.raises(LinnetError, match="one label a row"):
         TextClassifier("svm", features="words:1", decision={"abstain": 0.9}).fit(texts, sets)
 

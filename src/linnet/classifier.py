@@ -254,9 +254,10 @@ class TextClassifier(Estimator):
         scores = self.artefact.scores(texts, self.n_jobs)
         return scores[:, 0] if self.artefact.n_outputs == 1 else scores
 
-    def predict_proba(self, texts: Any) -> npt.NDArray[np.float64]:
-        """Return the probability of each class, (n_texts, n_classes)."""
-        return self.artefact.proba(self.artefact.scores(texts, self.n_jobs))
+    def predict_proba(self, texts: Any, labels: Iterable[Any] | None = None) -> npt.NDArray[np.float64]:
+        """Return the probability of each class, (n_texts, n_classes); with labels, given that it is one of them, 0 for the others."""
+        model = self.artefact
+        return model.answers(model.scores(texts, self.n_jobs), Decision.of(model.classes, labels=labels)).proba
 
     def predict_log_proba(self, texts: Any) -> npt.NDArray[np.float64]:
         """Return the logarithm of the probability of each class."""

@@ -226,6 +226,10 @@ class Decision:
         """Decide on probabilities, (n_texts, n_classes); several: every label that reaches its threshold is an answer."""
         P = self._restricted(P, several)
         if several:
+            if self.costs is not None or self.sure is not None:
+                raise LinnetError(
+                    "cost, abstain and answer are for one label a row; where rows have several, labels have thresholds"
+                )
             cut = np.full(P.shape[1], 0.5) if self.thresholds is None else np.nan_to_num(self.thresholds, nan=0.5)
             sets = cut <= P
             if self.labels is not None:
