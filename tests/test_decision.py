@@ -291,6 +291,7 @@ def files(tmp_path_factory):
     )
     assert done.exit_code == 0, done.output
     assert "for precision 0.8" in done.output
+    assert "on the test rows" in done.output
     assert "abstaining for accuracy 0.75" in done.output
     assert "test rows answered" in done.output
     plain = CliRunner().invoke(command, [*map(str, words), "--out", str(folder / "plain.linnet")])

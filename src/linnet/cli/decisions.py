@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,13 +90,19 @@ def _number(text: Any) -> float | None:
         return None
 
 
-def reached(about: dict[str, Any]) -> Iterator[str]:
-    """Say what the rule of a card came to on the rows that it was chosen on."""
+def reached(about: dict[str, Any], tested: Sequence[Any] = ()) -> Iterator[str]:
+    """Say what the rule of a card came to on the rows that it was chosen on, and on test rows, with the scores of each class."""
+    on_test = {str(one.label): one for one in tested}
     for label, found in about.get("thresholds", {}).items():
         metric, wanted = next(iter(found["wanted"].items()))
         yield (
             f"threshold {shown(label, 40)}={found['threshold']:.4f} for {metric} {wanted:g}: precision {found['precision']:.4f}, recall "
             f"{found['recall']:.4f} on {found['rows']:,} held-out rows"
+            + (
+                f"; {on_test[label].precision:.4f} and {on_test[label].recall:.4f} on the test rows"
+                if label in on_test
+                else ""
+            )
         )
     if "answered" in about:
         wanted = f"accuracy {about['abstain']:g}" if about.get("abstain") is not None else f"share {about['answer']:g}"

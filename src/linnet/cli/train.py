@@ -140,7 +140,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     rest = f"subset accuracy {result.subset_accuracy:.4f}" if several else f"log loss {result.log_loss:.4f}"
     scores = f"macro F1 {result.macro_f1:.4f}, {rest}"
     name = "micro F1" if several else "accuracy"
-    for line in reached(clf.card.get("decision", {})):
+    for line in reached(clf.card.get("decision", {}), () if several else result.per_class):
         say(line)
     if not several and result.abstained:
         click.echo(

@@ -8,8 +8,8 @@ proportions, and the answer stays what it was.
     isotonic    new = log-odds of the shares that pool adjacent violators gives      Zadrozny and Elkan 2002: as many steps as rows tell
 
 Both are kept as points in the log-odds, with straight lines between them. A step whose rows are all right, or all wrong, has the
-share (hits + 1/2) / (rows + 1), so that no probability is 0 or 1. The method is chosen by the log loss of rows that it was not
-fitted on.
+share (hits + 1/2) / (rows + 1), so that no probability is 0 or 1, and steps rise a little, so that texts keep their order. The method
+is chosen by the log loss of rows that it was not fitted on.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ Bools = npt.NDArray[np.bool_]
 METHODS = {"scale": 0, "sigmoid": 200, "isotonic": 1_000}  # and the fewest held-out rows that they take
 PARTS = 5  # of the held-out rows, to choose the method
 FAR = 40.0  # log-odds: beyond, a probability is 0 or 1 to the last digit
+TILT = 1e-4  # slope of a step, so that rows keep their order
+BEYOND = 1000.0  # log-odds past the held-out rows, where scores still have an order
 AHEAD = 1e-9  # log-odds by which the answer stays ahead of the second
 
 
@@ -82,7 +84,11 @@ class CalibrationCurve:
             share[0] = min(0.5 / (rows[0] + 1.0), share[1] if len(share) > 1 else 1.0)
         after = arithmetic.log(share) - arithmetic.log1p(-share)
         points = np.stack([np.stack([first, last], axis=1).ravel(), np.repeat(after, 2)], axis=1)
-        return cls(points[np.concatenate([[True], np.any(points[1:] != points[:-1], axis=1)])])
+        points = points[np.concatenate([[True], np.any(points[1:] != points[:-1], axis=1)])]
+        far = np.array([[BEYOND, 0.0]])
+        points = np.concatenate([points[:1] - far, points, points[-1:] + far])
+        points[:, 1] += TILT * points[:, 0]
+        return cls(points)
 
     def moved(self, scores: Floats) -> Floats:
         """Return scores that the curve has been applied to: their sigmoid or softmax are the calibrated probabilities."""
