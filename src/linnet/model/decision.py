@@ -21,7 +21,7 @@ Algorithmic learning in a random world, 2005): they hold the truth with the stat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,7 @@ Bools = npt.NDArray[np.bool_]
 
 CUTS = 200  # of the sorted held-out rows
 NO_ROWS = "this model was not calibrated on held-out rows with one label each, so it cannot tell when to abstain; train it again"
+MOST_KEPT = 100  # cuts that were asked for
 DELTA = 0.1  # the level of the test that the accuracy is reached
 
 
@@ -54,6 +55,8 @@ class ConfidenceTable:
 
     table: Floats
     """(cuts, 4): the least probability answered, rows answered, rows right, and the same quantile of the true class's probability."""
+
+    cuts: dict[float, float] = field(default_factory=dict, repr=False)  # of the accuracies that were asked for
 
     @classmethod
     def of(cls, confidence: Floats, right: Bools, true: Floats) -> ConfidenceTable:
@@ -71,6 +74,13 @@ class ConfidenceTable:
 
     def least_for_accuracy(self, wanted: float) -> float:
         """Return the least probability to answer from so that answers are right with probability `wanted`."""
+        if wanted not in self.cuts:
+            if len(self.cuts) >= MOST_KEPT:
+                self.cuts.clear()
+            self.cuts[wanted] = self._least_for_accuracy(wanted)
+        return self.cuts[wanted]
+
+    def _least_for_accuracy(self, wanted: float) -> float:
         answered, right = self.table[:, 1].astype(np.int64), self.table[:, 2].astype(np.int64)
         tails = [_tail(int(k), int(k - hits), 1.0 - wanted) for k, hits in zip(answered, right, strict=True)]
         reached = max((k for k, tail in enumerate(tails) if tail <= DELTA), default=-1)
@@ -193,6 +203,8 @@ class Decision:
         for name, value in (("abstain", abstain), ("answer", answer)):
             if value is not None:
                 change |= {"abstain": None, "answer": None, name: _share(name, value) or None}
+        if not change:
+            return base
         rule = replace(base, **change)
         if rule.sure is not None and base.held_out is not None and set(change) & {"thresholds", "costs", "labels"}:
             raise LinnetError(
