@@ -242,8 +242,8 @@ def test_a_folder_of_class_folders_is_one_source(tmp_path):
 def test_one_block_gives_the_model_of_ordinary_training(tmp_path, model):
     path = write(tmp_path)
     fit_on, test = read(path, labelled=True).split(0, (0.9, 0.1))
-    TextClassifier(model).fit(fit_on).save(tmp_path / "whole.linnet")
-    clf = TextClassifier(model)
+    clf = TextClassifier(model, features="words:1-2+chars:2-4")  # default features are searched in memory only
+    clf.fit(fit_on).save(tmp_path / "whole.linnet")
     found = fit_stream(clf, path, max_memory="1GB")
     clf.save(tmp_path / "stream.linnet")
     assert (tmp_path / "whole.linnet").read_bytes() == (tmp_path / "stream.linnet").read_bytes()

@@ -102,10 +102,11 @@ def test_the_default_comes_first_and_is_what_train_chooses():
     events = heard(data=data, models=None, candidates=12)
     found = tune(data, budget=600, candidates=12)
     card = TextClassifier().fit(data).card
-    assert events[0][0].startswith(f"{TextClassifier().model} {card['settings']['features']}")
+    assert events[0][0].startswith(f"{TextClassifier().model} ")
     default = found.results.at[found.results.base][found.results.default]
     assert dict(default.candidate.params)["C"] == card["settings"]["C"]
     assert default.candidate.ratio == card["settings"]["ratio"]
+    assert default.candidate.features == card["settings"]["features"]
     assert default.score == pytest.approx(card["choice"]["accuracy"], abs=1e-12)
 
 

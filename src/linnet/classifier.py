@@ -36,17 +36,18 @@ class TextClassifier(Estimator):
     """Learn labels from texts.
 
     Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such as
-    ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or sublinear;
-    ``idf``; ``norm`` of each block of a row ("l2", "mean" or None; "auto": what suits the model); ``ratio`` the power p of
-    the supervised |log-count ratio|^p, one value or several to choose from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``;
-    ``select`` such as "chi2:5000" ("mi", "l1") keeps the features that tell most of the labels; ``class_weight`` None,
-    "balanced" or a dict; ``params`` fixed or listed settings of the model (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``), also
-    reached as ``set_params(model__C=1.0)``; ``refit`` on train and dev once the settings are chosen; ``calibrate`` True: scale,
-    sigmoid or isotonic, chosen on held-out rows; or one of them by name; or False;
-    ``decision`` how probabilities become answers, kept in the model: ``{"threshold": {"spam": 0.9}}``, ``"precision"`` or ``"recall"``
-    ``{"spam": 0.95}`` (a threshold chosen on held-out rows), ``"cost"``, ``"abstain"`` and ``"answer"`` as in ``predict``;
-    ``forget`` the share of what was learned that ``partial_fit`` drops before each chunk;
-    ``random_state``; ``n_jobs`` threads (None: all cores; never changes the result).
+    ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or
+    sublinear, or several to choose from; ``idf``; ``norm`` of each block of a row ("l2", "mean" or None; "auto": what
+    suits the model); ``ratio`` the power p of the supervised |log-count ratio|^p, one value or several to choose
+    from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``select`` such as "chi2:5000" ("mi", "l1") keeps
+    the features that tell most of the labels; ``class_weight`` None, "balanced" or a dict; ``params`` fixed or listed
+    settings of the model (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``), also reached as ``set_params(model__C=1.0)``;
+    ``refit`` on train and dev once the settings are chosen; ``calibrate`` True: scale, sigmoid or isotonic, chosen on
+    held-out rows; or one of them by name; or False; ``decision`` how probabilities become answers, kept in the model:
+    ``{"threshold": {"spam": 0.9}}``, ``"precision"`` or ``"recall"`` ``{"spam": 0.95}`` (a threshold chosen on
+    held-out rows), ``"cost"``, ``"abstain"`` and ``"answer"`` as in ``predict``; ``forget`` the share of what was
+    learned that ``partial_fit`` drops before each chunk; ``random_state``; ``n_jobs`` threads (None: all cores; never
+    changes the result).
 
     >>> clf = TextClassifier("nb", features="words:1")
     >>> texts = ["loved it", "great fun", "loved the cast", "dull", "a dull bore", "awful"]
@@ -58,7 +59,7 @@ class TextClassifier(Estimator):
     model: Any = "svm"
     _: KW_ONLY
     features: Any = None
-    tf: str | None = None
+    tf: str | Iterable[str] | None = None
     idf: bool | None = None
     norm: str | None = "auto"
     ratio: float | Iterable[float] | None = None
@@ -120,6 +121,7 @@ class TextClassifier(Estimator):
         plan, log = self.plan(), Log(on_event)
         rows = MemoryRows(plan, X, y, dev=dev, sample_weight=sample_weight, groups=groups, part=part)
         self.model_, self.history_ = fit(plan, rows, log, found), log.history
+        self.search_ = log.found
         self.indicators_ = getattr(y, "ndim", 1) == 2
         return self
 
@@ -205,6 +207,16 @@ class TextClassifier(Estimator):
             **{name: settings.get(name) for name in names}, ratio=settings.get("ratio", 0.0), params=own,
             calibrate=model.calibrated, forget=self.forget, random_state=settings.get("seed", 0), n_jobs=self.n_jobs,
         )  # fmt: skip
+
+    def refitted(
+        self, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, on_event: OnEvent | None = None
+    ) -> TextClassifier:
+        """Return a classifier with the settings and the calibration of this one, fitted on these rows of the same labels.
+
+        For a last fit on all rows, once the score is known: those of the test teach something too.
+        """
+        again = type(self)(**self.get_params(deep=False))
+        return again.fit_counted(X, y, sample_weight=sample_weight, on_event=on_event, found=self.search_)
 
     def plan(self) -> Plan:
         """Return everything that was asked for, resolved into one value; wrong settings are refused."""

@@ -75,5 +75,16 @@ cdef inline int64_t emit(const Tokens* s, const BlockSpec* block, uint64_t* out,
     return -1
 
 
+cdef inline int64_t tokens_ahead(const BlockSpec* block) noexcept nogil:
+    """How many tokens after its first a feature of a block looks at; -1 where it asks for more of the text."""
+    if block.kind == KIND_CHARS or block.kind == KIND_AFFIXES:
+        return 0
+    if block.kind == KIND_WORDS or block.kind == KIND_SHAPES:
+        return block.high - 1
+    if block.kind == KIND_SKIPS or block.kind == KIND_NOT:
+        return block.high + 1
+    return -1
+
+
 cdef inline bint same_tokens(const BlockSpec* a, const BlockSpec* b) noexcept nogil:
     return a.tokens == b.tokens and a.case_mode == b.case_mode

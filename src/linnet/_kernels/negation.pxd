@@ -75,7 +75,7 @@ cdef inline int64_t emit_not(const Tokens* s, int64_t low, int64_t high, uint64_
     """The low to high tokens after each negation, as far as the next stop; all negations are one."""
     cdef int64_t i, j, m = 0
     cdef uint64_t h
-    for i in range(s.n_tokens):
+    for i in range(s.n_starts):
         if not is_negation(s.token_hash[i]):
             continue
         h = seed

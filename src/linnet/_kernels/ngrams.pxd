@@ -28,7 +28,7 @@ cdef inline int64_t chain(const Tokens* s, const uint64_t* tokens, const uint8_t
     cdef int64_t i, k, n = s.n_tokens, top, m = 0
     cdef int32_t flag = 0
     cdef uint64_t h
-    for i in range(n):
+    for i in range(s.n_starts):
         h = seed
         top = high if i + high <= n else n - i
         if flags != NULL:
@@ -75,7 +75,7 @@ cdef inline int64_t emit_skips(const Tokens* s, int64_t low, int64_t high, uint6
     """Pairs with low to high tokens left out between them; how many is not part of the feature."""
     cdef int64_t i, j, last, m = 0
     cdef uint64_t h
-    for i in range(s.n_tokens):
+    for i in range(s.n_starts):
         h = join(seed, s.token_hash[i])
         last = i + 2 + high if i + 2 + high < s.n_tokens else s.n_tokens
         for j in range(i + 1 + low, last):
@@ -144,7 +144,7 @@ cdef inline int64_t emit_chars(const Tokens* s, int64_t low, int64_t high, uint6
     A padded word shorter than low counts once, whole.
     """
     cdef int64_t t, a, m = 0
-    for t in range(s.n_tokens):
+    for t in range(s.n_starts):
         a = s.token_char[t]
         if Place is int32_t:
             m += emit_word(s, a, s.token_char[t + 1] - a, low, high, seed, out + m, start + m, length + m)
@@ -158,7 +158,7 @@ cdef inline int64_t emit_affixes(const Tokens* s, int64_t low, int64_t high, uin
     """The first and the last low to high characters of each token that has more of them; a blank stands for the edge."""
     cdef int64_t t, j, k, a, b, top, m = 0
     cdef uint64_t h, tail
-    for t in range(s.n_tokens):
+    for t in range(s.n_starts):
         a = s.token_char[t]
         b = s.token_char[t + 1]
         top = high if high < b - a else b - a - 1

@@ -21,6 +21,7 @@ from linnet._kernels.tokenise cimport tokenise
 from linnet._kernels.tokens cimport Tokens
 
 cdef enum:
+    PIECE = 1 << 18     # bytes: longer texts are taken in pieces
     LOOKAHEAD = 12
     STEPS = 2       # along a cluster without a branch
 
@@ -125,9 +126,12 @@ cdef inline uint64_t slot_for(Lookup w, uint64_t fp) noexcept nogil:
     return slot
 
 
-cdef inline double add_present(Lookup w, uint64_t* fps, int64_t m, uint64_t* seen, double* total) noexcept nogil:
-    """Add the rows of the features that are there, each once, to total; return the norm. seen is zero again after."""
-    cdef double norm = 0.0, first = 0.0, unit
+cdef inline double add_present(Lookup w, uint64_t* fps, int64_t m, uint64_t* seen, double norm, double* total) noexcept nogil:
+    """Add the rows of the features that are there and were not seen, each once, to total; return norm and theirs.
+
+    Afterwards fps are the places of the bits that were set.
+    """
+    cdef double first = total[0], unit
     cdef double[2] units
     cdef int64_t i, c
     cdef uint64_t slot, bit, hit
@@ -161,8 +165,6 @@ cdef inline double add_present(Lookup w, uint64_t* fps, int64_t m, uint64_t* see
                 total[c] += row[1 + c]
     if w.n_outputs == 1:
         total[0] = first
-    for i in range(m):
-        seen[fps[i]] = 0
     return norm
 
 
@@ -199,12 +201,118 @@ cdef inline double add_counted(Lookup w, uint64_t* fps, int32_t* counts, int64_t
     return norm
 
 
+cdef inline int64_t count_present(Lookup w, const uint64_t* fps, int64_t m, int32_t* counts, int64_t* places,
+                                  int64_t n) noexcept nogil:
+    """Count the features that are there, slot by slot; places are the n slots with a count, in the order of the text."""
+    cdef int64_t i
+    cdef uint64_t slot
+    for i in range(m if m < LOOKAHEAD else LOOKAHEAD):
+        touch(w, fps[i] >> w.shift)
+    for i in range(m):
+        if i + LOOKAHEAD < m:
+            touch(w, fps[i + LOOKAHEAD] >> w.shift)
+        slot = fps[i] >> w.shift
+        if not w.hashing:
+            slot = slot_for(w, fps[i])
+            if fingerprint_at(w, slot) != fps[i]:
+                continue
+        if counts[slot] == 0:
+            places[n] = slot
+            n += 1
+        counts[slot] += 1
+    return n
+
+
+cdef inline double add_places(Lookup w, int32_t* counts, const int64_t* places, int64_t n, int tf, double* total) noexcept nogil:
+    """Add the rows of some slots, times their counts or 1 + log of them, to total; return the norm. Counts are zero after."""
+    cdef double norm = 0.0, t
+    cdef int64_t i, c
+    cdef const float* row
+    for i in range(n):
+        row = row_at(w, places[i])
+        t = 1.0 + log(counts[places[i]]) if tf == TF_SUBLINEAR else counts[places[i]]
+        norm += t * row[0] if w.mean else t * t * row[0] * row[0]
+        for c in range(w.n_outputs):
+            total[c] += t * row[1 + c]
+        counts[places[i]] = 0
+    return norm
+
+
+cdef inline bint is_blank(uint8_t c) noexcept nogil:
+    return c == 32 or 9 <= c <= 13
+
+
+cdef inline int64_t piece_end(const uint8_t* text, int64_t begin, int64_t wanted, int64_t n) noexcept nogil:
+    """Where a piece of about the wanted size ends: after a blank, or with the text."""
+    cdef int64_t end = begin + wanted
+    if end >= n:
+        return n
+    while end > begin and not is_blank(text[end - 1]):
+        end -= 1
+    return end if end > begin else n if begin + 2 * wanted >= n else piece_end(text, begin, 2 * wanted, n)
+
+
+cdef inline int64_t next_start(const Tokens* s, int64_t ahead) noexcept nogil:
+    """The token that the next piece begins with: one after a blank, with enough tokens behind those before it; 0 is none."""
+    cdef int64_t t = s.n_tokens - ahead - 1
+    while t > 0 and not is_blank(s.text[s.token_start[t] - 1]):
+        t -= 1
+    return t if t > 0 else 0
+
+
+cdef double score_long(const uint8_t* text, int64_t n, const BlockSpec* block, bint needs_chars, WeightTable weights,
+                       Scratch scratch, double* total) except? -1.0 nogil:
+    """Score one block of a long text in pieces, with the sums that the whole text gives; returns the norm."""
+    cdef Lookup w = weights.lookup
+    cdef Tokens s
+    cdef int64_t begin = 0, end, wanted = PIECE, ahead = tokens_ahead(block), following, m, n_places = 0
+    cdef double norm = 0.0
+    if ahead < 0:
+        wanted = n   # it needs the whole text
+    with gil:
+        scratch.bits(weights.n_slots)
+        if weights.tf != TF_PRESENCE:
+            scratch.tally(weights.n_slots)
+    while begin < n:
+        end = piece_end(text, begin, wanted, n)
+        if end - begin > scratch.longest:
+            with gil:
+                scratch.need_length(end - begin)
+        s = scratch.tokens
+        tokenise(&s, text + begin, end - begin, block.tokens, block.case_mode, needs_chars)
+        following = 0
+        if end < n:
+            following = next_start(&s, ahead)
+            if following == 0:     # not a place to cut at
+                wanted = 2 * (end - begin)
+                continue
+            s.n_starts = following
+        m = emit_bound(&s, block)
+        if m > scratch.room:
+            with gil:
+                scratch.need_room(m)
+        m = emit(&s, block, scratch.out_fps, <char*>NULL, <char*>NULL)
+        if weights.tf == TF_PRESENCE:
+            norm = add_present(w, scratch.out_fps, m, scratch.seen, norm, total)
+        else:
+            n_places = count_present(w, scratch.out_fps, m, scratch.counts, scratch.places, n_places)
+        begin = begin + s.token_start[following] if following else n
+        wanted = PIECE if ahead >= 0 else n
+    if weights.tf == TF_PRESENCE:
+        memset(scratch.seen, 0, <size_t>((weights.n_slots + 63) // 64) * sizeof(uint64_t))
+        return norm
+    return add_places(w, scratch.counts, scratch.places, n_places, weights.tf, total)
+
+
 def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last, CompiledBlocks blocks,
                     WeightTable weights, Scratch scratch, double[:, ::1] out):
-    """Score documents first..last-1 into their rows of out; the scratch is made larger where a document needs it."""
+    """Score documents first..last-1 into their rows of out; the scratch is made larger where a document needs it.
+
+    A text longer than PIECE bytes is taken in pieces, so that it needs no more memory than a short one.
+    """
     cdef Lookup w = weights.lookup
-    cdef Tokens s = scratch.tokens   # a copy, which nobody else can change
-    cdef int64_t d, number, m, c, n_outputs = w.n_outputs
+    cdef Tokens s
+    cdef int64_t d, number, m, c, i, length, n_outputs = w.n_outputs
     cdef const BlockSpec* block
     cdef const uint8_t* text = &data[0] if data.shape[0] else NULL
     cdef const double* b = &weights.b[0]
@@ -212,6 +320,11 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
     cdef double* total
     if out.shape[1] != n_outputs:
         raise ValueError(f"out has {out.shape[1]} columns, the model {n_outputs} outputs")
+    for d in range(first, last):
+        length = min(PIECE, offsets[d + 1] - offsets[d])
+        if length > scratch.longest:
+            scratch.need_length(length)
+    s = scratch.tokens   # a copy, which nobody else can change
     scratch.need_room(1)
     scratch.outputs(n_outputs)
     if weights.tf == TF_PRESENCE:
@@ -219,24 +332,30 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
     total = scratch.sums
     with nogil:
         for d in range(first, last):
+            length = offsets[d + 1] - offsets[d]
             for c in range(n_outputs):
                 out[d, c] = b[c]
             for number in range(blocks.n):
                 block = blocks.specs + number
-                if number == 0 or not same_tokens(block, block - 1):
-                    tokenise(&s, text + offsets[d], offsets[d + 1] - offsets[d], block.tokens, block.case_mode,
-                             blocks.needs_chars)
-                m = emit_bound(&s, block)
-                if m > scratch.room:
-                    with gil:
-                        scratch.need_room(m)
-                m = emit(&s, block, scratch.out_fps, <char*>NULL, <char*>NULL)
                 for c in range(n_outputs):
                     total[c] = 0.0
-                if weights.tf == TF_PRESENCE:
-                    norm = add_present(w, scratch.out_fps, m, scratch.seen, total)
+                if length > PIECE:
+                    norm = score_long(text + offsets[d], length, block, blocks.needs_chars, weights, scratch, total)
+                    s = scratch.tokens
                 else:
-                    norm = add_counted(w, scratch.out_fps, scratch.out_starts, m, scratch.distinct, weights.tf, total)
+                    if number == 0 or not same_tokens(block, block - 1):
+                        tokenise(&s, text + offsets[d], length, block.tokens, block.case_mode, blocks.needs_chars)
+                    m = emit_bound(&s, block)
+                    if m > scratch.room:
+                        with gil:
+                            scratch.need_room(m)
+                    m = emit(&s, block, scratch.out_fps, <char*>NULL, <char*>NULL)
+                    if weights.tf == TF_PRESENCE:
+                        norm = add_present(w, scratch.out_fps, m, scratch.seen, 0.0, total)
+                        for i in range(m):
+                            scratch.seen[scratch.out_fps[i]] = 0
+                    else:
+                        norm = add_counted(w, scratch.out_fps, scratch.out_starts, m, scratch.distinct, weights.tf, total)
                 t = block.share
                 if weights.normalise and norm > 0.0:
                     t /= norm if w.mean else sqrt(norm)

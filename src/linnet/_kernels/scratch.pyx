@@ -39,12 +39,24 @@ cdef class Scratch:
     cdef int32_t* out_lengths
     cdef uint32_t* distinct      # a table of at least 2 * room slots
     cdef uint64_t* seen          # bits, all zero between calls
+    cdef int32_t* counts         # of each slot, all zero between calls
+    cdef int64_t* places
     cdef double* sums
     cdef readonly int64_t longest, room
     cdef readonly object hashes, token_places, codes, char_places, fps, starts, lengths
-    cdef object _distinct, _seen, _sums
+    cdef object _distinct, _seen, _sums, _counts, _places
 
     def __init__(self, int64_t longest, int64_t room=1 << 15):
+        self.need_length(longest)
+        self.room = 0
+        self.fps, self.starts, self.lengths = NO_FINGERPRINTS, NO_PLACES, NO_PLACES
+        if room:
+            self.make_room(room)
+
+    cdef need_length(self, int64_t longest):
+        """Have room for a document of this many bytes; the tokens at hand are lost where that is not so."""
+        if self.codes is not None and longest <= self.longest:
+            return
         cdef int64_t n = longest + 2
         cdef uint64_t[::1] hashes
         cdef int32_t[:, ::1] places, char_places
@@ -61,11 +73,7 @@ cdef class Scratch:
         self.tokens.char_code = &codes[0]
         self.tokens.char_start = &char_places[0, 0]
         self.tokens.char_end = &char_places[1, 0]
-        self.tokens.n_tokens = self.tokens.n_chars = 0
-        self.room = 0
-        self.fps, self.starts, self.lengths = NO_FINGERPRINTS, NO_PLACES, NO_PLACES
-        if room:
-            self.make_room(room)
+        self.tokens.n_tokens = self.tokens.n_starts = self.tokens.n_chars = 0
 
     def make_room(self, int64_t room):
         """Give the fingerprints this much room; what they held is lost."""
@@ -93,6 +101,14 @@ cdef class Scratch:
         if self._seen is None or 64 * len(self._seen) < n:
             self._seen = seen = numpy.zeros((n + 63) // 64, numpy.uint64)
             self.seen = &seen[0]
+
+    cdef tally(self, int64_t n):
+        """Have n counts, all zero, and room for as many places; who sets counts clears them."""
+        cdef int32_t[::1] counts
+        cdef int64_t[::1] places
+        if self._counts is None or len(self._counts) < n:
+            self._counts, self._places = counts, places = numpy.zeros(n, numpy.int32), numpy.empty(n, numpy.int64)
+            self.counts, self.places = &counts[0], &places[0]
 
     cdef outputs(self, int64_t n):
         """Have room for n sums."""

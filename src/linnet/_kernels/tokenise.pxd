@@ -91,6 +91,7 @@ cdef inline void tokenise(Tokens* s, const uint8_t* p, int64_t n, int tokens, in
         tokenise_each(s, p, n, tokens == TOKENS_BYTES, case_mode, keep)
     else:
         tokenise_runs(s, p, n, tokens, case_mode, keep)
+    s.n_starts = s.n_tokens
 
 
 cdef inline void list_chars(Tokens* s, const uint8_t* p, int64_t n, int tokens, int case_mode) noexcept nogil:

@@ -22,6 +22,7 @@ cdef struct Tokens:          # 24 bytes a token, 12 a character
     const uint8_t* text      # the document itself
     int64_t n_text
     int64_t n_tokens
+    int64_t n_starts         # tokens that n-grams begin at: all, or without those that the next piece begins with
     int64_t n_chars
 
 

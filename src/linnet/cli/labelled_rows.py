@@ -99,7 +99,7 @@ def split_rows(rows: Any, options: dict[str, Any], extra: Sequence[str] = ()) ->
     if dev is not None or (len(rows) < FEW_ROWS and not needs_dev):
         fit_on, test = rows.split(options["seed"], (0.9, 0.1), **how)
         _refuse_empty(rows, test)
-        chosen = f"dev from {options['dev']}" if dev is not None else "settings chosen by 5 folds"
+        chosen = f"dev from {options['dev']}" if dev is not None else "settings chosen by folds of them"
         say(f"split: {len(fit_on):,} rows to train on ({chosen}), {len(test):,} to test on{note}")
         return fit_on, dev, test
     fit_on, dev, test = rows.split(options["seed"], (0.8, 0.1, 0.1), **how)

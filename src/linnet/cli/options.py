@@ -84,6 +84,8 @@ test = click.option(
     "--test", type=InputPath(), metavar="FILE", help="Test on this file; on a tenth of DATA if not given."
 )
 split_options = together(dev, test, groups, time)
+hold_out_test = click.option("--hold-out-test", is_flag=True,
+                             help="Do not fit the saved model once more with the rows that it was tested on.")  # fmt: skip
 weight = click.option("--weight", metavar="COL", help="The column of row weights: a row of weight 2 counts as two.")
 seed = number("--seed", "The same seed and input give the same result.", 0, 0)
 
@@ -119,7 +121,8 @@ case = click.option(
 token_options = together(tokens, case)
 feature_options = together(
     features,
-    click.option("--tf", type=click.Choice(["presence", "count", "sublinear"]), help="How often a feature counts in a text."),
+    click.option("--tf", metavar="NAME", callback=lambda _context, _option, value: value and tuple(value.split(",")),
+                 help="How often a feature counts in a text: presence, count or sublinear; several with commas are tried."),
     click.option("--idf/--no-idf", default=None, help="Weigh rare features more."),
     click.option("--ratio", type=float, metavar="P", help="Fix the power of the log-count ratio; 0 leaves it out."),
     click.option("--norm", type=click.Choice(["l2", "mean", "none"]), help="How each block of features is scaled."),

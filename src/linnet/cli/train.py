@@ -36,6 +36,7 @@ __all__ = ["model_path", "train"]
 @click.option("--model", default="svm", show_default=True, metavar="NAME", help=f"One of {', '.join(MODELS)}.")
 @o.model_out
 @o.split_options
+@o.hold_out_test
 @o.data_options
 @o.bin_options
 @o.weight
@@ -61,8 +62,9 @@ def train(data: tuple[str, ...], **options: Any) -> None:
 
     DATA is CSV, TSV, JSON lines, Parquet, Arrow, fastText or Vowpal Wabbit lines or a folder of class folders, plain or .gz or .zst, a
     data set by name (hub:ag_news, with its official dev and test parts), or - for standard input. Without --test a tenth
-    is kept for the test; settings are chosen on another tenth, or by five folds where rows are few, and the model is then
-    fitted on all but the test rows.
+    is kept for the test; settings are chosen on another tenth, or by folds where rows are few. The score is that of a
+    model that has not seen the test rows; then it is fitted once more on all rows, and saved (--hold-out-test leaves the
+    rows of the test out, as --test, --watch and streams do).
 
     DATA may be several files, patterns or folders of shards. They are read as a stream within --max-memory, which is
     also how one file is read that looks too large for the memory there is: see docs/streaming.md. With --online every row is
@@ -111,7 +113,9 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         write_unusable(rows.unusable, options["unusable"])
         options = official(data[0], options)
         fit_on, dev, test = split_rows(rows, options, extra)
-        del rows  # the parts are copies
+        again = not (options["test"] or options["watch"] or options["hold_out_test"])
+        if not again:
+            del rows  # the parts are copies
         if fit_on.separator is not None and options["report"]:
             raise LinnetError("--report is for one label a row; leave it out, and see the scores with linnet evaluate")
         if not options["no_check"] and fit_on.separator is None:
@@ -120,10 +124,15 @@ def train(data: tuple[str, ...], **options: Any) -> None:
             sample_weight = fit_on.numbers(weighed[0]) if weighed else None
             clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress)
         result, more = clf.evaluate(test), {}
+        judged = clf
+        if again and clf.search_ is not None and rows.counts.keys() == fit_on.counts.keys():
+            with TrainingProgress(options["quiet"], options["watch"]) as progress:
+                sample_weight = rows.numbers(weighed[0]) if weighed else None
+                clf = judged.refitted(rows, sample_weight=sample_weight, on_event=progress)
     clf.save(out)
     seal = look(options["test"], "train", out) if options["test"] else None
     if options["report"]:
-        _write_report(clf, data[0], fit_on, test, out, options, seal)
+        _write_report(judged, data[0], fit_on, test, out, options, seal)
     content = {
         "model": str(out),
         "card": clf.card,
@@ -148,6 +157,8 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         )
     click.echo(f"test {name} {value:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {scores}")
     say_sealed(seal)
+    if streamed is None and judged is not clf:
+        say("the score is of a model that had not seen the test rows; the saved one has learned from them too")
     sizes = (
         f"{size_text(out.stat().st_size)}, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes"
     )

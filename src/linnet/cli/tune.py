@@ -81,7 +81,7 @@ def tune(data: str, **options: Any) -> None:
         name.rstrip("_"): options[name]
         for name in ("dev", "test", "groups", "time", "text", "label", "out", "format_")
         if options[name] is not None
-    }
+    } | ({} if options["test"] else {"hold_out_test": True})
     names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "candidates", "fresh")
     with TuningProgress(options["quiet"]) as progress:
         found = search(

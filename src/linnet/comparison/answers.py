@@ -90,7 +90,6 @@ def answer(
 
 def _chosen(clf: TextClassifier) -> dict[str, Any]:
     """Return the settings that the search decided on."""
-    features = clf.plan().features
-    settings = clf.card["settings"]
-    tried = [name for name, values in (*features.grid, ("ratio", features.ratio)) if len(values) > 1]
-    return {name: settings[name] for name in tried if name in settings}
+    settings, tried = clf.card["settings"], clf.card["choice"]["tried"]
+    names = [name for name in tried[0] if name not in ("accuracy", "rows")]
+    return {name: settings[name] for name in names if len({repr(trial.get(name)) for trial in tried}) > 1}

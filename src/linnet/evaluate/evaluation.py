@@ -26,6 +26,8 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 TOP = (2, 3, 5, 10)
+DRAWN = 40_000_000  # cells of all draws of a bootstrap: where there are very many cells, fewer draws do
+MATRIX_LABELS = 1000  # above this the matrix is not written out
 ALIASES = dict.fromkeys(("micro_precision", "micro_recall", "micro_f1"), "accuracy")  # every row has one label
 SCORES = (*METRICS, *ALIASES, *PROBABILITY_METRICS)
 
@@ -172,11 +174,36 @@ class Evaluation:
         }
 
     @cached_property
+    def cells(self) -> tuple[Indices, Indices, Indices]:
+        """The cells of the confusion matrix that are not zero: truth, prediction and rows; unknown labels last."""
+        found, counts = np.unique(self.truth * len(self.classes) + self.predicted, return_counts=True)
+        return found // len(self.classes), found % len(self.classes), counts
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are, unknown ones too."""
+        return len(self.classes) + len(self.unknown_labels)
+
+    @cached_property
     def table(self) -> Indices:
-        """Rows by truth and prediction, (n_classes + n_unknown, n_classes): the confusion matrix, unknown labels last."""
-        k = len(self.classes)
-        cells = np.bincount(self.truth * k + self.predicted, minlength=(k + len(self.unknown_labels)) * k)
-        return np.asarray(cells.reshape(-1, k))
+        """Rows by truth and prediction, (n_labels, n_classes): the confusion matrix, unknown labels last."""
+        table = np.zeros((self.n_labels, len(self.classes)), dtype=np.int64)
+        truth, predicted, counts = self.cells
+        table[truth, predicted] = counts
+        return table
+
+    def largest_confusions(self, n: int = 10) -> list[tuple[Label, Label, int]]:
+        """Return the n most frequent errors: truth, prediction and rows.
+
+        >>> evaluate(["a", "b", "b"], ["a", "a", "a"], ["a", "b"]).largest_confusions()
+        [('b', 'a', 2)]
+        """
+        truth, predicted, counts = (values[self.cells[0] != self.cells[1]] for values in self.cells)
+        labels = (*self.classes, *self.unknown_labels)
+        return [
+            (labels[truth[k]], self.classes[predicted[k]], int(counts[k]))
+            for k in np.argsort(-counts, kind="stable")[:n]
+        ]
 
     @property
     def confusion(self) -> Indices:
@@ -191,8 +218,10 @@ class Evaluation:
     @cached_property
     def per_class(self) -> tuple[ClassScores, ...]:
         """The scores of each class."""
-        hits, support, predicted = np.diagonal(self.table), self.table.sum(axis=1), self.table.sum(axis=0)
-        columns = (hits.tolist(), support[: len(self.classes)].tolist(), predicted.tolist())
+        k = len(self.classes)
+        hits = np.bincount(self.truth[self.truth == self.predicted], minlength=k)
+        support, predicted = np.bincount(self.truth, minlength=k)[:k], np.bincount(self.predicted, minlength=k)
+        columns = (hits.tolist(), support.tolist(), predicted.tolist())
         return tuple(ClassScores.of(*one, self.level) for one in zip(self.classes, *columns, strict=True))
 
     @cached_property
@@ -208,7 +237,7 @@ class Evaluation:
     @cached_property
     def averages(self) -> dict[str, float]:
         """Every metric of predicted labels, by name."""
-        counts = Counts.of_rows(self.truth, self.predicted, len(self.table))
+        counts = Counts.of_rows(self.truth, self.predicted, self.n_labels)
         return {name.replace("-", "_"): float(np.nan_to_num(m.score(counts)[0])) for name, m in METRICS.items()}
 
     @cached_property
@@ -222,13 +251,20 @@ class Evaluation:
             bounds = [metric.bounds for metric in METRICS.values()]
             found = [(low + (high - low) * first, low + (high - low) * last) for low, high in bounds]
         else:
-            t, p = np.nonzero(self.table)
+            t, p, cells = self.cells
 
             def scores(drawn: npt.NDArray[np.int64]) -> Floats:
-                counts = Counts(t, p, len(self.table), drawn)
+                counts = Counts(t, p, self.n_labels, drawn)
                 return np.stack([m.score(counts) for m in METRICS.values()], axis=1)
 
-            found = bootstrap_many(self.table[t, p], scores, level=self.level, draws=self.draws, seed=self.seed)
+            found = bootstrap_many(
+                cells,
+                scores,
+                level=self.level,
+                draws=min(self.draws, max(200, DRAWN // len(cells))),
+                seed=self.seed,
+                width=self.n_labels,
+            )
         names = [name.replace("-", "_") for name in METRICS]
         return {**dict(zip(names, found, strict=True)), "accuracy": self.accuracy_interval}
 
@@ -265,22 +301,24 @@ class Evaluation:
         >>> round(low, 2), round(high, 2)
         (0.09, 0.91)
         """
-        return wilson(self.table[truth, predicted], self.table[truth].sum(), self.level)
+        mine = self.predicted[self.truth == truth]
+        return wilson(int(np.sum(mine == predicted)), len(mine), self.level)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON.
 
         Keys: n, abstained, mean_cost (of the answers, of the most probable labels), classes, level, every metric and its
         _interval, per_class (a list of label, precision, recall, f1,
-        support, predicted, roc_area, pr_area and their intervals), confusion (rows truth, columns predicted),
-        unknown_labels (a list of label, count), unknown_confusion, warnings, calibration_bins (a list of size,
+        support, predicted, roc_area, pr_area and their intervals), confusion (rows truth, columns predicted)
+        and unknown_confusion (both null above 1,000 labels), largest_confusions (a list of truth, predicted, rows),
+        unknown_labels (a list of label, count), warnings, calibration_bins (a list of size,
         confidence, accuracy, interval), top_k (a list of k, accuracy, interval). Intervals are [low, high]; what needs
         probabilities is null without them.
 
         >>> evaluate(["a", "b"], ["a", "a"], ["a", "b"]).to_dict()["confusion"]
         [[1, 0], [1, 0]]
         """
-        names = [name.replace("-", "_") for name in SCORES]
+        names, small = [name.replace("-", "_") for name in SCORES], self.n_labels <= MATRIX_LABELS
         return {
             "n": self.n,
             "abstained": self.abstained,
@@ -296,9 +334,10 @@ class Evaluation:
             "level": self.level,
             **{key: to_plain(getattr(self, key)) for name in names for key in (name, f"{name}_interval")},
             "per_class": [{**to_plain(one), **self._areas_of(c)} for c, one in enumerate(self.per_class)],
-            "confusion": self.confusion.tolist(),
+            "confusion": self.confusion.tolist() if small else None,
+            "largest_confusions": to_plain([list(one) for one in self.largest_confusions(100)]),
             "unknown_labels": [{"label": to_plain(label), "count": n} for label, n in self.unknown_labels.items()],
-            "unknown_confusion": self.unknown_confusion.tolist(),
+            "unknown_confusion": self.unknown_confusion.tolist() if small else None,
             "warnings": list(self.warnings),
             "calibration_bins": to_plain(self.calibration_bins),
             "top_k": to_plain(self.top_k),

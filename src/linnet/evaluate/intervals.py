@@ -95,8 +95,11 @@ def bootstrap_many(
     level: float = 0.95,
     draws: int = 2000,
     seed: int = 0,
+    width: int = 0,
 ) -> list[Interval]:
     """Percentile intervals of several statistics of the same resampled counts: (draws, cells) to (draws, statistics).
+
+    width is how many numbers the statistics need for a draw; it bounds the memory, not the result.
 
     >>> both = lambda table: np.stack([table[:, 0], table[:, 1]], axis=1) / table.sum(axis=1, keepdims=True)
     >>> [tuple(round(end, 2) for end in interval) for interval in bootstrap_many([90, 10], both)]
@@ -105,7 +108,7 @@ def bootstrap_many(
     cells = np.asarray(counts, np.int64)
     total = int(cells.sum())
     generator = np.random.default_rng(seed)
-    chunk = max(1, 4_000_000 // max(1, cells.size))
+    chunk = max(1, 4_000_000 // max(1, cells.size, width))
     values = np.concatenate(
         [
             statistics(generator.multinomial(total, cells / total, size=min(chunk, draws - done)))

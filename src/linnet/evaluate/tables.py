@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from linnet.draw.markup import paragraphs, safe, text_table
 from linnet.draw.terminal import aligned, fit, one_line, width_of
 from linnet.evaluate.intervals import Interval
@@ -105,11 +103,7 @@ def _matrix(result: Evaluation, width: int) -> list[str]:
 
 def _confusions(result: Evaluation) -> list[list[str]]:
     """The largest cells off the diagonal as truth, predicted, count."""
-    table = result.table.copy()
-    np.fill_diagonal(table, 0)
-    truth = [*result.classes, *result.unknown_labels]
-    cells = [divmod(int(cell), table.shape[1]) for cell in np.argsort(-table, axis=None, kind="stable")[:LARGEST]]
-    return [[one_line(truth[t]), one_line(result.classes[p]), f"{table[t, p]:,}"] for t, p in cells if table[t, p]]
+    return [[one_line(t), one_line(p), f"{rows:,}"] for t, p, rows in result.largest_confusions(LARGEST)]
 
 
 def _largest(result: Evaluation, width: int) -> list[str]:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from linnet._kernels.text import Scratch
 from linnet.errors import DataError
 from linnet.text.tokens import IN_CONTEXT
 
-__all__ = ["TextBuffer", "lowered", "text_buffers", "shards", "spare"]
+__all__ = ["TextBuffer", "lowered", "text_buffers", "shards", "spare", "taken"]
 
 LONGEST_DOCUMENT = (1 << 29) - 1
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -98,6 +99,30 @@ def text_buffers(texts: Any, needs: Sequence[str] = (), text: str | None = None)
             row = int(np.diff(piece.offsets).argmax())
             raise DataError(f"the text in row {row + 1} is longer than 512 MB; split it")
     return pieces or [TextBuffer(np.zeros(0, np.uint8), np.zeros(1, np.int64))]
+
+
+def taken(pieces: list[TextBuffer], numbers: npt.NDArray[np.int64]) -> TextBuffer:
+    """Return some documents, numbered over all pieces and in ascending order, as one piece.
+
+    >>> taken(text_buffers(["a", "bc", "d"]), np.array([1, 2])).data.tobytes()
+    b'bcd'
+    """
+    ends = np.cumsum([0, *map(len, pieces)])
+    inside = [numbers[(numbers >= a) & (numbers < b)] - a for a, b in pairwise(ends)]
+    parts = [
+        piece.data[a:b]
+        for piece, mine in zip(pieces, inside, strict=True)
+        for a, b in zip(piece.offsets[mine], piece.offsets[mine + 1], strict=True)
+    ]
+    also: dict[str, Any] = {}
+    if pieces[0].also:
+        import pyarrow as pa
+
+        for name in pieces[0].also:
+            columns = [piece.also[name].take(pa.array(mine)) for piece, mine in zip(pieces, inside, strict=True)]
+            also[name] = pa.chunked_array([chunk for c in columns for chunk in getattr(c, "chunks", [c])])
+    offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    return TextBuffer(np.concatenate([np.zeros(0, np.uint8), *parts]), offsets, also)
 
 
 def _is_rows(value: Any) -> bool:

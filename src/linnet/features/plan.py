@@ -24,7 +24,8 @@ from linnet.features.selection import Selection
 from linnet.features.weighting import idf, log_count_ratio
 
 __all__ = [
-    "FeaturePlan", "FeatureWeights", "blocks_for", "default_blocks", "looked_at", "mostly_unspaced", "unspaced",
+    "FeaturePlan", "FeatureWeights", "blocks_for", "default_blocks", "looked_at", "mostly_unspaced",
+    "other_widths", "unspaced",
 ]  # fmt: skip
 
 SHORT_DOCUMENT = 500  # bytes: below this mean length, character n-grams help
@@ -58,7 +59,8 @@ class FeatureWeights:
 class FeaturePlan:
     """What a model wants of the features; every field can be set by the user.
 
-    tf: presence, count or sublinear. norm: "l2" (each block of a row has length 1), "mean" (its weighted mean is
+    tf: presence, count or sublinear; other_tf are tried after it, and where widths is true other widths of the default
+    n-grams. norm: "l2" (each block of a row has length 1), "mean" (its weighted mean is
     taken) or None. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out). select: keep the features
     that tell most of the labels.
     grid: the model's own settings to try. Values are tried one axis at a time, the first value first; many
@@ -78,10 +80,13 @@ class FeaturePlan:
     grid: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     many: tuple[tuple[str, Any], ...] = ()
     fixed: tuple[tuple[str, Any], ...] = ()
+    other_tf: tuple[str, ...] = ()
+    widths: bool = False
 
     def __post_init__(self) -> None:
-        if self.tf not in TF:
-            raise LinnetError(nearest("tf", self.tf, TF))
+        for tf in (self.tf, *self.other_tf):
+            if tf not in TF:
+                raise LinnetError(nearest("tf", tf, TF))
         if self.norm not in NORM:
             raise LinnetError(f"norm must be 'l2', 'mean' or None, got {self.norm!r}")
         if self.hash_bits is not None and not 8 <= self.hash_bits <= 28:
@@ -144,6 +149,17 @@ def blocks_for(n: int, size: int, *, unspaced: bool) -> AnyBlocks:
     if unspaced:
         return (Chars(1, 5, tokens="whitespace"),)
     return Words(1, 3) + Chars(2, 6, weight=CHARS_WEIGHT) if size < SHORT_DOCUMENT * max(n, 1) else (Words(1, 3),)
+
+
+def other_widths(features: AnyBlocks) -> tuple[AnyBlocks, ...]:
+    """Return what else is worth trying where the default is these blocks: none but the default has others.
+
+    >>> from linnet.features.blocks import describe
+    >>> [describe(blocks) for blocks in other_widths(blocks_for(1, 100, unspaced=False))]
+    ['words:1-2+chars:2-5*0.8']
+    """
+    narrow: AnyBlocks = Words(1, 2) + Chars(2, 5, weight=CHARS_WEIGHT)
+    return (narrow,) if features == blocks_for(1, 0, unspaced=False) else ()
 
 
 def unspaced(pieces: list[TextBuffer]) -> bool:

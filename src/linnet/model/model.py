@@ -41,6 +41,7 @@ __all__ = ["Model"]
 
 SMALL_JOB = 1 << 16  # bytes: below this a second thread costs more than it saves
 COUNTED_BITS = 18  # of the table that counts features: hardly two of a text share a column
+LONG_TEXT = 1 << 18  # bytes: the kernel takes longer texts in pieces
 ONE_RECORD = 6  # outputs: up to here a fingerprint and its row share one record
 
 
@@ -258,7 +259,7 @@ class Model:
     def _run(
         self, pieces: list[TextBuffer], run: list[tuple[int, int, int]], parts: list[npt.NDArray[np.float64]]
     ) -> None:
-        scratch = spare(max(pieces[k].longest() for k, _, _ in run))
+        scratch = spare(min(LONG_TEXT, max(pieces[k].longest() for k, _, _ in run)))
         for k, first, last in run:
             text = pieces[k]
             score_documents(text.data, text.offsets, first, last, self.compiled, self.weights, scratch, parts[k])

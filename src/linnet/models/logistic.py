@@ -89,7 +89,11 @@ class LogisticRegression(StepModel, ProbabilityModel):
     """
 
     plan: ClassVar[FeaturePlan] = FeaturePlan(
-        ratio=(0.5, 0.0), grid=(("C", (10.0, 3.0, 30.0, 100.0)),), fixed=(("tol", 1e-3),)
+        ratio=(0.5, 0.0),
+        grid=(("C", (10.0, 3.0, 30.0, 100.0)),),
+        fixed=(("tol", 1e-3),),
+        other_tf=("sublinear",),
+        widths=True,
     )
 
     traits: ClassVar[Traits] = Traits(sums="problem", incremental=True, bytes_per_weight=40)

@@ -109,6 +109,8 @@ class LinearSVM(StepModel):
         grid=(("C", (0.3, 0.1, 1.5, 6.0)),),
         many=(("C", 1.5),),
         fixed=(("tol", 0.3),),
+        other_tf=("sublinear",),
+        widths=True,
     )
     traits: ClassVar[Traits] = Traits(sums="problem", gain_per_class=True, incremental=True, bytes_per_weight=24)
 

@@ -38,18 +38,18 @@ NamesOf = Callable[[npt.NDArray[np.int64]], tuple[npt.NDArray[np.uint8], npt.NDA
 
 
 def calibrate(
-    best: Trial, y: npt.NDArray[Any], n_classes: int, W: Any, b: Any, method: str | bool = True
+    best: Trial, n_classes: int, W: Any, b: Any, method: str | bool = True
 ) -> tuple[npt.NDArray[np.float32], Any, FittedCalibration]:
     """Fold a scale learned on held-out scores into the weights: scores become log-odds.
 
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
     Where rows have several labels, all cells share one scale and one shift.
     """
-    if y.ndim == 2:
+    if best.y.ndim == 2:
         known = np.isfinite(best.scores)
-        c = FittedCalibration(Calibration.fit(best.scores[known], y[best.rows][known].astype(np.int32), 2))
+        c = FittedCalibration(Calibration.fit(best.scores[known], best.y[known].astype(np.int32), 2))
     else:
-        scores, right = finite(best.scores, y[best.rows])
+        scores, right = finite(best.scores, best.y)
         if not len(scores):
             c = FittedCalibration(Calibration(1.0, np.zeros(best.scores.shape[1])))
         elif isinstance(method, str):
@@ -147,7 +147,14 @@ def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Fitte
             "rows": len(found.best.rows),
             "accuracy": found.best.accuracy,
             **({"metric": found.best.metric} if found.best.metric != "accuracy" else {}),
-            "tried": [{**_plain(t.settings), "accuracy": t.accuracy} for t in found.tried],
+            "tried": [
+                {
+                    **_plain(t.settings),
+                    "accuracy": t.accuracy,
+                    **({"rows": len(t.rows)} if len(t.rows) < len(found.best.rows) else {}),
+                }
+                for t in found.tried
+            ],
         },
         "calibration": calibration.to_dict() if calibration else None,
         **({"stream": stream} if stream else {}),

@@ -42,6 +42,7 @@ class Log:
     def __init__(self, on_event: OnEvent | None = None) -> None:
         self.on_event = on_event
         self.history = History()
+        self.found: SearchResult | None = None
 
     def _send(self, kind: str, text: str, done: int = 0, total: int = 0, **values: Any) -> None:
         if self.on_event is not None:

@@ -28,7 +28,7 @@ from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial, search
 from linnet.solvers.callbacks import Callback
 
-__all__ = ["fit"]
+__all__ = ["choose", "fit"]
 
 Fitted = tuple[npt.NDArray[np.float32], Any]
 
@@ -37,22 +37,15 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     """Return the fitted model. found is what the search would come to, where that is known already."""
     if not plan.traits.learns:
         return _build(plan, store, log)
-    store.count(plan, log)
-    plan = plan.with_features(store.features)
+    plan, found = choose(plan, store, log, found)
     n_classes = len(store.classes)
-    rows = store.search_rows()
-    if found is None:
-        how = " by R-precision: the share of a row's labels among its best scores" if rows.y.ndim == 2 else ""
-        log.stage(f"choosing settings on {'dev' if store.n_dev else 'held-out rows'}{how}")
-        found = search(plan, rows, store.blocks, n_classes, store.min_df, log)
-    log.chosen(found)
     selected = _select(plan, store, log)
     weights = store.feature_weights(plan.features, float(found.best.settings["ratio"]))
     estimator = plan.make(found.best.settings)
     W, b = _fit(estimator, plan, store, weights, log)
     calibration = None
     if plan.calibrate:
-        W, b, calibration = calibrate(found.for_calibration, rows.y, n_classes, W, b, plan.calibrate)
+        W, b, calibration = calibrate(found.for_calibration, n_classes, W, b, plan.calibrate)
     card = card_of(plan, store, found, calibration)
     if selected is not None:
         card["selection"] = selected.to_dict()
@@ -62,12 +55,32 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     )  # fmt: skip
     if plan.features.hash_bits and store.blocks and isinstance(store, MemoryRows):
         model = name_columns(model, store.buffers, np.flatnonzero(store.rows.document_frequency()), NAMED_FEATURES)
-    model = replace(model, multilabel=rows.y.ndim == 2)
+    model = replace(model, multilabel=found.best.y.ndim == 2)
     model = replace(model, learned=_learned(plan, estimator, model, store))
-    model = _with_decision(plan, model, found.for_calibration, rows.y, calibration)
+    model = _with_decision(plan, model, found.for_calibration, calibration)
     if store.computed:
         model = replace(model, computed=store.computed, computed_weights=W[n:].copy())
     return model.with_training_texts(store.training_texts())
+
+
+def choose(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None) -> tuple[Plan, SearchResult]:
+    """Count the rows and search the settings; the store ends with the features that were chosen."""
+    if found is not None:
+        plan = plan.with_settings(found.best.settings)
+    store.count(plan, log)
+    plan = plan.with_features(store.features)
+    if found is None:
+        rows = store.search_rows()
+        how = " by R-precision: the share of a row's labels among its best scores" if rows.y.ndim == 2 else ""
+        log.stage(f"choosing settings on {'dev' if store.n_dev else 'held-out rows'}{how}")
+        found = search(plan, rows, store.features, len(store.classes), store.min_df, log)
+        chosen = plan.with_settings(found.best.settings)
+        if chosen != plan:
+            store.count(chosen, log)
+            plan = chosen.with_features(store.features)
+        log.chosen(found)
+    log.found = found
+    return plan, found
 
 
 def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:
@@ -112,11 +125,9 @@ def _fit(model: Any, plan: Plan, store: RowStore, weights: FeatureWeights, log: 
     )  # fmt: skip
 
 
-def _with_decision(
-    plan: Plan, model: Model, best: Trial, y: npt.NDArray[Any], calibration: FittedCalibration | None
-) -> Model:
+def _with_decision(plan: Plan, model: Model, best: Trial, calibration: FittedCalibration | None) -> Model:
     """Choose how probabilities become answers, on the held-out scores of the search."""
-    scores, truth = finite(best.scores, y[best.rows])
+    scores, truth = finite(best.scores, best.y)
     if calibration is not None:
         scores, model = calibration.scaled(scores), replace(model, curve=calibration.curve)
     decision, about = choose_decision(model, plan.decision, scores, truth)
@@ -142,15 +153,15 @@ def _build(plan: Plan, store: RowStore, log: Log) -> Model:
         models.append(plan.make(settings).build(store.classes, plan.features))
         scores = np.concatenate([models[-1].scores(buffer, plan.threads) for buffer in store.buffers])[rows]
         right = models[-1].best(scores) == store.y[rows]
-        trials.append(Trial(settings, float(right.mean()), right, scores, rows))
+        trials.append(Trial(settings, float(right.mean()), right, scores, rows, store.y[rows]))
         log.candidate(trials[-1], len(trials), len(tries))
     best = max(range(len(tries)), key=lambda k: trials[k].accuracy)  # the first of equals
     found, model, b, calibration = SearchResult(trials[best], tuple(trials), 0), models[best], models[best].b, None
     log.chosen(found)
     if plan.calibrate:
-        _, b, calibration = calibrate(found.best, store.y, len(store.classes), model.rows[:, 1:], b, plan.calibrate)
+        _, b, calibration = calibrate(found.best, len(store.classes), model.rows[:, 1:], b, plan.calibrate)
     store.features, store.min_df = model.blocks, 1
     store.n_fitted = len(store.y)
     card = card_of(plan, store, found, calibration)
     model = replace(model, b=b, calibrated=bool(plan.calibrate), card={**model.card, **card})
-    return _with_decision(plan, model, found.best, store.y, calibration)
+    return _with_decision(plan, model, found.best, calibration)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from linnet.errors import DataError
 from linnet.features.blocks import AnyBlocks, Blocks, describe
-from linnet.features.buffers import TextBuffer, text_buffers
+from linnet.features.buffers import TextBuffer, taken, text_buffers
 from linnet.features.computed import ComputedBlocks, compute, needed, split
 from linnet.features.counting import Counted, Seen, names_of
 from linnet.features.counts import SparseCounts
 from linnet.features.derived import Derived
 from linnet.features.names import Names
-from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, unspaced
+from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, other_widths, unspaced
 from linnet.features.pruning import kept_columns
 from linnet.features.sharing import Part, Texts
 from linnet.model.training_texts import numbers_of
@@ -32,6 +32,18 @@ __all__ = ["MemoryRows", "count_features", "texts_and_labels", "with_computed"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Some rows, asked for by the numbers that they have among all."""
+
+    rows: SparseCounts
+    numbers: Indices
+
+    def take(self, rows: Indices) -> SparseCounts:
+        """Return rows by number."""
+        return self.rows.take(np.searchsorted(self.numbers, rows))
 
 
 class MemoryRows:
@@ -70,9 +82,11 @@ class MemoryRows:
     def count(self, plan: Plan, log: Log) -> None:
         """Count the features of all rows; drop the columns that no setting would use."""
         features = plan.features
+        self.hash_bits, self.threads = features.hash_bits, plan.threads
         why = "" if features.features or not unspaced(self.buffers) else ": most texts have no blanks between words"
         self.features = self._learned(features.features or default_blocks(self.buffers), log)
         self.blocks, self.computed = split(self.features)
+        self.other = other_widths(self.features) if features.widths and features.features is None else ()
         log.stage(f"counting features {describe(self.features)}{why}")
         texts = Texts(self.buffers) if self.part is None else self.part
         self.texts = Derived.of(texts, self.blocks, self.buffers)
@@ -95,8 +109,20 @@ class MemoryRows:
     def search_rows(self) -> SearchRows:
         """Return all rows."""
         return SearchRows(
-            self.rows, self.y, len(self.rows.indices), self.dev, self.weight, self.groups, self.given_weight
+            self.rows, self.y, len(self.rows.indices), self.dev, self.weight, self.groups, self.given_weight, self.other,
+            self._count_some,
+        )  # fmt: skip
+
+    def _count_some(self, features: AnyBlocks, counting: bool, numbers: Indices) -> Numbered:
+        """Count other features of some rows, for a trial."""
+        blocks, computed = split(features)
+        whole = len(numbers) == len(self.y)
+        buffers = self.buffers if whole else [taken(self.buffers, numbers)]
+        texts = self.part if whole and self.part is not None else Texts(buffers)
+        counted = Derived.of(texts, blocks, buffers).count(
+            blocks, hash_bits=self.hash_bits, counting=counting, threads=self.threads
         )
+        return Numbered((with_computed(counted, computed, buffers) if computed else counted).rows, numbers)
 
     def _final_rows(self) -> SparseCounts:
         return self.rows if len(self.final) == len(self.y) else self.rows.take(self.final)

@@ -19,7 +19,10 @@ from linnet.models.traits import Traits
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
 
-__all__ = ["Plan"]
+__all__ = ["OF_FEATURES", "Plan"]
+
+OF_FEATURES = ("features", "ratio", "tf")
+"""Settings that are searched and do not belong to the model."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +71,12 @@ class Plan:
         powers = (
             None if ratio is None else (float(ratio),) if isinstance(ratio, int | float) else tuple(map(float, ratio))
         )
+        tfs = (clf.tf,) if isinstance(clf.tf, str) else tuple(clf.tf or ())
+        if not tfs and clf.features is not None:
+            tfs = (base.tf,)  # given features are taken as they are
         features = base.with_settings(
             features=None if clf.features is None else as_blocks(clf.features),
-            tf=clf.tf, idf=clf.idf, ratio=powers, min_df=clf.min_df, max_df=clf.max_df,
+            tf=tfs[0] if tfs else None, other_tf=tfs[1:] if tfs else None, idf=clf.idf, ratio=powers, min_df=clf.min_df, max_df=clf.max_df,
             max_features=clf.max_features, hash_bits=clf.hash_bits, grid=tuple(grid.items()),
             select=None if clf.select is None else Selection.of(clf.select),
         )  # fmt: skip
@@ -95,6 +101,11 @@ class Plan:
         """Return the plan with the blocks that it came to."""
         return replace(self, features=replace(self.features, features=blocks))
 
+    def with_settings(self, settings: Mapping[str, Any]) -> Plan:
+        """Return the plan with the features and the tf that settings name."""
+        blocks = as_blocks(settings["features"]) if "features" in settings else self.features.features
+        return replace(self, features=replace(self.features, tf=settings.get("tf", self.features.tf), features=blocks))
+
     def make(self, settings: Mapping[str, Any]) -> Any:
-        """Return the model with the fixed settings and some more; "ratio" is not one of the model's."""
-        return self.model(**{**self.params, **{k: v for k, v in settings.items() if k != "ratio"}})
+        """Return the model with the fixed settings and some more; those of the features are not the model's."""
+        return self.model(**{**self.params, **{k: v for k, v in settings.items() if k not in OF_FEATURES}})

@@ -1,25 +1,28 @@
-"""Search the settings of a plan: the power of the ratio, C, alpha. One axis at a time, from the first values."""
+"""Search the settings of a plan: C, alpha, the power of the ratio, tf, widths. One axis at a time, from the first values."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError
-from linnet.features.blocks import Blocks
+from linnet.features.blocks import AnyBlocks, as_blocks, describe
+from linnet.features.computed import split
 from linnet.features.plan import FeaturePlan
 from linnet.pipeline.crossval import CALIBRATION, FEW_ROWS, CrossValidation, Fold, choose_folds, correct
 from linnet.pipeline.events import Log
-from linnet.pipeline.plan import Plan
+from linnet.pipeline.plan import OF_FEATURES, Plan
 
-__all__ = ["SearchResult", "SearchRows", "Trial", "axes_of", "search", "walk"]
+__all__ = ["SearchResult", "SearchRows", "Trial", "axes_of", "search", "starts", "walk"]
 
 Axes = list[tuple[str, tuple[Any, ...]]]
+PATIENT_FOLDS = 3
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Trial:
     right: npt.NDArray[np.bool_] = field(repr=False)
     scores: npt.NDArray[np.float64] = field(repr=False)  # of the held-out rows
     rows: npt.NDArray[np.int64] = field(repr=False)
+    y: npt.NDArray[Any] = field(repr=False)
+    """The classes of the held-out rows."""
     metric: str = "accuracy"
     """What ``accuracy`` is: where rows have several labels it is their R-precision."""
 
@@ -65,11 +70,19 @@ class SearchRows:
     weight: npt.NDArray[np.float64] | None = None
     groups: npt.NDArray[np.int64] | None = None
     given_weight: npt.NDArray[np.float64] | None = None
+    other: tuple[AnyBlocks, ...] = ()
+    """Other features worth trying."""
+    count: Callable[[AnyBlocks, bool, npt.NDArray[np.int64]], Any] | None = None
+    """count(features, counting, numbers) counts those rows again; None where their texts are not at hand."""
 
 
-def axes_of(plan: FeaturePlan, many: bool) -> Axes:
+def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = ()) -> Axes:
     """Return the settings to try, where to start first."""
     axes: Axes = [*plan.grid, ("ratio", plan.ratio)]
+    if plan.other_tf:
+        axes.append(("tf", (plan.tf, *plan.other_tf)))
+    if other:
+        axes.append(("features", tuple(map(describe, (plan.features or (), *other)))))
     first = dict(plan.many) if many else {}
     return [
         (name, (first[name], *values) if name in first and first[name] in values else values)
@@ -82,11 +95,23 @@ def _clearly_better(new: Trial, old: Trial) -> bool:
     """Say whether new is right on more rows than old by more than the noise of the rows they differ on.
 
     The noise of a paired difference is the root of the number of rows on which the two differ (McNemar). Without this
-    a walk over many settings ends at whichever was lucky.
+    a walk over many settings ends at whichever was lucky. A trial that was stopped early is not better.
     """
-    gained = int(np.sum(new.right & ~old.right))
-    lost = int(np.sum(old.right & ~new.right))
+    if len(new.right) < len(old.right):
+        return False
+    gained, lost = _differences(new.right, old.right)
     return gained - lost > float(np.sqrt(gained + lost))
+
+
+def _differences(new: npt.NDArray[np.bool_], old: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Return on how many rows new alone is right, and old alone."""
+    return int(np.sum(new & ~old)), int(np.sum(old & ~new))
+
+
+def _hopeless(new: npt.NDArray[np.bool_], old: npt.NDArray[np.bool_], folds: int) -> bool:
+    """Say after some folds whether new will hardly come out clearly better: clearly worse, or no better after three."""
+    gained, lost = _differences(new, old[: len(new)])
+    return lost - gained > float(np.sqrt(gained + lost)) or (folds >= PATIENT_FOLDS and gained <= lost)
 
 
 def _ordered(values: tuple[Any, ...]) -> list[Any]:
@@ -97,13 +122,31 @@ def _ordered(values: tuple[Any, ...]) -> list[Any]:
         return [v for k, v in enumerate(values) if v not in values[:k]]
 
 
-def walk(axes: Axes, judge: Callable[[dict[str, Any]], Trial]) -> Iterator[Trial]:
+def starts(axes: Axes, many: bool) -> list[dict[str, Any]]:
+    """Return settings to start from: all features with every tf; of other settings the first value.
+
+    Where rows are not many, also with the next larger value of the first axis, and with that and no ratio: a C that
+    suits some features does not suit others, and the ratio learns rare classes by heart.
+    """
+    first = {name: values[0] for name, values in axes}
+    apart = [(name, values) for name, values in axes if name in ("features", "tf")]
+    names = [name for name, _ in apart]
+    found = [{**first, **dict(zip(names, values, strict=True))} for values in product(*(values for _, values in apart))]
+    if many or not apart or axes[0][0] in OF_FEATURES:
+        return found
+    name, values = axes[0]
+    larger = _ordered(values)[_ordered(values).index(values[0]) + 1 :]
+    loose = [{**one, name: value} for value in larger[:1] for one in found]
+    plain = [{**one, "ratio": 0.0} for one in loose if first["ratio"] and 0.0 in dict(axes)["ratio"]]
+    return found + loose + plain
+
+
+def walk(axes: Axes, at: dict[str, Any], judge: Callable[[dict[str, Any], Trial | None], Trial]) -> Iterator[Trial]:
     """Walk the axes: along each, try the neighbours of the best value for as long as they get better; go round twice.
 
-    Yields the best so far after every trial.
+    judge is given the settings and the best trial so far. Yields the best so far after every trial.
     """
-    at = {name: values[0] for name, values in axes}
-    best = judge(at)
+    best = judge(at, None)
     yield best
     for _ in range(2):
         before = best
@@ -112,7 +155,7 @@ def walk(axes: Axes, judge: Callable[[dict[str, Any]], Trial]) -> Iterator[Trial
             for step in (1, -1):
                 k = ordered.index(at[name]) + step
                 while 0 <= k < len(ordered):
-                    tried = judge({**at, name: ordered[k]})
+                    tried = judge({**at, name: ordered[k]}, best)
                     if not _clearly_better(tried, best):
                         yield best
                         break
@@ -123,20 +166,22 @@ def walk(axes: Axes, judge: Callable[[dict[str, Any]], Trial]) -> Iterator[Trial
             break
 
 
-def search(plan: Plan, given: SearchRows, blocks: Blocks, n_classes: int, min_df: int, log: Log) -> SearchResult:
+def search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, min_df: int, log: Log) -> SearchResult:
     """Try settings and return the best; KeyboardInterrupt ends the search and keeps the best so far."""
     folds = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups)
-    axes = axes_of(plan.features, many=len(given.y) >= FEW_ROWS)
-    trials = _Trials(plan, given, folds, CrossValidation(
-        given.rows, blocks, given.y, n_classes, min_df=min_df, select=plan.features.select
-    ), log, 1 + sum(min(2, len(values) - 1) for _, values in axes))  # fmt: skip
+    at_hand = plan.features if given.count is not None else replace(plan.features, other_tf=())
+    many = len(given.y) >= FEW_ROWS
+    axes = axes_of(at_hand, many, given.other)
+    began = starts(axes, many)
+    expected = len(began) + sum(min(2, len(values) - 1) for name, values in axes if name not in ("features", "tf"))
+    trials = _Trials(plan, given, folds, features, n_classes, min_df, log, expected)
     best = None
     try:
-        for best in walk(axes, trials):  # noqa: B007 - the last one counts
+        for best in walk(axes, trials.race(began), trials):  # noqa: B007 - the last one counts
             if trials.stopped:
                 break
     except KeyboardInterrupt:
-        best = best or next(iter(trials.known.values()), None)
+        best = best or max(trials.tried(), key=lambda t: (len(t.rows), t.accuracy), default=None)
         if best is None:
             raise
     if best is None:
@@ -145,48 +190,109 @@ def search(plan: Plan, given: SearchRows, blocks: Blocks, n_classes: int, min_df
     if plan.calibrate and not trials.stopped:
         more = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups, **CALIBRATION)
         if any(len(one.train) > len(other.train) for one, other in zip(more, folds, strict=True)):
-            trials.folds = more
+            again = _Trials(plan, given, more, features, n_classes, min_df, log, expected)
             with contextlib.suppress(KeyboardInterrupt):  # what the search found will do
-                larger = trials.judged(best.settings)
-    return SearchResult(best, tuple(trials.known.values()), len(folds), larger)
+                larger = again.on_all_folds(best.settings)
+    return SearchResult(best, trials.tried(), len(folds), larger)
 
 
 class _Trials:
-    """Judges settings on all folds, each once."""
+    """Judges settings fold by fold, each fold once."""
 
     def __init__(
-        self, plan: Plan, given: SearchRows, folds: list[Fold], validation: CrossValidation, log: Log, expected: int
-    ) -> None:
-        self.plan, self.given, self.folds, self.validation, self.log = plan, given, folds, validation, log
-        self.expected = expected  # of a walk that stays where it is
-        self.known: dict[tuple[Any, ...], Trial] = {}
+        self, plan: Plan, given: SearchRows, folds: list[Fold], features: AnyBlocks, n_classes: int, min_df: int, log: Log,
+        expected: int,
+    ) -> None:  # fmt: skip
+        self.plan, self.given, self.folds, self.features, self.log = plan, given, folds, features, log
+        self.n_classes, self.min_df, self.expected = n_classes, min_df, expected
+        self.scores: dict[str, list[npt.NDArray[np.float64]]] = {}
+        self.settings: dict[str, dict[str, Any]] = {}
         self.stopped = False
+        self._counted: dict[tuple[str, bool], CrossValidation] = {}
 
-    def __call__(self, settings: dict[str, Any]) -> Trial:
-        key = tuple((name, repr(settings[name])) for name in sorted(settings))
-        if key not in self.known:
-            trial = self.judged(settings)
-            if self.stopped and self.known:  # half judged, and there are finished ones
-                raise KeyboardInterrupt
-            self.known[key] = trial
-            self.log.candidate(trial, len(self.known), self.expected)
-        return self.known[key]
+    def __call__(self, settings: dict[str, Any], best: Trial | None) -> Trial:
+        """Judge settings on all folds, but stop where they will hardly come out clearly better than the best."""
+        new = not self._judged(settings)
+        while self._judged(settings) < len(self.folds):
+            if best is not None and self._judged(settings):
+                right = self._trial(settings).right
+                if _hopeless(right, best.right, self._judged(settings)):
+                    break
+            self._judge(settings)
+        if new:
+            self.log.candidate(self._trial(settings), len(self.scores), self.expected)
+        return self._trial(settings)
 
-    def judged(self, settings: dict[str, Any]) -> Trial:
-        """Fit some settings on every fold and score its held-out rows."""
-        scores, rows = [], []
+    def on_all_folds(self, settings: dict[str, Any]) -> Trial:
+        """Judge settings on every fold."""
+        while self._judged(settings) < len(self.folds):
+            self._judge(settings)
+        return self._trial(settings)
+
+    def race(self, settings: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the best of some settings: after every fold those clearly worse and the last third are left behind."""
+        left = settings
         for fold in self.folds:
-            found = self.validation.fit(
-                fold, self.plan.make(settings), self.plan.features, float(settings["ratio"]),
-                sample_weight=self.given.weight, given_weight=self.given.given_weight, threads=self.plan.threads,
-                on_epoch=self.log.trial if self.log.on_event else None,
-            )  # fmt: skip
-            scores.append(found.scores)
-            rows.append(fold.held_out)
-            if found.interrupted:  # solvers keep their weights on Ctrl-C; here it ends the search
-                self.stopped = True
+            if len(left) == 1:
                 break
-        S, at = np.concatenate(scores), np.concatenate(rows)
-        right = correct(S, self.given.y[at])
-        metric = "R-precision" if self.given.y.ndim == 2 else "accuracy"
-        return Trial(settings, float(right.mean()), right, S, at, metric)
+            for one in left:
+                self._judge(one)
+                if fold is self.folds[0]:
+                    self.log.candidate(self._trial(one), len(self.scores), self.expected)
+            trials = sorted(map(self._trial, left), key=lambda trial: -trial.accuracy)  # the first of equals stays
+            last = len(trials) - 1 if fold is self.folds[-1] else len(trials) // 3
+            left = [trial.settings for trial in trials[: len(trials) - last] if not _clearly_better(trials[0], trial)]
+        return left[0]
+
+    def tried(self) -> tuple[Trial, ...]:
+        """Return all trials, in order."""
+        return tuple(map(self._trial, self.settings.values()))
+
+    def _judged(self, settings: dict[str, Any]) -> int:
+        return len(self.scores.get(_key(settings), ()))
+
+    def _trial(self, settings: dict[str, Any]) -> Trial:
+        scores = self.scores[_key(settings)]
+        rows = np.concatenate([fold.held_out for fold in self.folds[: len(scores)]])
+        S, y = np.concatenate(scores), self.given.y[rows]
+        right = correct(S, y)
+        metric = "R-precision" if y.ndim == 2 else "accuracy"
+        return Trial(settings, float(right.mean()), right, S, rows, y, metric)
+
+    def _rows(self, settings: dict[str, Any]) -> CrossValidation:
+        """Return the counted rows that settings need: those there are, or others, counted for the rows of the folds."""
+        start = describe(self.features)
+        features = settings.get("features", start)
+        counting = settings.get("tf", self.plan.features.tf) != "presence"
+        plain = features == start and counting == (self.plan.features.tf != "presence")
+        if (features, counting) not in self._counted:
+            rows, blocks = self.given.rows, split(self.features)[0]
+            if not plain and self.given.count is not None:
+                learned = self.features if features == start else as_blocks(features)
+                numbers = np.unique(np.concatenate([part for f in self.folds for part in (f.train, f.held_out)]))
+                rows, blocks = self.given.count(learned, counting, numbers), split(learned)[0]
+            self._counted[features, counting] = CrossValidation(
+                rows, blocks, self.given.y, self.n_classes, min_df=self.min_df, select=self.plan.features.select
+            )
+        return self._counted[features, counting]
+
+    def _judge(self, settings: dict[str, Any]) -> None:
+        """Judge settings on their next fold."""
+        plan = self.plan.with_settings(settings)
+        found = self._rows(settings).fit(
+            self.folds[self._judged(settings)], plan.make(settings), plan.features, float(settings["ratio"]),
+            sample_weight=self.given.weight, given_weight=self.given.given_weight, threads=plan.threads,
+            on_epoch=self.log.trial if self.log.on_event else None,
+        )  # fmt: skip
+        if found.interrupted:  # solvers keep their weights on Ctrl-C; here it ends the search
+            self.stopped = True
+            if self.scores:
+                raise KeyboardInterrupt
+        self.settings.setdefault(_key(settings), settings)
+        self.scores.setdefault(_key(settings), []).append(found.scores)
+        if self.stopped:
+            raise KeyboardInterrupt
+
+
+def _key(settings: dict[str, Any]) -> str:
+    return repr(sorted((name, repr(value)) for name, value in settings.items()))

@@ -45,7 +45,14 @@ def learning_curve(clf: Any, data: Any) -> Curve | None:
 
     chosen = clf.card.get("settings", {})
     fixed = {name: chosen[name] for name, _ in clf.plan().features.grid if name in chosen}
-    given = {**clf.get_params(deep=False), "ratio": chosen.get("ratio"), "params": {**(clf.params or {}), **fixed}}
+    given = {
+        **clf.get_params(deep=False),
+        "ratio": chosen.get("ratio"),
+        "tf": chosen.get("tf"),
+        "params": {**(clf.params or {}), **fixed},
+    }
+    if clf.features is None:
+        given["features"] = chosen.get("features")
     try:
         return compare(data, models={"model": TextClassifier(**given)}, folds=FOLDS, curve=True).curves[0]
     except LinnetError:

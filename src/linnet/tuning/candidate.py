@@ -16,6 +16,7 @@ from typing import Any
 
 from linnet.classifier import TextClassifier
 from linnet.errors import LinnetError
+from linnet.models import MODELS
 
 __all__ = ["Candidate"]
 
@@ -67,7 +68,7 @@ class Candidate:
 
     def make(self, seed: int, threads: int | None) -> TextClassifier:
         """Return the classifier, not fitted."""
-        settings = self.to_dict()
+        settings = {"tf": MODELS[self.model].plan.tf, **self.to_dict()}
         if self.norm == "none":
             settings["norm"] = None
         return TextClassifier(**settings, random_state=seed, n_jobs=threads)
@@ -89,5 +90,5 @@ class Candidate:
                 for key, one in value.items():
                     words += ["--set", f"{key}={one if isinstance(one, str) else json.dumps(one)}"]
             else:
-                words += [option, str(value)]
+                words += [option] if value is True else [option, str(value)]
         return shlex.join(words)

@@ -20,8 +20,10 @@ from linnet.features.blocks import describe, parse
 from linnet.features.plan import default_blocks
 from linnet.features.sharing import Shared
 from linnet.pipeline.crossval import FEW_ROWS
-from linnet.pipeline.events import Event
+from linnet.pipeline.events import Event, Log
+from linnet.pipeline.fit import choose
 from linnet.pipeline.labelled_data import check_two_labels, file_size_of, labelled_data
+from linnet.pipeline.memory import MemoryRows
 from linnet.pipeline.rows import encode
 from linnet.pipeline.search import SearchResult, Trial
 from linnet.tuning.candidate import Candidate
@@ -138,7 +140,21 @@ class _TuningRun:
         first = judge.group(usual, TextClassifier(features=usual.features).plan().features)
         judge.levels = levels_for(m.y, m.n_classes, m.dev, first.counted.rows, self.seed)
         results = Results(judge.levels, metric, m.y, m.n_classes, self.seed)
-        return Search(judge, laid, results, kept, self.clock, candidates=candidates, on_event=self.on_event)
+        return Search(
+            judge, laid, results, kept, self.clock, self._default, candidates=candidates, on_event=self.on_event
+        )
+
+    def _default(self, first: Candidate) -> dict[str, Any]:
+        """Return the settings that training comes to; with lists of the user's own, on the features of the candidate."""
+        if self.limits.max_memory is not None:  # which the search of settings does not know
+            return {"ratio": first.ratio, **dict(first.params)}
+        usual = first.features == describe(default_blocks(self.material.pieces))
+        clf = TextClassifier(
+            first.model, features=None if usual else first.features, random_state=self.seed, n_jobs=self.threads
+        )
+        plan, part = clf.plan(), self.material.shared.part(np.arange(len(self.material.y)))
+        rows, log = MemoryRows(plan, self.rows, dev=self.dev, part=part), Log(self.clock.check)
+        return choose(plan, rows, log)[1].best.settings
 
     def finish(self, search: Search, kept: SearchState, source: str, command: dict[str, Any]) -> Tuning:
         """Fit the winner, look at the test rows, and put everything together."""
@@ -225,7 +241,7 @@ def _choice(results: Results, winner: CandidateResult) -> SearchResult | None:
     if base is None or scores is None:
         return None
     right = base.predicted == results.y[base.rows]
-    one = Trial({"ratio": winner.candidate.ratio}, float(right.mean()), right, scores, base.rows)
+    one = Trial({"ratio": winner.candidate.ratio}, float(right.mean()), right, scores, base.rows, results.y[base.rows])
     chain = [k for k in range(results.base + 1) if results.levels[k].family == results.levels[results.base].family]
     return SearchResult(one, (one,), sum(len(results.levels[k].folds) for k in chain))
 

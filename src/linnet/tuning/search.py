@@ -19,7 +19,7 @@ from linnet.errors import LinnetError
 from linnet.evaluate.metrics import score_of
 from linnet.models import MODELS
 from linnet.pipeline.events import Event
-from linnet.pipeline.search import Trial, axes_of, walk
+from linnet.pipeline.plan import OF_FEATURES
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.clock import Clock, OutOfTimeError
 from linnet.tuning.judging import Judge
@@ -47,10 +47,11 @@ class Search:
     """One search. ``run`` goes on until the clock, Ctrl-C or the number of candidates ends it; results are kept."""
 
     def __init__(
-        self, judge: Judge, space: SearchSpace, results: Results, state: SearchState, clock: Clock, *, candidates: int | None = None,
-        on_event: OnEvent | None = None,
+        self, judge: Judge, space: SearchSpace, results: Results, state: SearchState, clock: Clock,
+        default: Callable[[Candidate], dict[str, Any]], *, candidates: int | None = None, on_event: OnEvent | None = None,
     ) -> None:  # fmt: skip
         self.judge, self.space, self.results, self.state, self.clock = judge, space, results, state, clock
+        self.default = default  # the settings that training comes to, from a candidate with the model and its features
         self.most, self.on_event = candidates, on_event
         self.interrupted = False
         self.replayed = 0
@@ -75,29 +76,21 @@ class Search:
     # ---- the parts of the search
 
     def _default(self) -> None:
-        """Do what ``linnet train`` does: walk over the settings of the default model, on the same folds."""
+        """Begin with what ``linnet train`` chooses for the default model."""
         name = TextClassifier().model
         first = self.space.own(name if name in self.space.models else self.space.models[0])
-        plan = MODELS[first.model].plan
-        base = self.results.base
-
-        def named(settings: dict[str, Any]) -> Candidate:
-            params = {k: v for k, v in settings.items() if k != "ratio"}
-            return replace(first, ratio=float(settings["ratio"]), params=tuple(sorted(params.items())))
-
-        def judged(settings: dict[str, Any]) -> Trial:
-            result = self._ask(named(settings), base)
-            if result is None:
-                raise _RefusedDefaultError
-            self.results.default = self.results.default or result.candidate.key
-            right = result.predicted == self.results.y[result.rows]
-            return Trial(settings, float(right.mean()), right, np.zeros((0, 1)), result.rows)
-
-        try:
-            for best in walk(axes_of(plan, many=self.space.many), judged):
-                self.results.default = named(best.settings).key
-        except _RefusedDefaultError:
-            pass
+        if self._ask(first, self.results.base) is None:
+            return  # too large: something smaller has to be found
+        self.results.default = first.key
+        settings = self.default(first)
+        params = {k: v for k, v in settings.items() if k not in OF_FEATURES}
+        plain = settings.get("tf", MODELS[first.model].plan.tf) == MODELS[first.model].plan.tf
+        chosen = replace(
+            first, features=settings.get("features", first.features), ratio=float(settings["ratio"]),
+            tf=None if plain else settings["tf"], params=tuple(sorted(params.items())),
+        )  # fmt: skip
+        if self._ask(chosen, self.results.base) is not None:
+            self.results.default = chosen.key
 
     def _drawn(self, rng: np.random.Generator) -> list[Candidate]:
         """Draw the candidates of a round: near the best so far, and on feature sets at random."""
@@ -225,7 +218,3 @@ class Search:
             "left": max(0.0, self.clock.left), "spent": self.clock.spent,
         }  # fmt: skip
         self.on_event(Event("tuned", str(candidate), self.results.judged, 0, values))
-
-
-class _RefusedDefaultError(Exception):
-    """The default itself is too large."""

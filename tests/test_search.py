@@ -1,0 +1,109 @@
+"""The search for settings: where it starts, what it leaves behind, and that its choice is fitted."""
+
+import numpy as np
+import pytest
+
+from linnet import TextClassifier, read
+from linnet.features.blocks import describe
+from linnet.features.buffers import taken, text_buffers
+from linnet.features.plan import FeaturePlan, default_blocks, other_widths
+from linnet.pipeline.search import axes_of, starts, walk
+
+
+def topical(n=240, seed=0):
+    """Texts where how often a word comes tells the class, and whether it comes does not."""
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for k in range(n):
+        much, little = (8, 1) if k % 2 else (1, 8)
+        words = ["ball"] * much + ["vote"] * little + [f"w{rng.integers(60)}" for _ in range(20)]
+        rng.shuffle(words)
+        texts.append(" ".join(words))
+        labels.append("sport" if k % 2 else "politics")
+    return texts, labels
+
+
+def test_counts_are_chosen_where_they_tell_the_class():
+    texts, labels = topical()
+    clf = TextClassifier(features="words:1", tf=["presence", "sublinear"]).fit(texts, labels)
+    assert clf.card["settings"]["tf"] == clf.artefact.tf == "sublinear"
+    assert clf.score(*topical(seed=1)) == 1.0
+    tried = TextClassifier().fit(texts, labels).card["choice"]["tried"]
+    assert {one["tf"] for one in tried} == {"presence", "sublinear"}
+    assert TextClassifier(tf="presence").fit(texts, labels).artefact.tf == "presence"
+    assert (
+        TextClassifier(features="words:1").fit(texts, labels).artefact.tf == "presence"
+    )  # given features stay as they are
+
+
+def test_the_choice_is_what_giving_it_comes_to():
+    texts, labels = topical()
+    found = TextClassifier().fit(texts, labels)
+    chosen = found.card["settings"]
+    again = TextClassifier(
+        features=chosen["features"], tf=chosen["tf"], ratio=chosen["ratio"], params={"C": chosen["C"]}
+    ).fit(texts, labels)
+    assert np.array_equal(again.decision_function(texts), found.decision_function(texts))
+
+
+def test_starts_hold_every_width_and_tf():
+    plan = FeaturePlan(
+        features=default_blocks(text_buffers(["a short text"])), ratio=(0.5, 0.0), grid=(("C", (0.3, 0.1, 1.5)),),
+        other_tf=("sublinear",),
+    )  # fmt: skip
+    axes = axes_of(plan, False, other_widths(plan.features))
+    few = starts(axes, many=False)
+    assert len(few) == len({str(one) for one in few}) == 12
+    assert few[0] == {"C": 0.3, "ratio": 0.5, "tf": "presence", "features": describe(plan.features)}
+    assert {(one["C"], one["ratio"]) for one in few} == {(0.3, 0.5), (1.5, 0.5), (1.5, 0.0)}
+    assert len(starts(axes, many=True)) == 4
+    assert other_widths(other_widths(plan.features)[0]) == ()
+
+
+def test_a_walk_begins_where_it_is_told_to():
+    class Judged:
+        def __init__(self, settings):
+            self.settings, self.accuracy = settings, settings["C"]
+            self.right = np.arange(100) < 10 * settings["C"]
+
+    found = list(walk([("C", (1.0, 2.0, 4.0, 8.0))], {"C": 2.0}, lambda settings, best: Judged(settings)))
+    assert [one.settings["C"] for one in found] == [2.0, 4.0, 8.0, 8.0, 8.0, 8.0][: len(found)]
+    assert found[-1].settings["C"] == 8.0
+
+
+def test_refitted_has_the_settings_and_the_calibration_of_the_first_fit():
+    texts, labels = topical()
+    first = TextClassifier("logistic").fit(texts[:200], labels[:200])
+    last = first.refitted(texts, labels)
+    assert last.card["data"]["rows_fitted"] == 240
+    assert first.card["data"]["rows_fitted"] == 200
+    assert last.card["choice"] == first.card["choice"]
+    assert last.card["calibration"] == first.card["calibration"]
+    for name in ("C", "ratio", "tf", "features"):
+        assert last.card["settings"][name] == first.card["settings"][name]
+
+
+def test_taken_documents_are_those_asked_for():
+    pieces = [*text_buffers(["a", "", "ccc"]), *text_buffers(["dd", "é"])]
+    some = taken(pieces, np.array([0, 2, 4]))
+    assert [some.text(d) for d in range(len(some))] == ["a", "ccc", "é"]
+    assert len(taken(pieces, np.array([], dtype=np.int64))) == 0
+
+
+@pytest.mark.parametrize("flag", [[], ["--hold-out-test"]])
+def test_train_fits_once_more_on_all_rows(tmp_path, flag, capsys):
+    from click.testing import CliRunner
+
+    from linnet.cli import linnet
+
+    texts, labels = topical()
+    path, out = tmp_path / "t.csv", tmp_path / "t.linnet"
+    path.write_text("label,text\n" + "".join(f"{y},{x}\n" for x, y in zip(texts, labels, strict=True)))
+    done = CliRunner().invoke(linnet, ["train", str(path), "--out", str(out), *flag])
+    assert done.exit_code == 0, done.output
+    from linnet import load
+
+    card = load(out).card
+    assert card["data"]["rows_fitted"] == (216 if flag else 240)
+    assert ("has learned from them too" in done.output) is not bool(flag)
+    assert len(read(path)) == 240
