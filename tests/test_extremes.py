@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -66,3 +69,73 @@ def test_weights_of_a_million(name):
     clf.fit(TEXTS, LABELS, sample_weight=np.full(len(TEXTS), 1e6))
     assert np.isfinite(clf.decision_function(["loved it", "dull"])).all()
     assert clf.predict(["loved it", "dull"]).tolist() == ["positive", "negative"]
+
+
+# ---- one long text
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"features": "words:1-3+chars:2-6*0.8"},
+        {"features": "words:1-2:pattern+skips:1-2+affixes:2-3", "tf": "sublinear"},
+        {"features": "words:1-2:penn+shapes:1-2+not:1-2", "tf": "count", "norm": "mean"},
+        {"features": "negated:1+across:2-3+position:1"},
+        {"features": "words:1-2", "hash_bits": 12, "tf": "sublinear"},
+    ],
+)
+def test_a_long_text_in_pieces_scores_as_a_whole(settings):
+    from linnet.features.buffers import text_buffers
+    from linnet.features.counting import count_known
+    from linnet.features.plan import FeaturePlan, FeatureWeights
+    from linnet.pipeline.crossval import score_rows
+
+    rng = np.random.default_rng(0)
+    known = ["good", "bad", "isn't", "not", "it's", "fine", "U.S.", "naïve", "(so)", "end.", "ÄÖÜ", "x"]
+    rows = [" ".join(rng.choice(known, 8)) for _ in range(60)]
+    model = TextClassifier(params={"C": 1.0}, ratio=0.5, **settings).fit(rows, ["p", "q"] * 30).artefact
+    gaps = rng.choice([" ", "  ", "\n", "\t "], 120_000, p=[0.9, 0.04, 0.03, 0.03])
+    long = "".join(word + gap for word, gap in zip(rng.choice(known, 120_000), gaps, strict=True))
+    texts = [long, "good", long[: 1 << 18], long[: (1 << 18) + 1], "x" * 600_000 + " good", ""]
+    assert len(long) > 2 * (1 << 18)
+    n = len(model.rows)
+    columns = np.zeros(0, np.int32) if model.slots.size == 0 else np.arange(n, dtype=np.int32)
+    counted = count_known(
+        text_buffers(texts), model.blocks, np.ascontiguousarray(model.slots), model.shift, columns, n, counting=True
+    )
+    norm = np.ascontiguousarray(model.rows[:, 0])
+    plan = FeaturePlan(tf=model.tf, norm=model.norm)
+    W = np.ascontiguousarray(model.rows[:, 1:])
+    expected = score_rows(counted, FeatureWeights(norm, norm[None]), plan, model.blocks, W, model.b)
+    assert np.allclose(model.scores(texts), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_long_text_takes_little_memory():
+    """60 MB of text: below three times its size more than a short one takes."""
+    code = (
+        "import resource, linnet\n"
+        "clf = linnet.TextClassifier(params={'C': 1.0}, ratio=0.5).fit(['a good one', 'a bad one'] * 9, ['p', 'n'] * 9)\n"
+        "text = 'the quick brown fox came home, and not once. ' * 1_350_000\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "clf.predict([text])\n"
+        "print(len(text), 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    size, more = map(int, done.stdout.split())
+    assert more < 3 * size
+
+
+def test_many_labels_are_evaluated_without_a_matrix():
+    from linnet.evaluate import evaluate
+
+    labels = [f"c{k}" for k in range(5000)]
+    answers = [*labels[1:], labels[0]]
+    found = evaluate(labels * 2, labels + answers, labels, draws=50)
+    written = found.to_dict()
+    assert written["confusion"] is None
+    assert len(written["largest_confusions"]) == 100
+    assert found.accuracy == 0.5
+    assert "table" not in vars(found)
+    few = evaluate(["a", "b", "z"], ["b", "b", "a"], ["a", "b"])
+    assert few.to_dict()["confusion"] == [[0, 1], [0, 1]]
+    assert sorted(few.largest_confusions()) == [("a", "b", 1), ("z", "a", 1)]
