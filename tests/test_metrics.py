@@ -379,7 +379,7 @@ def test_dict_holds_plain_values_only():
         "n", "abstained", "mean_cost", "ordinal",
         "classes", "accuracy", "accuracy_interval", "macro_f1", "macro_f1_interval", "micro_f1", "weighted_f1",
         "balanced_accuracy", "log_loss", "brier", "calibration_error", "level", "per_class", "confusion",
-        "unknown_labels", "unknown_confusion", "warnings",
+        "largest_confusions", "unknown_labels", "unknown_confusion", "warnings",
         "macro_precision", "macro_precision_interval", "macro_recall", "macro_recall_interval",
         "weighted_precision", "weighted_precision_interval", "weighted_recall", "weighted_recall_interval",
         "micro_precision", "micro_precision_interval", "micro_recall", "micro_recall_interval", "micro_f1_interval",

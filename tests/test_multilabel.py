@@ -283,7 +283,16 @@ def files(tmp_path_factory):
         ]
         (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
     done = CliRunner().invoke(
-        command, ["train", str(folder / "train.txt"), "--features", "words:1", "--out", str(folder / "m.linnet")]
+        command,
+        [
+            "train",
+            str(folder / "train.txt"),
+            "--features",
+            "words:1",
+            "--out",
+            str(folder / "m.linnet"),
+            "--hold-out-test",
+        ],
     )
     assert done.exit_code == 0, done.output
     assert "test micro F1" in done.stdout
