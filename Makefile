@@ -14,7 +14,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
-SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.csv' -o -name '*.css' -o -name '*.js' -o -name meson.build) meson.build pyproject.toml
+SOURCES := $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.csv' -o -name '*.css' -o -name '*.js' -o -name meson.build) meson.build pyproject.toml
 
 export LINNET_DATA ?= $(abspath ../shared/data)
 

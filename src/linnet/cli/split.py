@@ -12,7 +12,8 @@ from linnet.cli import options as o
 from linnet.cli.files import FolderPath, InputPath, OutputPath, check_outputs, command
 from linnet.cli.labelled_rows import split_columns
 from linnet.cli.output import Notes, say, write_json
-from linnet.errors import LinnetError, shown
+from linnet.data.labels import are_scattered, scattered
+from linnet.errors import DataError, LinnetError, shown
 from linnet.values import parse_list
 
 __all__ = ["split"]
@@ -50,6 +51,8 @@ def split(data: str, **options: Any) -> None:
     outs = _outs(data, options, len(fractions))
     table, rows = _read(data, options)
     parts = rows.split(options["seed"], fractions, groups=options["groups"], time=options["time"])
+    if not all(map(len, parts)) and rows.label is not None and are_scattered(rows.counts, len(rows)):
+        raise DataError(f"{shown(rows.source, 200)}: {scattered(rows.counts, len(rows))}")
     for path in outs.values():  # now that there is something to put there
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
