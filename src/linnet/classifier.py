@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -260,6 +260,14 @@ class TextClassifier(Estimator):
     def card(self) -> dict[str, Any]:
         """What the model is: data, settings, choice, scores, versions."""
         return dict(self.artefact.card)
+
+    def add_to_card(self, **entries: Any) -> None:
+        """Add entries to the card; those of a dict that is there are added to it, and None is left out."""
+        card = self.card
+        for name, value in entries.items():
+            if value is not None:
+                card[name] = {**card.get(name, {}), **value} if isinstance(value, dict) else value
+        self.model_ = replace(self.artefact, card=card)
 
     def decision_function(self, texts: Any) -> npt.NDArray[np.float64]:
         """Return log-odds: (n_texts,) for two classes, else (n_texts, n_classes)."""

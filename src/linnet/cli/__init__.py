@@ -32,6 +32,7 @@ COMMANDS = {  # name: (module:function, help)
     "compare": ("linnet.cli.compare:compare", "Compare models on the same folds, with tests and a recommendation."),
     "tune": ("linnet.cli.tune:tune", "Search features, model and settings within a budget of time and size."),
     "update": ("linnet.cli.update:update", "Go on learning from new rows; the version before is kept."),
+    "monitor": ("linnet.cli.monitor:monitor", "Say whether the input of a model has changed since training."),
     "predict": ("linnet.cli.predict:predict", "Label texts; streams files of any size."),
     "evaluate": ("linnet.cli.evaluate:evaluate", "Say how good a model is on labelled texts."),
     "explain": ("linnet.cli.explain:explain", "Show why a text gets its label, word by word."),

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.card import markdown
 from linnet.cli.files import InputPath, command
 from linnet.cli.output import echo, echo_json
 from linnet.errors import shown
@@ -20,20 +21,27 @@ __all__ = ["info"]
 @command(short_help="Show what is in a model file.")
 @click.argument("model", type=InputPath())
 @o.number("--top", "How many features to show a class.", 10, 0)
+@click.option(
+    "--card", is_flag=True, help="Print the card as Markdown: data, settings, scores, checksums, the command."
+)
 @o.json_flag
-def info(model: str, top: int, json_: bool) -> None:
+def info(model: str, top: int, card: bool, json_: bool) -> None:
     """Show the card of MODEL: data, settings, what was tried, and the weightiest features of each class."""
     from linnet.explain import top_features
     from linnet.model.model import Model
 
     found = Model.load(model, verify=True, names_only=True)  # looking at a file imports nothing
-    card = dict(found.card)
+    about = dict(found.card)
     if json_:
-        echo_json(card)
+        echo_json(about)
+        return
+    if card:
+        for line in markdown(Path(model).name, about):
+            echo(line)
         return
     sizes = f"{found.n_features:,} features, {len(found.classes)} classes"
     echo(f"{shown(model, 300)}: {size_text(Path(model).stat().st_size)}, {sizes}, checksum right")
-    for line in _about(card):
+    for line in _about(about):
         echo(line)
     for line in found.decision.describe(found.classes):
         echo(line)
@@ -60,6 +68,10 @@ def _about(card: dict[str, Any]) -> Iterator[str]:
         metric = "R-precision" if "metric" in choice else "accuracy"
         yield f"dev {metric} {_number(choice.get('accuracy'), '.4f')} on {_number(choice.get('rows'))} rows, {folds}"
 
+    test = card.get("test")
+    if isinstance(test, dict) and "accuracy" in test:
+        low, high = (_number(end, ".4f") for end in (*test.get("interval", ()), None, None)[:2])
+        yield f"test accuracy {_number(test['accuracy'], '.4f')} [{low}, {high}] on {_number(test.get('rows'))} rows"
     progressive, update = card.get("progressive"), card.get("update")
     if isinstance(progressive, dict):
         yield f"progressive accuracy {_number(progressive.get('accuracy'), '.4f')} on {_number(progressive.get('rows'))} rows"

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
+from linnet.cli.card import data_card, plain_command, test_card
 from linnet.cli.decisions import asked, reached
 from linnet.cli.files import InputPath, check_outputs, command, inputs_of
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
@@ -73,6 +74,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     from linnet.classifier import TextClassifier
     from linnet.cli.progress import TrainingProgress
     from linnet.data.seal import look
+    from linnet.evaluate.drift import reference_of
     from linnet.features.computed import needed
 
     out = model_path(data[0], options["out"])
@@ -124,11 +126,13 @@ def train(data: tuple[str, ...], **options: Any) -> None:
             sample_weight = fit_on.numbers(weighed[0]) if weighed else None
             clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress)
         result, more = clf.evaluate(test), {}
+        reference = None if clf.artefact.multilabel else reference_of(clf.artefact, test, options["threads"])
         judged = clf
         if again and clf.search_ is not None and rows.counts.keys() == fit_on.counts.keys():
             with TrainingProgress(options["quiet"], options["watch"]) as progress:
                 sample_weight = rows.numbers(weighed[0]) if weighed else None
                 clf = judged.refitted(rows, sample_weight=sample_weight, on_event=progress)
+    clf.add_to_card(test=test_card(result), command=plain_command(), data=data_card(data, options), reference=reference)
     clf.save(out)
     seal = look(options["test"], "train", out) if options["test"] else None
     if options["report"]:

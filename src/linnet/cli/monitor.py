@@ -1,0 +1,59 @@
+"""``linnet monitor``: has the input of a model changed since it was trained?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from linnet.cli import options as o
+from linnet.cli.files import InputPath, command
+from linnet.cli.output import echo_json, print_lines
+
+__all__ = ["monitor"]
+
+
+@command(short_help="Say whether the input of a model has changed since training.")
+@click.argument("model", type=InputPath())
+@click.argument("data", type=InputPath())
+@click.option(
+    "--reference",
+    type=InputPath(),
+    metavar="FILE",
+    help="Compare with these texts, not with the held-out rows of training.",
+)
+@click.option(
+    "--level", type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True), default=0.05, show_default=True, metavar="SHARE",
+    help="The share of false alarms that is accepted, over all tests together.",
+)  # fmt: skip
+@o.text_options
+@o.threads
+@o.trust
+@o.json_flag
+def monitor(model: str, data: str, **options: Any) -> None:
+    """Compare the texts of DATA with the held-out rows of MODEL's training: unknown features, predicted labels, confidence.
+
+    DATA needs no labels. Exits with 1 on an alarm.
+
+    \b
+    linnet monitor reviews.linnet this-week.csv
+    linnet monitor reviews.linnet this-week.csv --reference last-week.csv --json
+    """
+    from linnet.classifier import load
+    from linnet.data import read
+    from linnet.evaluate.drift import drift, reference_of
+
+    clf = load(model, n_jobs=options["threads"], trust=options["trust"])
+    columns = {"text": options["text"], "format": options["format_"], "also": clf.artefact.needs}
+    reference = None
+    if options["reference"]:
+        reference = reference_of(clf.artefact, read(options["reference"], **columns), options["threads"])
+    found = drift(
+        clf.artefact, read(data, **columns), reference=reference, level=options["level"], threads=options["threads"]
+    )
+    if options["json_"]:
+        echo_json(found.to_dict())
+    else:
+        print_lines(found.lines())
+    if found.alarm:
+        raise SystemExit(1)
