@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import numpy as np
@@ -266,3 +267,74 @@ def test_small_chunks_counted_together_are_the_same_as_small_chunks():
     assert len(met.y) == 64
     assert together.progressive.chunks == apart.progressive.chunks
     assert np.array_equal(together.model().scores(texts), apart.model().scores(texts))
+
+
+def test_train_keeps_a_complete_card_and_like_repeats_it(tmp_path):
+    data = written(tmp_path / "data.csv", *rows(400))
+    run = CliRunner().invoke(
+        cli, ["train", data, "--model", "nb", "--features", "words:1", "--out", str(tmp_path / "a.linnet")]
+    )
+    assert run.exit_code == 0, run.output
+    (tmp_path / "folder").mkdir()
+    moved = written(tmp_path / "folder" / "data.csv", *rows(400))
+    again = [
+        "train",
+        moved,
+        "--threads",
+        "1",
+        "--quiet",
+        "--features",
+        "words:1",
+        "--model",
+        "nb",
+        "--out",
+        str(tmp_path / "b.linnet"),
+    ]
+    assert CliRunner().invoke(cli, again).exit_code == 0
+    assert (tmp_path / "a.linnet").read_bytes() == (tmp_path / "b.linnet").read_bytes()
+    card = linnet.load(tmp_path / "a.linnet").card
+    assert card["command"] == "linnet train data.csv --model nb --features words:1"
+    assert card["test"]["rows"] == card["reference"]["rows"] == 40
+    assert card["data"]["sha256"] == hashlib.sha256((tmp_path / "data.csv").read_bytes()).hexdigest()
+    assert len(card["data"]["columns_sha256"]) == 64
+    text = CliRunner().invoke(cli, ["info", str(tmp_path / "a.linnet"), "--card"]).output
+    assert text.startswith("# a.linnet\n\n```\nlinnet train data.csv")
+    assert str(tmp_path) not in text
+    like = ["train", data, "--like", str(tmp_path / "a.linnet"), "--out", str(tmp_path / "c.linnet")]
+    assert CliRunner().invoke(cli, like).exit_code == 0
+    one, other = (linnet.load(tmp_path / f"{name}.linnet") for name in "ac")
+    assert one.card["settings"] == other.card["settings"]
+    assert one.decision_function(["good w1"]) == pytest.approx(other.decision_function(["good w1"]))
+
+
+def test_monitor_sounds_an_alarm_for_strange_texts_only(tmp_path):
+    data = written(tmp_path / "data.csv", *rows(2000))
+    model = str(tmp_path / "m.linnet")
+    assert (
+        CliRunner().invoke(cli, ["train", data, "--model", "nb", "--features", "words:1", "--out", model]).exit_code
+        == 0
+    )
+    same, labels = rows(500, seed=9)
+    quiet = CliRunner().invoke(cli, ["monitor", model, written(tmp_path / "same.csv", same, labels), "--json"])
+    assert quiet.exit_code == 0, quiet.output
+    found = json.loads(quiet.output)
+    assert found["alarm"] is False
+    assert {one["name"] for one in found["signals"]} == {"unknown", "confidence", "labels"}
+    strange = [" ".join(f"v{k}x{j}" for j in range(6)) for k in range(50)] + same[50:]
+    loud = CliRunner().invoke(cli, ["monitor", model, written(tmp_path / "strange.csv", strange, labels)])
+    assert loud.exit_code == 1
+    assert "ALARM" in loud.output
+    few = CliRunner().invoke(cli, ["monitor", model, written(tmp_path / "few.csv", same[:5], labels[:5])])
+    assert isinstance(few.exception, linnet.DataError)
+
+
+def test_p_values_are_those_of_scipy():
+    scipy_stats = pytest.importorskip("scipy.stats")
+    before, now = np.array([50, 30, 20, 60]), np.array([35, 45, 25, 50])
+    expected = scipy_stats.chi2_contingency(np.stack([before, now]), correction=False)
+    from linnet.evaluate import drift
+
+    assert drift._p_value(before, now) == pytest.approx(scipy_stats.chi2.sf(0.9 * expected.statistic, 3), rel=1e-9)
+    for df in (1, 2, 3, 8, 151):
+        for x in (0.5, 10.0, 200.0):
+            assert drift._chi2_sf(x, df) == pytest.approx(scipy_stats.chi2.sf(x, df), abs=1e-12)

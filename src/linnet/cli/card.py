@@ -9,11 +9,12 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import click
+import numpy as np
 
 from linnet.cli.files import InputPath
 from linnet.errors import shown
 
-__all__ = ["data_card", "markdown", "plain_command", "test_card"]
+__all__ = ["columns_digest", "data_card", "markdown", "plain_command", "test_card"]
 
 RUN_ONLY = (
     "out", "threads", "json_", "report", "cache", "workers", "scheduler", "unusable", "quiet", "force", "no_check", "engine", "max_memory",
@@ -32,7 +33,9 @@ def plain_command() -> str:
             continue
         for one in value if isinstance(value, tuple) else (value,):
             flag = [] if isinstance(p, click.Argument) else [p.opts[-1] if one is not False else p.secondary_opts[-1]]
-            words += flag + ([] if isinstance(one, bool) else [_named(str(one)) if isinstance(p.type, InputPath) else str(one)])
+            words += flag + (
+                [] if isinstance(one, bool) else [_named(str(one)) if isinstance(p.type, InputPath) else str(one)]
+            )
     return shlex.join(words)
 
 
@@ -47,6 +50,19 @@ def data_card(data: tuple[str, ...], options: Mapping[str, Any]) -> dict[str, An
     files |= {f"{name}_sha256": options[name] for name in ("dev", "test") if options.get(name)}
     found = {name: _digest(path) for name, path in files.items()}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def columns_digest(rows: Any) -> str:
+    """Return the SHA-256 of the texts and labels that were read: of their bytes, then of their lengths."""
+    from linnet.features.buffers import text_buffers
+
+    whole, sizes = hashlib.sha256(), hashlib.sha256()
+    for column in (rows.text, rows.label):
+        for piece in text_buffers(column):
+            whole.update(piece.data[piece.offsets[0] : piece.offsets[-1]].tobytes())
+            sizes.update(np.diff(piece.offsets).astype("<i8").tobytes())
+    whole.update(sizes.digest())
+    return whole.hexdigest()
 
 
 def _digest(path: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.card import data_card, plain_command, test_card
+from linnet.cli.card import columns_digest, data_card, plain_command, test_card
 from linnet.cli.decisions import asked, reached
 from linnet.cli.files import InputPath, check_outputs, command, inputs_of
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
@@ -49,6 +49,12 @@ __all__ = ["model_path", "train"]
 @o.decision_options
 @o.chosen_thresholds
 @o.stream_options
+@click.option(
+    "--like",
+    type=InputPath(),
+    metavar="MODEL",
+    help="Use the settings of this model, each with the value that was chosen.",
+)
 @click.option(
     "--online",
     is_flag=True,
@@ -100,10 +106,14 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         calibrate={"auto": True, "none": False}.get(options["calibration"], options["calibration"]),
         random_state=options["seed"], n_jobs=options["threads"],
     )  # fmt: skip
+    if options["like"]:
+        clf = _like(clf, options["like"], options)
     extra = needed(clf.plan().features.features or ())  # wrong settings are refused before reading a large file
     if options["online"]:
         train_online(clf, data, out, options)
         return
+    digests: dict[str, Any] = {}
+    reference = None
     streamed = train_streamed(clf, data, options)
     if streamed is not None:
         result, more = streamed.evaluation, {"stream": streamed.to_dict()}
@@ -113,6 +123,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         for name in weighed:
             rows.numbers(name)  # a cell that is no number is named by its row in the file
         write_unusable(rows.unusable, options["unusable"])
+        digests = {"columns_sha256": columns_digest(rows)}
         options = official(data[0], options)
         fit_on, dev, test = split_rows(rows, options, extra)
         again = not (options["test"] or options["watch"] or options["hold_out_test"])
@@ -132,7 +143,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
             with TrainingProgress(options["quiet"], options["watch"]) as progress:
                 sample_weight = rows.numbers(weighed[0]) if weighed else None
                 clf = judged.refitted(rows, sample_weight=sample_weight, on_event=progress)
-    clf.add_to_card(test=test_card(result), command=plain_command(), data=data_card(data, options), reference=reference)
+    clf.add_to_card(test=test_card(result), command=plain_command(), data=data_card(data, options) | digests, reference=reference)
     clf.save(out)
     seal = look(options["test"], "train", out) if options["test"] else None
     if options["report"]:
@@ -169,6 +180,38 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     click.echo(f"saved {out} ({sizes})")
     if not options["quiet"]:
         say(f'next: linnet explain {out} "a text"   linnet predict {out} FILE   linnet info {out}')
+
+
+def _like(clf: Any, path: str, options: dict[str, Any]) -> Any:
+    """Return a classifier with the settings of a model; what was given with it comes first."""
+    from linnet.classifier import load
+
+    like = load(path, trust=options.get("trust", False)).as_fitted()
+    ctx = click.get_current_context()
+    given = {p for p in options if ctx.get_parameter_source(p) == click.core.ParameterSource.COMMANDLINE}
+    if "model" in given and options["model"] != like.model:
+        raise LinnetError(f"--like {path} is a {like.model}; leave out --model, or --like")
+    params = {
+        "features",
+        "tf",
+        "idf",
+        "ratio",
+        "norm",
+        "min_df",
+        "max_df",
+        "max_features",
+        "hash_bits",
+        "select",
+        "class_weight",
+    }
+    mine = clf.get_params(deep=False)
+    like.set_params(
+        **{name: mine[name] for name in params & given}, n_jobs=clf.n_jobs, refit=clf.refit, decision=clf.decision
+    )
+    if "seed" in given:
+        like.set_params(random_state=clf.random_state)
+    like.params = {**(like.params or {}), **(clf.params or {})}
+    return like
 
 
 def model_path(data: str, out: str | None) -> Path:

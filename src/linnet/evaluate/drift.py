@@ -99,7 +99,11 @@ def unknown_shares(model: Model, texts: Any, threads: int | None = None) -> Floa
     counted = Derived.of(Texts(pieces), model.blocks, pieces).count(
         model.blocks, hash_bits=64 - model.shift if hashed else None, threads=threads
     )
-    known = model.rows[:, 1:].any(axis=1) if hashed else Slots(model.slots, model.shift).find(counted.fingerprints) >= 0
+    known = (
+        np.asarray(model.rows[:, 1:].any(axis=1))
+        if hashed
+        else Slots(model.slots, model.shift).find(counted.fingerprints) >= 0
+    )
     starts = counted.rows.row_ptr
     sums = np.concatenate([[0], np.cumsum(~known[counted.rows.indices])])
     sizes = np.diff(starts)

@@ -532,7 +532,7 @@ class IncrementalLearner:
             "settings": dict(old.get("settings", {}))
             | settings_of(self.plan, self.features, min_df, self.settings)
             | ({"forget": self.forget} if self.forget else {}),
-            "calibration": Calibration(self.scale, np.zeros(1)).to_dict() if self.plan.calibrate else None,
+            "calibration": Calibration(self.scale, np.full(1, self.shift)).to_dict() if self.plan.calibrate else None,
             "progressive": self.progressive.to_dict(),
         }
 
