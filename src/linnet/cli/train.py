@@ -143,7 +143,9 @@ def train(data: tuple[str, ...], **options: Any) -> None:
             with TrainingProgress(options["quiet"], options["watch"]) as progress:
                 sample_weight = rows.numbers(weighed[0]) if weighed else None
                 clf = judged.refitted(rows, sample_weight=sample_weight, on_event=progress)
-    clf.add_to_card(test=test_card(result), command=plain_command(), data=data_card(data, options) | digests, reference=reference)
+    clf.add_to_card(
+        test=test_card(result), command=plain_command(), data=data_card(data, options) | digests, reference=reference
+    )
     clf.save(out)
     seal = look(options["test"], "train", out) if options["test"] else None
     if options["report"]:
