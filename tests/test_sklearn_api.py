@@ -99,7 +99,7 @@ class RowVectorizer(Rows, Vectorizer):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "estimator",
-    [RowClassifier(params={"C": 1.0}), RowVectorizer(), RowVectorizer(tf="count", idf=True, norm="l2")],
+    [RowClassifier(params={"C": 1.0, "tol": 1e-11}), RowVectorizer(), RowVectorizer(tf="count", idf=True, norm="l2")],
     ids=repr,
 )
 def test_check_estimator(estimator):

@@ -16,17 +16,18 @@ from linnet.solvers.objective import Objective
 def solved(squared=True, tol=1e-9, classes=2, C=1.0, **extra):
     X, y = rows(n=80, classes=classes)
     M = Matrix.from_dense(X)
-    signs = np.where(y[None, :] == np.arange(classes)[:, None], 1, -1).astype(np.int8)[classes == 2 :]
-    costs = np.full((1, len(y)), C) * np.random.default_rng(3).uniform(0.5, 2.0, len(y))
+    costs = C * np.random.default_rng(3).uniform(0.5, 2.0, len(y))
+    signs = dual.signs_of(y, classes)
     p = dual.SVMProblem(M.indptr, M.indices, M.values, signs, M.n_features, costs, **extra)
-    return X, signs, costs[0], dual.solve(p, squared=squared, tol=tol, max_epochs=20_000)
+    return X, signs, costs, dual.solve(p, squared=squared, tol=tol, max_epochs=20_000)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("squared", [True, False])
 def test_optimality_conditions_and_duality_gap(squared, C):
-    X, signs, costs, (W, b, states) = solved(squared, C=C)
-    t, alpha, w = signs[0].astype(float), states[0].hinge.alpha, W[0]
+    X, signs, costs, found = solved(squared, C=C)
+    t, w, b = signs[:, 0].astype(float), found.W[:, 0], found.b
+    alpha = found.signed[:, 0] * t
     np.testing.assert_allclose(w, X.T @ (alpha * t), atol=1e-9 * max(1, C))  # w is a sum of rows
     np.testing.assert_allclose(b[0], alpha @ t, atol=1e-9 * max(1, C))
     slack = 1 - t * (X @ w + b[0])
@@ -48,13 +49,13 @@ def test_optimality_conditions_and_duality_gap(squared, C):
 
 def test_agrees_with_newton_on_the_primal():
     """Two solvers that share nothing: coordinates of the dual, and Newton steps on the primal."""
-    X, signs, costs, (W, b, _) = solved(classes=3)
+    X, signs, costs, found = solved(classes=3)
     with_one = np.hstack([X, np.ones((len(X), 1))])
     for c in range(3):
-        y = (signs[c] > 0).astype(np.int32)
+        y = (signs[:, c] > 0).astype(np.int32)
         f = Objective(Matrix.from_dense(with_one), y, costs, SquaredHinge(), 1, fit_intercept=False)
         w = minimise(f, np.zeros(f.size), tol=1e-12).w
-        np.testing.assert_allclose(np.append(W[c], b[c]), w, atol=1e-7)
+        np.testing.assert_allclose(np.append(found.W[:, c], found.b[c]), w, atol=1e-7)
 
 
 def test_gain_is_a_change_of_features():
@@ -62,51 +63,63 @@ def test_gain_is_a_change_of_features():
     X, y = rows(n=80, classes=2)
     gain = np.random.default_rng(0).uniform(0.2, 2.0, X.shape[1])
     gain[-1] = 0.0
-    signs, C = np.where(y == 1, 1, -1).astype(np.int8)[None], np.ones((1, len(y)))
+    signs, C = dual.signs_of(y, 2), np.ones(len(y))
     M, scaled = Matrix.from_dense(X), Matrix.from_dense(X * gain)
-    folded = dual.SVMProblem(M.indptr, M.indices, M.values, signs, X.shape[1], C, weight=gain[None])
+    folded = dual.SVMProblem(M.indptr, M.indices, M.values, signs, X.shape[1], C, gain=gain[None])
     plain = dual.SVMProblem(scaled.indptr, scaled.indices, scaled.values, signs, X.shape[1], C)
-    u, b, _ = dual.solve(folded, tol=1e-10, max_epochs=5000)
-    w, b2, _ = dual.solve(plain, tol=1e-10, max_epochs=5000)
-    np.testing.assert_allclose(u, w * gain, atol=1e-9)
-    np.testing.assert_allclose(b, b2, atol=1e-9)
+    u, w = dual.solve(folded, tol=1e-10, max_epochs=5000), dual.solve(plain, tol=1e-10, max_epochs=5000)
+    np.testing.assert_allclose(u.W, w.W * gain[:, None], atol=1e-9)
+    np.testing.assert_allclose(u.b, w.b, atol=1e-9)
 
 
 def test_present_features_need_no_values():
     rng = np.random.default_rng(1)
     present = rng.random((50, 12)) < 0.4
-    y = np.where(present[:, 0] ^ (rng.random(50) < 0.1), 1, -1).astype(np.int8)[None]
+    y = np.where(present[:, 0] ^ (rng.random(50) < 0.1), 1, -1).astype(np.int8)[:, None]
     indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
     indices = np.nonzero(present)[1].astype(np.int32)
     scale = 1 / np.sqrt(np.maximum(present.sum(axis=1), 1)).astype(np.float64)
-    C = np.ones((1, 50))
+    C = np.ones(50)
     values = np.repeat(scale, np.diff(indptr))
     short = dual.SVMProblem(indptr, indices, np.zeros(0), y, 12, C, scale=scale)
-    a, _, _ = dual.solve(short, tol=1e-10)
-    b, _, _ = dual.solve(dual.SVMProblem(indptr, indices, values, y, 12, C), tol=1e-10)
-    np.testing.assert_allclose(a, b, atol=1e-8)
+    a, b = dual.solve(short, tol=1e-10), dual.solve(dual.SVMProblem(indptr, indices, values, y, 12, C), tol=1e-10)
+    np.testing.assert_allclose(a.W, b.W, atol=1e-8)
 
 
 def test_rows_of_weight_zero_are_not_visited():
-    *_, (_, _, states) = solved(rows=np.arange(10, dtype=np.int32))
-    assert (states[0].hinge.alpha[10:] == 0).all()
+    *_, found = solved(rows=np.arange(10, dtype=np.int32))
+    assert (found.signed[10:] == 0).all()
+    assert found.signed.any()
 
 
-def test_threads_do_not_change_the_answer():
-    X, y = rows(n=80, classes=4)
-    M = Matrix.from_dense(X)
-    signs = np.where(y[None, :] == np.arange(4)[:, None], 1, -1).astype(np.int8)
-    p = dual.SVMProblem(M.indptr, M.indices, M.values, signs, M.n_features, np.ones((1, 80)))
-    one, two = dual.solve(p, tol=0.01), dual.solve(p, tol=0.01, threads=3)
-    assert one[0].tobytes() == two[0].tobytes()
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("gains", [False, True])
+def test_a_problem_is_solved_alike_in_any_company(dtype, gains):
+    """To the last bit: with others beside it in any order, alone, and with any number of threads."""
+    X, y = rows(n=120, classes=20)
+    M, signs = Matrix.from_dense(X), dual.signs_of(y, 20)
+    gain = np.random.default_rng(0).uniform(0.2, 2.0, (20, X.shape[1])).astype(dtype) if gains else None
+
+    def weights(classes, threads=1):
+        p = dual.SVMProblem(
+            M.indptr, M.indices, M.values.astype(dtype), np.ascontiguousarray(signs[:, classes]), M.n_features,
+            np.ones(120), None if gain is None else gain[classes],
+        )  # fmt: skip
+        found = dual.solve(p, tol=0.01, threads=threads)
+        return found.W, found.b
+
+    W, b = weights(np.arange(20))
+    mixed = np.random.default_rng(1).permutation(20)
+    for classes, threads in ((np.arange(20), 3), (mixed, 1), (mixed[:9], 2), *((np.array([c]), 1) for c in range(20))):
+        V, a = weights(classes, threads)
+        assert V.tobytes() == np.ascontiguousarray(W[:, classes]).tobytes()
+        assert a.tobytes() == b[classes].tobytes()
 
 
 def test_interrupt_keeps_the_weights():
     X, y = rows(n=80, classes=2)
     M = Matrix.from_dense(X)
-    p = dual.SVMProblem(
-        M.indptr, M.indices, M.values, np.where(y == 1, 1, -1).astype(np.int8)[None], M.n_features, np.ones((1, 80))
-    )
+    p = dual.SVMProblem(M.indptr, M.indices, M.values, dual.signs_of(y, 2), M.n_features, np.ones(80))
     seen = []
 
     def stop(news, weights):
@@ -114,7 +127,7 @@ def test_interrupt_keeps_the_weights():
         if news.number == 3:
             raise KeyboardInterrupt
 
-    W, _, _ = dual.solve(p, tol=1e-12, on_epoch=stop)
+    W = dual.solve(p, tol=1e-12, on_epoch=stop).W
     assert [news.number for news, _ in seen] == [1, 2, 3]
     np.testing.assert_array_equal(W, seen[-1][1][0])
     assert all(news.violation > 0 and news.active > 0 for news, _ in seen)

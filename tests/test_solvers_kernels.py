@@ -200,54 +200,72 @@ def test_scale_segments(X, tf, normalise, multiply, seed):
 
 
 @few
-@given(matrices(), st.booleans(), st.sampled_from([0.0, 1.0, 2.0]), st.booleans(), st.integers(0, 99))
-def test_svm_pass(X, squared, bias_scale, weighted, seed):
+@given(
+    matrices(), st.booleans(), st.sampled_from([0.0, 1.0, 2.0]), st.booleans(), st.sampled_from([1, 3, 8]),
+    st.integers(0, 99),
+)  # fmt: skip
+def test_svm_pass(X, squared, bias_scale, weighted, n_problems, seed):
     rng = np.random.default_rng(seed)
-    n, kind = len(X), X.values.dtype.type
-    signs = rng.choice([-1, 1], n).astype(np.int8)
+    n, kind, lanes = len(X), X.values.dtype.type, 1 if n_problems == 1 else 8
+    signs = np.zeros((n, lanes), np.int8)
+    signs[:, :n_problems] = rng.choice([-1, 1], (n, n_problems))
     C = rng.uniform(0.3, 4.0, n)
-    squares = rng.uniform(0.2, 1.0, X.n_features) if weighted else np.ones(X.n_features)
-    pair = np.stack([np.zeros(X.n_features), squares], axis=1).astype(kind)
-    squares = pair[:, 1].astype(float)
-    of = dual.HingeDual(signs, C, np.zeros(n), np.full(n, -1.0), squared=squared, bias_scale=bias_scale)
-    plain = reference.Margins([0.0] * X.n_features, squares.tolist(), 0.0, [0.0] * n)
-    active = np.arange(n, dtype=np.int32)
+    table = np.zeros((X.n_features, 1 + weighted, lanes), kind)
+    if weighted:
+        table[:, 1] = rng.uniform(0.2, 1.0, (X.n_features, lanes))
+    of = dual.HingeDual(
+        signs, C[:, None], np.zeros(signs.shape), np.full(signs.shape, -1.0), squared=squared, bias_scale=bias_scale
+    )
+    squares = table[:, -1].astype(float) if weighted else np.ones((X.n_features, lanes))
+    plain = [reference.Margins([0.0] * X.n_features, squares[:, c].tolist(), 0.0, [0.0] * n) for c in range(n_problems)]
+    rows = np.arange(n, dtype=np.int32)
     if bias_scale == 0.0 and not squared:  # an empty row then has no curvature at all
-        active = active[np.diff(X.indptr) > 0]
+        rows = rows[np.diff(X.indptr) > 0]
     for _ in range(3 if kind == np.float64 else 1):  # later, 32 bits decide otherwise whether alpha is at its bound
-        order = rng.permutation(active)
-        left = dual.svm_pass(X.indptr, 1, X.indices, X.values, EMPTY[kind], order, pair, of)
-        visit = reference.svm_pass(
-            plain_rows(X), signs.tolist(), order.tolist(), plain, C.tolist(), squared=squared, bias_scale=bias_scale
-        )
-        assert of.keep[:left].tolist() == visit.keep
-        close([of.top, of.low, of.loss], [visit.top, visit.low, visit.loss], kind)
-        close(of.alpha, plain.alpha, kind)
-        close(pair[:, 0], plain.u, kind)
-        close(of.bias, plain.bias, kind)
+        order = rng.permutation(rows)
+        dual.svm_pass(X.indptr, 1, X.indices, X.values, EMPTY[kind], order, table, of)
+        for c, m in enumerate(plain):
+            visit = reference.svm_pass(
+                plain_rows(X),
+                signs[:, c].tolist(),
+                order.tolist(),
+                m,
+                C.tolist(),
+                squared=squared,
+                bias_scale=bias_scale,
+            )
+            assert np.flatnonzero(of.active[rows, c]).tolist() == np.flatnonzero(np.isin(rows, visit.keep)).tolist()
+            assert of.left[c] == len(visit.keep)
+            close([of.top[c], of.low[c], of.loss[c]], [visit.top, visit.low, visit.loss], kind)
+            close(of.alpha[:, c], m.alpha, kind)
+            close(table[:, 0, c], m.u, kind)
+            close(of.bias[c], m.bias, kind)
 
 
 def test_svm_pass_shrinks_like_its_twin():
     rng = np.random.default_rng(5)
     dense = rng.normal(size=(40, 6))
     rows = [[(j, float(v)) for j, v in enumerate(row)] for row in dense]
-    signs = np.where(dense[:, 0] + 0.3 * rng.normal(size=40) > 0, 1, -1).astype(np.int8)
+    signs = np.where(dense[:, :1] + 0.3 * rng.normal(size=(40, 1)) > 0, 1, -1).astype(np.int8)
     indptr = np.arange(0, 241, 6)
     indices = np.tile(np.arange(6, dtype=np.int32), 40)
     C = np.full(40, 1.0)
-    pair = np.stack([np.zeros(6), np.ones(6)], axis=1)
-    of = dual.HingeDual(signs, C, np.zeros(40), np.full(40, -1.0), squared=False, bias_scale=1.0)
+    table, order = np.zeros((6, 1, 1)), np.arange(40, dtype=np.int32)
+    of = dual.HingeDual(signs, C[:, None], np.zeros((40, 1)), np.full((40, 1), -1.0), squared=False, bias_scale=1.0)
     plain = reference.Margins([0.0] * 6, [1.0] * 6, 0.0, [0.0] * 40)
-    active, bounds, shrunk = np.arange(40, dtype=np.int32), (np.inf, -np.inf), False
+    active, bounds, shrunk = order, (np.inf, -np.inf), False
     for _ in range(30):
-        left = dual.svm_pass(indptr, 1, indices, dense.ravel(), np.zeros(0), active, pair, of)
+        dual.svm_pass(indptr, 1, indices, dense.ravel(), np.zeros(0), order, table, of)
         visit = reference.svm_pass(
-            rows, signs.tolist(), active.tolist(), plain, C.tolist(), squared=False, bounds=bounds
+            rows, signs[:, 0].tolist(), active.tolist(), plain, C.tolist(), squared=False, bounds=bounds
         )
-        assert of.keep[:left].tolist() == visit.keep
-        close(of.alpha, plain.alpha)
-        shrunk |= left < len(active)
-        active = of.keep[:left].copy() if left else np.arange(40, dtype=np.int32)
+        kept = np.flatnonzero(of.active[:, 0])
+        assert kept.tolist() == visit.keep
+        close(of.alpha[:, 0], plain.alpha)
+        shrunk |= len(kept) < len(active)
+        if not len(kept):
+            of.active[:], kept = 1, order
+        active = kept
         of.narrow()
         bounds = (visit.top if visit.top > 0 else np.inf, visit.low if visit.low < 0 else -np.inf)
     assert shrunk
@@ -305,31 +323,6 @@ def test_online_pass_without_average(loss):
 
 
 @few
-@given(matrices(), st.booleans(), st.sampled_from([0.0, 1.0, 2.0]), st.integers(0, 99))
-def test_plain_pass_is_svm_pass(X, squared, bias_scale, seed):
-    rng = np.random.default_rng(seed)
-    n = len(X)
-    signs, C = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(0.3, 4.0, n)
-    plain = reference.Margins([0.0] * X.n_features, [1.0] * X.n_features, 0.0, [0.0] * n)
-    w, q = np.zeros(X.n_features), np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
-    of = dual.HingeDual(signs, C, np.zeros(n), q, squared=squared, bias_scale=bias_scale)
-    active = np.arange(n, dtype=np.int32)
-    if bias_scale == 0.0 and not squared:
-        active = active[np.diff(X.indptr) > 0]
-    for _ in range(3):
-        order = rng.permutation(active)
-        left = dual.plain_pass(X.indptr, X.indices, X.values, order, w, of)
-        visit = reference.svm_pass(
-            plain_rows(X), signs.tolist(), order.tolist(), plain, C.tolist(), squared=squared, bias_scale=bias_scale
-        )
-        assert of.keep[:left].tolist() == visit.keep
-        close([of.top, of.low, of.loss], [visit.top, visit.low, visit.loss])
-        close(of.alpha, plain.alpha)
-        close(w, plain.u)
-        close(of.bias, plain.bias)
-
-
-@few
 @given(matrices(), st.sampled_from([0.0, 1.0, 2.0]), st.integers(0, 99))
 def test_logistic_pass(X, bias_scale, seed):
     rng = np.random.default_rng(seed)
@@ -356,3 +349,29 @@ def test_logistic_pass(X, bias_scale, seed):
     R = [[-C[i] * signs[i] / (1 + np.exp(signs[i] * s))] for i, s in enumerate(scores)]
     close(found, sum(r[0] for r in R))
     close(out, [r[0] for r in reference.transposed_dot(plain_rows(X), R, X.n_features)])
+
+
+@few
+@given(matrices(), st.sampled_from([0.0, 1.0, 2.0]), st.sampled_from([3, 8, 17]), st.integers(0, 99))
+def test_softmax_pass(X, bias_scale, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    n, kind = len(X), X.values.dtype.type
+    y, C = rng.integers(0, n_classes, n).astype(np.int32), rng.uniform(0.3, 4.0, n)
+    q = np.array([bias_scale**2 + sum(v * v for _, v in row) for row in plain_rows(X)])
+    offset, bias, t = rng.normal(size=n_classes), np.zeros(n_classes), rng.normal(size=(n, n_classes))
+    t -= np.log(np.exp(t).sum(axis=1, keepdims=True))
+    table = np.zeros((X.n_features, -(-n_classes // 8) * 8), kind)
+    W, b, shares = [[0.0] * n_classes for _ in range(X.n_features)], [0.0] * n_classes, np.exp(t).tolist()
+    of = dual.SoftmaxDual(y, C, q, t, bias, bias_scale=bias_scale)
+    loose = {"rtol": 1e-7, "atol": 1e-7} if kind == np.float64 else {"rtol": 1e-3, "atol": 1e-3}
+    for _ in range(2):
+        order = rng.permutation(n).astype(np.int32)
+        dual.softmax_pass(X.indptr, X.indices, X.values, order, table, of, offset, 1e-11)
+        loss, square, drift = reference.softmax_pass(
+            plain_rows(X), y.tolist(), order.tolist(), W, b, shares, C.tolist(), bias_scale=bias_scale, offset=offset
+        )
+        for got, want in ((np.exp(t), shares), (table[:, :n_classes], W), (bias, b), (of.drift, drift)):
+            np.testing.assert_allclose(got, np.reshape(want, np.shape(got)), **loose)
+        np.testing.assert_allclose([of.loss, of.square], [loss, square], **loose)
+        np.testing.assert_allclose(np.exp(t).sum(axis=1), 1.0)
+    assert not table[:, n_classes:].any()

@@ -17,7 +17,7 @@ from typing import Any
 
 __all__ = [
     "Average", "Fewer", "Lasso", "Margins", "Odds", "class_sums", "compact_rows", "curved_dot", "dot", "has_duplicates",
-    "logistic_pass", "online_pass", "row_key", "rows_of", "scale_segment", "squared_columns", "svm_pass", "transpose",
+    "logistic_pass", "online_pass", "row_key", "rows_of", "scale_segment", "softmax_pass", "squared_columns", "svm_pass", "transpose",
     "transposed_dot",
 ]  # fmt: skip
 
@@ -401,3 +401,54 @@ def _direction(
         lost = augmented[best] - scores[right]
     direction[right] += 1.0
     return direction, lost
+
+
+def softmax_pass(
+    rows: list[Row],
+    y: Sequence[int],
+    order: Sequence[int],
+    W: list[list[float]],
+    bias: list[float],
+    shares: list[list[float]],
+    C: Sequence[float],
+    *,
+    bias_scale: float = 1.0,
+    offset: Sequence[float],
+) -> tuple[float, float, list[float]]:
+    """Visit rows once, each time solving for the probabilities of its classes by bisection; changes W, bias, shares.
+
+    Returns the loss, sum_i |e_i|^2 q_i and sum_i e_i as rows are met, e_i = C_i (p_i - softmax(scores_i)).
+    """
+    classes = range(len(bias))
+    loss, square, drift = 0.0, 0.0, [0.0] * len(bias)
+    for i in order:
+        old = shares[i]
+        s = [offset[c] + bias[c] * bias_scale + sum(v * W[j][c] for j, v in rows[i]) for c in classes]
+        q = bias_scale**2 + sum(v * v for _, v in rows[i])
+        total = sum(math.exp(v - max(s)) for v in s)
+        error = [C[i] * (old[c] - math.exp(s[c] - max(s)) / total) for c in classes]
+        loss += C[i] * (max(s) + math.log(total) - s[y[i]])
+        square += q * sum(e * e for e in error)
+        drift = [d + e for d, e in zip(drift, error, strict=True)]
+        z = [s[c] + q * C[i] * old[c] for c in classes]
+        low, high = min(z) - q * C[i] - 1.0, max(z) + 60.0  # of lambda: log p + q C p = z - lambda
+        for _ in range(64):
+            middle = (low + high) / 2
+            new = [_share(q * C[i], z[c] - middle) for c in classes]
+            low, high = (middle, high) if sum(new) > 1.0 else (low, middle)
+        shares[i] = [p / sum(new) for p in new]
+        for c in classes:
+            d = C[i] * (old[c] - shares[i][c])
+            bias[c] += d * bias_scale
+            for j, v in rows[i]:
+                W[j][c] += d * v
+    return loss, square, drift
+
+
+def _share(Q: float, level: float) -> float:
+    """Return p with log p + Q p = level."""
+    low, high = -300.0, level  # of log p
+    for _ in range(64):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle + Q * math.exp(min(middle, 700.0)) < level else (low, middle)
+    return math.exp(min(low, 700.0))

@@ -1,5 +1,6 @@
 """The compiled module dual: passes of dual coordinate descent, and the problems they move."""
 
+import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels._arrays import Float64s, Int8s, Int32s, Int64s, Real
@@ -7,28 +8,27 @@ from linnet._kernels._arrays import Float64s, Int8s, Int32s, Int64s, Real
 class HingeDual:
     signs: Int8s
     alpha: Float64s
-    keep: Int32s
-    slack: Float64s
-    bias: float
-    top: float
-    low: float
-    loss: float
+    q: Float64s
+    active: Int8s
+    bias: Float64s
+    top: Float64s
+    low: Float64s
+    loss: Float64s
+    left: Int64s
+    above: Float64s
+    below: Float64s
     def __init__(
-        self, signs: Int8s, cost: Float64s, alpha: Float64s, q: Float64s, *, squared: bool, bias_scale: float,
-        bias: float = ...,
+        self, signs: Int8s, cost: Float64s, alpha: Float64s, q: Float64s, *, squared: bool, bias_scale: float
     ) -> None: ...  # fmt: skip
     @property
-    def spread(self) -> float: ...
+    def spread(self) -> Float64s: ...
     def narrow(self) -> None: ...
-    def widen(self) -> None: ...
+    def widen(self, which: npt.NDArray[np.bool_] | slice) -> None: ...
 
 def svm_pass(
     indptr: Int64s, n_blocks: int, indices: Int32s, values: npt.NDArray[Real], scale: npt.NDArray[Real], order: Int32s,
-    pair: npt.NDArray[Real], dual: HingeDual,
-) -> int: ...  # fmt: skip
-def plain_pass(
-    indptr: Int64s, indices: Int32s, values: npt.NDArray[Real], order: Int32s, w: Float64s, dual: HingeDual
-) -> int: ...
+    table: npt.NDArray[Real], dual: HingeDual,
+) -> None: ...  # fmt: skip
 
 class LogisticDual:
     bias: float
@@ -47,3 +47,18 @@ def logistic_gradient(
     indptr: Int64s, indices: Int32s, values: npt.NDArray[Real], y: Int8s, rows: Int32s, C: Float64s, w: Float64s,
     b: float, out: Float64s,
 ) -> float: ...  # fmt: skip
+
+class SoftmaxDual:
+    t: Float64s
+    bias: Float64s
+    drift: Float64s
+    loss: float
+    square: float
+    def __init__(
+        self, y: Int32s, cost: Float64s, q: Float64s, t: Float64s, bias: Float64s, *, bias_scale: float
+    ) -> None: ...
+
+def softmax_pass(
+    indptr: Int64s, indices: Int32s, values: npt.NDArray[Real], order: Int32s, table: npt.NDArray[Real], dual: SoftmaxDual,
+    offset: Float64s, inner: float,
+) -> int: ...  # fmt: skip

@@ -1,13 +1,14 @@
-"""Dual coordinate descent for the linear SVM, one binary problem, one pass.
+"""Dual coordinate descent for the linear SVM, several binary problems side by side, one pass.
 
 Problem   min_w  1/2 |w|^2 + sum_i C_i loss(y_i w.x_i),  loss = max(0, 1 - z)^2 (squared hinge) or max(0, 1 - z)
 Dual      min_a  1/2 a'Qa - sum_i a_i,  0 <= a_i <= U_i,  Q_ij = y_i y_j x_i.x_j + D_i [i = j]
           squared hinge: U = inf, D_i = 1 / (2 C_i); hinge: U_i = C_i, D = 0
 Update    G = y_i w.x_i - 1 + D_i a_i;  a_i <- clip(a_i - G / Q_ii);  w += (new a_i - old a_i) y_i x_i
-Weights   features may carry a weight g_j, x_ij = v_ij g_j. The kernel keeps u_j = g_j w_j beside g_j^2 in one pair, so
-          an entry touches one cache line: score = sum_j v_ij u_j, update u_j += d v_ij g_j^2. Plain SVM: g = 1.
+Weights   features may carry a weight g_j, x_ij = v_ij g_j, another for each problem. The kernel keeps u_j = g_j w_j of all
+          problems beside g_j^2, so an entry touches one or two cache lines: score = sum_j v_ij u_j, update
+          u_j += d v_ij g_j^2. Plain SVM: g = 1.
 Shrinking coordinates at a bound whose gradient points out of it are set aside (Hsieh et al., section 3.2).
-Cost      two passes over the entries of the active rows.
+Cost      two passes over the entries of the rows that are active in any problem.
 Paper     Hsieh, Chang, Lin, Keerthi, Sundararajan: A Dual Coordinate Descent Method for Large-scale Linear SVM, 2008.
 """
 from libc.math cimport fabs
@@ -25,158 +26,110 @@ cdef double INFINITE = numpy.inf
 cdef double SMALLEST = 1e-300   # share of C: below, the logarithm of a share has no number
 
 
-cdef class HingeDual:
-    """The dual of one binary SVM. The arrays that it is given are kept, not copied.
+cdef extern from "hinge.h" nogil:
+    ctypedef struct linnet_hinge:
+        const int64_t *indptr
+        const int32_t *indices
+        const int32_t *order
+        const double *cost
+        const int8_t *signs
+        double *alpha
+        double *q
+        int8_t *active
+        double *bias
+        double *top
+        double *low
+        double *loss
+        double *above
+        double *below
+        int64_t *left
+        int64_t n_blocks, n_order, stride
+        int lanes, costs, ones, even, squared
+        double bias_scale
+    void linnet_hinge_float(const linnet_hinge* h, const float* values, const float* scale, float* table)
+    void linnet_hinge_double(const linnet_hinge* h, const double* values, const double* scale, double* table)
 
-    signs     y_i, +1 or -1
-    cost      C_i
-    alpha     a_i: start it at zero
-    q         squared norms of the rows, with the constant feature of the intercept; svm_pass fills in those below zero
-    squared   whether the hinge is squared
-    bias      the weight of the constant feature bias_scale
-    keep      the rows still active after a pass, as many as it returned
-    slack     1 - y_i score of each row as it was last met
-    top, low  the largest and smallest projected gradient of the last pass
-    loss      of the rows as they were met: it lags the weights by up to one pass
+
+cdef class HingeDual:
+    """The duals of 1 or 8 binary SVMs side by side. The arrays that it is given are kept, not copied.
+
+    signs       y_i of each problem, +1 or -1, (n_rows, lanes); 0 where there is no problem
+    cost        C_i, (n_rows, 1), or of each problem, (n_rows, lanes)
+    alpha       a_i, (n_rows, lanes): start it at zero
+    q           squared norms of the rows, with the constant feature of the intercept, (n_rows, lanes); a pass fills in those
+                below zero
+    squared     whether the hinge is squared
+    active      which variables a pass visits, and after it, which are to be visited in the next, (n_rows, lanes)
+    bias        the weights of the constant feature bias_scale, (lanes,), as are
+    top, low    the largest and smallest projected gradient of the last pass
+    loss        of the rows as they were met: it lags the weights by up to one pass
+    left        how many variables are active after it
     """
 
-    cdef readonly object signs, alpha, keep, slack
-    cdef readonly double bias, top, low, loss
-    cdef const int8_t[::1] y
-    cdef const double[::1] cost
-    cdef double[::1] a, q, slacks
-    cdef int32_t[::1] kept
-    cdef bint squared
-    cdef int64_t n_kept
-    cdef double bias_scale, above, below
+    cdef readonly object signs, alpha, q, cost, active, bias, top, low, loss, left, above, below
+    cdef linnet_hinge h
 
-    def __init__(self, const int8_t[::1] signs, const double[::1] cost, double[::1] alpha, double[::1] q, *, bint squared,
-                 double bias_scale, double bias=0.0):
-        cdef int64_t n = signs.shape[0]
-        if not n == cost.shape[0] == alpha.shape[0] == q.shape[0]:
-            raise ValueError(f"{n} signs, {cost.shape[0]} costs, {alpha.shape[0]} variables, {q.shape[0]} norms; one of each a row")
-        self.signs, self.alpha = numpy.asarray(signs), numpy.asarray(alpha)
-        self.keep = self.kept = numpy.empty(n, numpy.int32)
-        self.slack = self.slacks = numpy.zeros(n)
-        self.y, self.cost, self.a, self.q = signs, cost, alpha, q
-        self.squared, self.bias_scale, self.bias = squared, bias_scale, bias
-        self.widen()
-        begin_pass(self)
+    def __init__(self, const int8_t[:, ::1] signs, const double[:, ::1] cost, double[:, ::1] alpha, double[:, ::1] q, *,
+                 bint squared, double bias_scale):
+        cdef int64_t n = signs.shape[0], lanes = signs.shape[1]
+        cdef int8_t[:, ::1] active
+        cdef double[:, ::1] each
+        cdef int64_t[::1] left
+        if not n == cost.shape[0] == alpha.shape[0] == q.shape[0] or not lanes == alpha.shape[1] == q.shape[1]:
+            raise ValueError(f"signs ({n}, {lanes}), costs ({cost.shape[0]}, {cost.shape[1]}), variables ({alpha.shape[0]}, {alpha.shape[1]}), "
+                             f"norms ({q.shape[0]}, {q.shape[1]}); one of each a row and problem")
+        if lanes not in (1, 8) or cost.shape[1] not in (1, lanes):
+            raise ValueError(f"{lanes} problems side by side, {cost.shape[1]} costs; there are kernels for 1 and 8")
+        self.signs, self.cost = numpy.asarray(signs), numpy.asarray(cost)
+        self.alpha, self.q = numpy.asarray(alpha), numpy.asarray(q)
+        self.active, self.left = numpy.ones((n, lanes), numpy.int8), numpy.zeros(lanes, numpy.int64)
+        numbers = numpy.zeros((6, lanes))
+        self.bias, self.top, self.low, self.loss, self.above, self.below = numbers
+        active, each, left = self.active, numbers, self.left
+        self.h.signs, self.h.cost, self.h.alpha, self.h.q = &signs[0, 0], &cost[0, 0], &alpha[0, 0], &q[0, 0]
+        self.h.active, self.h.left = &active[0, 0], &left[0]
+        self.h.bias, self.h.top, self.h.low = &each[0, 0], &each[1, 0], &each[2, 0]
+        self.h.loss, self.h.above, self.h.below = &each[3, 0], &each[4, 0], &each[5, 0]
+        self.h.lanes, self.h.costs, self.h.squared, self.h.bias_scale = lanes, cost.shape[1], squared, bias_scale
+        self.widen(slice(None))
 
     @property
-    def spread(self) -> float:
-        """Return the width of the projected gradient in the last pass; 0 where no row is active."""
-        return self.top - self.low if self.n_kept else 0.0
+    def spread(self):
+        """Return the width of the projected gradient in the last pass, (lanes,); 0 where no variable was active."""
+        return numpy.maximum(self.top - self.low, 0.0)
 
     def narrow(self):
-        """Let the next pass set rows aside by the gradients of the last."""
-        self.above = self.top if self.top > 0.0 else INFINITE
-        self.below = self.low if self.low < 0.0 else -INFINITE
+        """Let the next pass set variables aside by the gradients of the last."""
+        self.above[:] = numpy.where(self.top > 0.0, self.top, INFINITE)
+        self.below[:] = numpy.where(self.low < 0.0, self.low, -INFINITE)
 
-    def widen(self):
-        """Let the next pass set no row aside."""
-        self.above, self.below = INFINITE, -INFINITE
-
-
-cdef inline void begin_pass(HingeDual p) noexcept nogil:
-    p.n_kept = 0
-    p.top, p.low, p.loss = -1e300, 1e300, 0.0
-
-
-cdef inline double visit(HingeDual p, int64_t i, double score) noexcept nogil:
-    """Move the variable of row i, which has this score, and the intercept; returns the step of the row's weights."""
-    cdef double slack = 1.0 - p.y[i] * score, cost = p.cost[i], old = p.a[i], diag = 0.0, upper = cost, G, PG, new, d
-    if p.squared:
-        diag, upper = 0.5 / cost, INFINITE
-    p.slacks[i] = slack
-    if slack > 0.0:
-        p.loss += cost * (slack * slack if p.squared else slack)
-    G = PG = diag * old - slack
-    if old == 0.0:
-        if G > p.above:
-            return 0.0
-        if G > 0.0:
-            PG = 0.0
-    elif old == upper:
-        if G < p.below:
-            return 0.0
-        if G < 0.0:
-            PG = 0.0
-    if PG > p.top:
-        p.top = PG
-    if PG < p.low:
-        p.low = PG
-    p.kept[p.n_kept] = <int32_t>i
-    p.n_kept += 1
-    if not (PG > 1e-14 or PG < -1e-14):
-        return 0.0
-    new = old - G / (p.q[i] + diag)
-    if new < 0.0:
-        new = 0.0
-    elif new > upper:
-        new = upper
-    p.a[i] = new
-    d = (new - old) * p.y[i]
-    if d != 0.0:
-        p.bias += d * p.bias_scale
-    return d
+    def widen(self, which):
+        """Let the next pass of these problems visit every row and set none aside."""
+        self.above[which], self.below[which] = INFINITE, -INFINITE
+        self.active[:, which] = 1
 
 
 def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] indices, const real[::1] values,
-             const real[::1] scale, const int32_t[::1] order, real[:, ::1] pair, HingeDual dual) -> int:
-    """Visit the rows in order once; returns how many of them are still active.
+             const real[::1] scale, const int32_t[::1] order, real[:, :, ::1] table, HingeDual dual):
+    """Visit the rows in order once, for all problems.
 
     A row is n_blocks segments; v_ij is its value, 1 where values is empty, times the scale of its segment, 1 where scale
-    is empty.
+    is empty. table holds u_j of each problem and, behind them, g_j^2 of each, (n_features, 2, lanes); u_j alone where g = 1.
     """
-    cdef int64_t t, i, k, s, n = order.shape[0], ahead, ahead_end
-    cdef double score, part, norm, d, step, bias_scale = dual.bias_scale
-    cdef double[::1] q = dual.q
-    cdef real* p
-    cdef bint ones = values.shape[0] == 0, even = scale.shape[0] == 0
+    cdef linnet_hinge h = dual.h
+    if table.shape[2] != h.lanes:
+        raise ValueError(f"a table of {table.shape[2]} problems for {h.lanes}")
+    dual.top[:], dual.low[:], dual.loss[:], dual.left[:] = -1e300, 1e300, 0.0, 0
+    if order.shape[0] == 0 or indptr.shape[0] == 0:
+        return
+    h.indptr, h.indices, h.order = &indptr[0], &indices[0], &order[0]
+    h.n_blocks, h.n_order, h.stride = n_blocks, order.shape[0], table.shape[1] * table.shape[2]
+    h.ones, h.even = values.shape[0] == 0, scale.shape[0] == 0
     with nogil:
-        begin_pass(dual)
-        for t in range(n):
-            i = order[t]
-            ahead = ahead_end = 0
-            if t + 1 < n:
-                ahead = indptr[order[t + 1] * n_blocks]
-                ahead_end = indptr[(order[t + 1] + 1) * n_blocks]
-                if not ones:
-                    ln_prefetch(&values[ahead])
-            score = dual.bias * bias_scale
-            if q[i] < 0.0:
-                q[i] = bias_scale * bias_scale
-                for s in range(i * n_blocks, (i + 1) * n_blocks):
-                    norm = 0.0
-                    for k in range(indptr[s], indptr[s + 1]):
-                        norm += (1.0 if ones else <double>values[k] * values[k]) * pair[indices[k], 1]
-                    q[i] += norm if even else norm * scale[s] * scale[s]
-            for s in range(i * n_blocks, (i + 1) * n_blocks):
-                part = 0.0
-                if ones:
-                    for k in range(indptr[s], indptr[s + 1]):
-                        part += pair[indices[k], 0]
-                        if ahead < ahead_end:   # the weights of the next row, while this one waits for memory
-                            ln_prefetch(&pair[indices[ahead], 0])
-                            ahead += 1
-                else:
-                    for k in range(indptr[s], indptr[s + 1]):
-                        part += <double>values[k] * pair[indices[k], 0]
-                score += part if even else part * scale[s]
-            d = visit(dual, i, score)
-            if d != 0.0:
-                for s in range(i * n_blocks, (i + 1) * n_blocks):
-                    step = d if even else d * scale[s]
-                    if ones:
-                        for k in range(indptr[s], indptr[s + 1]):
-                            p = &pair[indices[k], 0]
-                            p[0] += <real>(step * p[1])
-                    else:
-                        for k in range(indptr[s], indptr[s + 1]):
-                            p = &pair[indices[k], 0]
-                            p[0] += <real>(step * values[k] * p[1])
-    return dual.n_kept
+        if real is float:
+            linnet_hinge_float(&h, &values[0], &scale[0], &table[0, 0, 0])
+        else:
+            linnet_hinge_double(&h, &values[0], &scale[0], &table[0, 0, 0])
 
 
 cdef inline double row_score(const int32_t* indices, const real* values, int64_t n, const double* w) noexcept nogil:
@@ -204,25 +157,6 @@ cdef inline void expect_row(const int32_t* indices, const real* values) noexcept
     """Ask for the beginning of the next row ahead of time."""
     ln_prefetch(indices)
     ln_prefetch(values)
-
-
-def plain_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] order,
-               double[::1] w, HingeDual dual) -> int:
-    """svm_pass for plain rows: a value an entry, no gains; all of q must be there."""
-    cdef int64_t t, i, begin, n = order.shape[0], count
-    cdef double d
-    with nogil:
-        begin_pass(dual)
-        for t in range(n):
-            i = order[t]
-            begin = indptr[i]
-            count = indptr[i + 1] - begin
-            if t + 1 < n:
-                expect_row(&indices[indptr[order[t + 1]]], &values[indptr[order[t + 1]]])
-            d = visit(dual, i, dual.bias * dual.bias_scale + row_score(&indices[begin], &values[begin], count, &w[0]))
-            if d != 0.0:
-                add_row(&indices[begin], &values[begin], count, d, &w[0])
-    return dual.n_kept
 
 
 cdef class LogisticDual:
@@ -330,3 +264,89 @@ def logistic_gradient(const int64_t[::1] indptr, const int32_t[::1] indices, con
             drift += d
             add_row(&indices[begin], &values[begin], count, d, &out[0])
     return drift
+
+
+cdef extern from "softmax.h" nogil:
+    ctypedef struct linnet_softmax:
+        const int64_t *indptr
+        const int32_t *indices
+        const int32_t *order
+        const int32_t *y
+        const double *cost
+        const double *q
+        double *t
+        const double *offset
+        double *bias
+        double *drift
+        double *scratch
+        int64_t n_order, n_classes, width, steps
+        double bias_scale, inner, loss, square
+    void linnet_softmax_float_pass(linnet_softmax* m, const float* values, float* table)
+    void linnet_softmax_double_pass(linnet_softmax* m, const double* values, double* table)
+
+
+cdef class SoftmaxDual:
+    """The dual of multinomial logistic regression. The arrays that it is given are kept, not copied.
+
+    Dual      min_a  1/2 sum_c |w_c|^2 + sum_ic a_ic log a_ic,  sum_c a_ic = C_i,  w_c = sum_i (C_i [c = y_i] - a_ic) x_i
+    y         the class of each row
+    cost      C_i
+    q         squared norms of the rows, with the constant feature of the intercepts
+    t         log(a_ic / C_i), (n_rows, n_classes): the logarithm of a probability
+    bias      the weights of the constant feature bias_scale, (n_classes,)
+    loss      of the rows as they were met in the last pass, with e_i = a_i - C_i softmax(scores_i) as are
+    square    sum_i |e_i|^2 q_i, about the squared gradient of the primal problem by W, and
+    drift     sum_i e_i, (n_classes,), about that by the intercepts
+    """
+
+    cdef readonly object y, cost, q, t, bias, drift, scratch
+    cdef linnet_softmax m
+
+    def __init__(self, const int32_t[::1] y, const double[::1] cost, const double[::1] q, double[:, ::1] t, double[::1] bias, *,
+                 double bias_scale):
+        cdef double[::1] drift, scratch
+        if not y.shape[0] == cost.shape[0] == q.shape[0] == t.shape[0] or t.shape[1] != bias.shape[0]:
+            raise ValueError(f"{y.shape[0]} labels, {cost.shape[0]} costs, {q.shape[0]} norms, variables ({t.shape[0]}, "
+                             f"{t.shape[1]}), {bias.shape[0]} intercepts; one of each a row, or a class")
+        self.y, self.cost, self.q = numpy.asarray(y), numpy.asarray(cost), numpy.asarray(q)
+        self.t, self.bias, self.drift = numpy.asarray(t), numpy.asarray(bias), numpy.zeros(bias.shape[0])
+        self.m.width = (t.shape[1] + 7) // 8 * 8
+        self.scratch = numpy.empty(6 * self.m.width)
+        drift, scratch = self.drift, self.scratch
+        self.m.y, self.m.cost, self.m.q, self.m.t, self.m.bias = &y[0], &cost[0], &q[0], &t[0, 0], &bias[0]
+        self.m.drift, self.m.scratch = &drift[0], &scratch[0]
+        self.m.n_classes, self.m.bias_scale = t.shape[1], bias_scale
+
+    @property
+    def loss(self):
+        return self.m.loss
+
+    @property
+    def square(self):
+        return self.m.square
+
+
+def softmax_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] order,
+                 real[:, ::1] table, SoftmaxDual dual, const double[::1] offset, double inner) -> int:
+    """One pass of dual coordinate descent for multinomial logistic regression; returns the Newton steps taken on rows.
+
+    Update    the variables of a row all at once: log a_c + q a_c = z_c - lambda, sum a = C_i, by Newton's method in log a and
+              lambda, until a step is below inner; rows with |e| <= inner C_i stay as they are
+    table     the weights, (n_features, n_classes rounded up to a multiple of 8)
+    offset    is added to the scores
+    Paper     Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic Regression and Maximum Entropy Models, 2011.
+    """
+    cdef linnet_softmax* m = &dual.m
+    if table.shape[1] != m.width:
+        raise ValueError(f"a table of {table.shape[1]} columns for {m.n_classes} classes; it needs {m.width}")
+    dual.drift[:] = 0.0
+    m.loss = m.square = 0.0
+    m.steps = 0
+    m.indptr, m.indices, m.order, m.n_order = &indptr[0], &indices[0], &order[0], order.shape[0]
+    m.offset, m.inner = &offset[0], inner
+    with nogil:
+        if real is float:
+            linnet_softmax_float_pass(m, &values[0], &table[0, 0])
+        else:
+            linnet_softmax_double_pass(m, &values[0], &table[0, 0])
+    return m.steps

@@ -10,7 +10,7 @@ and the weights are those under which the labels seen are most probable, held ba
 
 Two classes need one score: P(1 | x) = sigmoid(w.x + b). This is scikit-learn's LogisticRegression with an L2 penalty.
 The problem is smooth and strictly convex, so Newton's method reaches the optimum to the last digits in a few steps.
-With two classes coordinate descent on the dual is faster at first, and often to the end; Newton steps finish the rest.
+Coordinate descent on the dual is faster at first, and often to the end; Newton steps finish the rest.
 
 penalty="l1" puts sum |W| in place of 1/2 |W|^2: most weights become zero, exactly (solver="coordinate").
 
@@ -33,7 +33,6 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochState, StepModel
 from linnet.models.estimator import ProbabilityModel
@@ -44,7 +43,8 @@ from linnet.models.solving import Support, fit_l1, fit_sgd, halves, outputs, sol
 from linnet.models.traits import Traits
 from linnet.solvers import dual_logistic, logistic_blocks
 from linnet.solvers.callbacks import Epoch, Weights, warn_unfinished
-from linnet.solvers.columns import compact
+from linnet.solvers.columns import Compact, compact
+from linnet.solvers.dual_logistic import SoftmaxPasses, TwoClassPasses
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.newton import minimise
 from linnet.solvers.objective import Objective
@@ -60,11 +60,13 @@ Floats = npt.NDArray[np.float64]
 
 STEPS = 3  # epochs over each batch of partial_fit
 SOLVERS = {
-    "dual": Support(200, many=False),
+    "dual": Support(200),
     "newton": Support(100),
     "coordinate": Support(200, ("l1",)),
     "sgd": Support(20),
 }
+PENALTIES = {"l2": "dual", "l1": "coordinate"}
+"""Each penalty and the solver that is taken where none is given."""
 
 
 @dataclass(eq=False, repr=False)
@@ -72,7 +74,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
     """Probabilities from a line: log-odds are w.x + b.
 
     Parameters: ``C`` weighs the loss against the penalty (smaller: simpler, and less sure). ``penalty`` is "l2" or "l1",
-    which leaves few weights that are not zero. ``solver`` is "dual" (L2, two classes), "newton" (L2), "coordinate" (L1),
+    which leaves few weights that are not zero. ``solver`` is "dual" (L2), "newton" (L2), "coordinate" (L1),
     "sgd" or an :class:`~linnet.solvers.online.SGD` with its own rate, schedule and decay; None takes the first that does
     what is asked. All but sgd end at the same optimum. ``tol`` bounds |gradient| / |gradient at zero| (dual, newton), or
     the same of the conditions of the optimum (coordinate); ``max_iter`` the passes of dual and Newton steps together
@@ -112,16 +114,14 @@ class LogisticRegression(StepModel, ProbabilityModel):
 
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows."""
-        rows, n_classes = replace(rows, on_epoch=self._recorded(rows.on_epoch)), rows.n_classes
+        rows = replace(rows, on_epoch=self._recorded(rows.on_epoch))
         optimiser = optimiser_of(self.solver, SOLVERS)
         if optimiser is not None:
             return fit_logistic(self, rows, optimiser)
-        penalty = one_of("penalty", self.penalty, ("l2", "l1"))
-        solver, sgd = solver_of(_solver_for(penalty, n_classes) if self.solver is None else self.solver, SOLVERS)
+        penalty = one_of("penalty", self.penalty, PENALTIES)
+        solver, sgd = solver_of(PENALTIES[penalty] if self.solver is None else self.solver, SOLVERS)
         support = SOLVERS[solver]
         support.check(solver, SOLVERS, penalty=penalty)
-        if n_classes > 2 and not support.many:
-            raise DataError(f"solver {solver!r} is for two classes, got {n_classes}; choose 'newton' or 'sgd'")
         passes = support.passes if self.max_iter is None else whole("max_iter", self.max_iter)
         sgd = with_decay(sgd, self.decay)
         if sgd is not None:
@@ -129,7 +129,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
         elif solver == "coordinate":
             W, b = self._solve_l1(rows, passes)
         else:
-            W, b = self._dual(rows, passes) if solver == "dual" else self._fit_newton(rows, passes)
+            W, b = self._solve(rows, passes, newton=solver == "newton")
         return W.astype(rows.X.values.dtype, copy=False), b
 
     def smooth(self, rows: RowBlocks) -> SmoothObjective:
@@ -198,48 +198,48 @@ class LogisticRegression(StepModel, ProbabilityModel):
         if not converged and steps == most:
             warn_unfinished(type(self).__name__, most, violation, float(self.tol))
 
-    def _dual(self, rows: TrainingSet, passes: int) -> tuple[Floats, Floats]:
-        """Coordinate descent on the dual, then Newton steps where its passes bring too little."""
-        tol, intercept = above_zero("tol", self.tol), truth("fit_intercept", self.fit_intercept)
-        of = rows.distinct()
+    def _solve(self, rows: TrainingSet, passes: int, *, newton: bool) -> tuple[Floats, Floats]:
+        """Coordinate descent on the dual, then Newton steps where its passes bring too little, or from the start.
+
+        All over the distinct rows and fewer columns.
+        """
+        of, intercept, n_outputs = rows.distinct(), truth("fit_intercept", self.fit_intercept), rows.n_outputs
         y, c = rows.y[of.rows], above_zero("C", self.C) * of.weight
-        signs = np.where(y == 1, 1, -1).astype(np.int8)
-        small = compact(rows.X, of.rows, -0.5 * c * signs)
-        gradient = np.append(small.sums, -0.5 * arithmetic.dot(c, signs)) if intercept else small.sums
-        problem = dual_logistic.LogisticProblem(small.X, small.norms, signs, c, gradient)
-
-        def weights(w: Floats, b: float) -> tuple[Floats, Floats]:
-            return small.expand(w[:, None]), np.array([b])
-
-        def watch(report: Epoch, found: Callable[[], tuple[Floats, float]]) -> None:
-            if rows.on_epoch is not None:
-                rows.on_epoch(report, lambda: weights(*found()))
-
-        if problem.first == 0.0:  # nothing to learn
-            self._finish(0, passes, 0.0, True)
-            return weights(np.zeros(small.X.n_features), 0.0)
-        run = dual_logistic.solve(problem, tol=tol, max_epochs=passes, seed=seed_of(self.random_state), on_epoch=watch)
-        if run.done or run.interrupted or run.passes == passes:
-            self._finish(run.passes, passes, run.violation, run.done)
-            return weights(run.w, run.b)
-        f = Objective(small.X, y, c, Logistic(), 1, fit_intercept=intercept)
-        return self._newton(rows, f, passes, np.append(run.w, run.b)[: f.size], problem.first, run.passes, small.expand)
-
-    def _fit_newton(self, rows: TrainingSet, passes: int) -> tuple[Floats, Floats]:
-        """Newton steps from zero, over the distinct rows and fewer columns."""
-        of = rows.distinct()
         small = compact(rows.X, of.rows)
-        loss: Loss = Logistic() if rows.n_classes == 2 else Softmax()
-        pool = ThreadPoolExecutor(rows.threads) if rows.threads > 1 else None
+        pool = ThreadPoolExecutor(rows.threads) if rows.threads > 1 and n_outputs > 1 else None
+        loss: Loss = Logistic() if n_outputs == 1 else Softmax()
         try:
-            f = Objective(
-                small.X, rows.y[of.rows], above_zero("C", self.C) * of.weight, loss, rows.n_outputs,
-                fit_intercept=truth("fit_intercept", self.fit_intercept), pool=pool, threads=rows.threads,
-            )  # fmt: skip
-            return self._newton(rows, f, passes, np.zeros(f.size), None, 0, small.expand)
+            f = Objective(small.X, y, c, loss, n_outputs, fit_intercept=intercept, pool=pool, threads=rows.threads)
+            if newton:
+                return self._newton(rows, f, passes, np.zeros(f.size), None, 0, small.expand)
+            return self._dual(rows, f, small, passes)
         finally:
             if pool is not None:
                 pool.shutdown()
+
+    def _dual(self, rows: TrainingSet, f: Objective, small: Compact, passes: int) -> tuple[Floats, Floats]:
+        gradient, p = f(np.zeros(f.size)).gradient(), None
+        if gradient.any():
+            p = _passes(f, small, gradient)
+
+        def weights(w: npt.NDArray[Any], b: Any) -> tuple[Floats, Floats]:
+            W, b = w.reshape(-1, f.n_outputs), np.atleast_1d(b)
+            return small.expand(W), b - (arithmetic.mean(b) if f.n_outputs > 1 else 0.0)
+
+        def watch(report: Epoch, found: Callable[[], tuple[Any, Any]]) -> None:
+            if rows.on_epoch is not None:
+                rows.on_epoch(report, lambda: weights(*found()))
+
+        if p is None:  # nothing to learn
+            self._finish(0, passes, 0.0, True)
+            return weights(np.zeros(f.X.n_features * f.n_outputs), np.zeros(f.n_outputs))
+        tol = above_zero("tol", self.tol)
+        run = dual_logistic.solve(p, tol=tol, max_epochs=passes, seed=seed_of(self.random_state), on_epoch=watch)
+        if run.done or run.interrupted or run.passes == passes:
+            self._finish(run.passes, passes, run.violation, run.done)
+            return weights(run.w, run.b)
+        start = np.append(run.w.astype(np.float64), run.b)[: f.size]
+        return self._newton(rows, f, passes, start, p.first, run.passes, small.expand)
 
     def _newton(
         self,
@@ -270,9 +270,11 @@ class LogisticRegression(StepModel, ProbabilityModel):
         return weights(found.w)
 
 
-def _solver_for(penalty: str, n_classes: int) -> str:
-    """The solver that is taken where none is given."""
-    return "coordinate" if penalty == "l1" else "dual" if n_classes == 2 else "newton"
+def _passes(f: Objective, small: Compact, gradient: Floats) -> TwoClassPasses | SoftmaxPasses:
+    """Return the dual problem of an objective; gradient is that at zero."""
+    if f.n_outputs > 1:
+        return SoftmaxPasses(f, small.norms, gradient)
+    return TwoClassPasses(f.X, small.norms, np.where(f.y == 1, 1, -1).astype(np.int8), f.c, gradient)
 
 
 def _sparsest(W: Floats) -> Floats:

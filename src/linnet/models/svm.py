@@ -49,6 +49,7 @@ from linnet.solvers.columns import Compact, compact
 from linnet.solvers.distinct import Distinct
 from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.losses import SquaredHinge
+from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.row_blocks import RowBlocks
@@ -93,9 +94,8 @@ class LinearSVM(StepModel):
 
     Learned, beside the usual: ``margin_``, the width 2 / |w| of each output. By solver="dual" also ``support_``, the
     rows that hold the line: those on the wrong side of their margin, or on it; ``dual_coef_``, (n_outputs, n_support),
-    what each of them adds: w = sum_i dual_coef_i x_i, dual_coef_i = alpha_i t_i; and on plain features ``slack_``,
-    max(0, 1 - t f(x)) of every row as the solver last met it, which is exact as far as ``tol``: (n_rows,) or (n_rows,
-    n_outputs); 0 for rows of weight zero.
+    what each of them adds: w = sum_i dual_coef_i x_i, dual_coef_i = alpha_i t_i; and ``slack_``, max(0, 1 - t f(x)) of
+    every row: (n_rows,) or (n_rows, n_outputs); 0 for rows of weight zero.
 
     >>> model = LinearSVM().fit([[0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [2.0, 0.0]], ["cold", "cold", "hot", "hot"])
     >>> model.predict([[3.0, 0.5]]).tolist()
@@ -225,59 +225,54 @@ class LinearSVM(StepModel):
         problem, small = self._problem(rows, of)
         last = Epoch(0, np.inf, np.inf, 0)
 
-        def outputs(U: npt.NDArray[Any], b: Floats) -> Weights:
-            W = np.ascontiguousarray(U.T)
+        def outputs(W: npt.NDArray[Any], b: Floats) -> Weights:
             return (W if small is None else small.expand(W, rows.X.values.dtype)), b
 
-        def watch(report: Epoch, weights: Callable[[], tuple[npt.NDArray[Any], Floats]]) -> None:
+        def watch(report: Epoch, weights: Callable[[], Weights]) -> None:
             nonlocal last
             last = report
             if rows.on_epoch is not None:
                 rows.on_epoch(report, lambda: outputs(*weights()))
 
-        U, b, states = dual.solve(
+        found = dual.solve(
             problem, squared=loss == "squared_hinge", bias_scale=self._bias_scale(), tol=tol, max_epochs=passes,
             seed=seed_of(self.random_state), threads=rows.threads, on_epoch=watch,
         )  # fmt: skip
         self.n_iter_ = last.number
-        unfinished = not all(s.done for s in states)
-        self.interrupted_ = unfinished and last.number < passes
-        if unfinished and last.number == passes:
+        self.interrupted_ = not found.done and last.number < passes
+        if not found.done and last.number == passes:
             warn_unfinished(type(self).__name__, passes, last.violation, tol)
-        self.margin_ = np.array([2.0 / max(s.length(), np.finfo(np.float64).tiny) for s in states])
-        W, b = outputs(U, b)
-        at = of.rows if small is None else slice(None)
-        self._keep_dual(rows, of, np.stack([s.hinge.alpha[at] * s.hinge.signs[at] for s in states], axis=1))
-        if small is not None:
-            slack = np.maximum(0.0, np.stack([s.hinge.slack for s in states], axis=1)[of.place])
-            slack[of.place < 0] = 0.0
-            self.slack_ = slack[:, 0] if len(U) == 1 else slack
-        return W, b
+        if small is not None and rows.X.gain is None:
+            self._keep_dual(rows, of, found, small.X)
+        return outputs(found.W, found.b)
 
     def _problem(self, rows: TrainingSet, of: Distinct) -> tuple[dual.SVMProblem, Compact | None]:
-        """Return the problem over the distinct rows: on fewer columns, or as it is where features carry gains."""
-        X, C = rows.X, np.atleast_2d(above_zero("C", self.C) * of.weight.T)  # (1 or n_labels, n_distinct)
-        signs = signs_of(rows.y, rows.n_classes).T
+        """Return the problem over the distinct rows: on fewer columns, or as it is where outputs have their own gains."""
+        X, C = rows.X, above_zero("C", self.C) * of.weight
+        signs = signs_of(rows.y, rows.n_classes)
         if X.gain is None:
-            small = compact(X, of.rows)
-            M, signs = small.X, np.ascontiguousarray(signs[:, of.rows])
-            return dual.SVMProblem(
-                M.indptr, M.indices, M.values, signs, M.n_features, np.ascontiguousarray(C), norms=small.norms
-            ), small
-        cost = np.zeros((len(C), len(X)))
-        cost[:, of.rows] = C
+            X = X.explicit()
+            small = compact(replace(X, values=X.values.astype(np.float64, copy=False)), of.rows)
+            M = small.X
+            return dual.SVMProblem(M.indptr, M.indices, M.values, signs[of.rows], M.n_features, C), small
+        cost = np.zeros((len(X), *C.shape[1:]))
+        cost[of.rows] = C
         return dual.SVMProblem(
-            X.indptr, X.indices, X.values, np.ascontiguousarray(signs), X.n_features, cost,
-            weight=X.gain, scale=X.scale, n_blocks=X.n_blocks, rows=of.rows,
-        ), None  # fmt: skip
+            X.indptr, X.indices, X.values, signs, X.n_features, cost, X.gain, X.scale, X.n_blocks, of.rows
+        ), None
 
-    def _keep_dual(self, rows: TrainingSet, of: Distinct, signed: Floats) -> None:
-        """Keep the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""
-        share = np.ones(len(rows.X)) if rows.weight is None else rows.weight
+    def _keep_dual(self, rows: TrainingSet, of: Distinct, found: dual.Solution, X: Matrix) -> None:
+        """Keep the margins, the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""
+        share, signed = rows.weights, found.signed
         held = (of.place >= 0) & (np.abs(signed).max(axis=1) > 0.0)[of.place]
         self.support_ = np.flatnonzero(held)
         place = of.place[held]
         self.dual_coef_ = signed[place].T * (share[held] / of.weight[place]).T
+        self.margin_ = _widths(found.W)
+        signs = signs_of(rows.y[of.rows], rows.n_classes)
+        slack = np.maximum(0.0, 1.0 - signs * (X.dot(found.W) + found.b))[of.place]
+        slack[of.place < 0] = 0.0
+        self.slack_ = slack[:, 0] if slack.shape[1] == 1 else slack
 
 
 def _widths(W: Floats) -> Floats:

@@ -1,7 +1,8 @@
 """The linear SVM by dual coordinate descent: one binary problem a class, all of them pass by pass, in threads.
 
-The kernel makes one pass over one problem; this file keeps the passes: order, shrinking, stopping, reporting. Each
-class has its own tables and its own random order, so the result does not depend on the number of threads.
+The kernel makes one pass over several problems side by side; this file keeps the passes: order, shrinking, stopping,
+reporting. All problems visit rows in the same random order, each those that are active in it, so that the result of one
+depends neither on those beside it nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -9,112 +10,132 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet._kernels import dual, sparse
-from linnet.solvers.callbacks import Epoch
+from linnet._kernels import dual
+from linnet.solvers.callbacks import Epoch, Weights
 from linnet.solvers.matrix import Matrix
 
-__all__ = ["SVMProblem", "State", "hinge_steps", "solve", "signs_of"]
+__all__ = ["Group", "SVMProblem", "Solution", "groups_of", "hinge_of", "hinge_steps", "signs_of", "solve", "table_of"]
 
 Floats = npt.NDArray[Any]
+LANES = 8  # problems side by side: 32-bit weights and gains of a feature are then one cache line
 
 
 @dataclass(frozen=True)
 class SVMProblem:
-    """Rows and, for each binary problem, signs; x_ij = values_ij * weight_jc.
-
-    Without weight, scale and blocks the rows are plain: their kernel keeps one 64-bit weight a feature.
-    """
+    """Rows and, for each binary problem, signs; x_ij = values_ij * gain_cj."""
 
     indptr: npt.NDArray[np.int64]  # (n_rows * n_blocks + 1,)
     indices: npt.NDArray[np.int32]
-    values: Floats  # float32 or float64; empty: all ones
-    signs: npt.NDArray[np.int8]  # (n_problems, n_rows), +1 or -1
+    values: Floats  # float32 or float64, as the weights will be; empty: all ones
+    signs: npt.NDArray[np.int8]  # (n_rows, n_problems), +1 or -1
     n_features: int
-    C: npt.NDArray[np.float64]  # (n_problems, n_rows) or (1, n_rows): the cost of each row
-    weight: Floats | None = None  # (n_problems, n_features) or (1, n_features): g
+    C: npt.NDArray[np.float64]  # (n_rows,): the cost of each row, or (n_rows, n_problems)
+    gain: Floats | None = None  # (n_problems, n_features) or (1, n_features): g
     scale: Floats | None = None  # (n_rows * n_blocks,): times the values of each segment
     n_blocks: int = 1
-    rows: npt.NDArray[np.int32] | None = None  # which rows to visit; without, all whose C is above zero
-    norms: npt.NDArray[np.float64] | None = None  # (n_rows,), squared, of plain rows; without, they are computed
-
-    @property
-    def plain(self) -> bool:
-        """Whether a row is values at columns, and nothing else."""
-        bare = self.weight is None and self.scale is None and self.n_blocks == 1
-        return bare and len(self.values) == len(self.indices)
-
-    def squared_norms(self) -> npt.NDArray[np.float64]:
-        """Return |x_i|^2 of plain rows."""
-        if self.norms is not None:
-            return self.norms
-        out, ones = np.empty((self.signs.shape[1], 1)), np.ones((self.n_features, 1))
-        sparse.dot(self.indptr, self.indices, np.square(self.values), ones, 0, len(out), out)
-        return out[:, 0]
+    rows: npt.NDArray[np.int32] | None = None  # which rows to visit; without, all
 
 
 @dataclass
-class State:
-    """One binary problem: u = g w and g^2 in pairs, (n_features, 2), or w alone, (n_features, 1), and its dual."""
+class Group:
+    """Problems side by side: the tables of the kernel, which problems they are, and which of them are solved."""
 
-    table: Floats
+    first: int
+    n: int
+    table: Floats  # (n_features, 1 or 2, lanes)
     hinge: dual.HingeDual
-    rows: npt.NDArray[np.int32]
-    active: npt.NDArray[np.int32]
-    rng: np.random.Generator
-    done: bool = False
+    done: npt.NDArray[np.bool_]  # (lanes,)
+    whole: npt.NDArray[np.bool_]  # (lanes,): whether the next pass visits every row
+    loss: npt.NDArray[np.float64]  # (lanes,): of the last pass that each was in
 
     @property
     def u(self) -> Floats:
-        """The folded weights."""
-        return self.table[:, 0]
-
-    def length(self) -> float:
-        """|w|; in pieces, because the tables may be large."""
-        total = 0.0
-        for k in range(0, len(self.table), 1 << 16):
-            u = self.table[k : k + (1 << 16), 0].astype(np.float64)
-            squares = self.table[k : k + (1 << 16), 1].astype(np.float64) if self.table.shape[1] > 1 else np.ones(1)
-            total += arithmetic.total(u * u / np.where(squares > 0.0, squares, 1.0))
-        return float(np.sqrt(total))
+        """The folded weights, (n_features, n)."""
+        return self.table[:, 0, : self.n]
 
 
-def _start(p: SVMProblem, c: int, squared: bool, bias_scale: float, seed: int) -> State:
-    n = p.signs.shape[1]
-    C = p.C[c if len(p.C) > 1 else 0]
-    if p.plain:
-        table, q = np.zeros((p.n_features, 1)), p.squared_norms() + bias_scale * bias_scale
-    else:
-        table, q = np.zeros((p.n_features, 2), dtype=p.values.dtype), np.full(n, -1.0)
-        if p.weight is None:
-            table[:, 1] = 1.0
-        else:
-            np.square(p.weight[c if len(p.weight) > 1 else 0], out=table[:, 1])
-    rows = np.flatnonzero(C > 0).astype(np.int32) if p.rows is None else p.rows
-    of = dual.HingeDual(p.signs[c], C, np.zeros(n), q, squared=squared, bias_scale=bias_scale)
-    return State(table, of, rows, rows, np.random.Generator(np.random.PCG64([seed, c])))
+@dataclass(frozen=True)
+class Solution:
+    """The folded weights u = g w, (n_features, n_problems), intercepts, and a_i y_i, (n_rows, n_problems)."""
+
+    W: Floats
+    b: npt.NDArray[np.float64]
+    groups: list[Group]
+    done: bool
+
+    @property
+    def signed(self) -> npt.NDArray[np.float64]:
+        """What each row adds to the weights of each problem."""
+        parts = [(g.hinge.alpha * g.hinge.signs)[:, : g.n] for g in self.groups]
+        return np.concatenate(parts, axis=1)
 
 
-def _pass(p: SVMProblem, s: State, tol: float) -> None:
-    """One pass over one problem, then decide what is active in the next and whether it is solved."""
-    order = s.rng.permutation(s.active)
-    if p.plain:
-        left = dual.plain_pass(p.indptr, p.indices, p.values, order, s.u, s.hinge)
-    else:
-        scale = p.scale if p.scale is not None else np.zeros(0, p.values.dtype)
-        left = dual.svm_pass(p.indptr, p.n_blocks, p.indices, p.values, scale, order, s.table, s.hinge)
-    if left == 0 or s.hinge.spread <= tol:
-        s.done = len(order) == len(s.rows)
-        s.active = s.rows
-        s.hinge.widen()
-    else:
-        s.active = s.hinge.keep[:left].copy()
-        s.hinge.narrow()
+def groups_of(n_problems: int) -> list[tuple[int, int, int]]:
+    """Return the first problem of each group, how many there are, and the lanes of the kernel.
+
+    >>> groups_of(1), groups_of(20)
+    ([(0, 1, 1)], [(0, 8, 8), (8, 8, 8), (16, 4, 8)])
+    """
+    lanes = 1 if n_problems == 1 else LANES
+    return [(first, min(lanes, n_problems - first), lanes) for first in range(0, n_problems, lanes)]
+
+
+def table_of(n_features: int, gain: Floats | None, first: int, n: int, lanes: int, dtype: Any) -> Floats:
+    """Return the table of the kernel: weights of zero and, where features have a gain, g^2."""
+    table = np.zeros((n_features, 1 if gain is None else 2, lanes), dtype=dtype)
+    if gain is not None:
+        np.square(gain[first : first + n].T if len(gain) > 1 else gain.T, out=table[:, 1, :n])
+    return table
+
+
+def hinge_of(
+    signs: npt.NDArray[np.int8], C: Floats, place: tuple[int, int, int], *, squared: bool, bias_scale: float
+) -> dual.HingeDual:
+    """Return the duals of a group of problems, with variables of zero."""
+    first, n, lanes = place
+    t, cost = np.zeros((len(signs), lanes), np.int8), np.ones((len(signs), 1 if C.ndim == 1 else lanes))
+    t[:, :n] = signs[:, first : first + n]
+    cost[:, :n] = C[:, None] if C.ndim == 1 else C[:, first : first + n]
+    of = dual.HingeDual(t, cost, np.zeros(t.shape), np.full(t.shape, -1.0), squared=squared, bias_scale=bias_scale)
+    of.active[:, n:] = 0
+    return of
+
+
+def _start(p: SVMProblem, place: tuple[int, int, int], squared: bool, bias_scale: float) -> Group:
+    first, n, lanes = place
+    of = hinge_of(p.signs, p.C, place, squared=squared, bias_scale=bias_scale)
+    table = table_of(p.n_features, p.gain, first, n, lanes, p.values.dtype)
+    return Group(first, n, table, of, np.arange(lanes) >= n, np.arange(lanes) < n, np.zeros(lanes))
+
+
+def _pass(p: SVMProblem, order: npt.NDArray[np.int32], tol: float, g: Group) -> tuple[float, int]:
+    """One pass over the problems of a group, then decide what is active in the next and which are solved.
+
+    Returns the largest violation, and how many variables are active in the next pass.
+    """
+    n_rows = len(order)
+    if not g.whole.any():
+        order = order[np.asarray(g.hinge.active.any(axis=1))[order]]
+    scale = p.scale if p.scale is not None else np.zeros(0, p.values.dtype)
+    dual.svm_pass(p.indptr, p.n_blocks, p.indices, p.values, scale, order, g.table, g.hinge)
+    spread, g.loss = g.hinge.spread, np.where(g.done, g.loss, g.hinge.loss)
+    rest = ~g.done & ((g.hinge.left == 0) | (spread <= tol))  # nothing left to do among the active rows
+    g.done |= rest & g.whole
+    g.hinge.narrow()
+    g.whole = rest & ~g.done
+    if g.whole.any():
+        g.hinge.widen(g.whole)
+    if g.done.any():
+        g.hinge.active[:, g.done] = 0
+    left = np.where(g.whole, n_rows, np.where(g.done, 0, g.hinge.left))
+    return float(spread[: g.n].max()), int(left.sum())
 
 
 def solve(
@@ -126,44 +147,47 @@ def solve(
     max_epochs: int = 1000,
     seed: int = 0,
     threads: int = 1,
-    on_epoch: Callable[[Epoch, Callable[[], tuple[Floats, npt.NDArray[np.float64]]]], None] | None = None,
-) -> tuple[Floats, npt.NDArray[np.float64], list[State]]:
-    """Solve every binary problem; returns u = g w, (n_problems, n_features), the intercepts, and the states.
+    on_epoch: Callable[[Epoch, Callable[[], Weights]], None] | None = None,
+) -> Solution:
+    """Solve every binary problem.
 
-    tol bounds the spread of the projected gradient (as in LIBLINEAR). on_pass is called after each pass with a report
+    tol bounds the spread of the projected gradient (as in LIBLINEAR). on_epoch is called after each pass with a report
     and a function that gives the weights so far. KeyboardInterrupt ends the passes and keeps the weights.
     """
-    n_problems = len(p.signs)
-    pool = ThreadPoolExecutor(threads) if threads > 1 and n_problems > 1 else None
+    n_problems = p.signs.shape[1]
+    places = groups_of(n_problems)
+    pool = ThreadPoolExecutor(threads) if threads > 1 and len(places) > 1 else None
     mapper: Callable[..., Any] = pool.map if pool else map
     try:
-        states = list(mapper(lambda c: _start(p, c, squared, bias_scale, seed), range(n_problems)))
+        groups: list[Group] = list(mapper(lambda at: _start(p, at, squared, bias_scale), places))
 
-        def weights() -> tuple[Floats, npt.NDArray[np.float64]]:
-            return np.stack([s.u for s in states]), np.array([s.hinge.bias * bias_scale for s in states])
+        def weights() -> Weights:
+            b = np.concatenate([g.hinge.bias[: g.n] * bias_scale for g in groups])
+            return np.concatenate([g.u for g in groups], axis=1), b
 
+        rows = np.arange(len(p.C), dtype=np.int32) if p.rows is None else p.rows
+        rng = np.random.Generator(np.random.PCG64(seed))
         try:
             for number in range(1, max_epochs + 1):
-                list(mapper(lambda s: _pass(p, s, tol), [s for s in states if not s.done]))
+                visit = partial(_pass, p, rng.permutation(rows), tol)
+                found = list(mapper(visit, [g for g in groups if not g.done.all()]))
                 if on_epoch is not None:
-                    violation = max(s.hinge.spread for s in states)
-                    active = sum(len(s.active) for s in states if not s.done)
-                    on_epoch(Epoch(number, sum(s.hinge.loss for s in states), violation, active), weights)
-                if all(s.done for s in states):
+                    loss = sum(arithmetic.total(g.loss) for g in groups)
+                    on_epoch(Epoch(number, loss, max(v for v, _ in found), sum(n for _, n in found)), weights)
+                if all(g.done.all() for g in groups):
                     break
         except KeyboardInterrupt:
             pass
     finally:
         if pool:
             pool.shutdown()
-    W, b = weights()
-    return W, b, states
+    return Solution(*weights(), groups, all(g.done.all() for g in groups))
 
 
 def signs_of(y: npt.NDArray[Any], n_classes: int) -> npt.NDArray[np.int8]:
     """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs); y may be an indicator matrix."""
     positive = y if y.ndim == 2 else (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
-    return np.where(positive, 1, -1).astype(np.int8)
+    return np.asarray(2 * positive.astype(np.int8) - 1, dtype=np.int8)
 
 
 def hinge_steps(
@@ -175,15 +199,15 @@ def hinge_steps(
     One pass is the passive-aggressive algorithm; many are the least change of the weights that fits the rows. Returns W, b,
     the loss of the rows as they were last met, and how many of them moved a weight.
     """
-    norms, W, b = np.full(len(X), -1.0), np.array(W, dtype=np.float64), np.array(b, dtype=np.float64)
+    W, b, unit = np.array(W, dtype=np.float64), np.array(b, dtype=np.float64), bias_scale or 1.0
     moved, loss, none = np.zeros(len(X), dtype=bool), 0.0, np.zeros(0, X.values.dtype)
-    for c in range(W.shape[1]):
-        pair = np.stack([W[:, c].astype(X.values.dtype), np.ones(len(W), X.values.dtype)], axis=1)
-        one, bias = np.ascontiguousarray(signs[:, c]), b[c] / (bias_scale or 1.0)
-        hinge = dual.HingeDual(one, cost, np.zeros(len(X)), norms, squared=squared, bias_scale=bias_scale, bias=bias)
+    for first, n, lanes in groups_of(W.shape[1]):
+        mine, table = slice(first, first + n), table_of(len(W), None, first, n, lanes, X.values.dtype)
+        of = hinge_of(signs, cost, (first, n, lanes), squared=squared, bias_scale=bias_scale)
+        table[:, 0, :n], of.bias[:n] = W[:, mine], b[mine] / unit
         for order in orders:
-            dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, none, order, pair, hinge)
-        W[:, c], b[c] = pair[:, 0], hinge.bias * (bias_scale or 1.0)
-        moved |= hinge.alpha > 0.0
-        loss += hinge.loss
+            dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, none, order, table, of)
+        W[:, mine], b[mine] = table[:, 0, :n], of.bias[:n] * unit
+        moved |= (of.alpha > 0.0).any(axis=1)
+        loss += arithmetic.total(of.loss[:n])
     return W, b, loss, int(moved.sum())

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import dual
 from linnet.solvers.callbacks import Epoch, Weights
-from linnet.solvers.dual import signs_of
+from linnet.solvers.dual import groups_of, hinge_of, signs_of, table_of
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.row_blocks import RowBlocks
 
@@ -43,24 +43,22 @@ class Solved:
     interrupted: bool
 
 
-class _Outputs:
-    """The weights of every binary problem, and what the last round said of them."""
+class _Group:
+    """The weights of problems side by side, and what the last round said of them."""
 
-    def __init__(self, rows: RowBlocks) -> None:
-        n, gain = rows.n_outputs, rows.gain
-        assert gain is not None  # noqa: S101 - the model's traits ask for it
-        self.tables = [np.zeros((gain.shape[1], 2), dtype=np.float32) for _ in range(n)]
-        for c, table in enumerate(self.tables):
-            np.square(gain[c if len(gain) > 1 else 0], out=table[:, 1])
-        self.bias = [0.0] * n
-        self.top, self.low, self.loss, self.active = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64)
+    def __init__(self, rows: RowBlocks, first: int, n: int, lanes: int) -> None:
+        assert rows.gain is not None  # noqa: S101 - the model's traits ask for it
+        self.table = table_of(rows.gain.shape[1], rows.gain, first, n, lanes, np.float32)
+        self.first, self.n, self.lanes, self.bias = first, n, lanes, np.zeros(lanes)
+        self.begin()
 
     def begin(self) -> None:
-        self.top[:], self.low[:], self.loss[:], self.active[:] = -np.inf, np.inf, 0.0, 0
+        self.top, self.low, self.loss = np.full(self.lanes, -np.inf), np.full(self.lanes, np.inf), np.zeros(self.lanes)
+        self.active = 0
 
     @property
-    def spread(self) -> Floats:
-        return np.where(self.active > 0, np.maximum(self.top - self.low, 0.0), 0.0)
+    def spread(self) -> float:
+        return float(np.maximum(self.top - self.low, 0.0).max())
 
 
 def solve(
@@ -68,38 +66,30 @@ def solve(
 ) -> Solved:
     """Fit the SVM of every output; Ctrl-C keeps the weights so far."""
     most = MOST_ROUNDS if max_epochs is None else max_epochs
-    out = _Outputs(rows)
+    groups = [_Group(rows, *place) for place in groups_of(rows.n_outputs)]
 
     def weights() -> Weights:
-        W = np.stack([table[:, 0] for table in out.tables], axis=1)
-        return W, np.array([b * bias_scale for b in out.bias])
+        W = np.concatenate([g.table[:, 0, : g.n] for g in groups], axis=1)
+        return W, np.concatenate([g.bias[: g.n] * bias_scale for g in groups])
 
     rng = np.random.Generator(np.random.PCG64([seed, 5]))
     done, number, spread = False, 0, np.inf
-    pool = ThreadPoolExecutor(rows.threads) if rows.threads > 1 and rows.n_outputs > 1 else None
+    pool = ThreadPoolExecutor(rows.threads) if rows.threads > 1 and len(groups) > 1 else None
     mapper: Any = pool.map if pool else map
     try:
         for number in range(1, most + 1):
-            out.begin()
-            for group, block in rows.visit(rng.permutation(len(rows.numbers))):
-                state = _state(rows, group, len(block))
-                signs, cost = (
-                    signs_of(block.y, rows.n_classes).T,
-                    np.ascontiguousarray(np.atleast_2d(C * block.weights.T)),
-                )
-                visits = [
-                    (
-                        np.ascontiguousarray(signs[c]),
-                        state[c],
-                        c,
-                        np.random.Generator(np.random.PCG64([seed, c, group[0], number])),
-                    )
-                    for c in range(rows.n_outputs)
-                ]
-                list(mapper(_visitor(block.X, cost, out, squared, bias_scale, tol), visits))
-                rows.keep_state(group, state)
-            spread = float(out.spread.max())
-            rows.on_epoch(Epoch(number, arithmetic.total(out.loss), spread, int(out.active.sum())), weights)
+            for g in groups:
+                g.begin()
+            for blocks, block in rows.visit(rng.permutation(len(rows.numbers))):
+                state = _state(rows, blocks, len(block))
+                signs, cost = signs_of(block.y, rows.n_classes), C * block.weights
+                draw = np.random.Generator(np.random.PCG64([seed, blocks[0], number]))
+                orders = [draw.permutation(len(block)).astype(np.int32) for _ in range(INNER)]
+                list(mapper(_visitor(block.X, signs, cost, state, orders, squared, bias_scale, tol), groups))
+                rows.keep_state(blocks, state)
+            spread = max(g.spread for g in groups)
+            loss = sum(arithmetic.total(g.loss) for g in groups)
+            rows.on_epoch(Epoch(number, loss, spread, sum(g.active for g in groups)), weights)
             if spread <= tol:
                 done = True
                 break
@@ -111,36 +101,41 @@ def solve(
     return Solved(*weights(), number, spread, done, not done and number < most)
 
 
-def _visitor(X: Matrix, cost: Floats, out: _Outputs, squared: bool, scale: float, tol: float) -> Callable[[Any], None]:
-    """Return what improves the variables of one block for one problem: (signs, state, problem, random numbers)."""
+def _visitor(
+    X: Matrix,
+    signs: npt.NDArray[np.int8],
+    cost: Floats,
+    state: Floats,
+    orders: list[npt.NDArray[np.int32]],
+    squared: bool,
+    scale: float,
+    tol: float,
+) -> Callable[[_Group], None]:
+    """Return what improves the variables of one block for the problems of a group."""
     segments = X.scale if X.scale is not None else np.zeros(0, X.values.dtype)
 
-    def visit(one: tuple[npt.NDArray[np.int8], Floats, int, np.random.Generator]) -> None:
-        signs, (alpha, q), c, rng = one
-        of = dual.HingeDual(
-            signs, cost[c if len(cost) > 1 else 0], alpha, q, squared=squared, bias_scale=scale, bias=out.bias[c]
-        )
-        rows = np.arange(len(signs), dtype=np.int32)
-        for turn in range(INNER):
-            order = rng.permutation(rows)
-            left = dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, segments, order, out.tables[c], of)
-            out.bias[c] = of.bias
+    def visit(g: _Group) -> None:
+        mine = slice(g.first, g.first + g.n)
+        of = hinge_of(signs, cost, (g.first, g.n, g.lanes), squared=squared, bias_scale=scale)
+        of.alpha[:, : g.n], of.q[:, : g.n], of.bias[:] = state[mine, 0].T, state[mine, 1].T, g.bias
+        for turn, order in enumerate(orders):
+            dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, segments, order, g.table, of)
             if turn == 0:
-                out.loss[c] += of.loss
-                out.active[c] += left
-                if left:
-                    out.top[c], out.low[c] = max(out.top[c], of.top), min(out.low[c], of.low)
-            if left == 0 or of.spread <= tol:
-                return
-            rows = of.keep[:left].copy()
+                g.loss += of.loss
+                g.active += int(of.left.sum())
+                g.top, g.low = np.maximum(g.top, of.top), np.minimum(g.low, of.low)
+            of.active[:, of.spread <= tol] = 0
+            if not of.active.any():
+                break
             of.narrow()
+        g.bias, state[mine, 0], state[mine, 1] = of.bias, of.alpha[:, : g.n].T, of.q[:, : g.n].T
 
     return visit
 
 
-def _state(rows: RowBlocks, group: tuple[int, ...], n: int) -> Floats:
+def _state(rows: RowBlocks, blocks: tuple[int, ...], n: int) -> Floats:
     """Return alpha and |x|^2 of each problem and row, (n_outputs, 2, n_rows); 0 and -1 (not known) at first."""
-    state = rows.state(group, (rows.n_outputs, 2))
+    state = rows.state(blocks, (rows.n_outputs, 2))
     if state is None:
         state = np.zeros((rows.n_outputs, 2, n))
         state[:, 1] = -1.0
