@@ -80,7 +80,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
     the same of the conditions of the optimum (coordinate); ``max_iter`` the passes of dual and Newton steps together
     (None: 200), Newton steps (100), steps of coordinate (200) or passes of sgd (20). ``fit_intercept``.
     ``class_weight`` None, "balanced" or {label: factor}. ``decay`` (sgd only): the weight decay; None takes that which
-    C stands for. ``random_state`` (all but newton). ``n_jobs`` (newton only) do not change the answer.
+    C stands for. ``random_state`` (all but newton). ``n_jobs`` (Newton steps only) do not change the answer.
 
     ``solver`` may also be an optimiser of :mod:`linnet.solvers`, such as ``Adam(learning_rate=0.1)``, or its name, "adam": it
     minimises the same, and has a tol of its own.

@@ -43,7 +43,6 @@ class Support:
     passes: int
     penalties: tuple[str, ...] = ("l2",)
     losses: tuple[str, ...] = ()
-    many: bool = True  # more than two classes
 
     def check(self, solver: str, known: Mapping[str, Support], **asked: str) -> None:
         """Refuse what the solver cannot do, and say which can.
