@@ -76,7 +76,7 @@ cdef class HingeDual:
         cdef double[:, ::1] each
         cdef int64_t[::1] left
         if not n == cost.shape[0] == alpha.shape[0] == q.shape[0] or not lanes == alpha.shape[1] == q.shape[1]:
-            raise ValueError(f"signs ({n}, {lanes}), costs ({cost.shape[0]}, {cost.shape[1]}), variables ({alpha.shape[0]}, {alpha.shape[1]}), "
+            raise ValueError(f"signs ({n}, {lanes}), {cost.shape[0]} costs, variables ({alpha.shape[0]}, {alpha.shape[1]}), "
                              f"norms ({q.shape[0]}, {q.shape[1]}); one of each a row and problem")
         if lanes not in (1, 8) or cost.shape[1] not in (1, lanes):
             raise ValueError(f"{lanes} problems side by side, {cost.shape[1]} costs; there are kernels for 1 and 8")

@@ -13,7 +13,7 @@ LINNET_WIDE static void LINNET_NAME(linnet_hinge, REAL, LANES)(const linnet_hing
         const int64_t i = order[t], first = i * n_blocks, last = first + n_blocks;
         int64_t ahead = 0, ahead_end = 0;
         int moved = 0;
-        DOUBLES score[GROUPS], part[GROUPS], d[GROUPS];
+        DOUBLES score[GROUPS], d[GROUPS];
         REALS sum[GROUPS], step[GROUPS];
         if (t + 1 < n) {
             const int64_t next = order[t + 1];
@@ -29,15 +29,15 @@ LINNET_WIDE static void LINNET_NAME(linnet_hinge, REAL, LANES)(const linnet_hing
                 score[g] = (DOUBLES){0} + bias_scale * bias_scale;
             for (int64_t s = first; s < last; s++) {
                 for (int g = 0; g < GROUPS; g++)
-                    part[g] = (DOUBLES){0};
+                    sum[g] = (REALS){0};
                 for (int64_t k = indptr[s]; k < indptr[s + 1]; k++) {
                     const REALS *squares = (const REALS *)(table + indices[k] * stride + LANES);
-                    const double v = ones ? 1.0 : (double)values[k] * values[k];
+                    const REAL v = ones ? 1 : values[k] * values[k];
                     for (int g = 0; g < GROUPS; g++)
-                        part[g] += gains ? v * CAST(DOUBLES, squares[g]) : (DOUBLES){0} + v;
+                        sum[g] += gains ? v * squares[g] : (REALS){0} + v;
                 }
                 for (int g = 0; g < GROUPS; g++)
-                    score[g] += even ? part[g] : part[g] * scale[s] * scale[s];
+                    score[g] += CAST(DOUBLES, sum[g]) * (even ? 1.0 : (double)scale[s] * scale[s]);
             }
             for (int g = 0; g < GROUPS; g++)
                 *(DOUBLES *)(h->q + i * LANES + g * WIDTH) = score[g];
