@@ -43,7 +43,7 @@ class Solved:
     interrupted: bool
 
 
-class _Group:
+class _BlockProblems:
     """The weights of problems side by side, and what the last round said of them."""
 
     def __init__(self, rows: RowBlocks, first: int, n: int, lanes: int) -> None:
@@ -66,7 +66,7 @@ def solve(
 ) -> Solved:
     """Fit the SVM of every output; Ctrl-C keeps the weights so far."""
     most = MOST_ROUNDS if max_epochs is None else max_epochs
-    groups = [_Group(rows, *place) for place in groups_of(rows.n_outputs)]
+    groups = [_BlockProblems(rows, *place) for place in groups_of(rows.n_outputs)]
 
     def weights() -> Weights:
         W = np.concatenate([g.table[:, 0, : g.n] for g in groups], axis=1)
@@ -110,11 +110,11 @@ def _visitor(
     squared: bool,
     scale: float,
     tol: float,
-) -> Callable[[_Group], None]:
+) -> Callable[[_BlockProblems], None]:
     """Return what improves the variables of one block for the problems of a group."""
     segments = X.scale if X.scale is not None else np.zeros(0, X.values.dtype)
 
-    def visit(g: _Group) -> None:
+    def visit(g: _BlockProblems) -> None:
         mine = slice(g.first, g.first + g.n)
         of = hinge_of(signs, cost, (g.first, g.n, g.lanes), squared=squared, bias_scale=scale)
         of.alpha[:, : g.n], of.q[:, : g.n], of.bias[:] = state[mine, 0].T, state[mine, 1].T, g.bias
