@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ttest_rel
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
@@ -19,8 +20,12 @@ from sklearn.svm import LinearSVC
 import linnet
 from linnet import TextClassifier
 from linnet.cli import linnet as command
+from linnet.comparison import compare
+from linnet.comparison.answers import ComparedRows
 from linnet.data import Dataset, read
+from linnet.data.splitting import fold_indices
 from linnet.errors import DataError, LinnetError
+from linnet.evaluate.multilabel import row_f1
 from linnet.features.vectorizer import Vectorizer
 from linnet.model.decision import Decision
 from linnet.models import MODELS
@@ -327,7 +332,44 @@ def test_predict(files, tmp_path):
     assert pq.read_table(tmp_path / "out.parquet")["labels"].to_pylist() == [["joy", "love"], []]
 
 
-@pytest.mark.parametrize("words", [("compare", "--models", "nb"), ("tune", "--budget", "5s"), ("check",)])
+def test_compare(files, tmp_path):
+    words = ("compare", files / "train.txt", "--models", "svm,votes", "--features", "words:1", "--folds", "3")
+    done = run(*words, "--json", tmp_path / "found.json", "--curve")
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["metric"] == "samples F1"
+    assert found["best"] == "svm"
+    best, other = found["models"]
+    assert best["accuracy"] == pytest.approx(best["samples_f1"])
+    assert best["micro_f1"] > 0.9
+    assert "paired t-test on the F1 of the labels of the same 300 held-out rows" in " ".join(found["words"])
+    assert found["pairs"][0]["difference"] == pytest.approx(best["accuracy"] - other["accuracy"])
+    assert "F1 of the rows" in " ".join(found["words"])
+    text = run(*words).stdout
+    assert "samples F1" in text
+
+
+def test_compared_as_scikit_learn_does():
+    """The mean F1 of the rows, and the paired t-test of scipy on them."""
+    found = compare(TEXTS, [list(row) for row in LABELS], models="svm,nb", features="words:1", folds=3)
+    rows = ComparedRows.of(Dataset.from_lists(TEXTS, [list(row) for row in LABELS]))
+    held = [part for _, part in fold_indices(rows.codes, 0, 3)]
+    scores = []
+    for name in (found.models[0].name, found.models[1].name):
+        answers = []
+        for part in held:
+            train = np.setdiff1d(np.arange(len(TEXTS)), part)
+            clf = TextClassifier(name, features="words:1").fit([TEXTS[k] for k in train], [LABELS[k] for k in train])
+            answers.append(clf.artefact.chosen(clf.artefact.scores([TEXTS[k] for k in part])))
+        truth = rows.sets[np.concatenate(held)]
+        scores.append(row_f1(truth, np.concatenate(answers)))
+        expected = f1_score(truth, np.concatenate(answers), average="samples", zero_division=0.0)
+        assert scores[-1].mean() == pytest.approx(expected)
+    assert found.models[0].accuracy == pytest.approx(scores[0].mean())
+    assert found.pairs[0].test.p == pytest.approx(ttest_rel(*scores).pvalue)
+
+
+@pytest.mark.parametrize("words", [("tune", "--budget", "5s"), ("check",)])
 def test_commands_that_take_one_label(files, words):
     done = run(words[0], files / "train.txt", *words[1:])
     assert isinstance(done.exception, DataError)

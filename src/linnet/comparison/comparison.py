@@ -31,7 +31,8 @@ class ModelScores:
     """How good a model is on rows that it was not fitted on, and what it costs.
 
     Scores are of all held-out rows together; with repeats they, and the ends of their intervals, are means over the
-    repeats. ``fold_accuracy`` is that of each fold. Seconds are means over the folds; ``size`` is in bytes, of the
+    repeats. Where rows may have several labels the mean F1 of the rows stands in place of the accuracy. ``fold_accuracy``
+    is that of each fold. Seconds are means over the folds; ``size`` is in bytes, of the
     model file of the first fold. ``settings`` are what the search chose most often.
     """
 
@@ -91,7 +92,7 @@ class Curve:
 
     model: str
     rows: tuple[int, ...]
-    right: tuple[int, ...]
+    right: tuple[float, ...]
     held: int
     forecast: Forecast | None
 
@@ -134,6 +135,8 @@ class Comparison:
     curves: tuple[Curve, ...] = ()
     notes: tuple[str, ...] = ()
     finished: bool = True
+    metric: str = "accuracy"
+    """What ``accuracy`` is: where rows may have several labels, the mean F1 of the rows."""
 
     @property
     def best(self) -> ModelScores:
@@ -158,7 +161,7 @@ class Comparison:
 
     def cells(self, width: int = 1000) -> list[list[str]]:
         """Return the table as it is printed, its head first; where it is wider than width, without what matters least."""
-        rows = [["model", "accuracy", "95 % interval", "macro F1", "log loss", "train s", "MB/s", "size MB"]]
+        rows = [["model", self.metric, "95 % interval", "macro F1", "log loss", "train s", "MB/s", "size MB"]]
         for m in self.models:
             low, high = m.accuracy_interval
             rows.append([
@@ -173,10 +176,21 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for JSON.
 
-        Keys: source, rows, rows_judged, classes, folds, repeats, folds_done, finished, seed, baseline (label, accuracy),
+        Keys: source, metric, rows, rows_judged, classes, folds, repeats, folds_done, finished, seed, baseline (label, accuracy),
         models (a list, best first), pairs, skipped (a list of model, reason), curves, notes, best, recommended, words.
         """
-        names = ("source", "rows", "rows_judged", "classes", "folds", "repeats", "folds_done", "finished", "seed")
+        names = (
+            "source",
+            "metric",
+            "rows",
+            "rows_judged",
+            "classes",
+            "folds",
+            "repeats",
+            "folds_done",
+            "finished",
+            "seed",
+        )
         return {
             **{name: to_plain(getattr(self, name)) for name in names},
             "baseline": dict(zip(("label", "accuracy"), self.baseline, strict=True)),
@@ -193,7 +207,7 @@ class Comparison:
     def to_text(self, width: int = 100) -> str:
         """Return the table, the models that were left out, the curves, and the sentences."""
         parts = [aligned(self.cells(width), 1000), self._left_out()]
-        parts += [aligned(curve_cells(curve), 1000) for curve in self.curves]
+        parts += [aligned(curve_cells(curve, self.metric), 1000) for curve in self.curves]
         parts += [[f"note: {note}" for note in self.notes], list(self.words)]
         return "\n\n".join("\n".join(part) for part in parts if part)
 
@@ -206,7 +220,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         tables = text_table(self.cells(), f"{self.rows:,} rows, {summary.folds(self)}")
-        tables += "".join(text_table(curve_cells(curve)) for curve in self.curves)
+        tables += "".join(text_table(curve_cells(curve, self.metric)) for curve in self.curves)
         lines = [*self._left_out(), *(f"note: {note}" for note in self.notes), *self.words]
         return f"<div>{tables}{paragraphs(map(safe, lines))}</div>"
 
@@ -214,9 +228,9 @@ class Comparison:
         return [f"{name} was left out: {reason}" for name, reason in self.skipped.items()]
 
 
-def curve_cells(curve: Curve) -> list[list[str]]:
+def curve_cells(curve: Curve, metric: str = "accuracy") -> list[list[str]]:
     """Return a learning curve as it is printed, its head first."""
-    cells = [[f"{curve.model}: training rows", "accuracy", "95 % interval"]]
+    cells = [[f"{curve.model}: training rows", metric, "95 % interval"]]
     for n, right in zip(curve.rows, curve.right, strict=True):
         low, high = wilson(right, curve.held)
         cells.append([f"{n:,}", f"{right / curve.held:.4f}", f"[{low:.4f}, {high:.4f}]"])

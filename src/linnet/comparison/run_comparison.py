@@ -87,19 +87,17 @@ def compare(
         curves = tuple(run.curve(name, answers[name][:n_folds], random_state) for name in names)
     done = len(answers[scores[0].name])
     judged = sum(len(a.held) for a in answers[scores[0].name][:n_folds])
-    share_of = np.bincount(rows.codes) / len(rows.codes)
-    top = int(share_of.argmax())
     return Comparison(
         rows.data.source, len(rows.codes), judged, rows.classes, n_folds, repeats, done, random_state,
-        (rows.classes[top], float(share_of[top])), tuple(scores),
+        rows.baseline(), tuple(scores),
         pairs_of(scores, answers, rows, n_folds, repeats if done > n_folds else 1, random_state), run.skipped, curves,
-        tuple(_notes(rows, n_folds, run.stopped)), not run.stopped,
+        tuple(_notes(rows, n_folds, run.stopped)), not run.stopped, "accuracy" if rows.sets is None else "samples F1",
     )  # fmt: skip
 
 
 def _notes(rows: ComparedRows, folds: int, stopped: bool) -> list[str]:
     groups = rows.groups
-    few = [(rows.classes[k], int(n)) for k, n in enumerate(np.bincount(rows.codes)) if n < folds]
+    few = [(rows.classes[k], int(n)) for k, n in enumerate(rows.counts()) if n < folds]
     notes = []
     if groups is not None:
         notes.append(

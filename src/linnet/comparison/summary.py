@@ -57,7 +57,8 @@ def of_comparison(found: Comparison) -> list[str]:
         lines.append(_sensitivity(found, alike))
     label, share = found.baseline
     low = best.accuracy_interval[0]
-    always = f"always predicting '{label}' gives {100 * share:.1f} % accuracy"
+    metric = "% accuracy" if found.metric == "accuracy" else "% F1 of the rows"
+    always = f"always predicting '{label}' gives {100 * share:.1f} {metric}"
     lines.append(
         f"Baseline: {always}."
         if low > share
@@ -82,12 +83,13 @@ def _against_best(pair: Pair) -> str:
 
 def _by_rows(found: Comparison) -> bool:
     """Say whether the test was over rows, not over folds."""
-    return bool(found.pairs) and found.pairs[0].test.test.startswith("McNemar")
+    return bool(found.pairs) and found.pairs[0].test.test.startswith(("McNemar", "paired t"))
 
 
 def _test(found: Comparison) -> str:
     if _by_rows(found):
-        name = f"McNemar on the same {found.rows_judged:,} held-out rows"
+        what = "McNemar on" if found.metric == "accuracy" else "paired t-test on the F1 of the labels of"
+        name = f"{what} the same {found.rows_judged:,} held-out rows"
     else:
         name = f"corrected repeated k-fold t-test (Nadeau and Bengio) over {found.folds_done} folds"
     many = len(found.pairs)

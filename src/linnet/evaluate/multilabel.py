@@ -20,7 +20,7 @@ from linnet.evaluate.metrics import share
 from linnet.models.inputs import indicators
 from linnet.values import to_plain
 
-__all__ = ["MultilabelEvaluation", "evaluate_multilabel"]
+__all__ = ["MultilabelEvaluation", "evaluate_multilabel", "row_f1"]
 
 Flags = npt.NDArray[np.bool_]
 
@@ -101,7 +101,7 @@ def evaluate_multilabel(
     hits, wrong = T & P, T ^ P
     n = len(T)
     right = int((~wrong.any(axis=1)).sum())
-    rows = share(2 * hits.sum(1), T.sum(1) + P.sum(1))
+    rows = row_f1(T, P)
     off = wrong.mean(axis=1)
     scores = {
         "subset_accuracy": (right / n, wilson(right, n, level)),
@@ -117,6 +117,15 @@ def evaluate_multilabel(
     columns = (hits.sum(0).tolist(), T.sum(0).tolist(), P.sum(0).tolist())
     per_label = tuple(ClassScores.of(*one, level) for one in zip(names, *columns, strict=True))
     return MultilabelEvaluation(n, names, scores, per_label, level, unknown)
+
+
+def row_f1(truth: Flags, predicted: Flags) -> npt.NDArray[np.float64]:
+    """Return the F1 of the labels of each row; 0.0 where a row has none and none is predicted, as in scikit-learn.
+
+    >>> row_f1(np.array([[True, True, False], [False, True, False]]), np.array([[True, False, False], [False, True, False]])).round(4)
+    array([0.6667, 1.    ])
+    """
+    return np.asarray(share(2 * (truth & predicted).sum(1), truth.sum(1) + predicted.sum(1)))
 
 
 def _ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], level: float) -> tuple[float, Interval]:

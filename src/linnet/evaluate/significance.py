@@ -25,7 +25,7 @@ from linnet.evaluate.metrics import METRICS, Counts
 from linnet.evaluate.student import two_sided, two_sided_quantile
 from linnet.values import to_plain
 
-__all__ = ["PairedTest", "corrected_t", "holm", "mcnemar", "paired_bootstrap"]
+__all__ = ["PairedTest", "corrected_t", "holm", "mcnemar", "paired_bootstrap", "paired_t"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -181,6 +181,23 @@ def corrected_t(
     t = mean / error
     half = two_sided_quantile(level, free) * error
     return PairedTest(name, two_sided(t, free), mean, t, (mean - half, mean + half))
+
+
+def paired_t(scores_a: npt.ArrayLike, scores_b: npt.ArrayLike, *, level: float = 0.95) -> PairedTest:
+    """Compare the mean of scores of the same rows, such as the F1 of the labels of each: the paired t-test.
+
+    >>> result = paired_t([1.0, 0.5, 1.0, 0.8], [0.5, 0.5, 0.6, 0.7])
+    >>> round(result.difference, 4), round(result.p, 4)
+    (0.25, 0.1266)
+    """
+    a, b = _paired(scores_a, scores_b)
+    d = a.astype(np.float64) - b.astype(np.float64)
+    mean, free = float(d.mean()), len(d) - 1
+    error = math.sqrt(float(d.var(ddof=1)) / len(d)) if free > 0 else 0.0
+    if error == 0.0:
+        return PairedTest("paired t-test", 1.0 if mean == 0.0 else 0.0, mean, 0.0, (mean, mean))
+    half = two_sided_quantile(level, free) * error
+    return PairedTest("paired t-test", two_sided(mean / error, free), mean, mean / error, (mean - half, mean + half))
 
 
 def holm(p_values: Sequence[float] | npt.ArrayLike) -> Floats:

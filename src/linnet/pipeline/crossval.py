@@ -319,7 +319,7 @@ class CrossValidation:
 class HeldOut:
     """What a fitted classifier says of held-out rows, and what that took."""
 
-    predicted: npt.NDArray[np.int64]  # columns of the classifier
+    predicted: npt.NDArray[Any]  # columns of the classifier; of several labels an indicator matrix
     proba: Floats
     train_seconds: float
     predict_seconds: float
@@ -343,7 +343,8 @@ def fit_and_predict(
     clf.fit_counted(train, groups=None if groups is None else groups[fold.train], on_event=on_event, part=part)
     trained = time.perf_counter()
     scores = clf.model_.scores(held, clf.n_jobs)
-    best, proba = clf.model_.best(scores), clf.model_.proba(scores)
+    model = clf.model_
+    best, proba = model.chosen(scores) if model.multilabel else model.best(scores), model.proba(scores)
     return HeldOut(
         best, proba, trained - began + (part.saved if part is not None else 0.0), time.perf_counter() - trained
     )
