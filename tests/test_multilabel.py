@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -369,7 +370,71 @@ def test_compared_as_scikit_learn_does():
     assert found.pairs[0].test.p == pytest.approx(ttest_rel(*scores).pvalue)
 
 
-@pytest.mark.parametrize("words", [("tune", "--budget", "5s"), ("check",)])
+def test_report(files, tmp_path):
+    done = run("evaluate", files / "m.linnet", files / "test.txt", "--report", tmp_path / "r.html")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "r.html").read_text()
+    assert "Scores for each label" in page
+    assert "hamming loss" in page
+    assert "R-precision" in page
+    done = run(
+        "train",
+        files / "train.txt",
+        "--features",
+        "words:1",
+        "--out",
+        tmp_path / "m.linnet",
+        "--report",
+        tmp_path / "t.html",
+    )
+    assert done.exit_code == 0, done.output
+    assert "Data check" in (tmp_path / "t.html").read_text()
+
+
+def test_studio(tmp_path):
+    """Training, trying and the list of errors; what takes one label a row says so."""
+    pytest.importorskip("nicegui")
+    from linnet.studio.prediction import explained_prediction
+    from linnet.studio.state import Studio
+
+    rows = zip(TEXTS, LABELS, strict=True)
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps({"text": t, "label": list(y)}) + "\n" for t, y in rows))
+    studio = Studio(tmp_path / "studio")
+    studio.open(str(tmp_path / "t.jsonl"))
+    done = studio.train({"model": "nb", "features": "words:1"}, wait=True)
+    assert done.status == "done", done.error
+    assert done.scores["accuracy"] == pytest.approx(np.mean(done.right))
+    assert explained_prediction(studio.model("run-1"), "happy dear").label == "joy, love"
+    n, wrong = studio.wrong_sets("run-1", "dev")
+    assert len(wrong) == n - sum(done.right)
+    assert all(set(truth) != set(answer) for _, truth, answer in wrong)
+    with pytest.raises(DataError, match="fixing labels takes one label a row"):
+        studio.fix(0, "joy")
+    with pytest.raises(DataError, match="labelling takes one label a row"):
+        studio.label_texts(["joy", "love"])
+
+
+def test_check(tmp_path):
+    rows = [(text, list(row)) for text, row in zip(TEXTS, LABELS, strict=True)]
+    rows += [
+        ("twice the same", ["joy"]),
+        ("twice the same", ["joy", "love"]),
+        ("again here", ["fear"]),
+        ("again here", ["fear"]),
+    ]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps({"text": t, "label": y}) + "\n" for t, y in rows))
+    done = run("check", tmp_path / "t.jsonl", "--json", "-")
+    assert done.exit_code in (0, 1), done.output
+    found = {one["check"]: one for one in json.loads(done.stdout)["findings"]}
+    assert any(one["text"] == "twice the same" for one in found["conflicts"]["examples"])
+    assert not any(one["text"] == "again here" for one in found["conflicts"]["examples"])
+    counts = Counter(label for _, y in rows for label in y)
+    assert found["imbalance"]["details"]["baseline"] == pytest.approx(max(counts.values()) / len(rows))
+    assert "takes one" in found["loopholes"]["says"]
+    assert "takes one" in found["label-errors"]["says"]
+
+
+@pytest.mark.parametrize("words", [("tune", "--budget", "5s")])
 def test_commands_that_take_one_label(files, words):
     done = run(words[0], files / "train.txt", *words[1:])
     assert isinstance(done.exception, DataError)

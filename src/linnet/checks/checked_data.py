@@ -64,12 +64,17 @@ class CheckedData:
 
     @cached_property
     def codes(self) -> npt.NDArray[np.int32]:
-        """The class of each row of the data, as a number in the order of its labels."""
+        """The class of each row of the data, as a number in the order of its labels; of several labels, all together."""
+        if self.data.separator is not None:
+            number = {name: k for k, name in enumerate(self.labels)}
+            return np.array([number["|".join(row)] for row in self.data.label_sets()], dtype=np.int32)
         return self.data._codes().astype(np.int32)
 
     @cached_property
     def labels(self) -> list[str]:
-        """The labels of the data, sorted."""
+        """The labels of the data, sorted; where rows have several, those that occur together."""
+        if self.data.separator is not None:
+            return sorted({"|".join(row) for row in self.data.label_sets()})
         return self.data.labels
 
     @cached_property

@@ -45,7 +45,7 @@ class Checkup:
     def of(cls, m: CheckedData, findings: Sequence[Finding], left_out: Sequence[str] = ()) -> Checkup:
         """Put findings together."""
         others = tuple(other.source for other in m.others)
-        rows, classes, unusable = len(m), len(m.labels), len(m.data.unusable)
+        rows, classes, unusable = len(m), len(m.data.labels), len(m.data.unusable)
         return cls(m.data.source, rows, classes, unusable, others, tuple(findings), tuple(left_out), m)
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ def imbalance(m: CheckedData) -> Finding:
     """Compare the classes by size."""
     counts = m.data.counts
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    total = sum(counts.values())
+    total = sum(counts.values()) if m.data.separator is None else len(m)
     (top, most), (last, least) = ranked[0], ranked[-1]
     few = [name for name, count in ranked if count < FEW]
     share = most / total

@@ -22,13 +22,23 @@ __all__ = ["CHECKS", "Check", "applicable", "chosen"]
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its function, what it needs, and whether it is cheap enough to run before every training."""
+    """One check: its function, what it needs, and whether it is cheap enough to run before every training.
+
+    several: whether it takes rows with several labels.
+    """
 
     run: Callable[[CheckedData], Finding]
     what: str
     labels: bool = False
     others: bool = False
     brief: bool = False
+    several: bool = True
+
+    def finding(self, name: str, m: CheckedData) -> Finding:
+        """Run the check; where it cannot take the labels, say so."""
+        if m.data.separator is not None and not self.several:
+            return Finding(name, "ok", "left out: rows have several labels, and this check takes one")
+        return self.run(m)
 
 
 CHECKS: dict[str, Check] = {
@@ -37,8 +47,8 @@ CHECKS: dict[str, Check] = {
     "duplicates": Check(duplicates, "the same text twice", brief=True),
     "near-duplicates": Check(near_duplicates, "nearly the same text twice"),
     "conflicts": Check(conflicts, "the same text under different labels", labels=True, brief=True),
-    "loopholes": Check(loopholes, "words that give a label away", labels=True),
-    "label-errors": Check(label_errors, "labels a model disagrees with", labels=True),
+    "loopholes": Check(loopholes, "words that give a label away", labels=True, several=False),
+    "label-errors": Check(label_errors, "labels a model disagrees with", labels=True, several=False),
     "imbalance": Check(imbalance, "classes of very different size", labels=True, brief=True),
     "tiny": Check(tiny, "empty and tiny texts", brief=True),
     "encoding": Check(encoding, "damaged characters and left-over markup"),

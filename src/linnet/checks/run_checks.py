@@ -28,7 +28,8 @@ def check(
 ) -> Checkup:
     """Look for what is wrong with labelled texts, and return a summary on one page.
 
-    `data` is the training data: anything that `linnet.read` takes, or (texts, labels). `others` are the sets that go
+    `data` is the training data: anything that `linnet.read` takes, or (texts, labels). Where rows have several labels,
+    checks that take one label a row are left out, and say so. `others` are the sets that go
     with it, such as dev and test: they must not share texts with it, and its words must mean the same there. `only`
     and `skip` name checks (`linnet.checks.registry.CHECKS`). `on_check(name, done, total)` is called before each check.
     Ctrl-C keeps the checks that are done; `Checkup.left_out` names the others.
@@ -40,8 +41,6 @@ def check(
     """
     wanted = chosen(only, skip)
     first, *rest = (_dataset(one, text, label, format) for one in (data, *others))
-    for part in (first, *rest):
-        part.refuse_multilabel("check")
     inputs = CheckedData(first, tuple(rest), random_state, n_jobs)
     possible = applicable(wanted, inputs)
     findings: list[Finding] = []
@@ -49,7 +48,7 @@ def check(
         for done, (name, one) in enumerate(possible.items()):
             if on_check is not None:
                 on_check(name, done, len(possible))
-            findings.append(one.run(inputs))
+            findings.append(one.finding(name, inputs))
     except KeyboardInterrupt:
         if not findings:
             raise

@@ -49,8 +49,6 @@ def evaluate(model: str, data: str, **options: Any) -> None:
             "it will do worse than these scores"
         )
     seal = look(data, "evaluate", Path(model))
-    if clf.artefact.multilabel and options["report"] is not None:
-        raise LinnetError("--report is for one label a row; leave it out")
     if asked(options) and options["report"] is not None:
         raise LinnetError(
             "--report shows the model with its own rule; leave out the report, or train with the rule that you want"

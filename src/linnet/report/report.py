@@ -12,11 +12,11 @@ from linnet.draw.page import page, resource
 from linnet.errors import DataError
 from linnet.files import write_atomic
 from linnet.report.inputs import ReportInputs
-from linnet.report.sections import SECTIONS
+from linnet.report.label_sets import LabelSetInputs
+from linnet.report.sections import SECTIONS, SET_SECTIONS
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
-    from linnet.evaluate import Evaluation
 
 __all__ = ["Report"]
 
@@ -62,19 +62,22 @@ class Report:
                 raise DataError("a report needs labels; give a Dataset, or texts and their labels")
             data = Dataset.from_lists(data, labels)
         extra = {"comparison": comparison, "check": check, "curve": curve, "seal": seal}
-        self.inputs = ReportInputs.of(clf, data, command=command, seed=seed, files=files or {}, extra=extra)
+        several = clf.artefact.multilabel
+        self.sections = SET_SECTIONS if several else SECTIONS
+        inputs: Any = LabelSetInputs if several else ReportInputs
+        self.inputs = inputs.of(clf, data, command=command, seed=seed, files=files or {}, extra=extra)
         self.title = title or f"{clf.card.get('settings', {}).get('model', 'model')} on {data.source}"
 
     @property
-    def evaluation(self) -> Evaluation:
-        """The scores, with intervals."""
+    def evaluation(self) -> Any:
+        """The scores, with intervals: an Evaluation, or a MultilabelEvaluation where rows may have several labels."""
         return self.inputs.result
 
     @cached_property
     def html(self) -> str:
         """The whole file."""
         parts, links = [], []
-        for name, section in list(SECTIONS.items()):
+        for name, section in list(self.sections.items()):
             body = section.render(self.inputs)
             if body:
                 links.append(f'<a href="#{safe(name)}">{safe(section.title)}</a>')
@@ -90,7 +93,9 @@ class Report:
         write_atomic(path, self.html)
 
     def __repr__(self) -> str:
-        return f"<Report: accuracy {self.evaluation.accuracy:.4f} on {self.evaluation.n:,} rows>"
+        found = self.evaluation
+        several = self.sections is SET_SECTIONS
+        return f"<Report: {f'micro F1 {found.micro_f1:.4f}' if several else f'accuracy {found.accuracy:.4f}'} on {found.n:,} rows>"
 
     def _repr_html_(self) -> str:
         frame = "width:100%;height:42rem;border:1px solid #8884;border-radius:6px"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from linnet.errors import LinnetError, nearest
 from linnet.report.calibration import calibration
@@ -13,6 +14,7 @@ from linnet.report.data import data
 from linnet.report.errors import errors
 from linnet.report.features import features
 from linnet.report.inputs import ReportInputs
+from linnet.report.label_sets import set_errors, set_scores
 from linnet.report.learning_curve import curve_section
 from linnet.report.reproduce import reproduce
 from linnet.report.scores import scores
@@ -20,9 +22,9 @@ from linnet.report.thresholds import thresholds
 from linnet.report.training import training
 from linnet.report.verdict import verdict
 
-__all__ = ["SECTIONS", "Section", "register"]
+__all__ = ["SECTIONS", "SET_SECTIONS", "Section", "register"]
 
-Render = Callable[[ReportInputs], str | None]
+Render = Callable[[Any], str | None]
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,15 @@ SECTIONS: dict[str, Section] = {
     "card": Section("Model card", card),
     "reproduce": Section("How to reproduce", reproduce),
 }
+
+
+SET_SECTIONS: dict[str, Section] = {
+    "scores": Section("Scores", set_scores),
+    **{name: SECTIONS[name] for name in ("check", "training", "comparison")},
+    "errors": Section("Errors", set_errors),
+    **{name: SECTIONS[name] for name in ("features", "card", "reproduce")},
+}
+"""The sections of a report on rows that may have several labels."""
 
 
 def register(name: str, title: str, render: Render, *, after: str = "data") -> None:

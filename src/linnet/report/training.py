@@ -53,6 +53,6 @@ def _tried(choice: Mapping[str, Any]) -> str:
     more = "The best of several scores is a little too high: rely on rows that were not used to choose."
     return (
         f"<p>Settings were chosen on {safe(how)} ({n:,} rows); the best of {len(tried):,} tried:</p>"
-        + table(["accuracy", *map(safe, names)], body)
+        + table([safe(choice.get("metric", "accuracy")), *map(safe, names)], body)
         + (note(more) if len(tried) > 1 else "")
     )

@@ -95,7 +95,7 @@ class DataHealth:
             if self._stop.is_set():
                 return
             try:
-                found = CHECKS[name].run(self.material)
+                found = CHECKS[name].finding(name, self.material)
             except LinnetError as error:
                 found = Finding(name, "note", f"could not be checked: {error}")
             self.findings.append(found)

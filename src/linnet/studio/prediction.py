@@ -50,5 +50,8 @@ def explained_prediction(clf: TextClassifier, text: str) -> ExplainedPrediction:
     except LinnetError:  # a model that has no contributions to show
         words, shown, unknown, exact = (), safe(beginning), 0, True
     probabilities = tuple((names[k], float(proba[k])) for k in order)
-    label = names[int(answers.best[0])] if answers.best[0] >= 0 else NO_ANSWER
+    if clf.artefact.multilabel:
+        label = ", ".join(name for name, chosen in zip(names, answers.chosen[0], strict=True) if chosen) or NO_ANSWER
+    else:
+        label = names[int(answers.best[0])] if answers.best[0] >= 0 else NO_ANSWER
     return ExplainedPrediction(label, probabilities, words, shown, unknown, exact, len(text) > LONGEST)

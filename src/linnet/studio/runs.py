@@ -223,6 +223,9 @@ class Runs:
     def _score(self, run: TrainingRun, clf: TextClassifier, dev: Dataset) -> None:
         from linnet.evaluate import evaluate
 
+        if clf.artefact.multilabel:
+            self._score_sets(run, clf, dev)
+            return
         found = evaluate(dev.label_list(), clf.predict_proba(dev.text), [str(c) for c in clf.classes_.tolist()])
         run.scores = {
             "n": found.n, "accuracy": found.accuracy, "accuracy_interval": list(found.accuracy_interval),
@@ -230,6 +233,19 @@ class Runs:
             "log_loss": found.log_loss, "features": clf.artefact.n_features,
         }  # fmt: skip
         run.right = (found.truth == found.predicted).astype(int).tolist()
+        run.clf = clf
+
+    def _score_sets(self, run: TrainingRun, clf: TextClassifier, dev: Dataset) -> None:
+        """Score rows that may have several labels: a row is right where all its labels are."""
+        found = clf.evaluate(dev)
+        run.scores = {
+            "n": found.n, "accuracy": found.subset_accuracy, "accuracy_interval": list(found.subset_accuracy_interval),
+            "macro_f1": found.macro_f1, "macro_f1_interval": list(found.macro_f1_interval), "micro_f1": found.micro_f1,
+            "features": clf.artefact.n_features,
+        }  # fmt: skip
+        truth = [set(row) for row in dev.label_sets()]
+        answers = [{str(label) for label in row} for row in clf.predict(dev)]
+        run.right = [int(a == b) for a, b in zip(truth, answers, strict=True)]
         run.clf = clf
 
     def _keep(self, run: TrainingRun, outcome: str) -> None:

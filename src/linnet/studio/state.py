@@ -64,7 +64,6 @@ class Studio:
             return
         refuse_sealed(path, "to learn from")
         data = read(path, text=text, label=label)
-        data.refuse_multilabel("the studio")
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")  # neither SQLite nor a page takes other names
         self.take(replace(data, source=shown))
 
@@ -88,7 +87,7 @@ class Studio:
             a.text: a.label for a in self.answers.of(task_of(data.source)) if a.why == "fix" and a.label is not None
         }
         self.fixes = len(mine)
-        if not mine or data.label is None:
+        if not mine or data.label is None or data.separator is not None:
             return data
         labels, texts = data.label.to_pylist(), data.text.to_pylist()
         return replace(data, label=pa.chunked_array([[mine.get(t, v) for t, v in zip(texts, labels, strict=True)]]))
@@ -106,6 +105,7 @@ class Studio:
         with self._lock:
             if self.data is None or self.data.label is None:
                 raise LinnetError("there are no labels to fix; open labelled data first")
+            self.data.refuse_multilabel("fixing labels")
             if label not in self.data.labels:
                 raise LinnetError(f"'{label}' is not a label of the data: {', '.join(self.data.labels)}")
             labels = self.data.label.to_pylist()
@@ -183,12 +183,27 @@ class Studio:
             self._predictions = (asked, Predictions.of(self.model(model), self.part(part)))
         return self._predictions[1]
 
+    def wrong_sets(self, model: str, part: str) -> tuple[int, list[tuple[str, tuple[str, ...], tuple[str, ...]]]]:
+        """Return how many rows a part has, and text, labels and predicted labels of those not all right, the worst first."""
+        rows, clf = self.part(part), self.model(model)
+        if not clf.artefact.multilabel:
+            raise LinnetError("this model gives one label a text, and the rows have several: train one on this data")
+        answers = [tuple(str(label) for label in row) for row in clf.predict(rows)]
+        found = zip(rows.text.to_pylist(), rows.label_sets(), answers, strict=True)
+        wrong = [
+            (len(set(truth) ^ set(answer)), text, truth, answer)
+            for text, truth, answer in found
+            if set(truth) != set(answer)
+        ]
+        return len(rows), [(text, truth, answer) for _, text, truth, answer in sorted(wrong, key=lambda one: -one[0])]
+
     # ---- labelling
 
     def label_texts(self, labels: list[str]) -> Labelling:
         """Begin, or continue, to label the texts of the data."""
         if self.data is None:
             raise LinnetError("there are no texts; open a file first")
+        self.data.refuse_multilabel("labelling")
         names = list(dict.fromkeys(name.strip() for name in labels if name.strip()))
         session = Labelling(self.data.text.to_pylist(), names, self.answers, self.task, threads=self.threads)
         self.answers.name(self.task, names)

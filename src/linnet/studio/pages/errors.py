@@ -35,11 +35,58 @@ def build(studio: Studio) -> None:
                 "Errors are rows whose label a model does not predict. Open labelled data first.",
             ):
                 layout.link("Open data", "/data")
+        elif studio.data.separator is not None and studio.models():
+            SetErrorsPage(studio)
         elif not studio.models():
             with layout.empty("No model yet", "Train one on this data; its errors on the dev rows are shown here."):
                 layout.link("Train a model", "/train")
         else:
             ErrorsPage(studio)
+
+
+class SetErrorsPage:
+    """The page for rows with several labels: those whose labels are not all right, the worst first."""
+
+    def __init__(self, studio: Studio) -> None:
+        self.studio = studio
+        names = studio.models()
+        self.model, self.part = studio.best() or next(iter(names)), "dev"
+        with layout.card(), layout.row():
+            layout.select("Model", names, self.model, self._model)
+            layout.select("Rows", {p: KINDS[p] for p in PARTS}, "dev", self._part)
+        with layout.card():
+            self.note = layout.html("", "soft small")
+            self.list = layout.html().props("id=texts").style("min-height:24rem;margin-top:.6rem")
+        ui.timer(0, self.load, once=True)
+
+    async def _model(self, event: Any) -> None:
+        self.model = event.value
+        await self.load()
+
+    async def _part(self, event: Any) -> None:
+        self.part = event.value
+        await self.load()
+
+    async def load(self) -> None:
+        """Predict the rows, then list those that are not all right."""
+        self.note.set_content('<span class="wait">predicting …</span>')
+        try:
+            found = await run.io_bound(self.studio.wrong_sets, self.model, self.part)
+        except LinnetError as error:
+            self.note.set_content(safe(error))
+            return
+        if found is None:  # the program ends
+            return
+        n, wrong = found
+        self.note.set_content(
+            f"{count(len(wrong), 'row')} of {n:,} with a label too few or too many. Rows have several labels: there is no "
+            "confusion matrix, and labels are fixed in the file."
+        )
+        self.list.set_content("".join(
+            f'<div class="textrow"><span class="small">labelled <b>{safe(", ".join(truth) or "none")}</b>, predicted '
+            f'<b>{safe(", ".join(answer) or "none")}</b></span><div>{safe(text[:CHARACTERS])}</div></div>'
+            for text, truth, answer in wrong[: 5 * SHOWN]
+        ))  # fmt: skip
 
 
 class ErrorsPage:
