@@ -118,7 +118,7 @@ def run_libmultilabel(parts: Parts, how: str) -> dict[str, np.ndarray]:
 
     class Labels(sparse.csr_matrix):  # type: ignore[misc]
         def tocsc(self, copy: bool = False) -> Any:
-            return Columns(sparse.csc_matrix(self))
+            return Columns(super().tocsc(copy))
 
     class Columns(sparse.csc_matrix):  # type: ignore[misc]
         def sum(self, axis: Any = None, **more: Any) -> Any:

@@ -514,7 +514,8 @@ def test_outcome_as_text_html_and_json(found):
     assert found.words[-1] in text
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
     assert list(found.to_dict()) == [
-        "source", "rows", "rows_judged", "classes", "folds", "repeats", "folds_done", "finished", "seed", "baseline", "models", "pairs",
+        "source", "metric", "rows", "rows_judged", "classes", "folds", "repeats", "folds_done", "finished", "seed", "baseline", "models",
+        "pairs",
         "skipped", "curves", "notes", "best", "recommended", "words",
     ]  # fmt: skip
     assert [row["model"] for row in found.table] == [m.name for m in found.models]

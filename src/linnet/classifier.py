@@ -40,8 +40,9 @@ class TextClassifier(Estimator):
     sublinear, or several to choose from; ``idf``; ``norm`` of each block of a row ("l2", "mean" or None; "auto": what
     suits the model); ``ratio`` the power p of the supervised |log-count ratio|^p, one value or several to choose
     from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``select`` such as "chi2:5000" ("mi", "l1") keeps
-    the features that tell most of the labels; ``class_weight`` None, "balanced" or a dict; ``params`` fixed or listed
-    settings of the model (``{"C": 1.0}``, ``{"C": [0.3, 1, 3]}``), also reached as ``set_params(model__C=1.0)``;
+    the features that tell most of the labels; ``class_weight`` None, "balanced" or a dict; ``label_smoothing`` the share of each
+    label that goes to all classes alike; ``params`` fixed or listed settings of the model (``{"C": 1.0}``,
+    ``{"C": [0.3, 1, 3]}``), also reached as ``set_params(model__C=1.0)``;
     ``refit`` on train and dev once the settings are chosen; ``calibrate`` True: scale, sigmoid or isotonic, chosen on
     held-out rows; or one of them by name; or False; ``decision`` how probabilities become answers, kept in the model:
     ``{"threshold": {"spam": 0.9}}``, ``"precision"`` or ``"recall"`` ``{"spam": 0.95}`` (a threshold chosen on
@@ -69,6 +70,7 @@ class TextClassifier(Estimator):
     hash_bits: int | None = None
     select: Any = None
     class_weight: Any = None
+    label_smoothing: float = 0.0
     params: Mapping[str, Any] | None = None
     refit: bool = True
     calibrate: bool | str = True
@@ -95,10 +97,11 @@ class TextClassifier(Estimator):
         """Learn from a Dataset, or from texts and labels; rows (dicts, a table) and labels do where features read columns.
 
         dev, a Dataset or (texts, labels), is what settings are chosen on; without it, folds of the training rows
-        are. groups holds a value a row: rows of one group are never on both sides of a fold. Ctrl-C while settings are
-        tried keeps the best so far; in the last fit it keeps the weights so far. With refit=False the dev rows are held
-        out of the last fit too: history_ then has the dev accuracy after every epoch, and Ctrl-C keeps the weights that
-        did best on them.
+        are. Labels may be a matrix of probabilities, a column a class: label distributions, such as a teacher's answers; a
+        row is then learned as every class, with that weight. groups holds a value a row: rows of one group are never on
+        both sides of a fold. Ctrl-C while settings are tried keeps the best so far; in the last fit it keeps the weights so
+        far. With refit=False the dev rows are held out of the last fit too: history_ then has the dev accuracy after every
+        epoch, and Ctrl-C keeps the weights that did best on them.
         """
         return self.fit_counted(X, y, dev=dev, sample_weight=sample_weight, groups=groups, on_event=on_event)
 
@@ -146,7 +149,9 @@ class TextClassifier(Estimator):
 
         if isinstance(X, Dataset) and X.separator:
             raise DataError("partial_fit learns one label a row; for several labels a row use fit")
-        buffers, labels = texts_and_labels(X, y, "new", ())
+        buffers, labels, soft = texts_and_labels(X, y, "new", ())
+        if soft is not None:
+            raise LinnetError("partial_fit takes one label a row, not probabilities; use fit for label distributions")
         learner = self._learner(classes)
         learner.learn(buffers, labels, sample_weight)
         self._changed = True

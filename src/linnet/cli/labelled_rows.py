@@ -49,7 +49,14 @@ def in_bins(data: Dataset, options: dict[str, Any]) -> Dataset:
     return data
 
 
-def read_labelled(path: str, options: dict[str, Any], *, test: bool = False, extra: Sequence[str] = ()) -> Dataset:
+def read_labelled(
+    path: str,
+    options: dict[str, Any],
+    *,
+    test: bool = False,
+    extra: Sequence[str] = (),
+    label_columns: str | None = None,
+) -> Dataset:
     """Read labelled rows and say what was found; a blind test set is refused for anything but a test.
 
     options are --text, --label and --format; extra names further columns to read.
@@ -62,7 +69,10 @@ def read_labelled(path: str, options: dict[str, Any], *, test: bool = False, ext
     else:
         refuse_sealed(path, "to learn from")
     columns = {name.rstrip("_"): options.get(name) for name in ("text", "format_")}
-    data = read(path, **columns, label=label_column(options), labelled=True, also=extra, multilabel=multilabel(options))
+    data = read(
+        path, **columns, label=label_column(options), labelled=True, also=extra, multilabel=multilabel(options),
+        label_columns=label_columns,
+    )  # fmt: skip
     data = in_bins(data, options)
     say(data.describe())
     return data

@@ -63,6 +63,15 @@ bin_options = together(
     click.option("--label-quantiles", type=click.IntRange(2, 100), metavar="N",
                  help="Labels from numbers: N parts of equal size, in order."),
 )  # fmt: skip
+soft_options = together(
+    click.option(
+        "--label-columns", metavar="PATTERN", help="Learn from label distributions: columns of DATA with a probability for each "
+        "label, such as 'p_*'.",
+    ),
+    click.option(
+        "--label-smoothing", type=float, default=0.0, metavar="S", help="Give this share of each label to all classes alike.",
+    ),
+)  # fmt: skip
 unusable = click.option(
     "--unusable", type=OutputPath("text"), metavar="F.csv", help="Write the rows that could not be used to this file."
 )

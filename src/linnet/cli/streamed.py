@@ -57,12 +57,11 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
     limit = limit_for(data, options["max_memory"])
     if limit is None and engine is None:
         return None
-    if options["weight"]:
-        raise LinnetError("--weight needs all rows in memory: leave out --max-memory and --engine")
-    if options["label_bins"] or options["label_quantiles"]:
-        raise LinnetError(
-            "--label-bins and --label-quantiles need all rows in memory: leave out --max-memory and --engine"
-        )
+    for name in ("weight", "label_columns", "label_smoothing", "label_bins", "label_quantiles"):
+        if options[name]:
+            raise LinnetError(
+                f"--{name.replace('_', '-')} needs all rows in memory: leave out --max-memory and --engine"
+            )
     if options["report"]:
         raise LinnetError(
             "--report needs all rows in memory; train first, then linnet evaluate MODEL TEST --report F.html"

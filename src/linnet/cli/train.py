@@ -41,6 +41,7 @@ __all__ = ["model_path", "train"]
 @o.data_options
 @o.bin_options
 @o.weight
+@o.soft_options
 @o.seed
 @o.threads
 @o.feature_options
@@ -95,6 +96,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         "hash_bits",
         "select",
         "class_weight",
+        "label_smoothing",
     )
     if options["online"]:
         options["features"] = options["features"] or FEATURES
@@ -119,7 +121,9 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         result, more = streamed.evaluation, {"stream": streamed.to_dict()}
     else:
         weighed = [options["weight"]] if options["weight"] else []
-        rows = read_labelled(data[0], options, extra=[*extra, *split_columns(options), *weighed])
+        rows = read_labelled(
+            data[0], options, extra=[*extra, *split_columns(options), *weighed], label_columns=options["label_columns"]
+        )
         for name in weighed:
             rows.numbers(name)  # a cell that is no number is named by its row in the file
         write_unusable(rows.unusable, options["unusable"])
@@ -129,9 +133,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         again = not (options["test"] or options["watch"] or options["hold_out_test"])
         if not again:
             del rows  # the parts are copies
-        if fit_on.separator is not None and options["report"]:
-            raise LinnetError("--report is for one label a row; leave it out, and see the scores with linnet evaluate")
-        if not options["no_check"] and fit_on.separator is None:
+        if not options["no_check"]:
             _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
         with TrainingProgress(options["quiet"], options["watch"]) as progress:
             sample_weight = fit_on.numbers(weighed[0]) if weighed else None
@@ -261,8 +263,10 @@ def _write_report(clf: Any, data: str, fit_on: Any, test: Any, out: Path, option
         found = check(
             fit_on, replace(test, source="the test rows"), random_state=options["seed"], n_jobs=options["threads"]
         )
-    say("report: learning curve")
-    curve = learning_curve(clf, fit_on)
+    curve = None
+    if fit_on.separator is None:
+        say("report: learning curve")
+        curve = learning_curve(clf, fit_on)
     files = {"model": str(out), "data": data, **({"test": options["test"]} if options["test"] else {})}
     page = Report(
         clf, test, title=f"{options['model']} trained on {data}", command=command_line(), seed=options["seed"], files=files,

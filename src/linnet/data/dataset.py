@@ -14,6 +14,7 @@ import pyarrow as pa
 from linnet.data.arrays import strings, take, to_numbers
 from linnet.data.bins import LabelBins
 from linnet.data.decode import missing
+from linnet.data.labels import distributions
 from linnet.data.splitting import numbered, split_indices, time_split
 from linnet.data.times import moments
 from linnet.data.unusable import Unusable
@@ -51,6 +52,8 @@ class Dataset:
     separator: str | None = None
     bins: str | None = None
     """What the labels were made of, where they were numbers: see `binned`."""
+    label_columns: Mapping[str, str] = field(default_factory=dict)
+    """Where labels are distributions: the column of `also` that holds the probability of each label."""
 
     @staticmethod
     def from_lists(texts: Any, labels: Any = None) -> Dataset:
@@ -96,7 +99,7 @@ class Dataset:
         """Refuse rows with several labels."""
         if self.separator is not None:
             raise DataError(
-                f"{self.source}: rows have several labels; train, predict and evaluate take them, {caller} takes one label a row "
+                f"{self.source}: rows have several labels; train, compare, predict and evaluate take them, {caller} takes one label a row "
                 "(multilabel=False, --multilabel none: each combination of labels is a label)"
             )
 
@@ -111,6 +114,19 @@ class Dataset:
         if self.separator is None:
             return [() if label is None else (label,) for label in found]
         return [labels_of(label, self.separator) for label in found]
+
+    def distributions(self) -> np.ndarray:
+        """Return the probability of each label in each row, (rows, labels), in the order of `label_columns`.
+
+        >>> from linnet.data import read
+        >>> rows = [{"text": "so so", "p_bad": 0.4, "p_good": 0.6}, {"text": "awful", "p_bad": 1, "p_good": 0}]
+        >>> data = read(rows, label_columns="p_*")
+        >>> data.label_list(), data.distributions().tolist()
+        (['good', 'bad'], [[0.4, 0.6], [1.0, 0.0]])
+        """
+        return distributions(
+            np.stack([self.numbers(name) for name in self.label_columns.values()], axis=1), self.source
+        )
 
     @property
     def counts(self) -> dict[str, int]:

@@ -1,14 +1,20 @@
-"""Labels that are no classes: almost as many as rows, or numbers that measure something."""
+"""Labels that are no classes: almost as many as rows, or numbers that measure something; and label distributions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from linnet.errors import shown
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["are_scattered", "scattered"]
+from linnet import arithmetic
+from linnet.errors import DataError, shown
 
+__all__ = ["are_scattered", "distributions", "is_soft", "scattered"]
+
+Floats = npt.NDArray[np.float64]
+ROUNDING = 0.02  # how far from 1 probabilities may add up: those of a file are rounded
 FEW = 10  # rows: so many labels may all differ, in an example
 
 
@@ -48,3 +54,33 @@ def _is_number(label: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def is_soft(values: Any) -> bool:
+    """Whether labels are a matrix of probabilities, a column a class: numbers that are not all 0 or 1."""
+    if not hasattr(values, "ndim") or values.ndim != 2 or values.shape[1] < 2 or hasattr(values, "toarray"):
+        return False
+    array = np.asarray(values)
+    return array.dtype.kind == "f" and not np.isin(array, (0.0, 1.0)).all()
+
+
+def distributions(values: Any, name: str) -> Floats:
+    """Return label distributions, (n_rows, n_classes): numbers from 0 that add up to 1 in every row.
+
+    >>> distributions(np.array([[0.25, 0.75], [1.0, 0.0]]), "y").tolist()
+    [[0.25, 0.75], [1.0, 0.0]]
+    """
+    array = np.asarray(values, dtype=np.float64)
+    bad = ~(np.isfinite(array) & (array >= 0.0)).all(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(f"{name}: row {row + 1} must hold probabilities from 0, got {array[row].tolist()}")
+    total = arithmetic.total(array, axis=1)
+    bad = np.abs(total - 1.0) > ROUNDING
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(
+            f"{name}: the probabilities of row {row + 1} add up to {total[row]:g}, not to 1; divide each row by its sum "
+            "(for several labels a row give 0 and 1)"
+        )
+    return np.asarray(array / total[:, None])

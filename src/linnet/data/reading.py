@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ def read(
     labelled: bool | None = None,
     also: Sequence[str] = (),
     multilabel: str | bool | None = None,
+    label_columns: str | None = None,
 ) -> Dataset:
     """Read texts, and labels where there are some, from anything that holds them.
 
@@ -51,7 +53,9 @@ def read(
     author to split by, a date. They are never taken for the text or the label unless named as such.
 
     Rows have several labels where the labels are lists, or a fastText line has several; `multilabel` is what stands
-    between the labels of a cell ("|" or ","), and False takes a list for one label.
+    between the labels of a cell ("|" or ","), and False takes a list for one label. `label_columns`, such as "p_*", names
+    a column of probabilities for each label, whose name is what stands in place of the star: label distributions. The
+    label of a row is then its likeliest one.
 
     >>> import linnet.data
     >>> data = linnet.data.read([{"Review": "good film", "stars": 5}, {"Review": "bad film", "stars": 1}])
@@ -70,14 +74,24 @@ def read(
         from linnet.datasets.named import read_named  # data sets come after data: looked up when used
 
         return read_named(
-            source, text=text, label=label, format=format, labelled=labelled, also=also, multilabel=multilabel
+            source,
+            text=text,
+            label=label,
+            format=format,
+            labelled=labelled,
+            also=also,
+            multilabel=multilabel,
+            label_columns=label_columns,
         )
     with open_reader(source, format, ReadOptions(text, label)) as reader:
         _require_columns(reader)
         name = reader.source
-        more = [given(column, reader.names, name) for column in also]
+        columns_of = _label_columns(label_columns, reader)
+        more = [*(given(column, reader.names, name) for column in also), *columns_of.values()]
         free = [column for column in reader.names if column not in more or column in (text, label)]
         choice = by_name(free, text=text, label=label, source=name, not_text=reader.not_text)
+        if columns_of:
+            choice = replace(choice, label=None)
         decided = choice.text is not None and (choice.label is not None or labelled is False)
         chosen = [column for column in (choice.text, choice.label) if column is not None]
         names = list(dict.fromkeys([*chosen, *more])) if decided else None
@@ -87,11 +101,42 @@ def read(
             raise DataError(f"{name} {'is empty: it holds no rows' if reader.how else listed}")
         if not decided:
             columns = {column: rows.columns[column] for column in free}
-            choice = by_content(columns, choice, labelled=labelled, source=name, not_text=reader.not_text)
+            wanted = False if columns_of else labelled
+            choice = by_content(columns, choice, labelled=wanted, source=name, not_text=reader.not_text)
     how = "; ".join(part for part in (reader.how, choice.how) if part)
-    return finish(
-        rows, _chosen(choice), choice.label, name, how, labelled, reader.encoding, reader.notes, more, multilabel
-    )
+    found = finish(
+        rows, _chosen(choice), choice.label, name, how, False if columns_of else labelled, reader.encoding, reader.notes, more,
+        multilabel,
+    )  # fmt: skip
+    return _with_distributions(found, columns_of) if columns_of else found
+
+
+def _label_columns(pattern: str | None, reader: RecordReader) -> dict[str, str]:
+    """Return the columns that a pattern such as "p_*" names, by label."""
+    if pattern is None:
+        return {}
+    before, star, after = pattern.partition("*")
+    long = len(before) + len(after)
+    found = {
+        name[len(before) : len(name) - len(after)]: name
+        for name in sorted(reader.names)
+        if name.startswith(before) and name.endswith(after) and len(name) > long
+    }
+    if not star or "*" in after or len(found) < 2:
+        raise DataError(
+            f"{reader.source}: label_columns must be a pattern with one star that names two columns or more, such as p_*; "
+            f"got {pattern!r}, and the columns are {', '.join(reader.names[:20])}"
+        )
+    return found
+
+
+def _with_distributions(data: Dataset, columns: dict[str, str]) -> Dataset:
+    """Make the likeliest label of each row its label."""
+    data = replace(data, label_columns=columns, label_column=", ".join(columns.values()))
+    best = data.distributions().argmax(axis=1)
+    label = pa.chunked_array([pa.array(list(columns)).take(pa.array(best))])
+    how = f"{data.how}, label distributions of {len(columns)} columns ({', '.join(list(columns.values())[:3])} ...)"
+    return replace(data, label=label, how=how)
 
 
 @contextlib.contextmanager

@@ -188,7 +188,7 @@ def paired_t(scores_a: npt.ArrayLike, scores_b: npt.ArrayLike, *, level: float =
 
     >>> result = paired_t([1.0, 0.5, 1.0, 0.8], [0.5, 0.5, 0.6, 0.7])
     >>> round(result.difference, 4), round(result.p, 4)
-    (0.25, 0.1266)
+    (0.25, 0.1265)
     """
     a, b = _paired(scores_a, scores_b)
     d = a.astype(np.float64) - b.astype(np.float64)

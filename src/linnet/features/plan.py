@@ -101,17 +101,22 @@ class FeaturePlan:
     def weights(
         self, rows: SparseCounts, y: npt.NDArray[Any], n_classes: int, p: float, weight: npt.NDArray[np.float64] | None = None
     ) -> FeatureWeights:  # fmt: skip
-        """Learn the weight of each feature from training rows; weight is that of each row."""
+        """Learn the weight of each feature from training rows; weight is that of each row, or of each row and class."""
         n = len(rows) if weight is None else arithmetic.total(weight)
+        alone = np.zeros(len(rows), np.int32)  # all rows as one class
         if weight is None:
             df = rows.document_frequency()
         else:
-            df = rows.class_counts(np.zeros(len(rows), np.int32), 1, weight)[:, 0]
+            df = rows.class_counts(alone, 1, weight if weight.ndim == 1 else arithmetic.total(weight, axis=1))[:, 0]
         computed = None if rows.computed is None else scales(rows.computed, split(self.features or ())[1])
         if p == 0:
             base = self._base(df, n)
             return FeatureWeights(base, base[None, :], computed)
-        counts = rows.class_counts(y, n_classes) if weight is None else rows.class_counts(y, n_classes, weight)
+        if weight is not None and weight.ndim == 2:  # soft labels
+            columns = [rows.class_counts(alone, 1, np.ascontiguousarray(column)) for column in weight.T]
+            counts = np.concatenate(columns, axis=1)
+        else:
+            counts = rows.class_counts(y, n_classes) if weight is None else rows.class_counts(y, n_classes, weight)
         totals = counts.sum(axis=0, dtype=np.int64) if weight is None else arithmetic.total(counts, axis=0)
         several = y.ndim == 2  # labels a row
         gain = np.empty((1 if n_classes == 2 and not several else n_classes, rows.n_columns), dtype=np.float32)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -79,7 +81,11 @@ class LinearClassifier(Estimator):
     ) -> Weights:
         """Fit to encoded rows, without labels and checks; returns what ``solve`` returns."""
         rows = self._plain(TrainingSet(X, y, n_classes, sample_weight, threads, on_epoch))
-        return self.one_vs_rest(rows) if rows.multilabel else self.solve(rows)
+        return self.one_vs_rest(rows) if rows.multilabel else self.solve_soft(rows) if rows.soft else self.solve(rows)
+
+    def solve_soft(self, rows: TrainingSet) -> Weights:
+        """Fit to rows that have a weight for every class."""
+        return self.solve(rows.repeated())
 
     def one_vs_rest(self, rows: TrainingSet) -> Weights:
         """Fit each label against the rest, for rows that may have several; returns a column a label.
@@ -253,6 +259,11 @@ class CountingModel(LinearClassifier):
     def solve(self, rows: TrainingSet) -> Weights:
         """Count once; there is nothing to report."""
         return self.learn(self.statistics(rows), rows.X.values.dtype)
+
+    def solve_soft(self, rows: TrainingSet) -> Weights:
+        """Count the rows once as each class: nothing is copied."""
+        found = [self.statistics(rows.as_class(c)) for c in range(rows.n_classes)]
+        return self.learn(reduce(add, found), rows.X.values.dtype)
 
     def against_rest(self, rows: TrainingSet) -> Weights:
         """Count rows with a label and rows without."""

@@ -303,6 +303,9 @@ def row_weights(
     if class_weight is None:
         return weight
     base = np.ones(len(y)) if weight is None else weight
+    if base.ndim == 2:  # soft labels
+        found = class_factors(class_weight, arithmetic.total(base, axis=0), classes)
+        return base if found is None else np.asarray(base * found, dtype=np.float64)
     if y.ndim == 2:
         totals = np.array([arithmetic.total(base[column]) for column in y.T])
         sides = label_factors(class_weight, totals, arithmetic.total(base), classes)

@@ -134,6 +134,11 @@ class LinearSVM(StepModel):
         own = self.solver in (None, "dual") and self.penalty == "l2"
         return self.solve(rows) if own else super().one_vs_rest(rows)
 
+    def solve_soft(self, rows: TrainingSet) -> Weights:
+        """Fit to two copies of the rows where the solver takes each class against the rest."""
+        own = self.solver in (None, "dual") and self.penalty == "l2"
+        return self.solve(rows.doubled()) if own else super().solve_soft(rows)
+
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. With X.gain the weights returned are folded: they apply to the values without it."""
         rows = replace(rows, on_epoch=self._recorded(rows.on_epoch))

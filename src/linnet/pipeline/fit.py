@@ -45,7 +45,10 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     W, b = _fit(estimator, plan, store, weights, log)
     calibration = None
     if plan.calibrate:
-        W, b, calibration = calibrate(found.for_calibration, n_classes, W, b, plan.calibrate)
+        soft = (
+            None if plan.label_smoothing else found.for_calibration.soft
+        )  # smoothed labels are not what is calibrated to
+        W, b, calibration = calibrate(found.for_calibration, n_classes, W, b, plan.calibrate, soft)
     card = card_of(plan, store, found, calibration)
     if selected is not None:
         card["selection"] = selected.to_dict()

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError
+from linnet.data.labels import distributions, is_soft
+from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import TextBuffer, taken, text_buffers
 from linnet.features.computed import ComputedBlocks, compute, needed, split
@@ -20,7 +21,8 @@ from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, defau
 from linnet.features.pruning import kept_columns
 from linnet.features.sharing import Part, Texts
 from linnet.model.training_texts import numbers_of
-from linnet.models.inputs import as_weight, indicators, row_weights
+from linnet.models.inputs import as_weight, feature_names, indicators, row_weights
+from linnet.pipeline.budget import available
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import FittedRows, encode
@@ -32,6 +34,8 @@ __all__ = ["MemoryRows", "count_features", "texts_and_labels", "with_computed"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+Soft = tuple[tuple[Any, ...], Floats] | None
+"""Label distributions: the classes, and the probability of each in each row."""
 
 
 @dataclass(frozen=True)
@@ -54,20 +58,23 @@ class MemoryRows:
         groups: npt.ArrayLike | None = None, part: Part | None = None,
     ) -> None:  # fmt: skip
         needs = needed(plan.features.features or ())
-        self.buffers, labels = texts_and_labels(X, y, "training", needs)
-        n_train = len(labels)
+        self.buffers, labels, soft = texts_and_labels(X, y, "training", needs)
+        n_train, parts = len(labels), [(len(labels), soft)]
         self.dev: Indices | None = None
         if dev is not None:
             dev_texts, dev_y = dev if isinstance(dev, tuple) else (dev, None)
-            more, dev_labels = texts_and_labels(dev_texts, dev_y, "dev", needs)
+            more, dev_labels, dev_soft = texts_and_labels(dev_texts, dev_y, "dev", needs)
             if not dev_labels:
                 raise DataError(
                     "the dev data has no rows; give some, or leave it out: then settings are chosen by folds"
                 )
             self.dev = np.arange(n_train, n_train + len(dev_labels))
             self.buffers, labels = self.buffers + more, labels + dev_labels
-        self.classes, self.y = encode(labels)
+            parts.append((len(dev_labels), dev_soft))
+        self.classes, self.y = encode(labels, [name for _, soft in parts if soft is not None for name in soft[0]])
         self.given_weight = _padded(sample_weight, n_train, len(labels))
+        if plan.label_smoothing or any(soft is not None for _, soft in parts):
+            self.given_weight = self._shares(parts, plan.label_smoothing)
         self.weight = row_weights(plan.class_weight, self.classes, self.y, self.given_weight)
         self.groups = _group_numbers(groups, n_train)
         several = self.y.ndim == 2  # labels a row
@@ -78,6 +85,20 @@ class MemoryRows:
         self.final = np.arange(n_train) if watched else np.arange(len(labels))
         self.n_fitted = len(self.final)
         self.part, self.source = part, X
+
+    def _shares(self, parts: list[tuple[int, Soft]], smoothing: float) -> Floats:
+        """Return the weight of each row as each class: its weight times its label distribution, smoothed."""
+        if self.y.ndim == 2:
+            raise DataError("label_smoothing is for one label a row; leave it out where rows have several")
+        share = np.asarray(self.y[:, None] == np.arange(len(self.classes)), dtype=np.float64)
+        number, first = {c: k for k, c in enumerate(self.classes)}, 0
+        for n, soft in parts:
+            if soft is not None:
+                share[first : first + n] = 0.0
+                share[first : first + n, [number[name] for name in soft[0]]] = soft[1]
+            first += n
+        share = (1.0 - smoothing) * share + smoothing / len(self.classes)
+        return share if self.given_weight is None else share * self.given_weight[:, None]
 
     def count(self, plan: Plan, log: Log) -> None:
         """Count the features of all rows; drop the columns that no setting would use."""
@@ -91,7 +112,17 @@ class MemoryRows:
         texts = Texts(self.buffers) if self.part is None else self.part
         self.texts = Derived.of(texts, self.blocks, self.buffers)
         counted, self.min_df = count_features(self.texts, self.blocks, features, len(self.classes), plan.threads)
+        self._check_size(counted.rows.n_columns, plan.traits.bytes_per_weight)
         self._set(with_computed(counted, self.computed, self.buffers) if self.computed else counted)
+
+    def _check_size(self, n_columns: int, per_weight: int) -> None:
+        """Refuse more weights than there is memory for, before anything is fitted."""
+        wanted, free = n_columns * len(self.classes) * per_weight, available()
+        if wanted > free:
+            raise LinnetError(
+                f"{n_columns:,} features times {len(self.classes):,} classes need about {wanted / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB "
+                "are free: keep the most frequent features (--max-memory 4GB, or --max-features N), or group the labels"
+            )
 
     def _learned(self, features: AnyBlocks, log: Log) -> AnyBlocks:
         """Let blocks learn what they need of texts and columns, from training rows alone and without their labels."""
@@ -190,8 +221,8 @@ def _group_numbers(groups: npt.ArrayLike | None, n_train: int) -> Indices | None
     return np.unique(found, return_inverse=True)[1].astype(np.int64)
 
 
-def texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple[list[TextBuffer], list[Any]]:
-    """Return the texts and the labels of a Dataset, or of texts and labels."""
+def texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple[list[TextBuffer], list[Any], Soft]:
+    """Return texts, labels, and the label distributions where these are given: of them the labels are the likeliest."""
     from linnet.data import Dataset
 
     if isinstance(X, Dataset):
@@ -201,11 +232,17 @@ def texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple
             raise DataError(
                 f"{X.source}: column '{X.label_column}' holds the labels; leave out column:{X.label_column}"
             )
-        return text_buffers(X, needs), X.label_sets() if X.separator else X.label.to_pylist()
+        soft = (tuple(X.label_columns), X.distributions()) if X.label_columns else None
+        return text_buffers(X, needs), X.label_sets() if X.separator else X.label.to_pylist(), soft
     if y is None:
         raise DataError(f"the {what} data needs labels: fit(texts, labels), or a Dataset from linnet.read")
-    buffers = text_buffers(X, needs)
-    if _is_table(y):
+    buffers, given = text_buffers(X, needs), None
+    if is_soft(y):
+        named = feature_names(y)
+        names: tuple[Any, ...] = tuple(range(y.shape[1])) if named is None else tuple(named.tolist())
+        given = names, distributions(y, f"the {what} labels")
+        y = [names[k] for k in given[1].argmax(axis=1).tolist()]
+    elif _is_table(y):
         y = [tuple(np.flatnonzero(row).tolist()) for row in indicators(y, "y")]
     labels = [
         v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))
@@ -213,7 +250,7 @@ def texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple
     n = sum(map(len, buffers))
     if n != len(labels):
         raise DataError(f"the {what} data has {n:,} texts but {len(labels):,} labels")
-    return buffers, labels
+    return buffers, labels, given
 
 
 def _is_table(y: Any) -> bool:

@@ -35,6 +35,7 @@ class Plan:
     params: Mapping[str, Any] = field(default_factory=dict)  # fixed settings of the model
     given: Mapping[str, Any] = field(default_factory=dict)  # settings of the model as the user gave them
     class_weight: Any = None
+    label_smoothing: float = 0.0
     refit: bool = True
     calibrate: bool | str = True
     decision: Mapping[str, Any] = field(default_factory=dict)  # as the user gave it
@@ -87,8 +88,8 @@ class Plan:
         name = clf.model if isinstance(clf.model, str) else model.__name__
         seeded = {"random_state": clf.random_state} if "random_state" in known else {}
         return cls(
-            name, model, features, {**seeded, **fixed}, dict(clf.params or {}), clf.class_weight, clf.refit, clf.calibrate,
-            dict(clf.decision or {}), clf.random_state, thread_count(clf.n_jobs),
+            name, model, features, {**seeded, **fixed}, dict(clf.params or {}), clf.class_weight,
+            _share(clf.label_smoothing), clf.refit, clf.calibrate, dict(clf.decision or {}), clf.random_state, thread_count(clf.n_jobs),
         )  # fmt: skip
 
     @property
@@ -109,3 +110,14 @@ class Plan:
     def make(self, settings: Mapping[str, Any]) -> Any:
         """Return the model with the fixed settings and some more; those of the features are not the model's."""
         return self.model(**{**self.params, **{k: v for k, v in settings.items() if k not in OF_FEATURES}})
+
+
+def _share(label_smoothing: Any) -> float:
+    """Return the share of each label that goes to all classes alike."""
+    if (
+        isinstance(label_smoothing, bool)
+        or not isinstance(label_smoothing, int | float)
+        or not 0 <= label_smoothing < 1
+    ):
+        raise LinnetError(f"label_smoothing must be a number from 0 and below 1, got {label_smoothing!r}")
+    return float(label_smoothing)

@@ -123,8 +123,8 @@ class ClassCounts:
         return replace(self, n_rows=len(rows), df=None)
 
 
-def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:
-    """Return the classes, sorted, and the number of the class of each row.
+def encode(labels: Sequence[Any], more: Sequence[Any] = ()) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:
+    """Return the classes, sorted, and the number of the class of each row; more are classes that no row may have.
 
     Labels that are tuples, lists or sets are several a row, or none: then an indicator matrix, (n_rows, n_classes).
 
@@ -148,7 +148,7 @@ def encode(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:
                 f"Unknown label type: continuous. The label of row {row + 1} is {label!r}: these look like numbers, not classes"
             )
     try:
-        classes = tuple(sorted(set(labels)))
+        classes = tuple(sorted({*labels, *more}))
     except TypeError:
         kinds = sorted({type(v).__name__ for v in labels})
         raise DataError(f"labels must be of one kind, got {' and '.join(kinds)}") from None

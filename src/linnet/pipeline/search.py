@@ -38,6 +38,8 @@ class Trial:
     """The classes of the held-out rows."""
     metric: str = "accuracy"
     """What ``accuracy`` is: where rows have several labels it is their R-precision."""
+    soft: npt.NDArray[np.float64] | None = field(default=None, repr=False)
+    """The weights of the held-out rows as each class, where labels are distributions."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,9 @@ class _Trials:
         S, y = np.concatenate(scores), self.given.y[rows]
         right = correct(S, y)
         metric = "R-precision" if y.ndim == 2 else "accuracy"
-        return Trial(settings, float(right.mean()), right, S, rows, y, metric)
+        given = self.given.given_weight
+        soft = given[rows] if given is not None and given.ndim == 2 else None
+        return Trial(settings, float(right.mean()), right, S, rows, y, metric, soft)
 
     def _rows(self, settings: dict[str, Any]) -> CrossValidation:
         """Return the counted rows that settings need: those there are, or others, counted for the rows of the folds."""

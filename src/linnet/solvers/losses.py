@@ -96,7 +96,7 @@ class Logistic:
 
 @dataclass(frozen=True)
 class Softmax:
-    """K classes, K scores: l = logsumexp(s) - s_y.
+    """K classes, K scores: l = logsumexp(s) - s_y. With a weight for each row and class, soft labels: sum_k c_k l_k.
 
     >>> float(Softmax().value(np.zeros((1, 4)), np.array([2], np.int32), np.ones(1)))
     1.3862943611198906
@@ -106,18 +106,22 @@ class Softmax:
 
     def value(self, S: Floats, y: Labels, c: Floats) -> float:
         """Return the cross-entropy."""
+        if c.ndim == 2:
+            return arithmetic.dot(arithmetic.total(c, axis=1), logsumexp(S)) - arithmetic.total(c * S)
         return arithmetic.dot(c, logsumexp(S) - S[np.arange(len(y)), y])
 
     def gradient(self, S: Floats, y: Labels, c: Floats) -> Floats:
         """Return c (p - onehot(y))."""
         P = softmax(S)
+        if c.ndim == 2:
+            return np.asarray(arithmetic.total(c, axis=1)[:, None] * P - c, dtype=np.float64)
         P[np.arange(len(y)), y] -= 1.0
         return np.asarray(c[:, None] * P, dtype=np.float64)
 
     def curvature(self, S: Floats, y: Labels, c: Floats) -> Curvature:
         """Return c (diag(p) - p p^T), row by row."""
         P: Floats = np.asarray(softmax(S), dtype=np.float64)
-        weighted: Floats = c[:, None] * P
+        weighted: Floats = (c if c.ndim == 1 else arithmetic.total(c, axis=1))[:, None] * P
         diagonal: Floats = weighted * (1.0 - P)
         return Curvature(lambda V: weighted * (V - arithmetic.total(P * V, axis=1)[:, None]), diagonal, (weighted, P))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import arithmetic
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.distinct import Distinct, as_given, distinct
 from linnet.solvers.matrix import Matrix
@@ -15,6 +16,7 @@ from linnet.solvers.matrix import Matrix
 __all__ = ["TrainingSet"]
 
 Floats = npt.NDArray[np.float64]
+LEAST = 1e-9  # of the weight of a row: what a class weighs that it does not have
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,9 @@ class TrainingSet:
 
     Where rows may have several labels y is an indicator matrix, (n_rows, n_classes), and every class has an output;
     weights may then differ from class to class, (n_rows, n_classes).
+
+    Soft labels: with one class a row and weights for every class, (n_rows, n_classes), a row stands for as many rows as
+    it has weights above 0, one of each class; y is the class of the largest.
     """
 
     X: Matrix
@@ -44,6 +49,38 @@ class TrainingSet:
     def multilabel(self) -> bool:
         """Whether rows may have several labels."""
         return self.y.ndim == 2
+
+    @property
+    def soft(self) -> bool:
+        """Whether rows have a weight for every class, of which y is one."""
+        return not self.multilabel and self.weight is not None and self.weight.ndim == 2
+
+    def as_class(self, c: int) -> TrainingSet:
+        """Return the rows as they are of one class, with the weights that they have as such."""
+        assert self.weight is not None  # noqa: S101 - soft
+        weight = np.ascontiguousarray(self.weight[:, c])
+        return replace(self, y=np.full(len(self.y), c, dtype=np.int32), weight=weight)
+
+    def repeated(self) -> TrainingSet:
+        """Return soft rows with one label each: a copy of the row for each class that it has a weight for."""
+        assert self.weight is not None  # noqa: S101 - soft
+        rows, classes = np.nonzero(self.weight)
+        return replace(self, X=self.X.take(rows), y=classes.astype(np.int32), weight=self.weight[rows, classes])
+
+    def doubled(self) -> TrainingSet:
+        """Return soft rows for models that take each class against the rest: once with the class, once without.
+
+        Two copies do for any number of classes: their weights differ from class to class.
+        """
+        assert self.weight is not None  # noqa: S101 - soft
+        n, total = len(self.y), arithmetic.total(self.weight, axis=1)[:, None]
+        with_class = self.weight[:, 1:] if self.n_classes == 2 else self.weight
+        weight = np.maximum(np.concatenate([with_class, total - with_class]), LEAST * np.tile(total, (2, 1)))
+        first = np.repeat([True, False], n)
+        X = self.X.take(np.tile(np.arange(n), 2))
+        if self.n_classes == 2:
+            return replace(self, X=X, y=first.astype(np.int32), weight=np.ascontiguousarray(weight[:, 0]))
+        return replace(self, X=X, y=np.repeat(first[:, None], self.n_classes, axis=1), weight=weight)
 
     def one_label(self, c: int) -> TrainingSet:
         """Return the rows as a problem of two classes: with label c, and without."""
