@@ -180,6 +180,7 @@ def main() -> int:
 
     parts, labels = read_parts(options.data)
     rows: list[dict[str, Any]] = []
+    failed = 0
     for system in options.systems.split(","):
         python = sys.executable
         runs = [system]
@@ -190,7 +191,12 @@ def main() -> int:
                 print(f"skip LibMultiLabel: {python} has no libmultilabel; see --help", file=sys.stderr)
                 continue
         for run in runs:
-            found, used, wall = timed(python, run, options.data)
+            try:
+                found, used, wall = timed(python, run, options.data)
+            except subprocess.CalledProcessError as error:
+                print(f"{run} failed: {error}", file=sys.stderr)
+                failed = 1
+                continue
             for name, predicted in found.items():
                 result = evaluate_multilabel(parts["test"][1], predicted, labels)
                 row = {"system": name, "cpu_s": used, "wall_s": wall} | {
@@ -207,7 +213,7 @@ def main() -> int:
             "results": rows,
         }
         options.json.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    return 0
+    return failed
 
 
 if __name__ == "__main__":
