@@ -114,7 +114,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
 
     def solve_soft(self, rows: TrainingSet) -> Weights:
         """Fit to the rows as they are where Newton's method is asked for: the softmax takes weights for every class."""
-        own = self.solver in (None, "newton") and self.penalty == "l2" and rows.n_classes > 2
+        own = self.solver == "newton" and self.penalty == "l2" and rows.n_classes > 2
         return self.solve(rows) if own else super().solve_soft(rows)
 
     def solve(self, rows: TrainingSet) -> Weights:
