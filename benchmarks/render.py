@@ -176,6 +176,19 @@ def languages_table(result: dict[str, Any]) -> str:
     return "\n".join([*lines, f"\n{result['date']}; processor seconds of whole processes, one thread."])
 
 
+def multilabel_table(result: dict[str, Any]) -> str:
+    """One row a system; processor time as a ratio to linnet's."""
+    ours = result["results"][0]
+    lines = ["| | micro F1, % | macro F1, % | processor time, s |", "|---|---:|---:|---:|"]
+    for row in result["results"]:
+        time = f"{row['cpu_s']:.1f}" + (
+            "" if row["system"].startswith(US) else f" ({ratio(row['cpu_s'] / ours['cpu_s'])}x)"
+        )
+        name = f"**{row['system']}**" if row is ours else row["system"]
+        lines.append(f"| {name} | {100 * row['micro_f1']:.1f} | {100 * row['macro_f1']:.1f} | {time} |")
+    return "\n".join([*lines, f"\n{result['date']}; processor seconds of whole processes, one thread."])
+
+
 def tokenisers_table(result: dict[str, Any]) -> str:
     """MB/s of every tokeniser, in the kernel and as Python strings."""
     lines = ["| tokens | kernel, MB/s | as Python strings, MB/s |", "|---|---:|---:|"]
@@ -239,6 +252,7 @@ TABLES = {  # name of the results and of the markers: the page, the function
     "pang2002-9": ("docs/tables.md", pang2002_table),
     "mnist": ("docs/tables.md", mnist_table),
     "languages": ("docs/tables.md", languages_table),
+    "multilabel": ("docs/multilabel.md", multilabel_table),
     "tokenisers": ("docs/tokenisers.md", tokenisers_table),
     "blocks": ("docs/features.md", blocks_table),
     "scale": ("docs/scale.md", scale_table),
