@@ -338,3 +338,17 @@ def test_p_values_are_those_of_scipy():
     for df in (1, 2, 3, 8, 151):
         for x in (0.5, 10.0, 200.0):
             assert drift._chi2_sf(x, df) == pytest.approx(scipy_stats.chi2.sf(x, df), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", INCREMENTAL)
+def test_a_step_shows_the_scores_that_the_model_gives(name):
+    clf = in_chunks(classifier(name), *rows(100), [50])
+    text = "good great w3 unheard"
+    before = clf.label_score(text, "neg")
+    step = clf.step(text, "neg")
+    assert step.predicted == "pos"
+    assert step.scores["neg"] == pytest.approx((before, clf.label_score(text, "neg")))
+    assert "neg" not in step.blamed
+    assert {feature for feature, _, _ in step.weights["neg"]} >= {"good", "great", "unheard"}
+    assert "unheard" in str(step)
+    assert ">unheard<" in step._repr_html_()

@@ -23,6 +23,7 @@ from linnet.solvers.curves import History
 
 if TYPE_CHECKING:
     from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
+    from linnet.explain.step import LearningStep
     from linnet.features.sharing import Part
     from linnet.pipeline.learner import IncrementalLearner, Progressive
     from linnet.pipeline.plan import Plan
@@ -156,6 +157,23 @@ class TextClassifier(Estimator):
         learner.learn(buffers, labels, sample_weight)
         self._changed = True
         return self
+
+    def step(self, text: str, label: Any) -> LearningStep:
+        """Learn one row and show what that did: scores, the classes that are blamed, and what the text's features add.
+
+        >>> clf = TextClassifier("perceptron", features="words:1", calibrate=False).partial_fit(["good", "bad"], ["pos", "neg"])
+        >>> step = clf.step("good grief", "neg")
+        >>> step.predicted, step.label, step.blamed
+        ('pos', 'neg', ('pos',))
+        """
+        from linnet.explain.step import learning_step
+
+        before, predicted = {}, None
+        if self.__sklearn_is_fitted__():
+            before = {c: self.explain(text, c) for c in self.artefact.classes}
+            predicted = self.classify(text)
+        self.partial_fit([text], [label])
+        return learning_step(text, label, predicted, before, {c: self.explain(text, c) for c in self.artefact.classes})
 
     def _learner(self, classes: Iterable[Any] | None = None) -> IncrementalLearner:
         from linnet.pipeline.learner import IncrementalLearner
