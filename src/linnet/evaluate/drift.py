@@ -34,7 +34,7 @@ LEVEL = 0.05
 LEAST = 30  # texts
 EDGES = {"unknown": (0.5, 0.75, 0.9, 0.95), "confidence": (0.05, 0.1, 0.25, 0.5)}
 """The quantiles of the reference that bins end at: finer on the side where strange texts are."""
-INDEPENDENT = 0.9  # texts of one source are not quite independent: ten count as nine (benchmarks/monitor.py)
+INDEPENDENT = 0.9  # on the chi-squared value: set so that benchmarks/monitor.py has fewer false alarms than 5 %
 LEAST_EXPECTED = 5.0  # rows of a bin; smaller ones are added up
 
 
