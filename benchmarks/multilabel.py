@@ -9,7 +9,7 @@ linnet         TextClassifier() with no settings: features, the search of settin
 svc, logistic  scikit-learn: tf-idf of words and pairs, OneVsRestClassifier(LinearSVC() or LogisticRegression()); as it
                comes (score above 0), and with the threshold of highest F1 on dev for each label
 svc-search     the same, with C chosen on dev among four values by macro F1, as linnet searches, too
-libmultilabel  its linear `train_1vsrest` and `train_thresholding` (SCutFBR by cross-validation inside), its own tf-idf
+libmultilabel  its linear `train_1vsrest` and `train_thresholding` (SCutFBR by cross-validation inside), on the same tf-idf
 
 LibMultiLabel wants an environment of its own: python -m venv V, V/bin/pip install libmultilabel, and name V/bin/python. Where it is
 not there it is left out with a line that says so.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,112 +78,126 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     also how one file is read that looks too large for the memory there is: see docs/streaming.md. With --online every row is
     read once, scored, and learned from; Ctrl-C saves what was learned: see docs/updating.md.
     """
-    from linnet.classifier import TextClassifier
-    from linnet.cli.progress import TrainingProgress
     from linnet.data.seal import look
-    from linnet.evaluate.drift import reference_of
     from linnet.features.computed import needed
 
-    out = model_path(data[0], options["out"])
-    names = (
-        "features",
-        "tf",
-        "idf",
-        "ratio",
-        "min_df",
-        "max_df",
-        "max_features",
-        "hash_bits",
-        "select",
-        "class_weight",
-        "label_smoothing",
-    )
+    out, clf = model_path(data[0], options["out"]), _classifier(options)
+    extra = needed(clf.plan().features.features or ())  # wrong settings are refused before reading a large file
+    if options["online"]:
+        train_online(clf, data, out, options)
+        return
+    streamed = train_streamed(clf, data, options)
+    if streamed is None:
+        run = _train(clf, data[0], options, extra)
+    else:
+        run = Training(clf, clf, streamed.evaluation, more={"stream": streamed.to_dict()})
+    clf, result, options = run.saved, run.result, run.options or options
+    about = data_card(data, options) | run.digests
+    clf.add_to_card(test=test_card(result), command=plain_command(), data=about, reference=run.reference)
+    clf.save(out)
+    seal = look(options["test"], "train", out) if options["test"] else None
+    if options["report"]:
+        _write_report(run.judged, data[0], run.fitted, run.test, out, options, seal)
+    content = {"model": str(out), "card": clf.card, "test": result.to_dict(), "seal": seal.to_dict() if seal else None}
+    if write_json(content | run.more, options["json_"]):
+        return
+    for line in reached(clf.card.get("decision", {}), () if clf.artefact.multilabel else result.per_class):
+        say(line)
+    click.echo(_score_line(result, several=clf.artefact.multilabel))
+    say_sealed(seal)
+    if run.judged is not clf:
+        say("the score is of a model that had not seen the test rows; the saved one has learned from them too")
+    size, model = size_text(out.stat().st_size), clf.artefact
+    click.echo(f"saved {out} ({size}, {model.n_features:,} features, {len(model.classes)} classes)")
+    if not options["quiet"]:
+        say(f'next: linnet explain {out} "a text"   linnet predict {out} FILE   linnet info {out}')
+
+
+FEATURE_OPTIONS = (
+    "features", "tf", "idf", "ratio", "min_df", "max_df", "max_features", "hash_bits", "select", "class_weight",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Training:
+    """What training came to: the model that was judged, the one that is saved, and the rows of both."""
+
+    judged: Any
+    saved: Any
+    result: Any
+    fitted: Any = None
+    test: Any = None
+    reference: Any = None
+    digests: dict[str, Any] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] | None = None
+
+
+def _classifier(options: dict[str, Any]) -> Any:
+    """Return the classifier that the options ask for."""
+    from linnet.classifier import TextClassifier
+
     if options["online"]:
         options["features"] = options["features"] or FEATURES
         options["hash_bits"] = options["hash_bits"] or HASH_BITS
     clf = TextClassifier(
-        options["model"], **{name: options[name] for name in names},
+        options["model"], **{name: options[name] for name in (*FEATURE_OPTIONS, "label_smoothing")},
         norm={None: "auto", "none": None}.get(options["norm"], options["norm"]), params=_params(options),
         refit=not options["watch"], decision=asked(options),
         calibrate={"auto": True, "none": False}.get(options["calibration"], options["calibration"]),
         random_state=options["seed"], n_jobs=options["threads"],
     )  # fmt: skip
-    if options["like"]:
-        clf = _like(clf, options["like"], options)
-    extra = needed(clf.plan().features.features or ())  # wrong settings are refused before reading a large file
-    if options["online"]:
-        train_online(clf, data, out, options)
-        return
-    digests: dict[str, Any] = {}
-    reference = None
-    streamed = train_streamed(clf, data, options)
-    if streamed is not None:
-        result, more = streamed.evaluation, {"stream": streamed.to_dict()}
-    else:
-        weighed = [options["weight"]] if options["weight"] else []
-        rows = read_labelled(
-            data[0], options, extra=[*extra, *split_columns(options), *weighed], label_columns=options["label_columns"]
-        )
-        for name in weighed:
-            rows.numbers(name)  # a cell that is no number is named by its row in the file
-        write_unusable(rows.unusable, options["unusable"])
-        digests = {"columns_sha256": columns_digest(rows)}
-        options = official(data[0], options)
-        fit_on, dev, test = split_rows(rows, options, extra)
-        again = not (options["test"] or options["watch"] or options["hold_out_test"])
-        if not again:
-            del rows  # the parts are copies
-        if not options["no_check"]:
-            _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
-        with TrainingProgress(options["quiet"], options["watch"]) as progress:
-            sample_weight = fit_on.numbers(weighed[0]) if weighed else None
-            clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress)
-        result, more = clf.evaluate(test), {}
-        reference = None if clf.artefact.multilabel else reference_of(clf.artefact, test, options["threads"])
-        judged = clf
-        if again and clf.search_ is not None and rows.counts.keys() == fit_on.counts.keys():
+    return _like(clf, options["like"], options) if options["like"] else clf
+
+
+def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...]) -> Training:
+    """Read the rows, hold some out, fit, test, and fit once more on all of them."""
+    from linnet.cli.progress import TrainingProgress
+    from linnet.evaluate.drift import reference_of
+
+    weighed = [options["weight"]] if options["weight"] else []
+    columns = [*extra, *split_columns(options), *weighed]
+    rows = read_labelled(data, options, extra=columns, label_columns=options["label_columns"])
+    for name in weighed:
+        rows.numbers(name)  # a cell that is no number is named by its row in the file
+    write_unusable(rows.unusable, options["unusable"])
+    digests = {"columns_sha256": columns_digest(rows)}
+    options = official(data, options)
+    fit_on, dev, test = split_rows(rows, options, extra)
+    labels, every = (
+        rows.counts.keys(),
+        None if options["test"] or options["watch"] or options["hold_out_test"] else rows,
+    )
+    del rows  # the parts are copies
+    if not options["no_check"]:
+        _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
+    with TrainingProgress(options["quiet"], options["watch"]) as progress:
+        sample_weight = fit_on.numbers(weighed[0]) if weighed else None
+        clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress)
+    result, saved = clf.evaluate(test), clf
+    reference = None if clf.artefact.multilabel else reference_of(clf.artefact, test, options["threads"])
+    if every is not None and clf.search_ is not None and labels == fit_on.counts.keys():
+        try:
             with TrainingProgress(options["quiet"], options["watch"]) as progress:
-                sample_weight = rows.numbers(weighed[0]) if weighed else None
-                clf = judged.refitted(rows, sample_weight=sample_weight, on_event=progress)
-    clf.add_to_card(
-        test=test_card(result), command=plain_command(), data=data_card(data, options) | digests, reference=reference
+                sample_weight = every.numbers(weighed[0]) if weighed else None
+                saved = clf.refitted(every, sample_weight=sample_weight, on_event=progress)
+        except KeyboardInterrupt:
+            say("interrupted: the model without the test rows is saved")
+    return Training(clf, saved, result, fit_on, test, reference, digests, options=options)
+
+
+def _score_line(result: Any, *, several: bool) -> str:
+    """Return the scores on the test rows as one line."""
+    if several:
+        (low, high), rest = result.micro_f1_interval, f"subset accuracy {result.subset_accuracy:.4f}"
+        return f"test micro F1 {result.micro_f1:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, macro F1 {result.macro_f1:.4f}, {rest}"
+    (low, high), rest = result.accuracy_interval, f"macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}"
+    line = f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {rest}"
+    if not result.abstained:
+        return line
+    return (
+        f"test rows answered {result.answered:.1%}, {result.abstained:,} not; the scores are of those answered\n{line}"
     )
-    clf.save(out)
-    seal = look(options["test"], "train", out) if options["test"] else None
-    if options["report"]:
-        _write_report(judged, data[0], fit_on, test, out, options, seal)
-    content = {
-        "model": str(out),
-        "card": clf.card,
-        "test": result.to_dict(),
-        "seal": seal.to_dict() if seal else None,
-        **more,
-    }
-    if write_json(content, options["json_"]):
-        return
-    several = clf.artefact.multilabel
-    (low, high), value = (
-        (result.micro_f1_interval, result.micro_f1) if several else (result.accuracy_interval, result.accuracy)
-    )
-    rest = f"subset accuracy {result.subset_accuracy:.4f}" if several else f"log loss {result.log_loss:.4f}"
-    scores = f"macro F1 {result.macro_f1:.4f}, {rest}"
-    name = "micro F1" if several else "accuracy"
-    for line in reached(clf.card.get("decision", {}), () if several else result.per_class):
-        say(line)
-    if not several and result.abstained:
-        click.echo(
-            f"test rows answered {result.answered:.1%}, {result.abstained:,} not; the scores are of those answered"
-        )
-    click.echo(f"test {name} {value:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {scores}")
-    say_sealed(seal)
-    if streamed is None and judged is not clf:
-        say("the score is of a model that had not seen the test rows; the saved one has learned from them too")
-    sizes = (
-        f"{size_text(out.stat().st_size)}, {clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes"
-    )
-    click.echo(f"saved {out} ({sizes})")
-    if not options["quiet"]:
-        say(f'next: linnet explain {out} "a text"   linnet predict {out} FILE   linnet info {out}')
 
 
 def _like(clf: Any, path: str, options: dict[str, Any]) -> Any:
@@ -195,19 +209,7 @@ def _like(clf: Any, path: str, options: dict[str, Any]) -> Any:
     given = {p for p in options if ctx.get_parameter_source(p) == click.core.ParameterSource.COMMANDLINE}
     if "model" in given and options["model"] != like.model:
         raise LinnetError(f"--like {path} is a {like.model}; leave out --model, or --like")
-    params = {
-        "features",
-        "tf",
-        "idf",
-        "ratio",
-        "norm",
-        "min_df",
-        "max_df",
-        "max_features",
-        "hash_bits",
-        "select",
-        "class_weight",
-    }
+    params = {*FEATURE_OPTIONS, "norm"}
     mine = clf.get_params(deep=False)
     like.set_params(
         **{name: mine[name] for name in params & given}, n_jobs=clf.n_jobs, refit=clf.refit, decision=clf.decision
