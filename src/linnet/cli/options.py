@@ -164,7 +164,7 @@ share = click.FloatRange(0.0, 1.0)
 decision_options = together(
     click.option("--threshold", multiple=True, metavar="LABEL=P",
                  help="Answer LABEL where its probability is P or more, and only there; P alone: every label. Can be given several times."),
-    click.option("--cost", metavar="FILE|JSON", help="Answer the label of least expected cost: a CSV with a row a truth and a column an "
+    click.option("--cost", metavar="COSTS", help="Answer the label of least expected cost: a CSV with a row a truth and a column an "
                  'answer, or JSON such as \'{"spam": {"ham": 5}}\'.'),
     click.option("--abstain", type=share, metavar="P", help="Leave rows unanswered, so that answers have the accuracy P; 0: none."),
     click.option("--answer", type=share, metavar="P", help="Answer the share P of the rows, the surest."),

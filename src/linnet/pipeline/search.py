@@ -294,7 +294,8 @@ class _Trials:
                 raise KeyboardInterrupt
         self.settings.setdefault(_key(settings), settings)
         self.scores.setdefault(_key(settings), []).append(found.scores)
-        if self.stopped:
+        if self.stopped:  # half judged, and the best there is
+            self.log.candidate(self._trial(settings), 1, self.expected)
             raise KeyboardInterrupt
 
 

@@ -301,7 +301,7 @@ class StreamedRows:
         every = rows_of[TRAIN] + rows_of[DEV]
         self.rows_of, self.n_dev = rows_of, int(rows_of[DEV].sum())
         self.n_fitted = int(rows_of[TRAIN].sum()) + (0 if self.watched else self.n_dev)
-        self.class_rows = every if self.sets is None else every @ self.sets
+        self.class_rows = every if self.sets is None else (every[:, None] * self.sets).sum(axis=0, dtype=np.int64)
         if self.sets is None or self.plan.class_weight is None:
             self.per_class = class_factors(self.plan.class_weight, self.class_rows, self.classes)
         else:
