@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -292,7 +293,7 @@ def altered(base, rng):
             if rng.random() < 0.15:
                 del inside[last]
             else:
-                inside[last] = rng.choice(BAD)
+                inside[last] = copy.deepcopy(rng.choice(BAD))  # or a second change could put it into itself
     return arrays, card
 
 

@@ -45,7 +45,7 @@ def endpoints(service: Service) -> list[Endpoint]:
         Endpoint(
             "POST", "/v1/predict", service.predict, "Label one text or several",
             "The best label of each text and its probability; on request the best few, or all. Requests share calls.",
-            (PredictedOne, PredictedMany), asked, service.PredictRequest, name="predict",
+            (PredictedOne, PredictedMany), (*asked, 409), service.PredictRequest, name="predict",
         ),
         Endpoint(
             "POST", "/v1/explain", service.explain, "Say why a text gets its label",

@@ -17,6 +17,7 @@ CODES = {  # code: status
     "unknown_model": 404,
     "method_not_allowed": 405,
     "too_slow": 408,
+    "not_possible": 409,
     "reload_failed": 409,
     "too_large": 413,
     "not_json": 415,

@@ -42,7 +42,7 @@ class Query:
             if asked.coverage is not None:
                 decision.sets(np.zeros((0, len(model.classes))), asked.coverage)
         except LinnetError as error:
-            raise RequestError("invalid", str(error)) from None
+            raise RequestError("not_possible", str(error)) from None
         return cls(served, asked, [asked.text] if asked.texts is None else asked.texts, decision)
 
 

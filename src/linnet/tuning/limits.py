@@ -16,6 +16,7 @@ from linnet.features.counting import Slots, count
 from linnet.features.plan import FeaturePlan
 from linnet.model.model import empty_table
 from linnet.pipeline.assemble import NAMED_FEATURES
+from linnet.solvers.dual import LANES
 from linnet.units import size_text
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Limits:
         entries += rows * sum(len(c.columns) for c in computed)
         fits = min(judge.threads, max(len(level.folds) for level in judge.levels))
         most = max(level.rows for level in judge.levels) / max(1, rows)
-        outputs = 1 if judge.material.n_classes == 2 else judge.material.n_classes
+        outputs = 1 if judge.material.n_classes == 2 else -(-judge.material.n_classes // LANES) * LANES
         return SPARE + int(
             entries * (ENTRY + 8 * most + FITTING * fits) + columns * (COLUMN + WEIGHT * outputs * fits)
         )  # fmt: skip
