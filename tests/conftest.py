@@ -22,3 +22,8 @@ def _same_draws() -> None:
     """Let what draws from NumPy's global generator, such as scikit-learn's solvers, draw the same in every run."""
     if not os.environ.get("LINNET_EXPLORE"):
         np.random.seed(0)  # noqa: NPY002 - the generator in question
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the longest file: the other worker would wait for it at the end."""
+    items.sort(key=lambda item: "test_same_bytes" not in item.nodeid)

@@ -352,7 +352,7 @@ def test_logistic_pass(X, bias_scale, seed):
 
 
 @few
-@given(matrices(), st.sampled_from([0.0, 1.0, 2.0]), st.sampled_from([3, 8, 17]), st.integers(0, 99))
+@given(matrices(), st.sampled_from([0.0, 1.0, 2.0]), st.sampled_from([3, 8, 9]), st.integers(0, 99))
 def test_softmax_pass(X, bias_scale, n_classes, seed):
     rng = np.random.default_rng(seed)
     n, kind = len(X), X.values.dtype.type
