@@ -71,8 +71,8 @@ def test_tune_says_what_it_found_and_its_command_makes_the_same_model(folder):
     first, second = linnet.load(folder / "t.linnet"), linnet.load(folder / "again.linnet")
     texts = TRAIN.text
     assert first.predict_proba(texts).tobytes() == second.predict_proba(texts).tobytes()
-    for part in ("settings", "choice", "calibration"):
-        assert first.card[part] == second.card[part]
+    for part, value in first.card.items():  # train adds checksums, the command and the scores of the test
+        assert part == "tuning" or value == second.card[part] or value.items() <= second.card[part].items()
     assert first.card["tuning"]["candidates"] == 7
 
 

@@ -66,6 +66,7 @@ SOLVERS = {
     "sgd": Support(20, ("l2",), ("hinge",)),
 }
 LOSSES = ("squared_hinge", "hinge")
+ROWS = 1 << 16  # of the weights at a time
 STEPS = 3  # passes over each batch of partial_fit
 PENALTIES = {"l2": "dual", "l1": "coordinate"}
 """Each penalty and the solver that is taken where none is given."""
@@ -249,6 +250,7 @@ class LinearSVM(StepModel):
             warn_unfinished(type(self).__name__, passes, last.violation, tol)
         if small is not None and rows.X.gain is None:
             self._keep_dual(rows, of, found, small.X)
+        self.margin_ = _widths(found.W, rows.X.gain)
         return outputs(found.W, found.b)
 
     def _problem(self, rows: TrainingSet, of: Distinct) -> tuple[dual.SVMProblem, Compact | None]:
@@ -267,22 +269,28 @@ class LinearSVM(StepModel):
         ), None
 
     def _keep_dual(self, rows: TrainingSet, of: Distinct, found: dual.Solution, X: Matrix) -> None:
-        """Keep the margins, the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""
+        """Keep the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""
         share, signed = rows.weights, found.signed
         held = (of.place >= 0) & (np.abs(signed).max(axis=1) > 0.0)[of.place]
         self.support_ = np.flatnonzero(held)
         place = of.place[held]
         self.dual_coef_ = signed[place].T * (share[held] / of.weight[place]).T
-        self.margin_ = _widths(found.W)
         signs = signs_of(rows.y[of.rows], rows.n_classes)
         slack = np.maximum(0.0, 1.0 - signs * (X.dot(found.W) + found.b))[of.place]
         slack[of.place < 0] = 0.0
         self.slack_ = slack[:, 0] if slack.shape[1] == 1 else slack
 
 
-def _widths(W: Floats) -> Floats:
-    """Return 2 / |w| of each output."""
-    return np.asarray(2.0 / np.maximum(arithmetic.norm(W, axis=0), np.finfo(np.float64).tiny))
+def _widths(W: npt.NDArray[Any], gain: npt.NDArray[np.float32] | None = None) -> Floats:
+    """Return 2 / |w| of each output; with a gain, W holds gain * w."""
+    squares = np.zeros(W.shape[1])
+    for k in range(0, len(W), ROWS):
+        w = W[k : k + ROWS].astype(np.float64)
+        if gain is not None:
+            g = gain[:, k : k + ROWS].T
+            w = np.divide(w, g, out=np.zeros_like(w), where=g > 0)
+        squares += arithmetic.norm(w, axis=0) ** 2
+    return np.asarray(2.0 / np.maximum(np.sqrt(squares), np.finfo(np.float64).tiny))
 
 
 def _cost(cost: npt.ArrayLike | None, n_classes: int) -> Floats:
