@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from linnet._kernels.text import similarity, sketch_documents, word_keys
 from linnet.errors import LinnetError
 from linnet.features.buffers import text_buffers
+from linnet.text.clean.dedup import Repeats
 from linnet.text.duplicates import Sketches, bands_for, exact_groups, near_groups, repeats, same_keys
-from linnet.text.repeats import Repeats
 from linnet.text.sentences import sentences, span_keys
 from reference import minhash as reference
 
@@ -197,7 +197,7 @@ def test_repeats_do_not_depend_on_memory(kind, monkeypatch, tmp_path):
     expected = np.ones(n, dtype=bool)
     expected[np.unique(keys, return_index=True)[1]] = False
     for least, memory in ((1 << 12, 1 << 30), (64, 1), (1000, 70_000)):
-        monkeypatch.setattr("linnet.text.repeats._LEAST", least)
+        monkeypatch.setattr("linnet.text.clean.dedup._LEAST", least)
         with Repeats(memory, str(tmp_path)) as seen:
             for start in range(0, n, 777):
                 seen.add(keys[start : start + 777])

@@ -3,8 +3,7 @@
 import pytest
 
 from linnet.data import read, stream
-from linnet.data.columns import by_name
-from linnet.data.readers.header import has_header
+from linnet.data.columns import by_name, has_header
 from linnet.errors import DataError
 
 PROSE = ["the film was good", "I would not see it again", "a dull evening", "great cast", "so so", "never again"]

@@ -18,8 +18,8 @@ import pytest
 
 import linnet
 from linnet import datasets
-from linnet.datasets import cache, mirror, named
-from linnet.datasets.catalogue import CATALOGUE
+from linnet.datasets import named
+from linnet.datasets.named import CATALOGUE
 from linnet.errors import DataError
 from test_cli import run
 
@@ -135,7 +135,7 @@ def test_from_the_hub_with_names_of_classes_licence_and_cache(hub):
     assert len(hub.asked) == asked  # from the cache
     assert again.train.text.equals(found.train.text)
     assert "licence: mit" in linnet.read("hub:ag_news:test").describe()
-    left = sorted(p.name for p in (cache.home() / "fancyzhx--ag_news").iterdir())
+    left = sorted(p.name for p in (named.home() / "fancyzhx--ag_news").iterdir())
     assert left == ["manifest.json", "test.parquet", "train.parquet"]
 
 
@@ -148,11 +148,11 @@ def test_a_damaged_download_and_a_damaged_cache_are_noticed(hub):
     hub.damaged = True
     with pytest.raises(DataError, match="was not fetched whole"):
         datasets.load("ag_news")
-    assert not (cache.home() / "fancyzhx--ag_news").exists()  # nothing half done
-    assert not list(cache.home().glob(".*"))
+    assert not (named.home() / "fancyzhx--ag_news").exists()  # nothing half done
+    assert not list(named.home().glob(".*"))
     hub.damaged = False
     datasets.load("ag_news")
-    path = cache.home() / "fancyzhx--ag_news" / "train.parquet"
+    path = named.home() / "fancyzhx--ag_news" / "train.parquet"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(DataError, match="its checksum differs; remove"):
         datasets.load("ag_news")
@@ -287,7 +287,7 @@ def test_names(monkeypatch):
         datasets.load("mpqa")
     assert all(entry.name == name and entry.about for name, entry in CATALOGUE.items())
     assert named.split_name("hub:a/b@c:validation") == ("a/b", "c", "dev")
-    assert mirror.part_of("notes.txt") is None
+    assert named.part_of("notes.txt") is None
     assert len(datasets.load("reviews").test) == 70
 
 

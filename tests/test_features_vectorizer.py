@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from linnet.errors import DataError, LinnetError
 from linnet.features import Chars, Vectorizer, Words
 from linnet.features.names import Names
-from linnet.features.weighting import idf, log_count_ratio
+from linnet.features.plan import idf, log_count_ratio
 
 TEXTS = ["the blue dog ate a blue biscuit", "a dog, a dog!", "", "Don’t eat THE biscuit", "naïve Straße", "the the the"]
 LABELS = ["pos", "neg", "neg", "pos", "neg", "pos"]

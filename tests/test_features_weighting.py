@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from linnet.errors import DataError
-from linnet.features.weighting import idf, log_count_ratio
+from linnet.features.plan import idf, log_count_ratio
 
 shapes = st.tuples(st.integers(1, 40), st.integers(2, 5))
 counts = shapes.flatmap(lambda shape: arrays(np.int64, shape, elements=st.integers(0, 1000)))

@@ -21,7 +21,7 @@ from linnet.models import (
     Perceptron,
     Polynomial,
 )  # fmt: skip
-from linnet.models.kernels import inner_products
+from linnet.models.kernel_perceptron import inner_products
 from linnet.solvers.matrix import Matrix
 
 XOR = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
@@ -99,7 +99,7 @@ def test_kernel_values(kernel, X, seed):
 def test_inner_products_in_pieces(monkeypatch):
     X, _ = rows(n=30)
     M = Matrix.from_dense(X)
-    monkeypatch.setattr("linnet.models.kernels.WRITTEN_OUT", 60)
+    monkeypatch.setattr("linnet.models.kernel_perceptron.WRITTEN_OUT", 60)
     np.testing.assert_allclose(inner_products(M, M), X @ X.T, atol=1e-12)
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from generated import counts
 from linnet.errors import DataError
 from linnet.models import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
-from linnet.models.estimates import LOG_ZERO
+from linnet.models.naive_bayes import LOG_ZERO
 from linnet.solvers.matrix import Matrix
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -11,7 +11,7 @@ from generated import counts
 from linnet import TextClassifier
 from linnet.errors import DataError
 from linnet.features import Vectorizer
-from linnet.features.weighting import idf
+from linnet.features.plan import idf
 from linnet.models import NBSVM, LinearSVM
 from linnet.solvers.matrix import Matrix
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from generated import matrices
 from linnet._kernels import network
-from linnet.solvers.dense import DenseLayers, finish, scaled
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.network import STEPS, Net, Shape
+from linnet.solvers.network import STEPS, DenseLayers, Net, Shape, finish, scaled
 from reference import network as reference
 from reference.solvers import rows_of
 

@@ -8,9 +8,9 @@ import pytest
 from generated import rows
 from linnet._kernels import online
 from linnet.errors import LinnetError
-from linnet.solvers.distinct import distinct
-from linnet.solvers.matrix import Matrix
-from linnet.solvers.online import SGD, Constant, Inverse, InverseRoot, descend
+from linnet.solvers.matrix import Matrix, distinct
+from linnet.solvers.online import SGD, descend
+from linnet.solvers.schedules import Constant, Inverse, InverseRoot
 from reference import solvers as reference
 
 

@@ -16,11 +16,10 @@ from linnet import TextClassifier, load
 from linnet.errors import DataError, LinnetError, MissingExtraError, ModelFileError
 from linnet.features.blocks import describe, parse
 from linnet.features.buffers import text_buffers
+from linnet.features.language import Bpe, WordPiece
 from linnet.features.plan import default_blocks, unspaced
-from linnet.features.subwords import Bpe, WordPiece
 from linnet.text import TOKENISERS, TOKENS, Subword, tokeniser, tokenize
-from linnet.text.subword import UNKNOWN
-from linnet.text.tokenisers import budget_of, lossless, rebuilt, shown
+from linnet.text.tokenisers import UNKNOWN, budget_of, lossless, rebuilt, shown
 
 tokenizers = pytest.importorskip("tokenizers", reason="the extra subword is not installed")
 

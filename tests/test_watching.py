@@ -21,7 +21,7 @@ from linnet.draw.terminal import sparkline
 from linnet.errors import LinnetError
 from linnet.models import LinearSVM, LogisticRegression
 from linnet.solvers import LBFGS, SGD, Adam, Curves, Newton
-from linnet.solvers.curves import curve
+from linnet.solvers.callbacks import curve
 
 TRAIN, DEV, TEST = load("reviews")
 

@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from linnet._kernels import arithmetic as kernel
 
-__all__ = ["cos", "dot", "exp", "log", "log1p", "matmul", "mean", "norm", "normal", "power", "total", "uniform"]
-
 Floats = npt.NDArray[Any]
 QUARTER = (
     1.57079632673412561417,

@@ -19,7 +19,7 @@ from linnet.estimator import Estimator
 from linnet.model.decision import Decision, numbers_of
 from linnet.model.model import Model
 from linnet.pipeline.events import Event, Log, OnEvent
-from linnet.solvers.curves import History
+from linnet.solvers.callbacks import History
 
 if TYPE_CHECKING:
     from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour

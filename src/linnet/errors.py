@@ -8,12 +8,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = [
-    "DataError", "LinnetError", "MissingExtraError", "ModelFileError", "NotFittedError", "UntrustedModelError", "nearest", "not_fitted",
-    "require", "shown",
-]  # fmt: skip
-
-
 _MOST = 50  # choices that a message lists
 
 

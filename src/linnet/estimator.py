@@ -7,8 +7,6 @@ from typing import Any, Self
 
 from linnet.errors import DataError, nearest
 
-__all__ = ["Estimator"]
-
 
 class Estimator:
     """Settings: every argument of the constructor, kept as given under its own name.

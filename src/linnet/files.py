@@ -29,21 +29,6 @@ from typing import IO, Any
 
 from linnet.errors import DataError, LinnetError
 
-__all__ = [
-    "COMPRESSED",
-    "OutputError",
-    "KINDS",
-    "codec_of",
-    "content_kind",
-    "digest",
-    "kind_of_name",
-    "lock_file",
-    "open_atomic",
-    "split_ending",
-    "temporary_folder",
-    "write_atomic",
-]
-
 #: Endings of compressed files, and the codec that pyarrow knows for each.
 COMPRESSED = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}

@@ -16,8 +16,6 @@ from typing import Any
 
 from linnet.errors import LinnetError
 
-__all__ = ["parse_list", "parse_pairs", "parse_settings", "parse_value", "to_plain"]
-
 WORDS = {"true": True, "false": False, "none": None}
 
 

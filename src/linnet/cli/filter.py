@@ -73,8 +73,8 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     """
     from linnet.engines import open_engine
     from linnet.filter.filtering import filter_corpus
-    from linnet.filter.inputs import filter_shards
     from linnet.filter.rule import percent
+    from linnet.filter.settings import filter_shards
 
     rule = _rule(options, percent)
     shards = filter_shards(inputs, options["format_"])

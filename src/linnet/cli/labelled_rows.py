@@ -29,7 +29,7 @@ def multilabel(options: dict[str, Any]) -> str | bool | None:
 
 def label_column(options: dict[str, Any]) -> str | None:
     """Return the label column: that of --label, or of --label-bins."""
-    from linnet.data.bins import LabelBins
+    from linnet.data.labels import LabelBins
 
     bins, given = options.get("label_bins"), options.get("label")
     if bins is None:

@@ -162,7 +162,7 @@ class TrainingProgress(ProgressBars):
         else:
             self.line(f"  {last.done} passes, {_loss(last)}")
         if self.watch:
-            from linnet.solvers.curves import Curves
+            from linnet.solvers.callbacks import Curves
 
             for line in str(Curves.of({"kind": "pass", **e.values} for e in self.passes)).splitlines():
                 self.line(f"  {line}")

@@ -101,8 +101,7 @@ def _texts(source: str, column: str | None, format_: str | None) -> Iterator[str
 
 
 def _learned(tokens: str, train: str, save: str | None, column: str | None, format_: str | None) -> Cut:
-    from linnet.text.subword import Subword
-    from linnet.text.tokenisers import budget_of
+    from linnet.text.tokenisers import Subword, budget_of
 
     kind, size = budget_of(tokens)
     found = Subword.train(kind, _texts(train, column, format_), size)

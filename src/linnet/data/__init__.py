@@ -11,8 +11,8 @@ A new format is one file with two functions (tell it from its first bytes, open 
 from __future__ import annotations
 
 from linnet.data.dataset import Dataset
+from linnet.data.reader import Unusable, UnusableRow
 from linnet.data.reading import read
 from linnet.data.streaming import Batch, stream
-from linnet.data.unusable import Unusable, UnusableRow
 
 __all__ = ["Batch", "Dataset", "Unusable", "UnusableRow", "read", "stream"]

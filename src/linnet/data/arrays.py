@@ -11,22 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-__all__ = [
-    "binaries",
-    "booleans",
-    "byte_slices",
-    "data_bytes",
-    "decimals",
-    "floats",
-    "integers",
-    "lengths",
-    "offsets",
-    "strings",
-    "take",
-    "to_mask",
-    "to_numbers",
-]
-
 _INT32_MAX = 2**31 - 1
 
 

@@ -12,15 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import strings, take, to_numbers
-from linnet.data.bins import LabelBins
 from linnet.data.decode import missing
-from linnet.data.labels import distributions
-from linnet.data.splitting import numbered, split_indices, time_split
-from linnet.data.times import moments
-from linnet.data.unusable import Unusable
+from linnet.data.labels import LabelBins, distributions
+from linnet.data.reader import Unusable
+from linnet.data.splitting import moments, numbered, split_indices, time_split
 from linnet.errors import DataError, nearest, shown
-
-__all__ = ["Dataset", "label_summary", "labels_of"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,11 +18,6 @@ import pyarrow as pa
 from linnet.data.arrays import data_bytes, lengths, strings, to_mask
 from linnet.data.reader import RawBatch
 
-__all__ = [
-    "as_labels", "blank", "cells", "column_strings", "decoded", "filled", "missing", "printable", "repair_counts", "repair_notes",
-    "to_strings",
-]  # fmt: skip
-
 _INT32_MAX = 2**31 - 1
 
 

@@ -16,11 +16,9 @@ import pyarrow as pa
 
 from linnet.data.input_file import InputFile, foreign, looks_binary
 from linnet.data.reader import ReadOptions, RecordReader
-from linnet.data.readers import arrow, delimited, folder, jsonlines, lines, parquet, vowpal_wabbit, warc
+from linnet.data.readers import arrow, delimited, folder, jsonlines, lines, vowpal_wabbit, warc
 from linnet.errors import DataError, nearest
 from linnet.files import split_ending
-
-__all__ = ["FORMATS", "Format", "find_format", "format_by_ending", "open_file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Format:
 FORMATS = {
     format.name: format
     for format in (
-        Format("parquet", (".parquet", ".pq"), parquet.sniff_parquet, parquet.open_parquet, magic=True),
+        Format("parquet", (".parquet", ".pq"), arrow.sniff_parquet, arrow.open_parquet, magic=True),
         Format("arrow", (".arrow", ".feather", ".ipc", ".arrows"), arrow.sniff_arrow, arrow.open_arrow, magic=True),
         Format("warc", (".warc", ".wet"), warc.sniff_warc, warc.open_warc, True, warc.rewrite_records, members=True),
         Format("json", (".json",), jsonlines.sniff_json, jsonlines.open_json),

@@ -23,8 +23,6 @@ import pyarrow as pa
 from linnet.errors import DataError
 from linnet.files import codec_of
 
-__all__ = ["InputFile", "foreign", "looks_binary", "stdin"]
-
 _FOREIGN = {
     b"\x89PNG": "a PNG image",
     b"\xff\xd8\xff": "a JPEG image",

@@ -18,13 +18,11 @@ import pyarrow as pa
 from linnet.data.arrays import booleans, byte_slices, data_bytes, offsets, to_numbers
 from linnet.data.dataset import label_summary, labels_of
 from linnet.data.decode import missing
+from linnet.data.reader import Unusable, UnusableRow
 from linnet.data.scripts import scripts_of
 from linnet.data.shards import find_shards, size_of, title
 from linnet.data.streaming import Batch, open_rows, stream
-from linnet.data.unusable import Unusable, UnusableRow
 from linnet.errors import DataError
-
-__all__ = ["Labelled", "Scan", "LabelledFiles", "codes_of", "describe", "usable", "join_scans", "label_counts"]
 
 BATCH_ROWS = 1 << 16
 MOST_NOTES = 5

@@ -18,12 +18,9 @@ from linnet.data.columns import ColumnChoice, by_content, by_name, given
 from linnet.data.dataset import Dataset
 from linnet.data.decode import as_labels, blank, decoded, missing, repair_counts, repair_notes
 from linnet.data.formats import open_file
-from linnet.data.reader import RawBatch, ReadOptions, RecordReader, join
+from linnet.data.reader import MAX_KEPT, RawBatch, ReadOptions, RecordReader, Unusable, UnusableRow, join
 from linnet.data.readers.objects import open_object
-from linnet.data.unusable import MAX_KEPT, Unusable, UnusableRow
 from linnet.errors import DataError
-
-__all__ = ["account", "finish", "open_reader", "read"]
 
 
 def read(

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from linnet._kernels.text import scripts
 
-__all__ = ["scripts_of"]
-
 BEGINNING = 400  # bytes
 
 

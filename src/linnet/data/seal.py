@@ -29,8 +29,6 @@ from typing import Any
 from linnet.errors import DataError
 from linnet.files import digest, write_atomic
 
-__all__ = ["Seal", "look", "refuse_sealed", "seal", "seal_of"]
-
 VERSION = 1
 PATIENCE = 30.0  # seconds to wait for another process that records a look
 

@@ -12,8 +12,6 @@ from linnet.data.formats import format_by_ending
 from linnet.data.input_file import stdin
 from linnet.errors import DataError
 
-__all__ = ["find_shards", "named_shards", "size_of", "spool", "title"]
-
 CHUNK = 1 << 22
 _LOOSE = ("json", "text")  # formats of readmes, licences and manifests, too
 

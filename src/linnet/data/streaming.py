@@ -15,12 +15,9 @@ from linnet.data.arrays import byte_slices
 from linnet.data.columns import ColumnChoice, by_content, by_name, given
 from linnet.data.dataset import Dataset
 from linnet.data.decode import as_labels, blank, column_strings, decoded, filled, repair_counts, repair_notes
-from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader
+from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader, Unusable
 from linnet.data.reading import account, open_reader
-from linnet.data.unusable import Unusable
 from linnet.errors import DataError
-
-__all__ = ["Batch", "RowBatch", "open_rows", "stream", "stream_rows"]
 
 _BATCH_BYTES = 8 << 20
 

@@ -26,8 +26,6 @@ from typing import Any
 
 from linnet.errors import DataError, nearest
 
-__all__ = ["WordEntry", "word_lists"]
-
 COLUMNS = {
     "word": ("word", "words", "term", "token", "phrase", "entry", "text"),
     "label": ("label", "class", "category", "list", "sentiment"),

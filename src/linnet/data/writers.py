@@ -22,8 +22,6 @@ from linnet.data.decode import filled, printable, to_strings
 from linnet.errors import DataError
 from linnet.files import open_atomic, split_ending
 
-__all__ = ["ENDINGS", "WRITERS", "TableWriter", "compressed", "format_to_write", "open_writer", "writer_like"]
-
 ENDINGS = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".jsonlines": "jsonl",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",

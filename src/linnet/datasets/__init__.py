@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from linnet.data import Dataset
-from linnet.datasets.catalogue import CATALOGUE
+from linnet.datasets.named import CATALOGUE
 from linnet.errors import DataError, nearest
 
 __all__ = ["CATALOGUE", "NAMES", "DatasetParts", "lexicon", "load", "whole"]

@@ -12,11 +12,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from linnet.datasets.mirror import PARTS
+from linnet.datasets.named import PARTS
 from linnet.errors import DataError, require
 from linnet.files import digest
-
-__all__ = ["fetch"]
 
 NET = ("huggingface_hub", "hf_xet", "httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
 BRANCH = "refs/convert/parquet"

@@ -2,21 +2,210 @@
 
 ``hub:ag_news`` is its training part, ``hub:ag_news:test`` its test part; ``hub:owner/name`` any public data set of the hub,
 ``hub:owner/name@config:test`` one of its tables.
+
+Data sets that have a name here: where the hub has them, where a local mirror has them, what to mind.
+
+A new data set is one row. Whatever is on the hub can also be named by its owner and name: ``hub:owner/name``.
+
+A local mirror: a folder a data set, with files train, dev, test or all; LINNET_DATA points to it.
+
+    LINNET_DATA/ag_news/train.csv, test.csv
+    LINNET_DATA/trec/train.csv, test.csv
+    LINNET_DATA/rt_polarity/all.csv
+
+Any format that linnet reads will do. A file such as ``train_subset.csv`` is taken for train, and a note says that it is not
+all of it. Where the folder has a file SHA256SUMS (as sha256sum writes it), files are checked against it.
+
+The local cache of data sets from the hub: one Parquet file a part and a manifest with checksums, written at the end.
+
+It is in LINNET_CACHE, else in XDG_CACHE_HOME/linnet, else in ~/.cache/linnet.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from linnet.data import Dataset, read
-from linnet.datasets import mirror
-from linnet.datasets.cache import cached, store
-from linnet.datasets.catalogue import CATALOGUE, CatalogueEntry, DatasetFiles
 from linnet.errors import DataError, nearest
+from linnet.files import OutputError, digest, split_ending, temporary_folder
 
-__all__ = ["PREFIX", "official", "part_path", "read_named", "resolve"]
+MANIFEST = "manifest.json"
+VERSION = 1
+
+
+def home() -> Path:
+    """Return the folder of the cache."""
+    given = os.environ.get("LINNET_CACHE")
+    if given:
+        return Path(given) / "datasets"
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "linnet" / "datasets"
+
+
+def cached(key: str) -> DatasetFiles | None:
+    """Return what the cache has under a key, its checksums compared; None where it has nothing."""
+    place = home() / key
+    if not (place / MANIFEST).is_file():
+        return None
+    try:
+        found: dict[str, Any] = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        if found["linnet_data"] != VERSION:
+            return None
+        files = {part: place / str(one["file"]) for part, one in found["parts"].items()}
+        for part, path in files.items():
+            if digest(path) != found["parts"][part]["sha256"]:
+                raise DataError(
+                    f"{path} is not what was fetched: its checksum differs; remove {place} to fetch it again"
+                )
+        note = f"from the hub: {found['repo']} at {str(found['revision'])[:10]}"
+        return DatasetFiles(files, str(found["licence"]), (note,))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{place / MANIFEST} cannot be read ({error}); remove {place} to fetch it again") from error
+
+
+def store(key: str, fill: Callable[[Path], tuple[dict[str, Path], dict[str, Any]]]) -> DatasetFiles:
+    """Let fill write the files of the parts into a folder and say what they are, then put it in place at once."""
+    place, stack = home() / key, contextlib.ExitStack()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        waiting = stack.enter_context(temporary_folder(place.parent))
+    except (OSError, OutputError) as error:
+        reason = getattr(error.__cause__ or error, "strerror", error)
+        raise DataError(f"cannot write to the cache {home()}: {reason}; set LINNET_CACHE") from None
+    with stack:
+        staging = waiting / "data"
+        staging.mkdir()
+        files, about = fill(staging)
+        parts = {part: {"file": path.name, "sha256": digest(path)} for part, path in files.items()}
+        content = {"linnet_data": VERSION, **about, "parts": parts}
+        (staging / MANIFEST).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        if place.exists():
+            shutil.rmtree(place)
+        staging.replace(place)
+    found = cached(key)
+    if found is None:
+        raise DataError(f"the cache {place} was changed by another program; try again")
+    return found
+
+
+PARTS = {"train": "train", "dev": "dev", "validation": "dev", "valid": "dev", "test": "test", "all": "train"}
+ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".arrow")
+
+
+def part_of(name: str) -> tuple[str, bool] | None:
+    """Return the part that a file holds, and whether it is all of it; None for other files.
+
+    >>> part_of("train.csv"), part_of("train_subset.csv.gz"), part_of("validation.parquet"), part_of("oos_train.csv")
+    (('train', True), ('train', False), ('dev', True), None)
+    """
+    ending, _ = split_ending(name)
+    if ending not in ENDINGS:
+        return None
+    first, _, rest = name.lower().partition(ending)[0].partition("_")
+    return (PARTS[first], rest == "") if first in PARTS and rest in ("", "subset", "sample") else None
+
+
+def find(folder: str) -> DatasetFiles | None:
+    """Return the files of a data set under LINNET_DATA; None without the variable or the folder."""
+    root = os.environ.get("LINNET_DATA")
+    if not root:
+        return None
+    place = Path(root) / folder
+    if not place.is_dir():
+        return None
+    files: dict[str, Path] = {}
+    notes = []
+    for path in sorted(place.iterdir()):
+        part = part_of(path.name)
+        if part is None:
+            continue
+        if part[0] in files:
+            raise DataError(f"{place} has two files for {part[0]}: {files[part[0]].name} and {path.name}; keep one")
+        files[part[0]] = path
+        if not part[1]:
+            notes.append(f"{path.name} is a part of {part[0]} only: never report it as the full data set")
+    if not files:
+        raise DataError(f"{place} holds no file train, dev, test or all ({', '.join(ENDINGS)})")
+    _check(place, files)
+    if folder.endswith("_subset"):
+        notes.append(f"{folder} is a part of the data set only: never report it as the full one")
+    said = sorted(p for p in place.iterdir() if p.stem.upper() in ("LICENSE", "LICENCE"))
+    return DatasetFiles(files, f"see {said[0]}" if said else None, tuple(notes))
+
+
+def _check(place: Path, files: dict[str, Path]) -> None:
+    sums = place / "SHA256SUMS"
+    if not sums.is_file():
+        return
+    lines = (line.split(maxsplit=1) for line in sums.read_text(encoding="utf-8").splitlines() if line.strip())
+    expected = {name.strip().lstrip("*"): value.lower() for value, name in lines}
+    for path in files.values():
+        if path.name in expected and digest(path) != expected[path.name]:
+            raise DataError(f"{path} is not what {sums} says: its checksum differs; fetch it again")
+
+
+@dataclass(frozen=True)
+class DatasetFiles:
+    """The files of a data set by part (train, dev, test), its licence, and notes on it."""
+
+    files: dict[str, Path]
+    licence: str | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """repo: owner/name on the hub (None: not there). config: which of its tables. text: columns, put behind one another.
+
+    mirror: its folder under LINNET_DATA. licence: where neither the hub nor a file tells.
+    """
+
+    name: str
+    about: str
+    repo: str | None = None
+    config: str | None = None
+    text: tuple[str, ...] = ("text",)
+    label: str = "label"
+    mirror: str | None = None
+    licence: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """The folder of a local mirror."""
+        return self.mirror or self.name
+
+
+CATALOGUE: dict[str, CatalogueEntry] = {
+    entry.name: entry
+    for entry in (
+        CatalogueEntry("ag_news", "news by topic, 4 classes", "fancyzhx/ag_news"),
+        CatalogueEntry("dbpedia_14", "articles by kind of thing, 14 classes", "fancyzhx/dbpedia_14", text=("title", "content"),
+              mirror="dbpedia14_subset"),
+        CatalogueEntry("yahoo_answers", "questions by topic, 10 classes", "community-datasets/yahoo_answers_topics",
+              text=("question_title", "question_content", "best_answer"), label="topic"),
+        CatalogueEntry("imdb", "film reviews, 2 classes, the same films never in train and test", "stanfordnlp/imdb"),
+        CatalogueEntry("yelp_full", "reviews by stars, 5 classes", "Yelp/yelp_review_full", mirror="yelp_subset"),
+        CatalogueEntry("yelp_polarity", "reviews, 2 classes", "fancyzhx/yelp_polarity"),
+        CatalogueEntry("amazon_polarity", "reviews, 2 classes", "fancyzhx/amazon_polarity", text=("title", "content")),
+        CatalogueEntry("rt_polarity", "sentences of film reviews, 2 classes (RT-s)", "cornell-movie-review-data/rotten_tomatoes"),
+        CatalogueEntry("mpqa", "phrases of news, 2 classes; not on the hub", licence="see its makers"),
+        CatalogueEntry("movie_reviews", "film reviews of Pang and Lee, 2 classes; not on the hub", licence="see its makers"),
+        CatalogueEntry("20newsgroups", "posts by group, 20 classes", "SetFit/20_newsgroups", label="label_text"),
+        CatalogueEntry("trec", "questions by kind of answer, 6 classes", "CogComp/trec", label="coarse_label"),
+        CatalogueEntry("sms_spam", "text messages, ham or spam", "ucirvine/sms_spam", text=("sms",)),
+        CatalogueEntry("clinc150", "requests by intent, 150 classes", "clinc/clinc_oos", config="small", label="intent"),
+    )
+}  # fmt: skip
+
 
 PREFIX = "hub:"
 ORDER = ("train", "dev", "test")
@@ -32,7 +221,7 @@ def split_name(source: str) -> tuple[str, str | None, str]:
     name, _, config = name.partition("@")
     if not name:
         raise DataError(f"'{source}' names no data set; write for example hub:ag_news")
-    found = mirror.PARTS.get(part or "train")
+    found = PARTS.get(part or "train")
     if found is None:
         raise DataError(nearest("part", part, ORDER))
     return name, config or None, found
@@ -41,7 +230,7 @@ def split_name(source: str) -> tuple[str, str | None, str]:
 def resolve(name: str, config: str | None = None) -> DatasetFiles:
     """Find a data set: under LINNET_DATA, in the cache, on the hub (which fills the cache)."""
     entry = CATALOGUE.get(name) or _foreign(name)
-    local = mirror.find(entry.folder) if "/" not in entry.folder else None
+    local = find(entry.folder) if "/" not in entry.folder else None
     if local is not None:
         licence = local.licence or entry.licence or "not stated in the mirror; ask its makers"
         place = next(iter(local.files.values())).parent
@@ -65,7 +254,7 @@ def _foreign(name: str) -> CatalogueEntry:
     """Return an entry for a name of the hub, owner/name, or for a folder of the mirror."""
     if "/" in name:
         return CatalogueEntry(name, "", name)
-    if mirror.find(name) is not None:
+    if find(name) is not None:
         return CatalogueEntry(name, "")
     raise DataError(nearest("data set", name, CATALOGUE) + "; or name one of the hub as hub:owner/name")
 

@@ -18,8 +18,6 @@ from linnet.engines.engine import Add, Callback, Engine, Function, News, ShardMa
 from linnet.engines.worker import call
 from linnet.errors import LinnetError, require
 
-__all__ = ["DaskEngine"]
-
 POLL_SECONDS = 0.5  # at most, between two looks at the tasks
 
 

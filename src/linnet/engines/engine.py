@@ -24,19 +24,6 @@ from typing import Any, ClassVar
 
 from linnet.errors import LinnetError
 
-__all__ = [
-    "SharedValue",
-    "Engine",
-    "News",
-    "Outcome",
-    "ShardError",
-    "ShardEvent",
-    "ShardMap",
-    "Tasks",
-    "TreeSum",
-    "check",
-]
-
 Function = Callable[..., Any]
 Add = Callable[[Any, Any], Any]
 

@@ -22,8 +22,6 @@ from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks
 from linnet.engines.worker import work
 from linnet.errors import LinnetError
 
-__all__ = ["LocalEngine"]
-
 START_SECONDS = 120.0  # that a new process may take to import what it needs; not part of the time of a shard
 
 

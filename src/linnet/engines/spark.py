@@ -21,8 +21,6 @@ from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks
 from linnet.engines.worker import call
 from linnet.errors import LinnetError, require
 
-__all__ = ["SparkEngine"]
-
 POLL_SECONDS = 0.5  # at most, between two looks at the jobs
 
 

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
 from typing import Any
 
-__all__ = ["call", "portable", "work"]
-
 
 def work(tasks: Connection, lifeline: Connection, threads: int | None) -> None:
     """Answer tasks until the driver goes away; killed as soon as the lifeline is cut, in the middle of a task too."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from linnet.draw.markup import marked, safe, table
 from linnet.explain.explanation import Explanation
-from linnet.solvers.curves import Curves
+from linnet.solvers.callbacks import Curves
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier

@@ -8,11 +8,10 @@ if TYPE_CHECKING:
     from linnet.features.blocks import Across, Affixes, Chars, Negated, Not, Position, Shapes, Skips, Words
     from linnet.features.columns import Column
     from linnet.features.functions import Functions
-    from linnet.features.language import Adjectives, Lemmas, Pos, Stems
+    from linnet.features.language import Adjectives, Bpe, Lemmas, Pos, Stems, WordPiece
     from linnet.features.lengths import Lengths
     from linnet.features.lists import Lists
     from linnet.features.quadratic import Quadratic
-    from linnet.features.subwords import Bpe, WordPiece
     from linnet.features.vectorizer import Vectorizer
 
 __all__ = [
@@ -26,7 +25,7 @@ def __getattr__(name: str) -> Any:  # prediction needs blocks only, so the rest 
 
     own = {name: name.lower() for name in ("Functions", "Lengths", "Lists", "Quadratic", "Vectorizer")}
     own |= {**dict.fromkeys(("Adjectives", "Lemmas", "Pos", "Stems"), "language"), "Column": "columns"}
-    own |= dict.fromkeys(("Bpe", "WordPiece"), "subwords")
+    own |= dict.fromkeys(("Bpe", "WordPiece"), "language")
     home = {**dict.fromkeys(__all__, "blocks"), **own}.get(name)
     if home is None:
         raise AttributeError(f"module 'linnet.features' has no attribute {name!r}")

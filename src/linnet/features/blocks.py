@@ -30,11 +30,6 @@ if TYPE_CHECKING:
     from linnet.features.buffers import TextBuffer
     from linnet.features.derived import DerivedBlock, TextSource
 
-__all__ = [
-    "Across", "Affixes", "BLOCKS", "Block", "Chars", "DERIVED", "Negated", "Not", "Position", "Shapes", "Skips", "Words", "as_blocks",
-    "compile_blocks", "counted_only", "describe", "from_dict", "parse", "wanted",
-]  # fmt: skip
-
 LONGEST = 12
 
 
@@ -200,8 +195,8 @@ BLOCKS: dict[str, type[Block]] = {
 }
 
 DERIVED = {
-    "bpe": ("linnet.features.subwords", "Bpe"),
-    "wordpiece": ("linnet.features.subwords", "WordPiece"),
+    "bpe": ("linnet.features.language", "Bpe"),
+    "wordpiece": ("linnet.features.language", "WordPiece"),
     "lemmas": ("linnet.features.language", "Lemmas"),
     "stems": ("linnet.features.language", "Stems"),
     "pos": ("linnet.features.language", "Pos"),

@@ -23,8 +23,6 @@ from linnet._kernels.text import Scratch
 from linnet.errors import DataError
 from linnet.text.tokens import IN_CONTEXT
 
-__all__ = ["TextBuffer", "lowered", "text_buffers", "shards", "spare", "taken"]
-
 LONGEST_DOCUMENT = (1 << 29) - 1
 _SURROGATES = re.compile("[\ud800-\udfff]")
 

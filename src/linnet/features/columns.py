@@ -29,12 +29,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.data.times import moment
+from linnet.data.splitting import moment
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import Computed
-
-__all__ = ["KINDS", "Category", "Column", "Date", "Number"]
 
 MOST = 100  # values of a category that get a switch of their own
 FARTHEST = 5.0  # spreads from the mean, beyond which a number counts as just that far

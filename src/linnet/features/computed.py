@@ -26,19 +26,6 @@ from linnet.features.buffers import TextBuffer
 if TYPE_CHECKING:
     from linnet.features.blocks import Block, Blocks
 
-__all__ = [
-    "COMPUTED",
-    "Computed",
-    "ComputedBlocks",
-    "add_scores",
-    "column_names",
-    "compute",
-    "kind_of",
-    "needed",
-    "scales",
-    "split",
-]
-
 Values = npt.NDArray[np.float32]  # (n_texts, n_columns)
 
 COMPUTED = {

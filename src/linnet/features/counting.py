@@ -22,8 +22,6 @@ from linnet.features.blocks import Blocks, compile_blocks
 from linnet.features.buffers import TextBuffer, shards
 from linnet.features.counts import SparseCounts
 
-__all__ = ["Counted", "Seen", "Slots", "count", "count_known", "names_of", "thread_count"]
-
 CHUNK_DOCUMENTS = 1 << 12
 MOST_ENTRIES = (1 << 32) - 2
 

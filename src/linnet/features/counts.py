@@ -17,8 +17,6 @@ from linnet._kernels import sparse
 from linnet._kernels import text as kernels
 from linnet.errors import require
 
-__all__ = ["NORM", "TF", "Norm", "SparseCounts", "concatenate"]
-
 Real = TypeVar("Real", np.float32, np.float64)
 
 TF = {"presence": 0, "count": 1, "sublinear": 2}

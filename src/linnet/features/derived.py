@@ -27,8 +27,6 @@ from linnet.features.counts import SparseCounts
 from linnet.features.sharing import Part, Texts
 from linnet.text.tokens import Token
 
-__all__ = ["Derived", "DerivedBlock", "TextSource", "by_source", "derive", "place", "states"]
-
 BATCH = 1 << 12  # texts
 _BLANK = re.compile(r"\s")
 _GRAMS = re.compile(r"(\d+)(?:-(\d+))?$")

@@ -33,17 +33,6 @@ from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.computed import Computed
 from linnet.text.tokens import CASES, TOKENS, words_of
 
-__all__ = [
-    "Functions",
-    "NamedFunctions",
-    "find",
-    "import_path",
-    "joint",
-    "names_code",
-    "register_function",
-    "word_count",
-]
-
 Function: TypeAlias = Callable[[list[str]], float]
 _TEXT = re.compile(r"functions:([\w.,]+)((?::[a-z]+)*)(?:\*(\d*\.?\d+))?$")
 _REMEDY = "write it with def at the top of a module that can be imported"

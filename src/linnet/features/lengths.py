@@ -21,8 +21,6 @@ from linnet.errors import LinnetError
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import Computed
 
-__all__ = ["Lengths"]
-
 _TEXT = re.compile(r"lengths(?:\*(\d*\.?\d+))?$")
 
 

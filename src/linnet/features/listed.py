@@ -22,8 +22,6 @@ from linnet.features.blocks import LONGEST, Words
 from linnet.features.buffers import text_buffers
 from linnet.features.counting import count, names_of
 
-__all__ = ["Listed", "listed"]
-
 _WORDS = Words(1, 1)
 
 

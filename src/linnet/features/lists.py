@@ -39,8 +39,6 @@ from linnet.features.counting import Slots
 from linnet.text.negation import STOPS, is_negation
 from linnet.text.tokens import CASES, TOKENS, tokenize, words_of
 
-__all__ = ["Lists", "Match"]
-
 REACH = 3
 _TEXT = re.compile(r"lists:\s*(.+?)(?:\s*\*(\d*\.?\d+))?$")
 

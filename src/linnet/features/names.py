@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Names", "bounded", "shown"]
-
 LONGEST = 80
 
 Indices = npt.NDArray[np.int64]

@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from linnet.errors import DataError, nearest, not_fitted, require
 
-__all__ = ["Quadratic"]
-
 MOST_COLUMNS = 2**31 - 1
 SETTINGS = ("constant",)
 

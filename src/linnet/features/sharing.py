@@ -24,8 +24,6 @@ from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, Seen, count, count_known
 
-__all__ = ["Part", "Shared", "Texts", "count_hashed"]
-
 Indices = npt.NDArray[np.int64]
 
 

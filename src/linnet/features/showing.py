@@ -28,8 +28,6 @@ from linnet.features.counting import Seen, names_of
 from linnet.features.derived import place
 from linnet.text.tokens import tokenize
 
-__all__ = ["EXAMPLES", "SENTENCE", "Change", "Emitted", "Shown", "changes", "seen"]
-
 LENGTH = (1 << 29) - 1  # the bits above hold the flags of a block
 
 SENTENCE = "Isn't ACT 2 great? No, I did not like it at all!"

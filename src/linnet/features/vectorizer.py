@@ -23,10 +23,8 @@ from linnet.features.buffers import TextBuffer, lowered, text_buffers
 from linnet.features.counting import Slots, count, count_known, names_of
 from linnet.features.counts import TF, Norm, SparseCounts
 from linnet.features.names import Names
-from linnet.features.pruning import kept_columns
-from linnet.features.weighting import idf, log_count_ratio
-
-__all__ = ["Vectorizer"]
+from linnet.features.plan import idf, log_count_ratio
+from linnet.features.selection import kept_columns
 
 ORDERS = ("name", "seen")
 OUTPUTS = ("default", "pandas", "polars")

@@ -14,16 +14,12 @@ from linnet.data.reading import open_reader
 from linnet.engines import Engine, Outcome, ShardError, ShardEvent, open_engine
 from linnet.errors import DataError, LinnetError
 from linnet.files import OutputError, digest
-from linnet.filter.inputs import Shard, filter_shards
-from linnet.filter.manifest import manifest_of
+from linnet.filter.manifest import manifest_of, summary_html
 from linnet.filter.output_folder import OutputFolder
 from linnet.filter.passes import filter_shard, score_shard, select_shard
 from linnet.filter.ranking import find_cuts
 from linnet.filter.rule import Rule
-from linnet.filter.settings import FilterSettings, MissingShardError
-from linnet.filter.summary import summary_html
-
-__all__ = ["FilterEvent", "filter_corpus"]
+from linnet.filter.settings import FilterSettings, MissingShardError, Shard, filter_shards
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """The account of a run: counts that add up, shard by shard and in total, and how the scores are spread.
 
 No times, no machine names: the same corpus and settings give the same bytes, however the run went.
+
+The manifest for people: one HTML file, charts as inline SVG, nothing to load.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from linnet.draw.charts import Axis, Columns, figure
+from linnet.draw.formatting import percent
+from linnet.draw.markup import note, paragraphs, safe, table, text_table
+from linnet.draw.page import page
 from linnet.errors import LinnetError
-from linnet.filter.inputs import Shard
-from linnet.filter.settings import BINS, FilterSettings
-
-__all__ = ["VERSION", "manifest_of"]
+from linnet.filter.settings import BINS, FilterSettings, Shard
 
 VERSION = 1
 _SUMS = ("rows", "kept", "text_bytes", "kept_text_bytes", "weight", "kept_weight", "output_bytes")
@@ -89,3 +92,93 @@ def _by_shard(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for record in records
     ]  # fmt: skip
+
+
+MOST_SHARDS = 200  # listed; the manifest has all
+COLOURS = {"kept": "rgb(var(--blue))", "dropped": "var(--line)", "unusable": "rgb(var(--orange))"}
+
+
+def summary_html(manifest: dict[str, Any]) -> str:
+    """Return the page."""
+    rows, kept = manifest["rows"], manifest["kept"]
+    parts = [
+        f"<h1>{kept:,} of {rows:,} rows kept ({_share(kept, rows)})</h1>", _bar(manifest), _counts(manifest),
+        paragraphs([_rule(manifest)]),
+    ]  # fmt: skip
+    for label, both in manifest["histograms"].items():
+        parts.append(f"<h2>Probability of {safe(label)}</h2>{_histogram(both['rows'], both['kept'])}")
+    if manifest["bad_shards"]:
+        bad = [
+            ["shard", "bytes", "reason"],
+            *([s["name"], f"{s['bytes']:,}", s["reason"]] for s in manifest["bad_shards"]),
+        ]
+        parts.append(f"<h2>Shards that could not be used</h2>{text_table(bad)}")
+    parts.append(_shards(manifest["by_shard"]))
+    return page(f"linnet filter: {kept:,} of {rows:,} kept", "\n".join(parts))
+
+
+def _share(part: int, whole: int) -> str:
+    return percent(part / whole, 2) if whole else "-"
+
+
+def _bar(manifest: dict[str, Any]) -> str:
+    """One bar: kept, dropped, unusable."""
+    at, pieces = 0.0, []
+    for name, colour in COLOURS.items():
+        width = 800 * manifest[name] / max(1, manifest["rows"])
+        style = f"fill:{colour}"
+        pieces.append(
+            f"<rect style='{style}' x='{at:.2f}' width='{width:.2f}' height='22'><title>{name}</title></rect>"
+        )
+        at += width
+    return f"<svg viewBox='0 0 800 22' width='100%' role='img' aria-label='kept, dropped, unusable'>{''.join(pieces)}</svg>"
+
+
+def _counts(manifest: dict[str, Any]) -> str:
+    rows = manifest["rows"]
+    lines = [("in", rows), ("kept", manifest["kept"])]
+    for group in ("dropped", "unusable"):
+        lines += [(group, manifest[group]), *((f"\u2003{name}", n) for name, n in manifest[f"{group}_by"].items())]
+    body = [[safe(name), f"{count:,}", _share(count, rows)] for name, count in lines]
+    return table(["rows", "count", "share"], body)
+
+
+def _rule(manifest: dict[str, Any]) -> str:
+    rule, cut = manifest["settings"]["rule"], manifest.get("cut")
+    wanted = " or ".join(
+        f"{safe(label)} is the best label" if least is None else f"P({safe(label)}) &ge; {least:g}"
+        for label, least in rule["keep"].items()
+        if least is not None or cut is None
+    )
+    lines = [f"Kept where {wanted}."] if wanted else []
+    if cut and "top" in cut:
+        lines.append(
+            f"The best {100 * cut['top']:g} % of {cut['of']}: probability {cut['probability']:.6g} or more, a share of "
+            f"{100 * cut['share']:.3f} % (the cut is known to {100 * cut['error_bound']:g} points)."
+        )
+    elif cut:
+        lines.append(f"The best {cut['quota']:,} rows of each of {cut['values']:,} values of {safe(cut['by'])}.")
+    return " ".join(lines)
+
+
+def _histogram(rows: list[int], kept: list[int]) -> str:
+    """Columns on a square-root scale, so that a small kept share can be seen."""
+    titles = [
+        f"{k / len(rows):.2f} to {(k + 1) / len(rows):.2f}: {some:,} of {every:,} kept"
+        for k, (every, some) in enumerate(zip(rows, kept, strict=True))
+    ]
+    layers = [
+        Columns([(k / len(rows), (k + 1) / len(rows), n**0.5, titles[k]) for k, n in enumerate(counts)], colour, name)
+        for counts, colour, name in ((rows, "grey", "all rows"), (kept, "blue", "kept"))
+    ]
+    return figure(layers, Axis("probability", 0.0, 1.0), Axis(), "Heights are square roots of counts.")
+
+
+def _shards(shards: list[dict[str, Any]]) -> str:
+    head = ["shard", "in", "kept", "share", "unusable"]
+    rows = [
+        [s["name"], f"{s['rows']:,}", f"{s['kept']:,}", _share(s["kept"], s["rows"]), f"{s['unusable']:,}"]
+        for s in shards[:MOST_SHARDS]
+    ]
+    more = note(f"{len(shards) - MOST_SHARDS:,} more in manifest.json.") if len(shards) > MOST_SHARDS else ""
+    return f"<h2>Shards</h2>{text_table([head, *rows])}{more}"

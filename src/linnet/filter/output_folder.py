@@ -25,8 +25,6 @@ import numpy as np
 from linnet.errors import LinnetError
 from linnet.files import OutputError, lock_file, open_atomic, write_atomic
 
-__all__ = ["OutputFolder"]
-
 
 class OutputFolder:
     """The places in an output folder."""

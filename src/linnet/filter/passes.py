@@ -24,9 +24,9 @@ from linnet.data.formats import FORMATS
 from linnet.data.reader import RecordReader
 from linnet.data.streaming import RowBatch, open_rows
 from linnet.errors import DataError, LinnetError
-from linnet.filter.inputs import Shard
 from linnet.filter.output_folder import OutputFolder
 from linnet.filter.ranking import ShardRanking
+from linnet.filter.rule import weigh
 from linnet.filter.settings import (
     BINS,
     CLEANED,
@@ -35,13 +35,11 @@ from linnet.filter.settings import (
     FilterSettings,
     MissingShardError,
     ScoredBatch,
+    Shard,
     histogram,
     probability,
 )  # fmt: skip
 from linnet.filter.shard_writer import KeptRows, ShardWriter, open_shard_writer
-from linnet.filter.weights import weigh
-
-__all__ = ["filter_shard", "score_shard", "select_shard"]
 
 LONGEST_RAW = 10_000  # characters of a bad row that are kept in the quarantine
 

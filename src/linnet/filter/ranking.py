@@ -16,8 +16,6 @@ from linnet.filter.rule import Rule
 from linnet.filter.sketch import Sketch
 from linnet.solvers.numerics import sigmoid
 
-__all__ = ["Cuts", "ShardRanking", "best_of", "find_cuts"]
-
 SKETCH_ROWS = 1 << 20  # scores that wait before they go into the sketch
 
 Best = dict[str, npt.NDArray[np.float32]]

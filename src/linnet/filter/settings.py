@@ -1,22 +1,30 @@
-"""The settings of a run, and what a worker makes of them: the model, the cleaner, the names of the new columns."""
+"""The settings of a run, and what a worker makes of them: the model, the cleaner, the names of the new columns.
+
+The shards of a run: files, folders and patterns in; each with the name that its output will have.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from linnet.data.formats import FORMATS, find_format, format_by_ending, open_file
+from linnet.data.input_file import InputFile
+from linnet.data.reader import ReadOptions
+from linnet.data.shards import named_shards, size_of
 from linnet.data.streaming import RowBatch
-from linnet.errors import LinnetError
+from linnet.errors import LinnetError, nearest
 from linnet.filter.rule import Rule, log_odds
-from linnet.filter.shard_writer import AddedColumns
+from linnet.filter.shard_writer import AddedColumns, keeps_format
 from linnet.model.model import Model
 from linnet.solvers.numerics import sigmoid
-
-__all__ = ["BINS", "FilterSettings", "MissingShardError", "ScoredBatch", "histogram", "probability"]
 
 USABLE, UNUSABLE, CLEANED = 0, 1, 2  # states of a row; CLEANED: removed by cleaning
 BINS = 50  # of the histograms of probabilities
@@ -120,3 +128,43 @@ def histogram(proba: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
     """
     at = np.minimum((proba * BINS).astype(np.int64), BINS - 1)
     return np.array([np.bincount(at[:, k], minlength=BINS) for k in range(proba.shape[1])])
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One input file: where it is, what its output is called, its size and its format."""
+
+    path: str
+    name: str
+    size: int
+    format: str
+
+
+def filter_shards(inputs: Iterable[str | os.PathLike[str]], format: str | None = None) -> list[Shard]:
+    """Find the shards of some inputs, in the order of their names (see `linnet.data.shards`).
+
+    Output has the name of the shard; where its format cannot be written, NAME.jsonl.
+    """
+    if format is not None and format not in FORMATS:
+        raise LinnetError(nearest("format", format, FORMATS))
+    found = named_shards(inputs, loose=False)
+    shards = []
+    for path, name in found.items():
+        kind = _format_of(path, format)
+        shown = name if keeps_format(kind) else f"{name}.jsonl"
+        shards.append(Shard(str(path.resolve()), shown, size_of(path), kind))
+    return sorted(shards, key=lambda shard: shard.name)
+
+
+def _format_of(path: Path, format: str | None) -> str:
+    if str(path) == "-":
+        raise LinnetError("standard input cannot be filtered, because it can be read only once; write it to a file")
+    if path.is_dir():
+        with open_file(path, None, ReadOptions()):  # a folder without class folders is refused
+            return "folder"
+    if not path.exists():
+        InputFile(path)  # says which file was meant
+    if format or format_by_ending(path):
+        return format or format_by_ending(path) or ""
+    with InputFile(path) as file:
+        return find_format(file.name, file.peek()).name

@@ -19,8 +19,6 @@ from linnet.data.streaming import RowBatch
 from linnet.data.writers import ENDINGS, WRITERS, compressed, writer_like
 from linnet.errors import DataError
 
-__all__ = ["AddedColumns", "KeptRows", "ShardWriter", "keeps_format", "open_shard_writer"]
-
 
 @dataclass(frozen=True)
 class AddedColumns:

@@ -27,8 +27,6 @@ import numpy.typing as npt
 
 from linnet.errors import LinnetError
 
-__all__ = ["LEVELS", "Sketch", "order", "unorder"]
-
 LEVELS = 32  # of keys: level 0 are single scores, level 32 is all of them
 _SIGN = np.uint32(1 << 31)
 Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]  # node numbers, ascending, and the weight of each

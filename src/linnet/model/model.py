@@ -34,7 +34,7 @@ from linnet.model.decision import Answers, Decision
 from linnet.model.learned import Learned
 from linnet.model.training_texts import TextsSeen, compare, extended
 from linnet.model.validation import check_arrays, check_card, check_names, check_numbers
-from linnet.solvers.dense import DenseLayers, finish
+from linnet.solvers.network import DenseLayers, finish
 from linnet.solvers.numerics import sigmoid, softmax
 
 __all__ = ["Model"]
@@ -190,7 +190,7 @@ class Model:
     @property
     def label_order(self) -> tuple[str, ...] | None:
         """The labels in their order, where they were made of numbers."""
-        from linnet.data.bins import LabelBins
+        from linnet.data.labels import LabelBins
 
         bins = self.card.get("data", {}).get("label_bins")
         return LabelBins.parse(bins).order if isinstance(bins, str) else None

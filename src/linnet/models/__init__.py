@@ -12,8 +12,7 @@ from linnet.models.bernoulli import BernoulliNB
 from linnet.models.categorical import CategoricalNB
 from linnet.models.feed_forward import FeedForward
 from linnet.models.gaussian import GaussianNB
-from linnet.models.kernel_perceptron import KernelPerceptron
-from linnet.models.kernels import RBF, Linear, Polynomial
+from linnet.models.kernel_perceptron import RBF, KernelPerceptron, Linear, Polynomial
 from linnet.models.least_squares import LeastSquares
 from linnet.models.lexicon import Lexicon
 from linnet.models.logistic import LogisticRegression

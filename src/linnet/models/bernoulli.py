@@ -29,13 +29,10 @@ from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan
-from linnet.models.estimates import Form, log_shares, pseudo_counts
-from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
-from linnet.models.traits import Traits
+from linnet.models.estimator import Traits
+from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums, log_shares, pseudo_counts
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["BernoulliNB"]
 
 Floats = npt.NDArray[np.float64]
 

@@ -26,14 +26,11 @@ import numpy.typing as npt
 
 from linnet._kernels import sparse
 from linnet.errors import DataError
-from linnet.models.estimates import Form, log_shares, pseudo_counts
-from linnet.models.naive_bayes import NaiveBayes
+from linnet.models.estimator import Traits
+from linnet.models.naive_bayes import Form, NaiveBayes, log_shares, pseudo_counts
 from linnet.models.settings import above_zero, whole
-from linnet.models.traits import Traits
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["CategoricalNB"]
 
 Floats = npt.NDArray[np.float64]
 MOST_VALUES = 1 << 24  # of all features together: above this, the numbers are no categories

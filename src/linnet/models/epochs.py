@@ -18,15 +18,11 @@ import numpy.typing as npt
 
 from linnet.errors import LinnetError
 from linnet.models import inputs
-from linnet.models.estimator import DecisionModel
+from linnet.models.estimator import DecisionModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.models.settings import truth, whole
-from linnet.models.traits import Traits
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
-from linnet.solvers.row_blocks import RowBlocks
-from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["EpochModel", "EpochState", "StepModel"]
+from linnet.solvers.training_set import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]

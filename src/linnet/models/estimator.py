@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +23,36 @@ from linnet.estimator import Estimator
 from linnet.features.counting import thread_count
 from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
-from linnet.models.traits import Traits
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid, log_softmax, sigmoid, softmax
-from linnet.solvers.row_blocks import RowBlocks
-from linnet.solvers.training_set import TrainingSet
+from linnet.solvers.training_set import RowBlocks, TrainingSet
 
-__all__ = ["CountingModel", "DecisionModel", "LinearClassifier", "ProbabilityModel", "label_statistics"]
+Sums = Literal["statistics", "problem", "epochs", "no"]
+
+
+@dataclass(frozen=True)
+class Traits:
+    """The capabilities of a model.
+
+    ``sums`` says how it is fitted to rows that come in blocks, from disk or from other machines: "statistics" are counts
+    that add up; "problem" is a smooth objective whose values and gradients add up; "epochs" are steps that go from block
+    to block; "no" needs all rows in memory. ``learns`` is False for a model that is given its weights and learns nothing
+    from rows. ``gain_per_class``: it takes one weight a feature and class. ``non_negative``: features must not be
+    negative. ``presence``: features must be 0 or 1. ``multilabel``: it learns rows with several labels, each against the
+    rest. ``incremental``: it has ``partial_fit``. ``bytes_per_weight`` is the memory that fitting takes for each feature
+    and output.
+    """
+
+    sums: Sums = "no"
+    learns: bool = True
+    gain_per_class: bool = False
+    non_negative: bool = False
+    presence: bool = False
+    multilabel: bool = True
+    incremental: bool = False
+    bytes_per_weight: int = 60
+
 
 Floats = npt.NDArray[np.float64]
 NEVER = -10.0  # the score of a label that no training row has

@@ -32,18 +32,14 @@ from linnet import arithmetic
 from linnet.data.splitting import split_indices
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan
-from linnet.models.estimator import DecisionModel, ProbabilityModel
+from linnet.models.estimator import DecisionModel, ProbabilityModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share_below_one, whole
-from linnet.models.traits import Traits
 from linnet.solvers.callbacks import Callback, Epoch
-from linnet.solvers.dense import DenseLayers
-from linnet.solvers.distinct import Distinct
-from linnet.solvers.network import STEPS, Net, Shape, Steps, start, train
+from linnet.solvers.matrix import Distinct
+from linnet.solvers.network import STEPS, DenseLayers, Net, Shape, Steps, start, train
 from linnet.solvers.numerics import log_softmax
 from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["FeedForward"]
 
 Floats = npt.NDArray[np.float64]
 Learned = tuple[npt.NDArray[Any], DenseLayers]

@@ -35,14 +35,11 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError
-from linnet.models.estimates import Form
-from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
+from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums
 from linnet.models.settings import above_zero
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid
 from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["GaussianNB"]
 
 Floats = npt.NDArray[np.float64]
 CHUNK = 1 << 20  # numbers of rows written out at a time

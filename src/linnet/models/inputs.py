@@ -20,21 +20,6 @@ from linnet._kernels import sparse
 from linnet.errors import DataError
 from linnet.solvers.matrix import Matrix
 
-__all__ = [
-    "batch_labels",
-    "as_labels",
-    "as_matrix",
-    "as_weight",
-    "check_names",
-    "class_factors",
-    "row_weights",
-    "feature_names",
-    "index_of",
-    "indicators",
-    "label_factors",
-    "seed_of",
-]
-
 Floats = npt.NDArray[np.float64]
 SHOWN_NAMES = 5
 

@@ -30,8 +30,6 @@ from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
 from linnet.solvers.squares import Squares, lsqr, normal, pinv
 from linnet.solvers.training_set import TrainingSet
 
-__all__ = ["LeastSquares"]
-
 Floats = npt.NDArray[np.float64]
 
 SOLVERS = ("pinv", "normal", "lsqr")

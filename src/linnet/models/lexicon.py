@@ -31,12 +31,10 @@ from linnet.features.counting import Slots
 from linnet.features.listed import Listed, listed
 from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
-from linnet.models.traits import Traits
+from linnet.models.estimator import Traits
 
 if TYPE_CHECKING:
     from linnet.model.model import Model
-
-__all__ = ["Lexicon"]
 
 Floats = npt.NDArray[np.float64]
 

@@ -35,26 +35,31 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochState, StepModel
-from linnet.models.estimator import ProbabilityModel
+from linnet.models.estimator import ProbabilityModel, Traits
 from linnet.models.inputs import seed_of
-from linnet.models.optimised import fit_logistic, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
-from linnet.models.solving import Support, fit_l1, fit_sgd, halves, outputs, solver_of, with_decay
-from linnet.models.traits import Traits
-from linnet.solvers import dual_logistic, logistic_blocks
+from linnet.models.solving import (
+    Support,
+    fit_l1,
+    fit_logistic,
+    fit_sgd,
+    halves,
+    optimiser_of,
+    outputs,
+    solver_of,
+    with_decay,
+)
+from linnet.solvers import dual_logistic
 from linnet.solvers.callbacks import Epoch, Weights, warn_unfinished
-from linnet.solvers.columns import Compact, compact
 from linnet.solvers.dual_logistic import SoftmaxPasses, TwoClassPasses
 from linnet.solvers.losses import Logistic, Loss, Softmax
+from linnet.solvers.matrix import Compact, compact
 from linnet.solvers.newton import minimise
 from linnet.solvers.objective import Objective
 from linnet.solvers.online import SGD, descend
 from linnet.solvers.optimisers import Optimiser
-from linnet.solvers.row_blocks import RowBlocks
 from linnet.solvers.sums import SmoothObjective, fit_sum, smooth_only
-from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["LogisticRegression"]
+from linnet.solvers.training_set import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
 
@@ -148,10 +153,10 @@ class LogisticRegression(StepModel, ProbabilityModel):
         objective = self.smooth(rows)
         if not rows.local:
             return fit_sum(self, objective, rows)
-        most = logistic_blocks.MOST_ROUNDS if self.max_iter is None else whole("max_iter", self.max_iter)
+        most = dual_logistic.MOST_ROUNDS if self.max_iter is None else whole("max_iter", self.max_iter)
         tol, start, made = above_zero("tol", self.tol), None, 0
         if rows.n_outputs == 1 and self.solver != "newton":
-            rounds = logistic_blocks.Rounds(rows, objective, tol=tol, seed=seed_of(self.random_state))
+            rounds = dual_logistic.Rounds(rows, objective, tol=tol, seed=seed_of(self.random_state))
             try:
                 done = rounds.run(most)
             except KeyboardInterrupt:

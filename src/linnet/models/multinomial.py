@@ -31,14 +31,11 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.features.plan import FeaturePlan
-from linnet.models.estimates import Form, log_shares, per_item, pseudo_counts
+from linnet.models.estimator import Traits
 from linnet.models.inputs import seed_of
-from linnet.models.naive_bayes import NaiveBayes, Statistics, class_sums
+from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums, log_shares, per_item, pseudo_counts
 from linnet.models.settings import truth, whole
-from linnet.models.traits import Traits
 from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["MultinomialNB"]
 
 Floats = npt.NDArray[np.float64]
 

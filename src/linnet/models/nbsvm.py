@@ -36,18 +36,13 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.features.blocks import Words
-from linnet.features.plan import FeaturePlan
-from linnet.features.weighting import log_count_ratio
-from linnet.models.estimator import DecisionModel, label_statistics
+from linnet.features.plan import FeaturePlan, log_count_ratio
+from linnet.models.estimator import DecisionModel, Traits, label_statistics
 from linnet.models.naive_bayes import Statistics, class_sums
 from linnet.models.settings import above_zero, not_negative, one_of, share, truth
 from linnet.models.svm import LinearSVM
-from linnet.models.traits import Traits
 from linnet.solvers.callbacks import OnEpoch, Weights
-from linnet.solvers.row_blocks import RowBlocks
-from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["NBSVM"]
+from linnet.solvers.training_set import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
 COUNTS = ("values", "presence")

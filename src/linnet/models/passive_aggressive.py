@@ -26,8 +26,6 @@ from linnet.models.settings import above_zero, one_of, truth
 from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.training_set import TrainingSet
 
-__all__ = ["PassiveAggressive"]
-
 Floats = npt.NDArray[np.float64]
 LOSSES = ("hinge", "squared_hinge")
 

@@ -31,13 +31,10 @@ from linnet.models.inputs import seed_of
 from linnet.models.settings import above_zero, one_of, share, truth, whole
 from linnet.models.solving import halves, outputs
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
-from linnet.solvers.distinct import Distinct
-from linnet.solvers.matrix import Matrix
-from linnet.solvers.online import SGD, Constant, descend
-from linnet.solvers.row_blocks import RowBlocks
-from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["Perceptron"]
+from linnet.solvers.matrix import Distinct, Matrix
+from linnet.solvers.online import SGD, descend
+from linnet.solvers.schedules import Constant
+from linnet.solvers.training_set import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
 STARTS = ("zero", "random")

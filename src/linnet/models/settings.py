@@ -9,8 +9,6 @@ import numpy as np
 
 from linnet.errors import DataError, nearest
 
-__all__ = ["above_zero", "not_negative", "one_of", "share", "share_below_one", "truth", "whole"]
-
 
 def above_zero(name: str, value: Any) -> float:
     """Return a finite number above zero.

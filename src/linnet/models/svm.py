@@ -38,25 +38,19 @@ from linnet import arithmetic
 from linnet.errors import DataError, LinnetError
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochState, StepModel
+from linnet.models.estimator import Traits
 from linnet.models.inputs import seed_of
-from linnet.models.optimised import fit_svm, optimiser_of
 from linnet.models.settings import above_zero, one_of, truth, whole
-from linnet.models.solving import Support, fit_l1, fit_sgd, solver_of, with_decay
-from linnet.models.traits import Traits
-from linnet.solvers import dual, dual_blocks
+from linnet.models.solving import Support, fit_l1, fit_sgd, fit_svm, optimiser_of, solver_of, with_decay
+from linnet.solvers import dual
 from linnet.solvers.callbacks import Epoch, Weights, warn_unfinished
-from linnet.solvers.columns import Compact, compact
-from linnet.solvers.distinct import Distinct
 from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.losses import SquaredHinge
-from linnet.solvers.matrix import Matrix
+from linnet.solvers.matrix import Compact, Distinct, Matrix, compact
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
-from linnet.solvers.row_blocks import RowBlocks
 from linnet.solvers.sums import SmoothObjective, fit_sum, smooth_only
-from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["LinearSVM"]
+from linnet.solvers.training_set import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
 
@@ -174,7 +168,7 @@ class LinearSVM(StepModel):
             return fit_sum(self, self.smooth(), rows)
         if self.solver not in (None, "dual") or self.penalty != "l2" or self.cost is not None:
             raise LinnetError("on streams the svm is solved by its dual: leave out --solver, penalty and cost")
-        found = dual_blocks.solve(
+        found = dual.solve_blocks(
             rows, squared=one_of("loss", self.loss or "squared_hinge", LOSSES) == "squared_hinge",
             C=above_zero("C", self.C), tol=above_zero("tol", self.tol), bias_scale=self._bias_scale(),
             max_epochs=None if self.max_iter is None else whole("max_iter", self.max_iter), seed=seed_of(self.random_state),

@@ -17,13 +17,10 @@ import numpy.typing as npt
 
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan
-from linnet.models.estimator import CountingModel, DecisionModel
+from linnet.models.estimator import CountingModel, DecisionModel, Traits
 from linnet.models.naive_bayes import Statistics, class_sums
-from linnet.models.traits import Traits
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["WordVotes"]
 
 Floats = npt.NDArray[np.float64]
 EQUAL = 1e-9  # sums of weights in another order are equal all the same

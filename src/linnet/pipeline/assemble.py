@@ -19,7 +19,7 @@ from linnet.model.model import Model, Table, empty_table
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial
-from linnet.solvers.dense import DenseLayers, finish, scaled
+from linnet.solvers.network import DenseLayers, finish, scaled
 
 __all__ = [
     "NAMED_FEATURES",

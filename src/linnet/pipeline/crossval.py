@@ -22,8 +22,8 @@ from linnet.features.counts import SparseCounts
 from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.features.selection import Selection
 from linnet.solvers.callbacks import Callback, OnEpoch
-from linnet.solvers.dense import finish
 from linnet.solvers.matrix import Matrix
+from linnet.solvers.network import finish
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier

@@ -31,8 +31,7 @@ from linnet.pipeline.streamed import StreamedRows
 from linnet.pipeline.test_rows import TestRows
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import Callback, OnEpoch
-from linnet.solvers.row_blocks import RowBlocks
-from linnet.solvers.training_set import TrainingSet
+from linnet.solvers.training_set import RowBlocks, TrainingSet
 
 __all__ = ["DiskRows", "columns_of"]
 

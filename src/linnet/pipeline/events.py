@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from linnet.solvers.callbacks import Epoch
-from linnet.solvers.curves import History
+from linnet.solvers.callbacks import Epoch, History
 
 if TYPE_CHECKING:
     from linnet.pipeline.search import SearchResult, Trial

@@ -18,7 +18,7 @@ from linnet.features.counts import SparseCounts
 from linnet.features.derived import Derived
 from linnet.features.names import Names
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, other_widths, unspaced
-from linnet.features.pruning import kept_columns
+from linnet.features.selection import kept_columns
 from linnet.features.sharing import Part, Texts
 from linnet.model.training_texts import numbers_of
 from linnet.models.inputs import as_weight, feature_names, indicators, row_weights
@@ -28,7 +28,7 @@ from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import FittedRows, encode
 from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
-from linnet.solvers.row_blocks import RowBlocks
+from linnet.solvers.training_set import RowBlocks
 
 __all__ = ["MemoryRows", "count_features", "texts_and_labels", "with_computed"]
 

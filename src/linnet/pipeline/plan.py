@@ -14,7 +14,7 @@ from linnet.features.plan import FeaturePlan
 from linnet.features.selection import Selection
 from linnet.model.curve import METHODS
 from linnet.models import MODELS
-from linnet.models.traits import Traits
+from linnet.models.estimator import Traits
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier

@@ -36,7 +36,7 @@ from linnet.pipeline.test_rows import TestRows
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.pipeline.worker import ShardPlan, ShardTask, ShardTotals, Weighting
 from linnet.solvers.callbacks import OnEpoch
-from linnet.solvers.row_blocks import RowBlocks
+from linnet.solvers.training_set import RowBlocks
 
 __all__ = ["RemoteRows"]
 

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from linnet._kernels.text import merge_vocabulary, rehash_table
 from linnet.errors import DataError
-from linnet.features.pruning import documents
+from linnet.features.selection import documents
 
 __all__ = ["Kept", "StreamVocabulary"]
 

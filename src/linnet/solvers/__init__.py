@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linnet.solvers.callbacks import Callback, Epoch
-    from linnet.solvers.curves import Curves
+    from linnet.solvers.callbacks import Callback, Curves, Epoch
     from linnet.solvers.descent import OPTIMISERS, EarlyStopping, Found, optimise
     from linnet.solvers.finder import Sweep, find_rate
     from linnet.solvers.online import SGD
@@ -23,13 +22,12 @@ if TYPE_CHECKING:
     from linnet.solvers.whole import LBFGS, Newton, ProximalGradient
 
 _HOME = {
-    "curves": ("Curves",),
     "descent": ("OPTIMISERS", "EarlyStopping", "Found", "optimise"),
     "finder": ("Sweep", "find_rate"),
     "online": ("SGD",),
     "optimisers": ("Adadelta", "Adagrad", "Adam", "Chain", "Clip", "GradientDescent", "Momentum", "Optimiser"),
     "problem": ("Function", "LinearProblem", "Problem"),
-    "callbacks": ("Epoch", "Callback"),
+    "callbacks": ("Callback", "Curves", "Epoch"),
     "schedules": ("Constant", "Cosine", "Exponential", "Inverse", "InverseRoot", "Product", "Step", "WarmUp"),
     "whole": ("LBFGS", "Newton", "ProximalGradient"),
 }

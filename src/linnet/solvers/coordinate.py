@@ -25,8 +25,6 @@ from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.objective import transposed
 
-__all__ = ["Sparse", "solve"]
-
 Floats = npt.NDArray[np.float64]
 
 INNER_PASSES = 200

@@ -33,8 +33,6 @@ from linnet.solvers.optimisers import (
 from linnet.solvers.problem import Here, Problem, least_subgradient, soft_threshold
 from linnet.solvers.whole import LBFGS, Newton, ProximalGradient, Told, Whole
 
-__all__ = ["OPTIMISERS", "EarlyStopping", "Found", "optimise"]
-
 Floats = npt.NDArray[np.float64]
 
 PIECE = 1 << 14  # of a vector: a few arrays of this many numbers stay in the cache

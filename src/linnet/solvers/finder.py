@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from linnet.draw.terminal import sparkline
 from linnet.errors import LinnetError
-from linnet.solvers.curves import curve
+from linnet.solvers.callbacks import curve
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import LOSSES as ONLINE_LOSSES
@@ -26,8 +26,6 @@ from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Stepwise, with_settings
 from linnet.solvers.problem import LinearProblem
 from linnet.solvers.schedules import Constant
-
-__all__ = ["Sweep", "find_rate", "sweep"]
 
 Floats = npt.NDArray[np.float64]
 

@@ -22,8 +22,6 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.solvers.numerics import log_sigmoid, logsumexp, sigmoid, softmax
 
-__all__ = ["Curvature", "Logistic", "Loss", "Softmax", "Squared", "SquaredHinge"]
-
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]
 

@@ -22,8 +22,6 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 
-__all__ = ["Local", "Minimum", "inner", "minimise"]
-
 Floats = npt.NDArray[np.float64]
 
 MOST_PRODUCTS = 250  # in one step

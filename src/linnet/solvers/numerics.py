@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 
-__all__ = ["log_sigmoid", "log_softmax", "logsumexp", "sigmoid", "softmax"]
-
 FloatArray = npt.NDArray[np.floating[Any]]
 
 

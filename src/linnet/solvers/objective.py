@@ -22,8 +22,6 @@ from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import Local, inner
 
-__all__ = ["Objective"]
-
 Floats = npt.NDArray[np.float64]
 
 DIAGONAL_SHARE = 0.01

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,56 +25,12 @@ from linnet import arithmetic
 from linnet._kernels import online, sparse
 from linnet.errors import LinnetError
 from linnet.solvers.callbacks import Epoch
-from linnet.solvers.distinct import Distinct
-from linnet.solvers.matrix import Matrix
-
-__all__ = ["SGD", "Constant", "Inverse", "InverseRoot", "Run", "Schedule", "descend"]
+from linnet.solvers.matrix import Distinct, Matrix
+from linnet.solvers.schedules import InverseRoot, Schedule
 
 Floats = npt.NDArray[np.float64]
 
 LOSSES = {"perceptron": 0, "hinge": 1, "softmax": 2}
-
-
-class Schedule(Protocol):
-    """How the rate falls: the factor of the first rate after t passes, t = 0, 1/n, 2/n, ... 1, 1 + 1/n, ..."""
-
-    def __call__(self, t: Floats) -> Floats:
-        """Return the factors."""
-
-
-@dataclass(frozen=True)
-class Constant:
-    """The first rate, always."""
-
-    def __call__(self, t: Floats) -> Floats:
-        """Return ones."""
-        return np.ones_like(t)
-
-
-@dataclass(frozen=True)
-class Inverse:
-    """1 / (1 + t / half): half the first rate after ``half`` passes. For a sum with strong decay.
-
-    >>> Inverse()(np.array([0.0, 1.0, 3.0])).tolist()
-    [1.0, 0.5, 0.25]
-    """
-
-    half: float = 1.0
-
-    def __call__(self, t: Floats) -> Floats:
-        """Return the factors."""
-        return 1.0 / (1.0 + t / self.half)
-
-
-@dataclass(frozen=True)
-class InverseRoot:
-    """1 / sqrt(1 + t / over): falls slowly enough to get anywhere. The default, with the average."""
-
-    over: float = 1.0
-
-    def __call__(self, t: Floats) -> Floats:
-        """Return the factors."""
-        return 1.0 / np.sqrt(1.0 + t / self.over)
 
 
 @dataclass(frozen=True)

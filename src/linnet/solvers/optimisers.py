@@ -28,8 +28,6 @@ from linnet import arithmetic
 from linnet.errors import LinnetError
 from linnet.solvers.schedules import Constant, Schedule
 
-__all__ = ["Adadelta", "Adagrad", "Adam", "Chain", "Clip", "GradientDescent", "Momentum", "Optimiser", "Stepwise"]
-
 Floats = npt.NDArray[np.float64]
 Memory = tuple[Any, ...]
 Move = tuple[Floats, float | Floats, Memory]

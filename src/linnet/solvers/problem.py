@@ -26,8 +26,6 @@ from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import Local, inner
 from linnet.solvers.objective import Objective
 
-__all__ = ["Function", "Here", "LinearProblem", "Problem", "least_subgradient", "soft_threshold"]
-
 Floats = npt.NDArray[np.float64]
 RowNumbers = npt.NDArray[Any]
 

@@ -16,17 +16,18 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import LinnetError
-from linnet.solvers.online import Constant, Inverse, InverseRoot, Schedule
-
-__all__ = ["Constant", "Cosine", "Exponential", "Inverse", "InverseRoot", "Product", "Schedule", "Step", "WarmUp"]
 
 Floats = npt.NDArray[np.float64]
 
 
-class _Composable:
-    """Schedules multiply to a schedule."""
+class Schedule:
+    """How the rate falls: the factor of the first rate after t passes, t = 0, 1/n, 2/n, ... 1, 1 + 1/n, ...
+
+    Schedules multiply to a schedule.
+    """
 
     def __call__(self, t: Floats) -> Floats:
+        """Return the factors."""
         raise NotImplementedError
 
     def __mul__(self, other: Schedule) -> Product:
@@ -34,7 +35,7 @@ class _Composable:
 
 
 @dataclass(frozen=True)
-class Product(_Composable):
+class Product(Schedule):
     """One schedule times another.
 
     >>> (Step(2, factor=0.5) * Exponential(0.1))(np.array([0.0, 1.0, 2.0])).round(6).tolist()
@@ -50,7 +51,42 @@ class Product(_Composable):
 
 
 @dataclass(frozen=True)
-class Step(_Composable):
+class Constant(Schedule):
+    """The first rate, always."""
+
+    def __call__(self, t: Floats) -> Floats:
+        """Return ones."""
+        return np.ones_like(t)
+
+
+@dataclass(frozen=True)
+class Inverse(Schedule):
+    """1 / (1 + t / half): half the first rate after ``half`` passes. For a sum with strong decay.
+
+    >>> Inverse()(np.array([0.0, 1.0, 3.0])).tolist()
+    [1.0, 0.5, 0.25]
+    """
+
+    half: float = 1.0
+
+    def __call__(self, t: Floats) -> Floats:
+        """Return the factors."""
+        return 1.0 / (1.0 + t / self.half)
+
+
+@dataclass(frozen=True)
+class InverseRoot(Schedule):
+    """1 / sqrt(1 + t / over): falls slowly enough to get anywhere. The default, with the average."""
+
+    over: float = 1.0
+
+    def __call__(self, t: Floats) -> Floats:
+        """Return the factors."""
+        return 1.0 / np.sqrt(1.0 + t / self.over)
+
+
+@dataclass(frozen=True)
+class Step(Schedule):
     """factor^floor(t / every): stays, then drops, every so many passes.
 
     >>> Step(10, factor=0.1)(np.array([0.0, 9.9, 10.0, 20.0])).round(6).tolist()
@@ -70,7 +106,7 @@ class Step(_Composable):
 
 
 @dataclass(frozen=True)
-class Exponential(_Composable):
+class Exponential(Schedule):
     """factor^t: the same share is lost each pass.
 
     >>> Exponential(0.5)(np.array([0.0, 1.0, 3.0])).tolist()
@@ -88,7 +124,7 @@ class Exponential(_Composable):
 
 
 @dataclass(frozen=True)
-class Cosine(_Composable):
+class Cosine(Schedule):
     """Half a wave from 1 down to ``least`` over so many passes, then level: quick in the middle, gentle at both ends.
 
     Reference: Loshchilov and Hutter, SGDR, 2017.
@@ -112,7 +148,7 @@ class Cosine(_Composable):
 
 
 @dataclass(frozen=True)
-class WarmUp(_Composable):
+class WarmUp(Schedule):
     """Climb in a line from ``first`` to 1 over so many passes, then follow another schedule from its beginning.
 
     >>> WarmUp(2, then=Inverse())(np.array([0.0, 1.0, 2.0, 3.0])).tolist()

@@ -25,8 +25,6 @@ from linnet.errors import LinnetError
 from linnet.solvers.callbacks import Epoch
 from linnet.solvers.matrix import Matrix
 
-__all__ = ["LsqrSolution", "Squares", "lsqr", "normal", "pinv"]
-
 Floats = npt.NDArray[np.float64]
 CHUNK = 256  # rows that are written out at a time
 EPSILON = float(np.finfo(np.float64).eps)

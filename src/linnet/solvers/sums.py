@@ -23,10 +23,7 @@ from linnet.solvers.callbacks import Epoch, Weights
 from linnet.solvers.losses import Loss, Softmax
 from linnet.solvers.newton import Local, inner, minimise
 from linnet.solvers.problem import Here
-from linnet.solvers.row_blocks import RowBlocks
-from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["PartSum", "SmoothObjective", "SumProblem", "fit_sum", "part_product", "part_sum", "smooth_only"]
+from linnet.solvers.training_set import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]

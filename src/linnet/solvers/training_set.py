@@ -1,7 +1,11 @@
-"""What a model is fitted to: encoded rows, their classes and weights, threads, and who hears of each epoch."""
+"""What a model is fitted to: encoded rows, their classes and weights, threads, and who hears of each epoch.
+
+Rows that come in blocks: what a solver asks of rows on disk or on the workers of an engine.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,10 +14,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.solvers.callbacks import OnEpoch
-from linnet.solvers.distinct import Distinct, as_given, distinct
-from linnet.solvers.matrix import Matrix
-
-__all__ = ["TrainingSet"]
+from linnet.solvers.matrix import Distinct, Matrix, as_given, distinct
 
 Floats = npt.NDArray[np.float64]
 LEAST = 1e-9  # of the weight of a row: what a class weighs that it does not have
@@ -98,3 +99,45 @@ class TrainingSet:
     def distinct(self, shuffle: bool = True) -> Distinct:
         """Return the distinct rows, in an order that their content decides; without shuffle, all rows as given."""
         return distinct(self.X, self.y, self.weight) if shuffle else as_given(len(self.X), self.weight)
+
+
+class RowBlocks:
+    """Weighted rows in blocks. A function of a block gets its rows as a :class:`TrainingSet`."""
+
+    n_rows: int
+    n_features: int
+    n_classes: int
+    n_outputs: int
+    multilabel: bool
+    """Whether rows may have several labels."""
+    total_weight: float
+    gain: npt.NDArray[np.float32] | None  # (n_outputs or 1, n_features)
+    threads: int
+    local: bool
+    """Whether blocks can be visited one after the other here, with a state kept for each row."""
+
+    on_epoch: OnEpoch
+    numbers: tuple[int, ...] = ()
+    """The blocks there are, where rows are local."""
+
+    def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return the sum of function(rows, *args) over all blocks."""
+        raise NotImplementedError
+
+    def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> RowBlocks:
+        """Return the same rows with a weight for each feature and class that is not in the values."""
+        raise NotImplementedError
+
+    # ---- local rows only
+
+    def visit(self, order: npt.NDArray[Any] | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
+        """Yield the numbers and the rows of a few blocks at a time, in their order or in another."""
+        raise NotImplementedError
+
+    def state(self, group: tuple[int, ...], shape: tuple[int, ...]) -> Floats | None:
+        """Return what was kept for the rows of some blocks, shape + (n_rows,); None where nothing was."""
+        raise NotImplementedError
+
+    def keep_state(self, group: tuple[int, ...], state: Floats) -> None:
+        """Keep numbers for each row, (..., n_rows)."""
+        raise NotImplementedError

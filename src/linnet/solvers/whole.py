@@ -28,8 +28,6 @@ from linnet.solvers.newton import minimise
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import Here, Problem, least_subgradient, soft_threshold
 
-__all__ = ["LBFGS", "Newton", "ProximalGradient", "Whole"]
-
 Floats = npt.NDArray[np.float64]
 
 EPSILON = float(np.finfo(np.float64).eps)

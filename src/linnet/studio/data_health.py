@@ -15,7 +15,7 @@ from linnet.checks.finding import Finding
 from linnet.checks.registry import CHECKS, applicable
 from linnet.data import Dataset
 from linnet.errors import DataError, LinnetError
-from linnet.text.zipf import Zipf
+from linnet.text.vocabulary import Zipf
 
 __all__ = ["DataHealth", "word_counts"]
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from linnet.text.subword import SUBWORD, Subword
-from linnet.text.tokenisers import TOKENISERS, tokeniser
+from linnet.text.tokenisers import SUBWORD, TOKENISERS, Subword, tokeniser
 from linnet.text.tokens import CASES, TOKENS, Token, tokenize, words_of
-from linnet.text.vocabulary import Coverage, Vocabulary
-from linnet.text.zipf import Zipf
+from linnet.text.vocabulary import Coverage, Vocabulary, Zipf
 
 __all__ = [
     "CASES", "SUBWORD", "TOKENISERS", "TOKENS", "Coverage", "Subword", "Token", "Vocabulary", "Zipf", "tokeniser",

@@ -28,8 +28,6 @@ from linnet.data.arrays import to_numbers
 from linnet.data.decode import filled
 from linnet.errors import DataError, nearest
 
-__all__ = ["SAME", "Sketches", "bands_for", "exact_groups", "near_groups", "repeats", "same_keys"]
-
 Ints = npt.NDArray[np.int64]
 #: What counts as the same text: as it stands; but for white space; but for case, white space and signs.
 SAME = ("exact", "spaces", "words")

@@ -25,8 +25,6 @@ from typing import Any, ClassVar
 from linnet.errors import DataError, LinnetError, nearest, require
 from linnet.text.tokens import Token, tokenize
 
-__all__ = ["TRANSFORMS", "Transform", "adjectives", "lemmas", "parts_of_speech", "stems"]
-
 _LANGUAGES = {"de": "german", "en": "english", "es": "spanish", "fr": "french", "it": "italian", "nl": "dutch"}
 _PIPELINE = re.compile(r"[a-z]{2,3}_[a-z0-9]+(?:_[a-z0-9]+)+$")
 _END = re.compile(r"[.!?\u2026]+$")

@@ -9,8 +9,6 @@ together. Das and Chen (2001) mark every word from such a word to the next punct
 
 from __future__ import annotations
 
-__all__ = ["NEGATIONS", "STOPS", "is_negation"]
-
 _CONTRACTED = [
     "ain't",
     "aren't",

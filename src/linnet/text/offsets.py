@@ -16,8 +16,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Edit", "Offsets", "TextRun", "apply"]
-
 Edit = tuple[int, int, str]
 
 

@@ -12,8 +12,6 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["sentences", "span_keys"]
-
 # It begins with a plain set of characters, which re finds quickly; what must hold around them is asked after.
 _END = re.compile(
     "[.!?\u2026\u3002\uff01\uff1f\n][.!?\u2026\u3002\uff01\uff1f]*+[\"'\u201d\u2019\u00bb\u300d\u300f)\\]]*+"

@@ -31,8 +31,6 @@ import numpy.typing as npt
 from linnet._kernels.text import Scratch, tokenise_text
 from linnet.errors import DataError, nearest
 
-__all__ = ["CASES", "IN_CONTEXT", "TOKENS", "Token", "tokenize", "words_of"]
-
 TOKENS = {"words": 0, "pattern": 1, "whitespace": 2, "characters": 3, "bytes": 4, "penn": 5}
 CASES = {"keep": 0, "fold": 1, "lower": 2}
 

@@ -7,12 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from linnet.data.columns import column_names
 from linnet.data.input_file import InputFile
 from linnet.data.reader import RawBatch, ReadOptions, RecordReader, is_numeric
-from linnet.data.readers.header import column_names
 from linnet.errors import DataError
-
-__all__ = ["open_arrow", "schema_reader", "sniff_arrow", "table_reader"]
 
 
 def sniff_arrow(head: bytes) -> bool:
@@ -79,3 +77,34 @@ def schema_reader(schema: Any, read: Callable[[list[str]], Iterable[Any]], check
 
     numbers = frozenset(field.name for field in schema if is_numeric(field.type))
     return RecordReader(shown, batches, not_text=numbers, schema=schema)
+
+
+_BATCH_BYTES = 4 << 20  # of a file that is read whole: half the memory of larger ones
+
+
+def sniff_parquet(head: bytes) -> bool:
+    """Parquet files start (and end) with PAR1."""
+    return head.startswith(b"PAR1")
+
+
+def open_parquet(file: InputFile, options: ReadOptions) -> RecordReader:
+    """Parquet, row group by row group, in batches of about `options.batch_bytes` for a stream."""
+    import pyarrow.parquet as pq
+
+    buffer = 1 << 20 if options.streaming else 0
+    opened = pq.ParquetFile(file.random_access(), buffer_size=buffer, pre_buffer=False)
+    most, most_rows = (options.batch_bytes, options.batch_rows) if options.streaming else (_BATCH_BYTES, 1 << 30)
+
+    def read(keep: list[str]) -> Iterator[Any]:
+        for group in range(opened.num_row_groups):
+            about = opened.metadata.row_group(group)
+            each = max(1, about.total_byte_size // max(1, about.num_rows))
+            size = max(1, min(most_rows, most // each))
+            yield from opened.iter_batches(size, row_groups=[group], columns=keep, use_threads=not options.streaming)
+
+    meta = opened.metadata
+    reader = schema_reader(opened.schema_arrow, read)
+    reader.total_rows = meta.num_rows
+    if meta.num_row_groups and meta.num_columns:
+        reader.page_codec = meta.row_group(0).column(0).compression.lower()
+    return reader

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import binaries, integers
+from linnet.data.columns import column_names, has_header, is_name_row
 from linnet.data.decode import printable
 from linnet.data.input_file import InputFile
 from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader
-from linnet.data.readers.header import column_names, has_header, is_name_row
 from linnet.data.readers.records import (
     Dialect,
     pieces,
@@ -29,8 +29,6 @@ from linnet.data.readers.records import (
     unquote,
     whole_records,
 )
-
-__all__ = ["is_header_alone", "open_csv", "open_tsv", "sniff_csv", "sniff_tsv"]
 
 _HEAD = 1 << 18
 _SAMPLE = 1000

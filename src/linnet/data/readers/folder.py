@@ -13,8 +13,6 @@ from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader, g
 from linnet.errors import DataError
 from linnet.files import split_ending
 
-__all__ = ["open_folder"]
-
 
 def open_folder(folder: Path, options: ReadOptions) -> RecordReader:
     """Class folders in the order of their names, and their files likewise.

@@ -20,8 +20,6 @@ from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader, i
 from linnet.data.readers.records import pieces, whole_lines
 from linnet.errors import DataError
 
-__all__ = ["columns_of", "open_json", "open_jsonl", "parse_lines", "rewrite_lines", "sniff_json", "sniff_jsonl"]
-
 _EXACT = 2**53
 DEEPEST = 200  # brackets on a line: more are left to Python's parser, which knows how deep it can go
 

@@ -13,8 +13,6 @@ from linnet.data.input_file import InputFile
 from linnet.data.reader import RawBatch, ReadOptions, RecordReader
 from linnet.data.readers.records import pieces, whole_lines
 
-__all__ = ["line_reader", "open_fasttext", "open_text", "sniff_fasttext", "split_lines"]
-
 _PREFIX = b"__label__"
 
 

@@ -18,8 +18,6 @@ from linnet.errors import DataError
 if TYPE_CHECKING:
     from linnet.data.dataset import Dataset
 
-__all__ = ["from_lists", "open_object"]
-
 
 def open_object(value: Any, options: ReadOptions) -> RecordReader:
     """Read a Python object.

@@ -16,8 +16,6 @@ import numpy as np
 
 from linnet.errors import DataError
 
-__all__ = ["Dialect", "pieces", "records", "whole_lines", "whole_records"]
-
 _QUOTE = 34
 #: A quoted field of so many lines is looked at: they may be rows that a missing quote has swallowed.
 MANY_LINES = 5

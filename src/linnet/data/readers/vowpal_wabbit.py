@@ -16,8 +16,6 @@ from linnet.data.input_file import InputFile
 from linnet.data.reader import ReadOptions, RecordReader
 from linnet.data.readers.lines import line_reader
 
-__all__ = ["open_vw", "sniff_vw"]
-
 _NUMBERED = re.compile(rb"\s*[-+]?\d[\d.]*\s+(?:[\d.]+\s+)?(?:'\S*\s*)?\|\S*\s")
 
 

@@ -20,8 +20,6 @@ from linnet.data.input_file import InputFile
 from linnet.data.reader import RawBatch, ReadOptions, RecordReader, grouped
 from linnet.errors import DataError
 
-__all__ = ["Record", "open_warc", "records", "rewrite_records", "sniff_warc"]
-
 _FIELDS = {
     "url": b"warc-target-uri", "date": b"warc-date", "record_id": b"warc-record-id",
     "language": b"warc-identified-content-language", "content_type": b"content-type", "host": b"warc-target-uri",

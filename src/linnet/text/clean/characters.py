@@ -13,8 +13,6 @@ from linnet.errors import DataError, nearest, require
 from linnet.text.clean.rule import CleaningRule
 from linnet.text.offsets import Edit
 
-__all__ = ["Control", "Mojibake", "Unicode", "Whitespace"]
-
 # Invisible: C0 and C1 controls, soft hyphen, marks of direction, byte order marks, lone surrogates, noncharacters. The
 # joiners U+200C and U+200D stay: Persian and emoji are spelt with them.
 _CONTROL = re.compile(

@@ -1,7 +1,7 @@
 """Clean a corpus: characters, pages, duplicates, as a chain of stages over a stream of batches.
 
 Rules for characters and pages see one document at a time. Duplicates must see all: documents wait in a file on disk
-until the last one has been seen, fingerprints are sorted in files (see linnet.text.repeats), and memory stays bounded,
+until the last one has been seen, fingerprints are sorted in files (see linnet.text.clean.dedup), and memory stays bounded,
 but for near duplicates, which keep about 1.5 kB a document.
 
 >>> from linnet.data.streaming import stream_rows
@@ -23,15 +23,12 @@ import pyarrow as pa
 from linnet.data.arrays import integers, strings
 from linnet.data.streaming import RowBatch
 from linnet.errors import DataError, nearest
-from linnet.text.clean.dedup import DEDUP, Duplicates
+from linnet.text.clean.dedup import DEDUP, Chunk, Duplicates
 from linnet.text.clean.pages import Pages
 from linnet.text.clean.report import CleaningReport, Tally
 from linnet.text.clean.rules import Cleaner
-from linnet.text.clean.spool import Chunk
 from linnet.text.duplicates import SAME
 from linnet.text.offsets import Edit, apply
-
-__all__ = ["DEDUP", "Corpus"]
 
 _UNASKED = {
     "unreadable": "rows that could not be parsed",

@@ -1,21 +1,204 @@
-"""Duplicates in a stream of chunks: two passes each, with the documents on disk in between."""
+"""Duplicates in a stream of chunks: two passes each, with the documents on disk in between.
+
+Batches on their way: kept on disk between two passes over a corpus, so that memory stays small and pipes work.
+
+Which keys of a long sequence occurred before, in bounded memory: the sequence may be larger than memory.
+
+Keys are 64-bit fingerprints. They are written to disk with their positions, parted by their leading bits into files,
+so that equal keys are in the same file; a file that is still too large is parted by the next bits. Each file is then
+sorted in memory, and all but the first of each key are marked. The answer does not depend on the memory allowed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
+from linnet.data.arrays import integers, strings
+from linnet.files import temporary_folder
 from linnet.text.clean.report import CleaningReport
-from linnet.text.clean.spool import Chunk, Spool
 from linnet.text.duplicates import Sketches, bands_for, repeats, same_keys
-from linnet.text.repeats import Repeats
 from linnet.text.sentences import sentences, span_keys
 
-__all__ = ["DEDUP", "Duplicates"]
+_RECORD = np.dtype([("key", "<u8"), ("at", "<i8")])
+_BITS = 5  # 32 files a level
+_LEAST = 1 << 12  # records in memory at once, at least
+
+
+class Repeats:
+    """Collect keys, then say of each whether it occurred before.
+
+    About `max_memory` bytes are used (and never less than 64 kB), and 17 bytes of disk a key.
+
+    >>> with Repeats(max_memory=1 << 20) as seen:
+    ...     seen.add(np.array([5, 7, 5], dtype=np.uint64))
+    ...     seen.add(np.array([7, 9], dtype=np.uint64))
+    ...     seen.marks().tolist()
+    [False, False, True, True, False]
+    """
+
+    def __init__(self, max_memory: int = 1 << 28, folder: str | None = None) -> None:
+        self._room = max(_LEAST, max_memory // (4 * _RECORD.itemsize))  # a sort takes four times its input
+        self._stack = contextlib.ExitStack()
+        self._folder = self._stack.enter_context(temporary_folder(folder))
+        self._whole = Path(self._folder, "keys")
+        self._sink = self._whole.open("wb")
+        self.n = 0
+
+    def __enter__(self) -> Repeats:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the files."""
+        self._sink.close()
+        self._stack.close()
+
+    def add(self, keys: npt.NDArray[np.uint64]) -> None:
+        """Add keys to the end of the sequence."""
+        records = np.empty(len(keys), dtype=_RECORD)
+        records["key"] = keys
+        records["at"] = np.arange(self.n, self.n + len(keys))
+        self._sink.write(records.tobytes())
+        self.n += len(keys)
+
+    def marks(self) -> npt.NDArray[np.bool_]:
+        """Return, for each key in order, whether an equal one came before; a map of a file, not memory."""
+        self._sink.close()
+        if self.n == 0:
+            return np.zeros(0, dtype=bool)
+        out: npt.NDArray[np.bool_] = np.memmap(Path(self._folder, "marks"), dtype=bool, mode="w+", shape=(self.n,))
+        self._mark(self._whole, 0, out)
+        return out
+
+    def _mark(self, file: Path, level: int, out: npt.NDArray[np.bool_]) -> None:
+        if file.stat().st_size <= self._room * _RECORD.itemsize:
+            records = np.fromfile(file, dtype=_RECORD)
+            order = np.argsort(records["key"], kind="stable")  # positions rise within a file
+            key = records["key"][order]
+            out[records["at"][order[1:][key[1:] == key[:-1]]]] = True
+        elif level * _BITS >= 64:  # all bits are used up: all keys are equal
+            for number, records in enumerate(self._pieces(file)):
+                out[records["at"][1 if number == 0 else 0 :]] = True
+        else:
+            for part in self._parted(file, level):
+                self._mark(part, level + 1, out)
+        file.unlink()
+
+    def _parted(self, file: Path, level: int) -> list[Path]:
+        """Share the records of a file out by the next bits of their keys."""
+        shift, used = np.uint64(max(0, 64 - _BITS * (level + 1))), (1 << _BITS) - 1
+        paths = [file.with_name(f"{file.name}-{part:02d}") for part in range(used + 1)]
+        sinks = [path.open("wb") for path in paths]
+        try:
+            for records in self._pieces(file):
+                part = (records["key"] >> shift) & np.uint64(used)
+                order = np.argsort(part, kind="stable")
+                cuts = np.searchsorted(part[order], np.arange(used + 2, dtype=np.uint64))
+                for k, sink in enumerate(sinks):
+                    sink.write(records[order[cuts[k] : cuts[k + 1]]].tobytes())
+        finally:
+            for sink in sinks:
+                sink.close()
+        return paths
+
+    def _pieces(self, file: Path) -> Iterator[npt.NDArray[np.void]]:
+        with file.open("rb") as source:
+            while len(records := np.fromfile(source, dtype=_RECORD, count=self._room)):
+                yield records
+
+
+_ROW, _KEYS = "linnet row", "linnet keys"
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Documents of one source: their texts as they are now, the columns they came with, and their row numbers."""
+
+    texts: list[str]
+    table: Any  # with the text column as it came
+    text_column: str
+    rows: npt.NDArray[np.int64]
+    source: str
+    keys: npt.NDArray[np.int64] | None = None  # how many keys each document has, between two passes
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def take(self, keep: Sequence[int], texts: list[str] | None = None) -> Chunk:
+        """Return some of the documents, with new texts where they are given."""
+        if len(keep) == len(self) and texts is None:
+            return self
+        where = np.asarray(keep, dtype=np.int64)
+        texts = [self.texts[k] for k in keep] if texts is None else texts
+        return Chunk(texts, self.table.take(integers(where)), self.text_column, self.rows[where], self.source)
+
+    def to_table(self) -> Any:
+        """Return the columns with the texts as they are now."""
+        at = self.table.column_names.index(self.text_column)
+        return self.table.set_column(at, self.text_column, strings(self.texts))
+
+
+class Spool:
+    """A file of chunks that is written once and read once, and then is gone.
+
+    >>> chunk = Chunk(["new"], pa.table({"id": integers(np.array([7])), "text": strings(["old"])}), "text", np.array([3]), "-")
+    >>> with Spool() as spool:
+    ...     spool.write(chunk)
+    ...     [(c.texts, c.table.column("id").to_pylist(), c.rows.tolist()) for c in spool.read()]
+    [(['new'], [7], [3])]
+    """
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._stack = contextlib.ExitStack()
+        self._folder = self._stack.enter_context(temporary_folder(folder))
+        self._path = Path(self._folder, "chunks")
+        self._sink: Any = pa.OSFile(str(self._path), "wb")
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._sink.close()
+        self._stack.close()
+
+    def write(self, chunk: Chunk) -> None:
+        """Add a chunk; each is an Arrow stream of its own, for columns may change from one to the next."""
+        table = chunk.to_table().append_column(_ROW, integers(chunk.rows))
+        if chunk.keys is not None:
+            table = table.append_column(_KEYS, integers(chunk.keys))
+        table = table.replace_schema_metadata({"text": chunk.text_column, "source": chunk.source})
+        with pa.ipc.new_stream(self._sink, table.schema) as stream:
+            stream.write_table(table)
+
+    def read(self) -> Iterator[Chunk]:
+        """Read the chunks in the order in which they were written."""
+        self._sink.close()
+        with pa.OSFile(str(self._path), "rb") as file:
+            while file.tell() < file.size():
+                table = pa.ipc.open_stream(file).read_all()
+                about = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
+                own = [name for name in (_ROW, _KEYS) if name in table.column_names]
+                counts = [np.array(table.column(name).to_pylist(), dtype=np.int64) for name in own]
+                table = table.drop_columns(own).replace_schema_metadata(None)
+                texts = table.column(about["text"]).to_pylist()
+                yield Chunk(texts, table, about["text"], counts[0], about["source"], counts[1] if counts[1:] else None)
+
 
 #: What duplicates are looked for, in the order in which they are.
 DEDUP = {

@@ -18,8 +18,6 @@ from typing import ClassVar
 from linnet.text.clean.rule import CleaningRule
 from linnet.text.offsets import Edit
 
-__all__ = ["HTML"]
-
 # Elements that end the line they stand in, as browsers show them; cells and options are kept apart, too.
 _BLOCK = (
     "address article aside blockquote body br button caption center dd details dialog dir div dl dt fieldset figcaption "

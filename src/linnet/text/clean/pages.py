@@ -24,8 +24,6 @@ from linnet.errors import DataError, nearest
 from linnet.text.offsets import Edit
 from linnet.text.sentences import sentences
 
-__all__ = ["C4", "Filtered", "PageRule", "Pages", "make_page_rule"]
-
 
 @dataclass(frozen=True)
 class PageRule(ABC):

@@ -14,8 +14,6 @@ from typing import ClassVar
 from linnet.text.clean.rule import CleaningRule
 from linnet.text.offsets import Edit
 
-__all__ = ["Emails", "Numbers", "URLs"]
-
 _SCHEME = re.compile(r"(?:https?|ftps?|sftp|gopher|news|nntp|telnet|irc|file|git|ssh|s3|ws|wss)\Z", re.IGNORECASE)
 _ADDRESS = re.compile(r"[^\s<>\"`{}|\\^\u201c\u201d\u2018\u2019\u00ab\u00bb\u3000-\u3002\uff08\uff09\uff0c]*")
 _TRAILING = ".,;:!?'*_~"

@@ -8,8 +8,6 @@ from typing import Any
 from linnet.draw.markup import safe, text_table
 from linnet.draw.page import page
 
-__all__ = ["CleaningReport", "Tally"]
-
 _SAMPLES = 5
 _LONGEST = 160
 

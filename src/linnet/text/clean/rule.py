@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 from linnet.text.offsets import Edit
 
-__all__ = ["CleaningRule"]
-
 
 @dataclass(frozen=True)
 class CleaningRule(ABC):

@@ -14,8 +14,6 @@ from linnet.text.clean.patterns import Emails, Numbers, URLs
 from linnet.text.clean.rule import CleaningRule
 from linnet.text.offsets import Edit, Offsets, apply
 
-__all__ = ["RULES", "Cleaned", "Cleaner", "clean", "make_rule"]
-
 #: In the order in which they work: markup first, white space last.
 RULES: dict[str, type[CleaningRule]] = {
     rule.name: rule for rule in (HTML, Mojibake, Unicode, Control, URLs, Emails, Numbers, Whitespace)
