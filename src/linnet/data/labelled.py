@@ -15,14 +15,33 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from linnet._kernels.text import scripts
 from linnet.data.arrays import booleans, byte_slices, data_bytes, offsets, to_numbers
 from linnet.data.dataset import label_summary, labels_of
 from linnet.data.decode import missing
 from linnet.data.reader import Unusable, UnusableRow
-from linnet.data.scripts import scripts_of
 from linnet.data.shards import find_shards, size_of, title
 from linnet.data.streaming import Batch, open_rows, stream
 from linnet.errors import DataError
+
+BEGINNING = 400  # bytes
+
+
+def scripts_of(
+    data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int64] | None = None
+) -> npt.NDArray[np.uint8]:
+    """Return 2 for a text whose script needs no blanks, 1 for one whose script does, 0 for an empty one.
+
+    Text d is data[offsets[d]:offsets[d + 1]]; its first 400 bytes are looked at.
+
+    >>> scripts_of(np.frombuffer("好看good".encode(), np.uint8), np.array([0, 6, 10, 10])).tolist()
+    [2, 1, 0]
+    """
+    rows = np.arange(len(offsets) - 1) if rows is None else rows
+    out = np.empty(len(rows), np.uint8)
+    scripts(data, offsets, rows, BEGINNING, out)
+    return out
+
 
 BATCH_ROWS = 1 << 16
 MOST_NOTES = 5

@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.data.scripts import scripts_of
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, Chars, Words
 from linnet.features.buffers import TextBuffer
@@ -238,6 +237,8 @@ def unspaced(pieces: list[TextBuffer]) -> bool:
 
     It looks at the beginnings of up to LOOKED_AT texts, evenly spread: half of the letters must be of such a script.
     """
+    from linnet.data.labelled import scripts_of  # brings Arrow, which a Vectorizer does without
+
     step = looked_at(sum(map(len, pieces)))
     found, first = [], 0
     for piece in pieces:

@@ -41,6 +41,7 @@ class SGD:
     one and the answer does not depend on the unit of the features. decay is the weight decay; None lets the model
     derive it from its C. average gives the mean of the weights over all steps.
 
+    >>> from linnet.solvers.schedules import Inverse
     >>> SGD(learning_rate=0.5, schedule=Inverse())
     SGD(learning_rate=0.5, schedule=Inverse(half=1.0), decay=None, average=True)
     """

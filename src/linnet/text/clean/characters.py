@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import Literal
 
 from linnet.errors import DataError, nearest, require
 from linnet.text.clean.rule import CleaningRule
@@ -21,7 +21,6 @@ _CONTROL = re.compile(
 )
 
 
-@dataclass(frozen=True)
 class Control(CleaningRule):
     r"""Remove characters that nobody sees; those that part words or lines (form feed, U+0085) become a blank.
 
@@ -29,15 +28,13 @@ class Control(CleaningRule):
     [(1, 2, ''), (3, 4, ' '), (5, 6, '')]
     """
 
-    name: ClassVar[str] = "control"
-    about: ClassVar[str] = "control characters and other invisible ones"
+    name, about = "control", "control characters and other invisible ones"
 
     def edits(self, text: str) -> list[Edit]:
         """Return the control characters of a text."""
         return [(m.start(), m.end(), " " if m[0].isspace() else "") for m in _CONTROL.finditer(text)]
 
 
-@dataclass(frozen=True)
 class Mojibake(CleaningRule):
     """Repair text that was decoded with the wrong code, line by line, with ftfy (``schÃ¶n`` was ``schön``).
 
@@ -45,8 +42,7 @@ class Mojibake(CleaningRule):
     [(3, 5, 'ö'), (9, 11, 'ä')]
     """
 
-    name: ClassVar[str] = "mojibake"
-    about: ClassVar[str] = "text decoded with the wrong code (schÃ¶n), repaired"
+    name, about = "mojibake", "text decoded with the wrong code (schÃ¶n), repaired"
 
     def edits(self, text: str) -> list[Edit]:
         """Return the repairs of a text."""
@@ -143,9 +139,8 @@ class Unicode(CleaningRule):
     """
 
     form: Form = "NFC"
-    name: ClassVar[str] = "unicode"
-    about: ClassVar[str] = "one spelling for each character (NFC; unicode=NFKC also flattens ligatures and widths)"
-    option: ClassVar[str] = "form"
+    name, option = "unicode", "form"
+    about = "one spelling for each character (NFC; unicode=NFKC also flattens ligatures and widths)"
 
     def __post_init__(self) -> None:
         if self.form not in _FORMS:
@@ -193,8 +188,7 @@ class Whitespace(CleaningRule):
     """
 
     lines: bool = True
-    name: ClassVar[str] = "whitespace"
-    about: ClassVar[str] = "runs of white space become one blank or one newline"
+    name, about = "whitespace", "runs of white space become one blank or one newline"
 
     def edits(self, text: str) -> list[Edit]:
         """Return the runs of white space that are more than one blank or newline."""

@@ -13,7 +13,6 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from html.entities import html5
-from typing import ClassVar
 
 from linnet.text.clean.rule import CleaningRule
 from linnet.text.offsets import Edit
@@ -54,9 +53,7 @@ class HTML(CleaningRule):
     """
 
     block: str = "\n"
-    name: ClassVar[str] = "html"
-    about: ClassVar[str] = "tags, comments, scripts and styles; entities are decoded"
-    option: ClassVar[str] = "block"
+    name, option, about = "html", "block", "tags, comments, scripts and styles; entities are decoded"
 
     def edits(self, text: str) -> list[Edit]:
         """Return the tags and the entities of a text."""

@@ -13,57 +13,50 @@ removed by exactly one rule. Repeated three-sentence spans need the whole corpus
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError
+from linnet.text.clean.rule import Rule, RuleList, read_rule
 from linnet.text.offsets import Edit
 from linnet.text.sentences import sentences
 
 
-@dataclass(frozen=True)
-class PageRule(ABC):
+class PageRule(Rule):
     """A rule that removes lines or whole pages; `level` says what it looks at: line, page, or left (what is left)."""
 
-    name: ClassVar[str]
-    about: ClassVar[str]
     level: ClassVar[str]
-    option: ClassVar[str] = ""
 
     @abstractmethod
     def hits(self, text: str) -> bool:
         """Say whether a line (without white space around it) or a page is to be removed."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as plain values."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {"rule": self.name, **{k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}}
+    @classmethod
+    def read(cls, value: str) -> Self:
+        """Make the rule with another number."""
+        if not value.isdecimal():
+            raise DataError(f"{cls.name}={value}: expected a number, for example {cls.name}=5")
+        return cls(**{cls.option: int(value)})
 
 
-@dataclass(frozen=True)
 class Lorem(PageRule):
     """Placeholder pages."""
 
-    name: ClassVar[str] = "lorem"
-    about: ClassVar[str] = "pages with the placeholder 'lorem ipsum'"
-    level: ClassVar[str] = "page"
+    name, level, about = "lorem", "page", "pages with the placeholder 'lorem ipsum'"
 
     def hits(self, text: str) -> bool:
         """Say whether the page has the placeholder."""
         return "lorem ipsum" in text.lower()
 
 
-@dataclass(frozen=True)
 class Curly(PageRule):
     """Pages with program code."""
 
-    name: ClassVar[str] = "curly"
-    about: ClassVar[str] = "pages with a curly bracket"
-    level: ClassVar[str] = "page"
+    name, level, about = "curly", "page", "pages with a curly bracket"
 
     def hits(self, text: str) -> bool:
         """Say whether the page has a curly bracket."""
@@ -79,22 +72,20 @@ class BadWords(PageRule):
     """
 
     words: tuple[str, ...] = ()
-    name: ClassVar[str] = "badwords"
-    about: ClassVar[str] = "pages with a word of your list (badwords=FILE, one word or phrase a line)"
-    level: ClassVar[str] = "page"
-    option: ClassVar[str] = "words"
+    name, level, option = "badwords", "page", "words"
+    about = "pages with a word of your list (badwords=FILE, one word or phrase a line)"
 
     @classmethod
-    def from_file(cls, path: str) -> BadWords:
+    def read(cls, value: str) -> BadWords:
         """Read a list: one word or phrase a line, lines that start with # aside."""
         try:
-            lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+            lines = Path(value).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
-            raise DataError(f"cannot read the word list {path}: {reason}") from None
+            raise DataError(f"cannot read the word list {value}: {reason}") from None
         words = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
         if not words:
-            raise DataError(f"the word list {path} holds no words; write one word or phrase a line")
+            raise DataError(f"the word list {value} holds no words; write one word or phrase a line")
         return cls(words)
 
     @cached_property
@@ -110,13 +101,10 @@ class BadWords(PageRule):
 _TERMINAL = tuple(".!?\"'\u2026\u201d\u2019\u00bb\u3002\uff01\uff1f\u300d\u300f")
 
 
-@dataclass(frozen=True)
 class Terminal(PageRule):
     """Lines that do not end like a sentence: menus, headings."""
 
-    name: ClassVar[str] = "terminal"
-    about: ClassVar[str] = "lines that do not end in a terminal mark (. ! ? or a closing quote)"
-    level: ClassVar[str] = "line"
+    name, level, about = "terminal", "line", "lines that do not end in a terminal mark (. ! ? or a closing quote)"
 
     def hits(self, text: str) -> bool:
         """Say whether the line ends in no terminal mark."""
@@ -128,23 +116,17 @@ class ShortLines(PageRule):
     """Short lines."""
 
     least: int = 3
-    name: ClassVar[str] = "words"
-    about: ClassVar[str] = "lines of fewer than 3 words (words=N for another number)"
-    level: ClassVar[str] = "line"
-    option: ClassVar[str] = "least"
+    name, level, option, about = "words", "line", "least", "lines of fewer than 3 words (words=N for another number)"
 
     def hits(self, text: str) -> bool:
         """Say whether the line has too few words."""
         return len(text.split()) < self.least
 
 
-@dataclass(frozen=True)
 class Javascript(PageRule):
     """Warnings of pages that need scripts."""
 
-    name: ClassVar[str] = "javascript"
-    about: ClassVar[str] = "lines with the word javascript"
-    level: ClassVar[str] = "line"
+    name, level, about = "javascript", "line", "lines with the word javascript"
 
     def hits(self, text: str) -> bool:
         """Say whether the line has the word."""
@@ -156,10 +138,8 @@ class Sentences(PageRule):
     """Short pages."""
 
     least: int = 5
-    name: ClassVar[str] = "sentences"
-    about: ClassVar[str] = "pages with fewer than 5 sentences left (sentences=N for another number)"
-    level: ClassVar[str] = "left"
-    option: ClassVar[str] = "least"
+    name, level, option = "sentences", "left", "least"
+    about = "pages with fewer than 5 sentences left (sentences=N for another number)"
 
     def hits(self, text: str) -> bool:
         """Say whether too few sentences are left."""
@@ -178,33 +158,7 @@ def make_page_rule(spec: str | Mapping[str, Any] | PageRule) -> PageRule:
     >>> make_page_rule("words=5"), make_page_rule({"rule": "badwords", "words": ["darn"]})
     (ShortLines(least=5), BadWords(words=('darn',)))
     """
-    if isinstance(spec, PageRule):
-        return spec
-    if isinstance(spec, str):
-        name, given, value = spec.partition("=")
-        rule = _named(name.strip())
-        if not given:
-            return rule()
-        if rule is BadWords:
-            return BadWords.from_file(value)
-        if not rule.option:
-            raise DataError(f"the rule '{rule.name}' takes no value, got '{value}'; write just {rule.name}")
-        if not value.isdecimal():
-            raise DataError(f"{rule.name}={value}: expected a number, for example {rule.name}=5")
-        return rule(**{rule.option: int(value)})
-    values = dict(spec)
-    rule = _named(str(values.pop("rule", "")))
-    known = [field.name for field in fields(rule)]
-    for key in values:
-        if key not in known:
-            raise DataError(f"rule '{rule.name}': {nearest('setting', key, known)}")
-    return rule(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
-
-
-def _named(name: str) -> type[PageRule]:
-    if name not in C4:
-        raise DataError(nearest("rule", name, C4))
-    return C4[name]
+    return read_rule(spec, C4)
 
 
 @dataclass(frozen=True)
@@ -222,7 +176,7 @@ class Filtered:
     edits: list[Edit] = field(default_factory=list)
 
 
-class Pages:
+class Pages(RuleList):
     """Some of the C4 rules; all of them by default.
 
     >>> Pages(["terminal", "words=5"]).to_dict()
@@ -236,15 +190,6 @@ class Pages:
         self._line = [rule for rule in self.rules if rule.level == "line"]
         self._page = [rule for rule in self.rules if rule.level == "page"]
         self._left = [rule for rule in self.rules if rule.level == "left"]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"rules": [rule.to_dict() for rule in self.rules]}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Pages:
-        """Make the rules again from `to_dict`."""
-        return cls(values["rules"])
 
     def filter(self, text: str) -> Filtered:
         """Apply the rules to a page."""

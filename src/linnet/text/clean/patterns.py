@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from linnet.text.clean.rule import CleaningRule
 from linnet.text.offsets import Edit
@@ -32,9 +31,7 @@ class URLs(CleaningRule):
     """
 
     replace: str = ""
-    name: ClassVar[str] = "urls"
-    about: ClassVar[str] = "web addresses (http://..., www...)"
-    option: ClassVar[str] = "replace"
+    name, option, about = "urls", "replace", "web addresses (http://..., www...)"
 
     def edits(self, text: str) -> list[Edit]:
         """Return the addresses of a text."""
@@ -116,9 +113,7 @@ class Emails(CleaningRule):
     """
 
     replace: str = ""
-    name: ClassVar[str] = "emails"
-    about: ClassVar[str] = "e-mail addresses"
-    option: ClassVar[str] = "replace"
+    name, option, about = "emails", "replace", "e-mail addresses"
 
     def edits(self, text: str) -> list[Edit]:
         """Return the addresses of a text."""
@@ -146,9 +141,7 @@ class Numbers(CleaningRule):
     """
 
     replace: str = ""
-    name: ClassVar[str] = "numbers"
-    about: ClassVar[str] = "numbers that stand alone"
-    option: ClassVar[str] = "replace"
+    name, option, about = "numbers", "replace", "numbers that stand alone"
 
     def edits(self, text: str) -> list[Edit]:
         """Return the numbers of a text."""

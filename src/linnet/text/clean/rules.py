@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError
 from linnet.text.clean.characters import Control, Mojibake, Unicode, Whitespace
 from linnet.text.clean.markup import HTML
 from linnet.text.clean.patterns import Emails, Numbers, URLs
-from linnet.text.clean.rule import CleaningRule
+from linnet.text.clean.rule import CleaningRule, RuleList, read_rule
 from linnet.text.offsets import Edit, Offsets, apply
 
 #: In the order in which they work: markup first, white space last.
@@ -31,27 +31,7 @@ def make_rule(spec: str | Mapping[str, Any] | CleaningRule) -> CleaningRule:
     linnet.errors.DataError: unknown rule 'url'; choose one of: html, mojibake, unicode, control, urls, emails, numbers,
     whitespace (did you mean 'urls'?)
     """
-    if isinstance(spec, CleaningRule):
-        return spec
-    if isinstance(spec, str):
-        name, given, value = spec.partition("=")
-        rule = _named(name.strip())
-        if given and not rule.option:
-            raise DataError(f"the rule '{rule.name}' takes no value, got '{value}'; write just {rule.name}")
-        return rule(**{rule.option: value}) if given else rule()
-    values = dict(spec)
-    rule = _named(str(values.pop("rule", "")))
-    known = [field.name for field in fields(rule)]
-    for key in values:
-        if key not in known:
-            raise DataError(f"rule '{rule.name}': {nearest('setting', key, known)}")
-    return rule(**values)
-
-
-def _named(name: str) -> type[CleaningRule]:
-    if name not in RULES:
-        raise DataError(nearest("rule", name, RULES))
-    return RULES[name]
+    return read_rule(spec, RULES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +69,7 @@ class Cleaned:
         return self.source[a:b]
 
 
-class Cleaner:
+class Cleaner(RuleList):
     """Rules for characters, applied in order.
 
     Names, as in ``Cleaner("urls=URL,html")``, are put in the order of the registry; rules given as values stay in the
@@ -132,15 +112,6 @@ class Cleaner:
                 stages.append((rule.name, edits, len(now)))
                 now = apply(now, edits)
         return Cleaned(now, text, tuple(stages))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"rules": [rule.to_dict() for rule in self.rules]}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Cleaner:
-        """Make the cleaner again from `to_dict`."""
-        return cls(values["rules"])
 
 
 def clean(text: str, rules: str | Iterable[str | Mapping[str, Any] | CleaningRule] = DEFAULT) -> Cleaned:
