@@ -1,5 +1,7 @@
 """The search for settings: where it starts, what it leaves behind, and that its choice is fitted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,10 +55,14 @@ def test_starts_hold_every_width_and_tf():
     )  # fmt: skip
     axes = axes_of(plan, False, other_widths(plan.features))
     few = starts(axes, many=False)
-    assert len(few) == len({str(one) for one in few}) == 12
-    assert few[0] == {"C": 0.3, "ratio": 0.5, "tf": "presence", "features": describe(plan.features)}
-    assert {(one["C"], one["ratio"]) for one in few} == {(0.3, 0.5), (1.5, 0.5), (1.5, 0.0)}
-    assert len(starts(axes, many=True)) == 4
+    assert len(few) == len({str(one) for one in few}) == 8
+    assert few[0] == {"C": 0.3, "ratio": 0.5, "tf": "presence", "features": "words:1-2+chars:2-5"}
+    assert {(one["C"], one["ratio"]) for one in few} == {(0.3, 0.5), (0.3, 0.0)}
+    many = starts(axes_of(plan, True, other_widths(plan.features)), many=True)
+    assert len(many) == 4
+    assert many[0]["features"] == describe(plan.features)
+    first = starts(axes_of(replace(plan, few=(("tf", "sublinear"), ("C", 1.5))), False), many=False)[0]
+    assert (first["tf"], first["C"]) == ("sublinear", 1.5)
     assert other_widths(other_widths(plan.features)[0]) == ()
 
 

@@ -128,8 +128,8 @@ class FeaturePlan:
     n-grams. norm: "l2" (each block of a row has length 1), "mean" (its weighted mean is
     taken) or None. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out). select: keep the features
     that tell most of the labels.
-    grid: the model's own settings to try. Values are tried one axis at a time, the first value first; many
-    says where to start instead where rows are many. fixed: settings of the model that differ for text from its defaults.
+    grid: the model's own settings to try. Values are tried one axis at a time, the first value first; few and
+    many say where to start instead where rows are few or many. fixed: settings of the model that differ for text from its defaults.
     """
 
     features: AnyBlocks | None = None
@@ -143,6 +143,7 @@ class FeaturePlan:
     hash_bits: int | None = None
     select: Selection | None = None
     grid: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    few: tuple[tuple[str, Any], ...] = ()
     many: tuple[tuple[str, Any], ...] = ()
     fixed: tuple[tuple[str, Any], ...] = ()
     other_tf: tuple[str, ...] = ()
@@ -226,9 +227,9 @@ def other_widths(features: AnyBlocks) -> tuple[AnyBlocks, ...]:
 
     >>> from linnet.features.blocks import describe
     >>> [describe(blocks) for blocks in other_widths(blocks_for(1, 100, unspaced=False))]
-    ['words:1-2+chars:2-5*0.8']
+    ['words:1-2+chars:2-5']
     """
-    narrow: AnyBlocks = Words(1, 2) + Chars(2, 5, weight=CHARS_WEIGHT)
+    narrow: AnyBlocks = Words(1, 2) + Chars(2, 5)
     return (narrow,) if features == blocks_for(1, 0, unspaced=False) else ()
 
 

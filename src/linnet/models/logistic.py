@@ -98,6 +98,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
     plan: ClassVar[FeaturePlan] = FeaturePlan(
         ratio=(0.5, 0.0),
         grid=(("C", (10.0, 3.0, 30.0, 100.0)),),
+        few=(("tf", "sublinear"),),
         fixed=(("tol", 1e-3),),
         other_tf=("sublinear",),
         widths=True,

@@ -101,8 +101,8 @@ class LinearSVM(StepModel):
 
     plan: ClassVar[FeaturePlan] = FeaturePlan(
         ratio=(0.5, 0.0, 0.25, 0.75, 1.0),
-        grid=(("C", (0.3, 0.1, 1.5, 6.0)),),
-        many=(("C", 1.5),),
+        grid=(("C", (1.5, 0.1, 0.3, 6.0)),),
+        few=(("tf", "sublinear"),),
         fixed=(("tol", 0.3),),
         other_tf=("sublinear",),
         widths=True,

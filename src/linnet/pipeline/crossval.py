@@ -35,7 +35,7 @@ __all__ = [
     "score_rows", "weighted",
 ]  # fmt: skip
 
-FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds
+FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds; three up to four times as many
 LITTLE_WORK = 20_000_000
 MOST_ENTRIES = 1_000_000  # entries of the training part that settings are tried on, where rows are many
 CALIBRATION = {
@@ -193,15 +193,16 @@ def choose_folds(
 ) -> list[Fold]:
     """Return the folds that settings are judged on.
 
-    The dev rows where there are some; five folds where rows are few, because a tenth of 5,000 rows is too few to tell
+    The dev rows where there are some; five or three folds where rows are few, because a tenth of 5,000 rows is too few to tell
     80 from 81 %; else one held-out part, on a bounded number of entries. Rows of one group are never on both sides.
     """
     everything = np.arange(len(y))
     work = n_entries * (1 if n_classes == 2 else n_classes)
     if dev is not None:
         held = [(np.setdiff1d(everything, dev), dev)]
-    elif len(y) < FEW_ROWS and work < LITTLE_WORK:
-        parts = split_indices(strata(y), seed, (0.2,) * 5, groups=groups)
+    elif len(y) < FEW_ROWS and work < 4 * LITTLE_WORK:
+        n = 5 if work < LITTLE_WORK else 3
+        parts = split_indices(strata(y), seed, (1 / n,) * n, groups=groups)
         held = [(np.setdiff1d(everything, part), part) for part in parts if len(part)]
         held = [fold for fold in held if len(fold[0])]
     else:

@@ -17,7 +17,7 @@ from linnet.features.computed import split
 from linnet.features.plan import FeaturePlan
 from linnet.pipeline.crossval import CALIBRATION, FEW_ROWS, CrossValidation, Fold, choose_folds, correct
 from linnet.pipeline.events import Log
-from linnet.pipeline.plan import OF_FEATURES, Plan
+from linnet.pipeline.plan import Plan
 
 __all__ = ["SearchResult", "SearchRows", "Trial", "axes_of", "search", "starts", "walk"]
 
@@ -84,10 +84,11 @@ def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = ()) ->
     if plan.other_tf:
         axes.append(("tf", (plan.tf, *plan.other_tf)))
     if other:
-        axes.append(("features", tuple(map(describe, (plan.features or (), *other)))))
-    first = dict(plan.many) if many else {}
+        default = plan.features or ()
+        axes.append(("features", tuple(map(describe, (default, *other) if many else (*other, default)))))
+    first = dict(plan.many if many else plan.few)
     return [
-        (name, (first[name], *values) if name in first and first[name] in values else values)
+        (name, (first[name], *(v for v in values if v != first[name])) if first.get(name) in values else values)
         for name, values in axes
         if values
     ]
@@ -96,13 +97,14 @@ def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = ()) ->
 def _clearly_better(new: Trial, old: Trial) -> bool:
     """Say whether new is right on more rows than old by more than the noise of the rows they differ on.
 
-    The noise of a paired difference is the root of the number of rows on which the two differ (McNemar). Without this
-    a walk over many settings ends at whichever was lucky. A trial that was stopped early is not better.
+    The noise of a paired difference is the root of the number of rows on which the two differ, and one row more, the
+    correction for continuity (McNemar). Without this a walk over many settings ends at whichever was lucky. A trial
+    that was stopped early is not better.
     """
     if len(new.right) < len(old.right):
         return False
     gained, lost = _differences(new.right, old.right)
-    return gained - lost > float(np.sqrt(gained + lost))
+    return gained - lost > float(np.sqrt(gained + lost)) + 1.0
 
 
 def _differences(new: npt.NDArray[np.bool_], old: npt.NDArray[np.bool_]) -> tuple[int, int]:
@@ -127,20 +129,14 @@ def _ordered(values: tuple[Any, ...]) -> list[Any]:
 def starts(axes: Axes, many: bool) -> list[dict[str, Any]]:
     """Return settings to start from: all features with every tf; of other settings the first value.
 
-    Where rows are not many, also with the next larger value of the first axis, and with that and no ratio: a C that
-    suits some features does not suit others, and the ratio learns rare classes by heart.
+    Where rows are not many, each also without the ratio, which learns rare classes by heart.
     """
     first = {name: values[0] for name, values in axes}
     apart = [(name, values) for name, values in axes if name in ("features", "tf")]
+    if not many and apart and first["ratio"] and 0.0 in dict(axes)["ratio"]:
+        apart.append(("ratio", (first["ratio"], 0.0)))
     names = [name for name, _ in apart]
-    found = [{**first, **dict(zip(names, values, strict=True))} for values in product(*(values for _, values in apart))]
-    if many or not apart or axes[0][0] in OF_FEATURES:
-        return found
-    name, values = axes[0]
-    larger = _ordered(values)[_ordered(values).index(values[0]) + 1 :]
-    loose = [{**one, name: value} for value in larger[:1] for one in found]
-    plain = [{**one, "ratio": 0.0} for one in loose if first["ratio"] and 0.0 in dict(axes)["ratio"]]
-    return found + loose + plain
+    return [{**first, **dict(zip(names, values, strict=True))} for values in product(*(values for _, values in apart))]
 
 
 def walk(axes: Axes, at: dict[str, Any], judge: Callable[[dict[str, Any], Trial | None], Trial]) -> Iterator[Trial]:
@@ -232,7 +228,11 @@ class _Trials:
         return self._trial(settings)
 
     def race(self, settings: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return the best of some settings: after every fold those clearly worse and the last third are left behind."""
+        """Return the first of some settings that none is clearly better than.
+
+        After every fold those clearly worse than the best are left behind, and the last third but the first setting. With
+        few rows all that is left is noise, and the order in which settings are given says more.
+        """
         left = settings
         for fold in self.folds:
             if len(left) == 1:
@@ -242,8 +242,10 @@ class _Trials:
                 if fold is self.folds[0]:
                     self.log.candidate(self._trial(one), len(self.scores), self.expected)
             trials = sorted(map(self._trial, left), key=lambda trial: -trial.accuracy)  # the first of equals stays
-            last = len(trials) - 1 if fold is self.folds[-1] else len(trials) // 3
-            left = [trial.settings for trial in trials[: len(trials) - last] if not _clearly_better(trials[0], trial)]
+            last = 0 if fold is self.folds[-1] else len(trials) // 3
+            hopes = [t.settings for t in trials if not _clearly_better(trials[0], t)]
+            ahead = [t.settings for t in trials[: len(trials) - last]]
+            left = [one for one in left if one in hopes and (one in ahead or one is left[0])]
         return left[0]
 
     def tried(self) -> tuple[Trial, ...]:
