@@ -23,7 +23,12 @@ ONCE = [
     "--text", "--label", "--format", "--groups", "--time", "--seed", "--threads", "--features", "--max-features", "--tokens",
     "--case", "--max-memory", "--engine", "--scheduler", "--quiet", "--unusable", "--set", "--column",
 ]  # fmt: skip
-OTHERS = {("explain", "--label"), ("serve", "--threads"), ("tokenize", "--column")}  # another thing of the same name
+OTHERS = {
+    ("explain", "--label"),
+    ("export", "--format"),
+    ("serve", "--threads"),
+    ("tokenize", "--column"),
+}  # another thing of the same name
 
 
 def command(name: str) -> click.Command:

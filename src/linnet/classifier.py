@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -464,6 +465,15 @@ class TextClassifier(Estimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, whole or not at all."""
         self.artefact.save(path)
+
+    def export(self, path: str | os.PathLike[str], format: str | None = None) -> list[Path]:
+        """Write the model as C, JavaScript, an offline web page or JSON ("c", "js", "html", "json"; by default the ending of path).
+
+        Returns the files that were written.
+        """
+        from linnet.export import export_model
+
+        return export_model(self.artefact, path, format)
 
     # ---- scikit-learn's and notebooks' expectations
 

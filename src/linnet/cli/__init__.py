@@ -36,6 +36,7 @@ COMMANDS = {  # name: (module:function, help)
     "predict": ("linnet.cli.predict:predict", "Label texts; streams files of any size."),
     "evaluate": ("linnet.cli.evaluate:evaluate", "Say how good a model is on labelled texts."),
     "explain": ("linnet.cli.explain:explain", "Show why a text gets its label, word by word."),
+    "export": ("linnet.cli.export:export", "Write a model as C, JavaScript, an offline web page or JSON."),
     "serve": ("linnet.cli.serve:serve", "Answer over HTTP: predict, explain, metrics."),
     "clean": ("linnet.cli.clean:clean", "Clean texts, filter pages, remove duplicates; says what every rule did."),
     "tokenize": ("linnet.cli.tokenize:tokenize", "Show the pieces that a tokeniser makes of a text, and their places."),

@@ -1,0 +1,40 @@
+"""``linnet export``: a model as a program or a page of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from linnet.cli import options as o
+from linnet.cli.files import InputPath, OutputPath, command
+from linnet.cli.output import echo
+from linnet.errors import shown
+from linnet.units import size_text
+
+__all__ = ["export"]
+
+
+@command(short_help="Write a model as C, JavaScript, an offline web page or JSON.")
+@click.argument("model", type=InputPath())
+@click.option(
+    "--format", "format_", metavar="c|js|html|json", help="The format; by default the ending of --out says it."
+)
+@click.option("-o", "--out", type=OutputPath(), metavar="FILE", help="The file to write; by default beside the model.")
+@o.trust
+def export(model: str, format_: str | None, out: str | None, trust: bool) -> None:
+    """Write MODEL as a C file and header, an ES module, one offline web page, or JSON.
+
+    Each reads raw text and answers as linnet does, and says what each feature adds. They need neither Python nor linnet.
+    Linear models over words and chars can be exported.
+
+    \b
+    linnet export reviews.linnet --format c          reviews.c and reviews.h
+    linnet export reviews.linnet -o reviews.html     classifies and marks a text as you type
+    """
+    from linnet.export import export_model
+    from linnet.model.model import Model
+
+    target = out or str(Path(model).with_suffix(f".{format_ or 'html'}"))
+    for path in export_model(Model.load(model, trust=trust), target, format_):
+        echo(f"wrote {shown(path, 300)}, {size_text(path.stat().st_size)}")

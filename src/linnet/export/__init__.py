@@ -1,0 +1,49 @@
+"""A model as a program or a page of its own: C, JavaScript, HTML, JSON. A new format is one file and one row of ``FORMATS``.
+
+Every format is made of one common form (``portable``), so each classifies raw text as linnet does: the same Unicode tables, tokens,
+fingerprints, weights, norms, calibration and thresholds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
+
+from linnet.errors import LinnetError, nearest
+from linnet.export.portable import PortableModel, portable
+from linnet.files import open_atomic
+from linnet.model.model import Model
+
+__all__ = ["FORMATS", "export_model"]
+
+Writer = Callable[[PortableModel, Path, str], dict[Path, Iterable[str]]]
+
+FORMATS = {  # name: (module:function, what it is)
+    "c": ("linnet.export.c:write_c", "a C99 file and its header"),
+    "js": ("linnet.export.javascript:write_js", "an ES module"),
+    "html": ("linnet.export.html:write_html", "a page that classifies as you type"),
+    "json": ("linnet.export.json:write_json", "the weights and settings, written out"),
+}
+
+
+def export_model(model: Model, path: str | os.PathLike[str], format: str | None = None) -> list[Path]:
+    """Write a model in another format, by default that of the ending of path; return the files that were written."""
+    target = Path(path)
+    if format is None:
+        format = {"htm": "html", "mjs": "js", "h": "c"}.get(target.suffix[1:], target.suffix[1:])
+    if format == "onnx":
+        raise LinnetError(
+            "cannot export to onnx: its operators have no 64-bit hashing and no Unicode words as linnet's, so the model would "
+            "answer otherwise; choose c, js, html or json"
+        )
+    if format not in FORMATS:
+        raise LinnetError(nearest("export format", format, FORMATS))
+    module, function = FORMATS[format][0].split(":")
+    writer: Writer = getattr(import_module(module), function)
+    files = writer(portable(model), target, f"linnet: {target.stem}")
+    for name, parts in files.items():
+        with open_atomic(name, "w") as file:
+            file.writelines(parts)
+    return list(files)

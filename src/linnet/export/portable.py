@@ -1,0 +1,110 @@
+"""The common form of an exported model: plain arrays and numbers, which every format writes in its own way.
+
+A row is the part of a feature in the norm and one weight an output, all 32-bit floats; its key is the fingerprint of the feature. Keys
+ascend. Where a model hashes (no vocabulary), the key is the top bits of the fingerprint with the lowest bit set.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.draw.page import resource
+from linnet.errors import LinnetError
+from linnet.features.counts import NORM, TF
+from linnet.model.model import Model
+
+__all__ = ["PortableModel", "portable", "unicode_table"]
+
+KINDS = ("words", "chars")
+TOKENISERS = 5  # words, pattern, whitespace, characters, bytes
+
+
+@dataclass(frozen=True)
+class PortableModel:
+    """What a program in any language needs to classify a text as linnet does."""
+
+    labels: list[str]
+    multilabel: bool
+    blocks: list[dict[str, Any]]
+    """chars (False: words), tokens, case, low, high, seed, share: see ``compile_blocks``."""
+    tf: int  # 0 presence, 1 count, 2 sublinear
+    norm: int  # 0 none, 1 l2, 2 mean
+    shift: int
+    hashed: bool
+    keys: npt.NDArray[np.uint64]  # (n_features,), ascending
+    rows: npt.NDArray[np.float32]  # (n_features, 1 + n_outputs)
+    b: list[float]
+    curve: list[list[float]]
+    """Points of the calibration curve; none: scores are log-odds."""
+    thresholds: list[float]  # a class; -1 where it has none
+    least: float
+    """The probability below which there is no answer."""
+    names: dict[int, str]  # of some rows
+
+    def table(self) -> npt.NDArray[np.uint32]:
+        """Return keys and rows as one table: a key stands at its top bits or behind, in order; the last place is empty."""
+        home = (self.keys >> np.uint64(self.shift)).astype(np.int64)
+        each = np.arange(len(home))
+        place = np.maximum.accumulate(home - each) + each
+        size = max(int(place[-1]) + 2 if len(place) else 0, (1 << (64 - self.shift)) + 1)
+        table = np.zeros((size, 2 + self.rows.shape[1]), np.uint32)
+        table[place, 0] = self.keys & np.uint64(0xFFFFFFFF)
+        table[place, 1] = self.keys >> np.uint64(32)
+        table[place, 2:] = np.ascontiguousarray(self.rows).view(np.uint32)
+        return table
+
+
+def portable(model: Model) -> PortableModel:
+    """Return the common form; refuse a model that holds what it cannot say, by name."""
+    refused = [
+        *(f"the feature block '{b}'" for b in model.blocks if b.name not in KINDS or b.source is not None),
+        *(f"the tokeniser '{b.tokens}'" for b in model.blocks if b.tokens == "penn"),
+        *(f"the computed block '{c}'" for c in model.computed),
+        *(["the dense layers of a feed-forward net"] if model.head is not None else []),
+        *(["answers of least expected cost"] if model.decision.costs is not None else []),
+    ]
+    if refused:
+        raise LinnetError(
+            f"cannot export {refused[0]}: exported models are linear, over blocks of words and chars; "
+            "train with --features words:1-2+chars:2-5, or use the model through linnet serve"
+        )
+    if model.pending is not None:
+        model.pending.wait()
+    hashed = not len(model.slots)
+    used = np.flatnonzero(np.any(model.rows != 0.0, axis=1) if hashed else model.slots)
+    keys = (used.astype(np.uint64) << np.uint64(model.shift)) | np.uint64(1) if hashed else model.slots[used]
+    order = np.argsort(keys, kind="stable")
+    at = np.full(len(model.rows), -1)
+    at[used[order]] = np.arange(len(used))
+    none = np.full(len(model.classes), 0.5 if model.multilabel else -1.0)
+    own = model.decision.thresholds
+    return PortableModel(
+        [str(c) for c in model.classes], model.multilabel,
+        [
+            {"chars": kind == 1, "tokens": tokens, "case": case, "low": low, "high": high, "seed": seed, "share": share}
+            for kind, tokens, case, low, high, seed, share in model.compiled.rows
+        ],
+        TF[model.tf], NORM[model.norm], model.shift, hashed, keys[order],
+        np.ascontiguousarray(model.rows[used[order]]), model.b.tolist(),
+        [] if model.curve is None else model.curve.points.tolist(),
+        (none if own is None else np.where(np.isfinite(own), own, none)).tolist(), model.decision.least,
+        {int(at[slot]): name for slot, name in model.names().items() if at[slot] >= 0},
+    )  # fmt: skip
+
+
+@cache
+def unicode_table(name: str) -> str:
+    """Return one array of the kernels' tables of Unicode characters, as it is written in C."""
+    found = re.search(
+        rf"static const \w+ {name}\[\d+\] = \{{.*?\}};\n",
+        resource("linnet._kernels", "unicode_tables.h"),
+        re.DOTALL,
+    )
+    assert found is not None
+    return found.group()
