@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from linnet.serve.asgi import App
-from linnet.serve.logs import JsonLog
+from linnet.serve.metrics import JsonLog
 from linnet.serve.service import Service
 from linnet.serve.settings import Settings
 

@@ -12,7 +12,13 @@ from sklearn.isotonic import IsotonicRegression
 import linnet
 from linnet.classifier import TextClassifier
 from linnet.errors import LinnetError
-from linnet.model.curve import METHODS, CalibrationCurve, choose_calibration, fit_calibration, pool_adjacent_violators
+from linnet.model.calibration import (
+    METHODS,
+    CalibrationCurve,
+    choose_calibration,
+    fit_calibration,
+    pool_adjacent_violators,
+)
 from linnet.solvers.numerics import sigmoid, softmax
 
 

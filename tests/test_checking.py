@@ -18,7 +18,7 @@ from linnet.checks import Checkup, brief, check
 from linnet.checks.checked_data import CheckedData
 from linnet.checks.label_errors import confident
 from linnet.checks.loopholes import _at_most, kind_of
-from linnet.checks.registry import CHECKS, chosen
+from linnet.checks.run_checks import CHECKS, chosen
 from linnet.data import Dataset, read
 from linnet.datasets import load
 from linnet.errors import DataError

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from linnet.cli import COMMANDS, linnet
-from linnet.cli.progress import ProgressBars
+from linnet.cli.output import ProgressBars
 from linnet.datasets import load
 from linnet.errors import LinnetError
 from linnet.values import parse_list, parse_settings, parse_value
@@ -123,7 +123,7 @@ def test_bars_with_the_time_left_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     clock = iter(range(0, 10_000, 6))
-    monkeypatch.setattr("linnet.cli.progress.time.perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr("linnet.cli.output.time.perf_counter", lambda: float(next(clock)))
     with ProgressBars() as progress:
         progress.stage("comparing", 6)
         progress.update(2, 6, "svm, fold 2 of 3")
@@ -133,7 +133,7 @@ def test_bars_with_the_time_left_on_a_terminal(monkeypatch, capsys):
 
 def test_lines_without_a_terminal(capsys, monkeypatch):
     clock = iter(range(0, 1000, 6))
-    monkeypatch.setattr("linnet.cli.progress.time.perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr("linnet.cli.output.time.perf_counter", lambda: float(next(clock)))
     with ProgressBars() as progress:
         progress.stage("scoring", 100)
         progress.update(25, 100, "10 MB/s", line="  1 of 4 shards")

@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linnet.draw.charts import Axis, Band, Columns, Line, Points, Ranges, Vertical, chart, figure, histogram, ticks
-from linnet.draw.formatting import short
-from linnet.draw.markup import bars, count_bars, mark, marked, matrix, safe, table, text_table
-from linnet.draw.page import page
-from linnet.draw.terminal import aligned, fit, sparkline, width_of
+from linnet.draw.markup import bars, count_bars, mark, marked, matrix, page, safe, table, text_table
+from linnet.draw.terminal import aligned, fit, short, sparkline, width_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "</title><script>alert(1)</script>\"'&<b>\x00\x1b"

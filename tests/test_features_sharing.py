@@ -79,7 +79,7 @@ def test_shared_counting_gives_the_same_model_to_the_byte(given, threads, tmp_pa
     for k, (fit_on, _) in enumerate(fold_indices(CODES, 3, 2)):
         data = TRAIN.take(fit_on)
         clf.fit(data).save(tmp_path / f"alone{k}")
-        clf.fit_counted(data, part=shared.part(fit_on)).save(tmp_path / f"shared{k}")
+        clf.fit(data, part=shared.part(fit_on)).save(tmp_path / f"shared{k}")
         assert (tmp_path / f"alone{k}").read_bytes() == (tmp_path / f"shared{k}").read_bytes()
 
 
@@ -105,5 +105,5 @@ def test_every_model_is_the_same_with_shared_counts(name, tmp_path):
     shared, rows = Shared(TRAIN.text), np.arange(0, len(TRAIN), 3)
     clf = TextClassifier(name)
     clf.fit(TRAIN.take(rows)).save(tmp_path / "alone")
-    clf.fit_counted(TRAIN.take(rows), part=shared.part(rows)).save(tmp_path / "shared")
+    clf.fit(TRAIN.take(rows), part=shared.part(rows)).save(tmp_path / "shared")
     assert (tmp_path / "alone").read_bytes() == (tmp_path / "shared").read_bytes()

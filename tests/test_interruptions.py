@@ -138,7 +138,7 @@ def test_the_checksum_of_a_large_file_is_checked_before_it_is_used(model, tmp_pa
 
 
 def test_a_model_knows_the_texts_it_was_trained_on(tmp_path):
-    from linnet.model import training_texts
+    from linnet.model import learned as training_texts
 
     texts = [f"{'good' if k % 2 else 'bad'} film number {k}" for k in range(300)]
     labels = ["pos" if k % 2 else "neg" for k in range(300)]

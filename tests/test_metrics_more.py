@@ -15,7 +15,7 @@ from sklearn import metrics as sk
 
 from linnet.errors import DataError
 from linnet.evaluate import evaluate, evaluate_multilabel, jackknife_interval, mean_interval, wilson
-from linnet.evaluate.probability import calibration_bins, calibration_interval
+from linnet.evaluate.metrics import calibration_bins, calibration_interval
 
 EXACT = {"rel": 1e-10, "abs": 1e-12}
 

@@ -22,7 +22,7 @@ import linnet
 from linnet import TextClassifier
 from linnet.cli import linnet as command
 from linnet.comparison import compare
-from linnet.comparison.answers import ComparedRows
+from linnet.comparison.scoring import ComparedRows
 from linnet.data import Dataset, read
 from linnet.data.splitting import fold_indices
 from linnet.errors import DataError, LinnetError
@@ -30,7 +30,7 @@ from linnet.evaluate.multilabel import row_f1
 from linnet.features.vectorizer import Vectorizer
 from linnet.model.decision import Decision
 from linnet.models import MODELS
-from linnet.pipeline.decision import best_threshold, choose_thresholds
+from linnet.pipeline.assemble import best_threshold, choose_thresholds
 
 WORDS = {
     "joy": ["glad", "happy", "fun"],
@@ -394,8 +394,7 @@ def test_report(files, tmp_path):
 def test_studio(tmp_path):
     """Training, trying and the list of errors; what takes one label a row says so."""
     pytest.importorskip("nicegui")
-    from linnet.studio.prediction import explained_prediction
-    from linnet.studio.state import Studio
+    from linnet.studio.state import Studio, explained_prediction
 
     rows = zip(TEXTS, LABELS, strict=True)
     (tmp_path / "t.jsonl").write_text("".join(json.dumps({"text": t, "label": list(y)}) + "\n" for t, y in rows))

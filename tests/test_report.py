@@ -16,8 +16,8 @@ from linnet.datasets import load
 from linnet.draw.markup import window
 from linnet.errors import DataError, LinnetError
 from linnet.report import SECTIONS, ReportInputs, register
-from linnet.report.confusion import confusion
-from linnet.report.thresholds import coverage
+from linnet.report.errors import confusion
+from linnet.report.scores import coverage
 from linnet.report.verdict import sentences
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)> <!-- & \" ' \u2028 \x07 \x1b[31m ${x} {{y}}"
@@ -242,7 +242,7 @@ def test_other_parts_can_add_sections(reviews):
 
 def test_check_learning_curve_and_seal_are_shown(reviews, tmp_path):
     from linnet.data.seal import look, seal
-    from linnet.report.learning_curve import learning_curve
+    from linnet.report.training import learning_curve
 
     clf, test = reviews
     train, _, _ = load("reviews")
@@ -287,7 +287,7 @@ def test_wrong_input_is_named(reviews):
 
 
 def test_a_report_needs_no_other_package():
-    code = "import sys, linnet.report.sections; print(sorted({'altair', 'vl_convert', 'jinja2'} & set(sys.modules)))"
+    code = "import sys, linnet.report.report; print(sorted({'altair', 'vl_convert', 'jinja2'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -21,7 +21,7 @@ import linnet
 pytest.importorskip("uvicorn")
 
 from linnet.errors import LinnetError  # noqa: E402
-from linnet.serve import batching  # noqa: E402
+from linnet.serve import predictions as batching  # noqa: E402
 from linnet.serve.settings import Settings, named, tokens  # noqa: E402
 from serve_clients import Local  # noqa: E402
 

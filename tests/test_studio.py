@@ -25,14 +25,13 @@ from linnet.data import Dataset
 from linnet.datasets import load
 from linnet.draw.markup import bars, count_bars
 from linnet.errors import DataError, LinnetError
-from linnet.report.predictions import Predictions
+from linnet.report.inputs import Predictions
 from linnet.studio import Labelling, LabelStore, Learner, Pool, Studio
 from linnet.studio.active import Fitted
-from linnet.studio.charts import estimate_chart, training_charts
-from linnet.studio.guard import Guard, policy
-from linnet.studio.prediction import explained_prediction
+from linnet.studio.layout import estimate_chart, training_charts
 from linnet.studio.runs import PRESETS, Runs
-from linnet.studio.server import bind
+from linnet.studio.server import Guard, bind, policy
+from linnet.studio.state import explained_prediction
 
 DATA = Path(os.environ.get("LINNET_DATA", "/nowhere"))
 GOOD = ["good", "fine", "superb", "lovely", "brilliant", "warm"]
@@ -271,8 +270,8 @@ def parts():
 def test_runs_are_kept_and_compared(tmp_path, parts):
     train, dev, _ = parts
     runs = Runs(tmp_path, threads=1)
-    for preset in (PRESETS[1], PRESETS[4]):
-        run = runs.start(preset.settings, train, dev, wait=True)
+    for preset in ("Fast", "Small"):
+        run = runs.start(PRESETS[preset][1], train, dev, wait=True)
         assert run.status == "done", run.error
         assert run.left() is None
     again = Runs(tmp_path)

@@ -28,13 +28,10 @@ from linnet.evaluate.metrics import METRICS, score_of
 from linnet.features.blocks import BLOCKS, Words
 from linnet.models import MODELS
 from linnet.tuning import run_search
-from linnet.tuning.candidate import Candidate
-from linnet.tuning.clock import Clock
-from linnet.tuning.feature_space import FeatureSpace
-from linnet.tuning.limits import Limits, file_size, resident
-from linnet.tuning.optimism import corrected
-from linnet.tuning.search_space import SearchSpace
-from linnet.tuning.search_state import SearchState, packed, unpacked
+from linnet.tuning.candidate import Candidate, FeatureSpace, SearchSpace
+from linnet.tuning.judging import Clock, Limits, file_size, resident
+from linnet.tuning.results import corrected
+from linnet.tuning.search import SearchState, packed, unpacked
 from linnet.units import as_bytes, as_seconds
 
 TRAIN, DEV, TEST = load("reviews")

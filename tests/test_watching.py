@@ -15,7 +15,7 @@ import pytest
 import linnet
 from generated import counts
 from linnet import TextClassifier
-from linnet.cli.progress import TrainingProgress
+from linnet.cli.output import TrainingProgress
 from linnet.datasets import load
 from linnet.draw.terminal import sparkline
 from linnet.errors import LinnetError
@@ -216,10 +216,10 @@ def test_exponentials_are_taken_in_one_place():
         "categorical.py",
         "kernels.py",
         "zipf.py",
-        "search_space.py",
+        "candidate.py",
         "drift.py",
         "significance.py",
-        "student.py",
+        "intervals.py",
     }
     root = Path(linnet.__file__).parent
     found = []

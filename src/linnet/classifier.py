@@ -24,7 +24,7 @@ from linnet.solvers.callbacks import History
 
 if TYPE_CHECKING:
     from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
-    from linnet.explain.step import LearningStep
+    from linnet.explain.explanation import LearningStep
     from linnet.features.sharing import Part
     from linnet.pipeline.learner import IncrementalLearner, Progressive
     from linnet.pipeline.plan import Plan
@@ -95,6 +95,8 @@ class TextClassifier(Estimator):
         sample_weight: npt.ArrayLike | None = None,
         groups: npt.ArrayLike | None = None,
         on_event: OnEvent | None = None,
+        part: Part | None = None,
+        found: SearchResult | None = None,
     ) -> TextClassifier:
         """Learn from a Dataset, or from texts and labels; rows (dicts, a table) and labels do where features read columns.
 
@@ -103,23 +105,9 @@ class TextClassifier(Estimator):
         row is then learned as every class, with that weight. groups holds a value a row: rows of one group are never on
         both sides of a fold. Ctrl-C while settings are tried keeps the best so far; in the last fit it keeps the weights so
         far. With refit=False the dev rows are held out of the last fit too: history_ then has the dev accuracy after every
-        epoch, and Ctrl-C keeps the weights that did best on them.
+        epoch, and Ctrl-C keeps the weights that did best on them. part and found are work that is done already: the counts
+        of these rows, and the end of the search.
         """
-        return self.fit_counted(X, y, dev=dev, sample_weight=sample_weight, groups=groups, on_event=on_event)
-
-    def fit_counted(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        dev: Any = None,
-        sample_weight: npt.ArrayLike | None = None,
-        groups: npt.ArrayLike | None = None,
-        on_event: OnEvent | None = None,
-        part: Part | None = None,
-        found: SearchResult | None = None,
-    ) -> TextClassifier:
-        """Fit as ``fit`` does, with work that is done already: part holds the counts, found is the end of the search."""
         from linnet.pipeline.fit import fit
         from linnet.pipeline.memory import MemoryRows
 
@@ -167,7 +155,7 @@ class TextClassifier(Estimator):
         >>> step.predicted, step.label, step.blamed
         ('pos', 'neg', ('pos',))
         """
-        from linnet.explain.step import learning_step
+        from linnet.explain.explanation import learning_step
 
         before, predicted = {}, None
         if self.__sklearn_is_fitted__():
@@ -240,7 +228,7 @@ class TextClassifier(Estimator):
         For a last fit on all rows, once the score is known: those of the test teach something too.
         """
         again = type(self)(**self.get_params(deep=False))
-        return again.fit_counted(X, y, sample_weight=sample_weight, on_event=on_event, found=self.search_)
+        return again.fit(X, y, sample_weight=sample_weight, on_event=on_event, found=self.search_)
 
     def plan(self) -> Plan:
         """Return everything that was asked for, resolved into one value; wrong settings are refused."""

@@ -8,13 +8,12 @@
 >>> print(found["conflicts"].says)
 1 text has different labels (3 rows)
 
-A new check is one file with one function from CheckedData to a Finding, and one row in `registry.CHECKS`.
+A new check is a function from CheckedData to a Finding, and one row in `run_checks.CHECKS`.
 """
 
 from __future__ import annotations
 
-from linnet.checks.checkup import Checkup
-from linnet.checks.finding import Finding
-from linnet.checks.run_checks import brief, check
+from linnet.checks.checked_data import Finding
+from linnet.checks.run_checks import Checkup, brief, check
 
 __all__ = ["Checkup", "Finding", "brief", "check"]

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.checks.checked_data import CheckedData, Ints
-from linnet.checks.finding import Finding, counted, excerpt, percent
+from linnet.checks.checked_data import CheckedData, Finding, Ints, counted, excerpt, percent
 from linnet.data.splitting import fold_indices
 from linnet.features.blocks import Blocks, Chars, Words
 from linnet.features.buffers import text_buffers
@@ -26,8 +25,6 @@ from linnet.features.sharing import Texts
 from linnet.models import MultinomialNB
 from linnet.models.svm import LinearSVM
 from linnet.pipeline.crossval import CrossValidation, Fold, Scored
-
-__all__ = ["label_errors"]
 
 Floats = npt.NDArray[np.float64]
 SHOWN = 20

@@ -17,12 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.checks.checked_data import CheckedData
-from linnet.checks.finding import Finding, counted, percent
+from linnet.checks.checked_data import CheckedData, Finding, counted, percent
 from linnet.features.blocks import Words
 from linnet.features.counting import names_of
-
-__all__ = ["kind_of", "loopholes"]
 
 Floats = npt.NDArray[np.float64]
 PURE, COVERS = 0.97, 0.3  # lower bound of the purity, and the share of the class, of a word that gives the label away

@@ -14,8 +14,6 @@ import numpy as np
 from linnet.cli.files import InputPath
 from linnet.errors import shown
 
-__all__ = ["columns_digest", "data_card", "markdown", "plain_command", "test_card"]
-
 RUN_ONLY = (
     "out", "threads", "json_", "report", "cache", "workers", "scheduler", "unusable", "quiet", "force", "no_check", "engine", "max_memory",
     "like", "trust",

@@ -10,12 +10,9 @@ import click
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.labelled_rows import in_bins, label_column, multilabel
-from linnet.cli.output import print_lines, say, say_sealed, write_json
-from linnet.cli.progress import ProgressBars
+from linnet.cli.output import ProgressBars, print_lines, say, say_sealed, write_json
 from linnet.errors import LinnetError
 from linnet.values import parse_list
-
-__all__ = ["check"]
 
 STYLES: dict[str, dict[str, Any]] = {
     "ok": {"dim": True}, "note": {"fg": "blue"}, "warning": {"fg": "yellow"}, "problem": {"fg": "red", "bold": True},
@@ -46,7 +43,7 @@ def check(data: str, others: tuple[str, ...], **options: Any) -> None:
     linnet check reviews.csv --only label-errors --suspects suspects.csv
     """
     from linnet.checks import check as run_checks
-    from linnet.checks.registry import chosen
+    from linnet.checks.run_checks import chosen
     from linnet.data.seal import look
 
     only = None if options["only"] is None else parse_list(options["only"])
@@ -78,7 +75,7 @@ class CheckProgress(ProgressBars):
 
 
 def _list(context: click.Context) -> None:
-    from linnet.checks.registry import CHECKS
+    from linnet.checks.run_checks import CHECKS
 
     for name, one in CHECKS.items():
         click.echo(f"{name:<16} {one.what}")
@@ -123,7 +120,7 @@ def _write_suspects(found: Any, out: str) -> None:
 
 def _coloured(line: str) -> str:
     """Colour the level at the beginning of a line; put the verdict in bold, advice in italics, examples in grey."""
-    from linnet.checks.checkup import MARKS
+    from linnet.checks.run_checks import MARKS
 
     for level, mark in MARKS.items():
         if line.startswith(f"{mark} "):

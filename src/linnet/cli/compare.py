@@ -12,13 +12,10 @@ import click
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns
-from linnet.cli.output import print_lines, say, width, write_json
-from linnet.cli.progress import ProgressBars
+from linnet.cli.output import ProgressBars, print_lines, say, width, write_json
 from linnet.errors import LinnetError
 from linnet.files import open_atomic
 from linnet.units import duration
-
-__all__ = ["compare"]
 
 
 @command(short_help="Compare models on the same folds, with tests and a recommendation.")

@@ -10,8 +10,6 @@ from linnet.cli import options as o
 from linnet.cli.files import OutputPath, command
 from linnet.cli.output import say
 
-__all__ = ["demo"]
-
 MODELS = "svm,logistic,nb"  # enough for a story; linnet compare takes them all
 FOLDS = 3
 TEXTS = (

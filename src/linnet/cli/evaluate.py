@@ -8,13 +8,11 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.decisions import asked
 from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
+from linnet.cli.options import asked
 from linnet.cli.output import command_line, say, say_sealed, say_written, width, write_json
 from linnet.errors import DataError, LinnetError, shown
-
-__all__ = ["evaluate"]
 
 SEEN = 0.01  # share of texts from which on they are said to be training rows
 

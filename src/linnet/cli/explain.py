@@ -16,8 +16,6 @@ from linnet.errors import LinnetError
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
 
-__all__ = ["explain"]
-
 
 @command(short_help="Show why a text gets its label, word by word.")
 @click.argument("model", type=InputPath())
@@ -77,8 +75,8 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
         near = {"nearest": [n.to_dict() for n in alike]} if alike is not None else {}
         echo_json({"text": text, **found.to_dict(), **more, **near})
     elif as_html:
-        from linnet.draw.page import page
-        from linnet.explain.html import explanation_html, neighbours_html
+        from linnet.draw.markup import page
+        from linnet.explain.explanation import explanation_html, neighbours_html
 
         rest = (changed._repr_html_() if changed else "") + (neighbours_html(alike) if alike else "")
         click.echo(page(f"linnet: why {found.label}?", explanation_html(found, top) + rest), nl=False)

@@ -12,8 +12,6 @@ from linnet.cli.output import echo_json
 from linnet.data.input_file import stdin
 from linnet.errors import LinnetError
 
-__all__ = ["features"]
-
 WIDTH = 100
 
 

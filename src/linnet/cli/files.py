@@ -22,8 +22,6 @@ import click
 from linnet.errors import LinnetError, shown
 from linnet.files import content_kind, kind_of_name
 
-__all__ = ["FolderPath", "InputPath", "OutputPath", "TerminatedError", "check_outputs", "command", "inputs_of"]
-
 _FORCE = "linnet.force"
 _WORDS = {
     "model": "a linnet model", "json": "JSON", "html": "an HTML page", "text": "text or a table", "parquet": "a Parquet file",

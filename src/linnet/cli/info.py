@@ -15,8 +15,6 @@ from linnet.cli.output import echo, echo_json
 from linnet.errors import shown
 from linnet.units import size_text
 
-__all__ = ["info"]
-
 
 @command(short_help="Show what is in a model file.")
 @click.argument("model", type=InputPath())

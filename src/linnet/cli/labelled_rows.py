@@ -12,8 +12,6 @@ from linnet.errors import DataError, LinnetError, shown
 if TYPE_CHECKING:
     from linnet.data import Dataset
 
-__all__ = ["in_bins", "label_column", "multilabel", "read_labelled", "split_columns", "split_rows"]
-
 
 def split_columns(options: dict[str, Any]) -> tuple[str, ...]:
     """Return the columns that --groups and --time read."""

@@ -10,8 +10,6 @@ from linnet.cli import options as o
 from linnet.cli.files import InputPath, command
 from linnet.cli.output import echo_json, print_lines
 
-__all__ = ["monitor"]
-
 
 @command(short_help="Say whether the input of a model has changed since training.")
 @click.argument("model", type=InputPath())

@@ -7,19 +7,20 @@ import os
 import shlex
 import shutil
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 from linnet.errors import shown
 from linnet.files import write_atomic
-from linnet.units import size_text
+from linnet.units import duration, size_text
 
-__all__ = ["Notes", "command_line", "echo", "echo_json", "print_lines", "say", "say_sealed", "say_written",
-           "table_lines", "width", "write_json", "write_unusable"]  # fmt: skip
-
+if TYPE_CHECKING:
+    from linnet.pipeline.events import Event
 
 LONGEST_LINE = 2000  # characters of a message
 
@@ -111,3 +112,165 @@ def say_sealed(seal: Any, path: str = "") -> None:
 def command_line() -> str:
     """Return the command that was typed, to be pasted into a shell."""
     return shlex.join(["linnet", *sys.argv[1:]])
+
+
+# ---- Progress of long commands: bars with the time left on a terminal, plain lines elsewhere, nothing with --quiet.
+
+
+EVERY = 5.0  # seconds between the lines of a stage where there is no terminal
+MOST_WORKERS = 8  # with a bar of their own
+
+
+class ProgressBars:
+    """One bar for the stage that runs, and one for each worker; use as a context manager.
+
+    Commands subclass it with a ``__call__`` that turns their events into ``line``, ``stage``, ``update`` and ``worker``.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet, self.live = quiet, not quiet and sys.stderr.isatty()
+        self.began = self.stage_began = self.said = time.perf_counter()
+        self.bars: Any = None
+        self.task: Any = None
+        self.workers: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        if self.live:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            self.bars = Progress(
+                TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[note]}"),
+                TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=Console(stderr=True), transient=True,
+            )  # fmt: skip
+            self.bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bars is not None:
+            self.bars.stop()
+            self.bars = None
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.perf_counter() - self.began
+
+    def line(self, text: str) -> None:
+        """Print a line, above the bars."""
+        if self.bars is not None:
+            self.bars.console.print(text, highlight=False, markup=False)
+        elif not self.quiet:
+            say(text)
+
+    def stage(self, name: str, total: float | None = None) -> None:
+        """Begin the bar of another stage."""
+        self.stage_began = self.said = time.perf_counter()
+        if self.bars is not None:
+            if self.task is not None:
+                self.bars.remove_task(self.task)
+            self.task = self.bars.add_task(name, total=total, note="", left="")
+
+    def update(
+        self,
+        done: float | None,
+        total: float | None = None,
+        note: str = "",
+        *,
+        left: float | None = None,
+        line: str = "",
+    ) -> None:
+        """Move the bar to ``done`` (None: leave it); ``left`` are the seconds left, estimated from done if not given.
+
+        Without a terminal ``line`` is printed with the time left, at most once in five seconds.
+        """
+        now = time.perf_counter()
+        if left is None and total and done:
+            left = (now - self.stage_began) * max(0.0, total - done) / done
+        shown = "" if left is None else f"{duration(left)} left"
+        if self.bars is not None:
+            room = max(40, self.bars.console.width - 60)
+            told = {"left": shown} if shown else {}
+            self.bars.update(self.task, completed=done, total=total, note=note[:room], **told)
+        elif line and now - self.said >= EVERY:
+            self.said = now
+            self.line(f"{line}, {shown}" if shown else line)
+
+    def worker(self, name: str, note: str | None) -> None:
+        """Show what a worker does; None: it has gone. The first few have a bar of their own."""
+        if self.bars is None:
+            return
+        if note is None:
+            if name in self.workers:
+                self.bars.remove_task(self.workers.pop(name))
+            return
+        if name not in self.workers and len(self.workers) < MOST_WORKERS:
+            self.workers[name] = self.bars.add_task(f"  {name}", total=None, note="", left="")
+        if name in self.workers:
+            self.bars.update(self.workers[name], note=note)
+
+
+class TrainingProgress(ProgressBars):
+    """The events of ``fit(on_event=...)``: a line a stage, one a candidate, one for the passes.
+
+    With watch, a line a pass too, and small curves at the end.
+    """
+
+    def __init__(self, quiet: bool = False, watch: bool = False) -> None:
+        super().__init__(quiet)
+        self.watch = watch
+        self.passes: list[Event] = []
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end_of_passes()
+        super().__exit__(kind, value, trace)
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+        v = event.values
+        if event.kind == "stage":
+            self._end_of_passes()
+            self.line(event.text)
+            self.stage(event.text)
+        elif event.kind == "trial":
+            self.update(None, note=event.text)
+        elif event.kind == "candidate":
+            self.line(f"  {event.text:<24} dev {v['metric']} {v['dev_accuracy']:.4f}")
+            self.update(event.done, max(event.total, event.done))
+        elif event.kind == "chosen":
+            self.line(f"  chosen: {event.text} (dev {v['metric']} {v['dev_accuracy']:.4f} on {v['dev_rows']:,} rows)")
+        elif event.kind == "read":
+            rate = f"{v['mb_per_s']:,.0f} MB/s"
+            if v["ended"]:
+                self.line(f"  {event.text}: {event.done / 1e6:,.1f} MB in {v['seconds']:.1f} s, {rate}")
+            self.update(event.done, event.total, rate)
+        elif event.kind == "pass":
+            self.passes = [*self.passes, event] if self.watch else [event]
+            if self.watch:
+                shown = f"   dev accuracy {v['dev_accuracy']:.4f}" if v.get("dev_accuracy") is not None else ""
+                self.line(f"  pass {event.done:>4}   loss {v['loss']:<10.4g}{shown}")
+            self.update(event.done, note=f"pass {event.done} {_loss(event)}")
+
+    def _end_of_passes(self) -> None:
+        if not self.passes:
+            return
+        last = self.passes[-1]
+        if last.values["loss"] == last.values["violation"] == 0.0:  # a pass without a mistake
+            self.line(f"  separated the training rows after {last.done} passes")
+        else:
+            self.line(f"  {last.done} passes, {_loss(last)}")
+        if self.watch:
+            from linnet.solvers.callbacks import Curves
+
+            for line in str(Curves.of({"kind": "pass", **e.values} for e in self.passes)).splitlines():
+                self.line(f"  {line}")
+        self.passes = []
+
+
+def _loss(event: Event) -> str:
+    accuracy = event.values.get("dev_accuracy")
+    return f"loss {event.values['loss']:.4g}" + ("" if accuracy is None else f", dev accuracy {accuracy:.4f}")

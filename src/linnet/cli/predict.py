@@ -15,14 +15,11 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.decisions import asked
 from linnet.cli.files import InputPath, OutputPath, command
-from linnet.cli.output import Notes, say
-from linnet.cli.progress import ProgressBars
+from linnet.cli.options import asked
+from linnet.cli.output import Notes, ProgressBars, say
 from linnet.errors import LinnetError, shown
 from linnet.values import parse_list
-
-__all__ = ["predict"]
 
 
 @command(short_help="Label texts; streams files of any size.")

@@ -13,8 +13,6 @@ from linnet.cli.files import InputPath, command
 from linnet.cli.output import say
 from linnet.errors import LinnetError, require
 
-__all__ = ["serve"]
-
 
 @command(short_help="Answer over HTTP: predict, explain, metrics.")
 @click.argument("models", type=InputPath(), metavar="MODEL...", nargs=-1, required=True)
@@ -63,8 +61,7 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
         raise LinnetError("linnet serve needs Linux or macOS; on Windows run it in WSL or a container")
     for module in ("httptools", "orjson", "prometheus_client", "pydantic", "uvicorn"):
         require(module, "linnet serve", "serve")
-    from linnet.serve.catalogue import Catalogue
-    from linnet.serve.copies import server_folder
+    from linnet.serve.catalogue import Catalogue, server_folder
     from linnet.serve.settings import Settings, named, tokens
 
     workers = options["workers"]

@@ -16,8 +16,6 @@ from linnet.data.labels import are_scattered, scattered
 from linnet.errors import DataError, LinnetError, shown
 from linnet.values import parse_list
 
-__all__ = ["split"]
-
 _ROW = "row of the source"
 
 

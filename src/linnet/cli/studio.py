@@ -13,8 +13,6 @@ from linnet.cli import options as o
 from linnet.cli.files import InputPath, command
 from linnet.cli.output import say
 
-__all__ = ["studio"]
-
 
 @command(short_help="Look, train, try and label in a browser, on this machine.")
 @click.argument("what", type=InputPath(), required=False, metavar="[DATA|MODEL]")
@@ -44,8 +42,7 @@ def studio(
     linnet studio reviews.linnet          try a model
     linnet studio unlabelled.csv          label the most useful texts first
     """
-    from linnet.studio.guard import new_token
-    from linnet.studio.server import HOST, bind, check, serve
+    from linnet.studio.server import HOST, bind, check, new_token, serve
     from linnet.studio.state import Studio
 
     check()

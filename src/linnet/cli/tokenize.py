@@ -15,8 +15,6 @@ from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.output import Notes, echo_json, say, table_lines, width
 from linnet.errors import LinnetError, shown
 
-__all__ = ["tokenize"]
-
 Cut = Callable[[str], list[Any]]
 
 

@@ -10,10 +10,9 @@ import click
 
 from linnet.cli import options as o
 from linnet.cli.card import columns_digest, data_card, plain_command, test_card
-from linnet.cli.decisions import asked, reached
 from linnet.cli.files import InputPath, check_outputs, command, inputs_of
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
-from linnet.cli.online import FEATURES, HASH_BITS, train_online
+from linnet.cli.options import asked, reached
 from linnet.cli.output import (
     command_line,
     say,
@@ -22,14 +21,12 @@ from linnet.cli.output import (
     write_json,
     write_unusable,
 )
-from linnet.cli.streamed import train_streamed
+from linnet.cli.streamed import FEATURES, HASH_BITS, train_online, train_streamed
 from linnet.datasets.named import official
 from linnet.errors import LinnetError
 from linnet.models import MODELS
 from linnet.units import size_text
 from linnet.values import parse_settings
-
-__all__ = ["model_path", "train"]
 
 
 @command(short_help="Train a classifier on a file and save it.")
@@ -152,7 +149,7 @@ def _classifier(options: dict[str, Any]) -> Any:
 
 def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...]) -> Training:
     """Read the rows, hold some out, fit, test, and fit once more on all of them."""
-    from linnet.cli.progress import TrainingProgress
+    from linnet.cli.output import TrainingProgress
     from linnet.evaluate.drift import reference_of
 
     weighed = [options["weight"]] if options["weight"] else []
@@ -257,7 +254,7 @@ def _write_report(clf: Any, data: str, fit_on: Any, test: Any, out: Path, option
     """Write the report on the test rows, with a check of the data and a learning curve."""
     from linnet.checks import check
     from linnet.report import Report
-    from linnet.report.learning_curve import learning_curve
+    from linnet.report.training import learning_curve
 
     found = None
     if not options["no_check"]:

@@ -10,15 +10,12 @@ import click
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
-from linnet.cli.output import say, say_sealed, width, write_json
-from linnet.cli.progress import ProgressBars
+from linnet.cli.output import ProgressBars, say, say_sealed, width, write_json
 from linnet.cli.train import model_path
 from linnet.datasets.named import official
 from linnet.evaluate.metrics import METRICS, find_metric
-from linnet.tuning.clock import process_began
+from linnet.tuning.judging import process_began
 from linnet.units import as_bytes, as_seconds, duration, size_text
-
-__all__ = ["tune"]
 
 
 @command(short_help="Search features, model and settings within a budget of time and size.")

@@ -13,8 +13,6 @@ from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import print_lines, say, write_json
 from linnet.errors import LinnetError
 
-__all__ = ["update"]
-
 
 @command(short_help="Go on learning from new rows; the version before is kept.")
 @click.argument("model", type=InputPath())
@@ -47,12 +45,12 @@ def update(model: str, data: str | None, **options: Any) -> None:
     linnet update reviews.linnet --undo
     """
     from linnet.classifier import load
-    from linnet.comparison import updating
+    from linnet.comparison.versions import undo, update, write_version
 
     if options["undo"]:
         if data is not None or options["out"]:
             raise LinnetError("--undo takes the model alone: linnet update MODEL --undo")
-        earlier, kept = updating.undo(model)
+        earlier, kept = undo(model)
         click.echo(f"{model} is {earlier.name} again; the newer version is {kept.name}")
         return
     if data is None:
@@ -60,9 +58,9 @@ def update(model: str, data: str | None, **options: Any) -> None:
     old = load(model, n_jobs=options["threads"])
     rows = read_labelled(data, options, extra=old.artefact.needs)
     test = read_labelled(options["test"], options, test=True) if options["test"] else None
-    new, found = updating.update(old, rows, test=test, forget=options["forget"], random_state=options["seed"])
+    new, found = update(old, rows, test=test, forget=options["forget"], random_state=options["seed"])
     out = options["out"] or model
-    kept_at = updating.write_version(new, model, out)
+    kept_at = write_version(new, model, out)
     found = replace(found, old="before", new="after")
     content = {
         "model": out,

@@ -10,8 +10,6 @@ from linnet.cli import options as o
 from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.output import Notes, echo_json, say, table_lines
 
-__all__ = ["vocab"]
-
 
 @command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
 @click.argument("data", type=InputPath())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -14,8 +14,6 @@ from linnet.evaluate.intervals import Interval, wilson
 from linnet.evaluate.power_law import Forecast
 from linnet.evaluate.significance import PairedTest
 from linnet.values import to_plain
-
-__all__ = ["Comparison", "Curve", "ModelScores", "Pair"]
 
 RENAMED = {  # fields that have another name in JSON
     "name": "model", "megabytes_per_second": "predict_megabytes_per_second", "size": "size_bytes", "discordant": "discordant_rows",
@@ -179,18 +177,9 @@ class Comparison:
         Keys: source, metric, rows, rows_judged, classes, folds, repeats, folds_done, finished, seed, baseline (label, accuracy),
         models (a list, best first), pairs, skipped (a list of model, reason), curves, notes, best, recommended, words.
         """
-        names = (
-            "source",
-            "metric",
-            "rows",
-            "rows_judged",
-            "classes",
-            "folds",
-            "repeats",
-            "folds_done",
-            "finished",
-            "seed",
-        )
+        names = [
+            one.name for one in fields(self) if one.name not in ("models", "pairs", "curves", "skipped", "baseline")
+        ]
         return {
             **{name: to_plain(getattr(self, name)) for name in names},
             "baseline": dict(zip(("label", "accuracy"), self.baseline, strict=True)),
@@ -198,7 +187,6 @@ class Comparison:
             "pairs": [pair.to_dict() for pair in self.pairs],
             "skipped": [{"model": name, "reason": reason} for name, reason in self.skipped.items()],
             "curves": [curve.to_dict() for curve in self.curves],
-            "notes": list(self.notes),
             "best": self.best.name,
             "recommended": self.recommended,
             "words": list(self.words),

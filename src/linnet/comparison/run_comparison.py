@@ -2,26 +2,63 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linnet.comparison.answers import ComparedRows, FoldAnswers, answer
 from linnet.comparison.comparison import Comparison, Curve
-from linnet.comparison.interrupts import Interrupts
-from linnet.comparison.scoring import pairs_of, score
+from linnet.comparison.scoring import ComparedRows, FoldAnswers, answer, pairs_of, score
 from linnet.comparison.specs import Spec, as_specs, needed_by
 from linnet.data.splitting import fold_indices, split_indices
 from linnet.errors import LinnetError
 from linnet.evaluate.power_law import forecast
+from linnet.pipeline.crossval import labelled_data
 from linnet.pipeline.events import Event
-from linnet.pipeline.labelled_data import labelled_data
 from linnet.text.duplicates import exact_groups, repeats
 
-__all__ = ["compare"]
+# ---- Ctrl-C, noticed even where a fit catches it to keep its weights so far.
+
+
+class Interrupts:
+    """Within ``with Interrupts() as stop``, ``stop.asked`` says whether Ctrl-C was pressed.
+
+    The usual KeyboardInterrupt is raised too. Only the main thread gets Ctrl-C; elsewhere this does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: Any = None
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before):
+                self._before = before
+                signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        self._before(number, frame)
+
+    def check(self, *_: Any) -> None:
+        """Raise KeyboardInterrupt if it was asked for and something caught it; takes any event."""
+        if self.asked:
+            raise KeyboardInterrupt
+
 
 FEW_ROWS = 500  # below this, ten folds: five would leave too few rows to learn from
 HALVINGS = 4  # a learning curve goes down to a sixteenth

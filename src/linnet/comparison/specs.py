@@ -27,8 +27,6 @@ from linnet.features.blocks import as_blocks
 from linnet.features.computed import needed
 from linnet.values import parse_value
 
-__all__ = ["Spec", "as_specs", "needed_by", "parse"]
-
 _SETTING = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)$", re.DOTALL)
 _KEPT = ("model", "params", "random_state", "n_jobs")  # not settings of one model in a comparison
 OWN_NOTATION = ("features", "class_weight")  # their values are taken as they are

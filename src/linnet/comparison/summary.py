@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from linnet.comparison.comparison import Comparison, Curve, ModelScores, Pair
 
-__all__ = ["folds", "of_comparison", "of_curve", "recommendation"]
-
 CLOSE = 0.01  # a model is recommended instead of the best only if it is this close
 SMALLER, FASTER = 1.5, 2.0  # and clearly smaller, or as small and clearly faster to train
 WIDE = 0.05  # a wider interval of a forecast says nothing

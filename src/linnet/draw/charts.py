@@ -19,12 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.draw.formatting import count, short
 from linnet.draw.markup import safe
-
-__all__ = [
-    "Axis", "Band", "Columns", "Layer", "Line", "Points", "Ranges", "Scale", "Vertical", "chart", "figure", "histogram", "ticks",
-]  # fmt: skip
+from linnet.draw.terminal import count, short
 
 Point = tuple[float, float]
 Place = Callable[[float, float], Point]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from linnet.draw.formatting import cut, percent
-
-__all__ = ["bar", "bars", "count_bars", "mark", "marked", "matrix", "note", "paragraphs", "safe", "table", "text_table"]
+from linnet.draw.terminal import cut, percent
 
 # control characters and halves of surrogate pairs: UTF-8 or HTML cannot hold them
 _UNSHOWN = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)], "\ufffd")
@@ -189,4 +189,39 @@ def _cell(names: Sequence[str], counts: Any, t: int, p: int) -> str:
     return (
         f'<button type="button" class="cell {kind}" data-cell="{t},{p}" aria-label="{label}" '
         f'style="--share:{share:.3f}">{n:,}</button>'
+    )
+
+
+# ---- One HTML file with its style inside: it opens anywhere, light or dark, and fetches nothing.
+
+
+# What a page with code of its own may do: run and style itself. Nothing is fetched and nothing is sent, even if a text
+# of the data were taken for markup.
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; form-action 'none'"
+
+
+@cache
+def resource(package: str, name: str) -> str:
+    """Return a text file of a package."""
+    return (files(package) / name).read_text(encoding="utf-8")
+
+
+def style() -> str:
+    """Return the style that tables, bars, charts and matrices share."""
+    return resource("linnet.draw", "style.css")
+
+
+def page(title: str, body: str, *, more_style: str = "", script: str = "") -> str:
+    """Return a whole HTML file.
+
+    >>> page("A <b>", "<p>text</p>").count("<b>")
+    0
+    """
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{safe(POLICY)}">' if script else ""
+    code = f"<script>{script}</script>" if script else ""
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{policy}'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{safe(title)}</title><style>{style()}{more_style}</style></head>\n<body>{body}{code}</body></html>\n"
     )

@@ -2,9 +2,8 @@
 
 from linnet.evaluate.evaluation import ClassScores, Evaluation, evaluate, evaluate_answers
 from linnet.evaluate.intervals import bootstrap, f1_wilson, jackknife_interval, mean_interval, wilson
+from linnet.evaluate.metrics import Area, CalibrationBin, TopK
 from linnet.evaluate.multilabel import MultilabelEvaluation, evaluate_multilabel
-from linnet.evaluate.probability import CalibrationBin
-from linnet.evaluate.ranking import Area, TopK
 from linnet.evaluate.significance import PairedTest, corrected_t, holm, mcnemar, paired_bootstrap
 
 __all__ = [

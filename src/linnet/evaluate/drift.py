@@ -27,8 +27,6 @@ from linnet.features.sharing import Texts
 from linnet.model.model import Model
 from linnet.values import to_plain
 
-__all__ = ["Drift", "Measured", "Signal", "drift", "reference_of", "unknown_shares"]
-
 Floats = npt.NDArray[np.float64]
 LEVEL = 0.05
 LEAST = 30  # texts

@@ -12,14 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, nearest, shown
-from linnet.evaluate import probability, tables
+from linnet.evaluate import tables
 from linnet.evaluate.intervals import Interval, bootstrap_many, f1_wilson, wilson
-from linnet.evaluate.metrics import METRICS, PROBABILITY_METRICS, Counts, share
-from linnet.evaluate.ranking import Area, TopK, areas, mean_area, top_k
+from linnet.evaluate.metrics import (
+    METRICS,
+    PROBABILITY_METRICS,
+    Area,
+    CalibrationBin,
+    Counts,
+    TopK,
+    areas,
+    calibration_bins,
+    mean_area,
+    share,
+    top_k,
+)
 from linnet.model.decision import Answers
 from linnet.values import to_plain
-
-__all__ = ["ClassScores", "Evaluation", "evaluate", "evaluate_answers"]
 
 Label = Hashable
 Floats = npt.NDArray[np.float64]
@@ -269,12 +278,12 @@ class Evaluation:
         return {**dict(zip(names, found, strict=True)), "accuracy": self.accuracy_interval}
 
     @cached_property
-    def calibration_bins(self) -> tuple[probability.CalibrationBin, ...]:
+    def calibration_bins(self) -> tuple[CalibrationBin, ...]:
         """15 bins of equal mass by confidence; none without probabilities."""
         if self.proba is None:
             return ()
         confidence = self.proba[np.arange(self.n), self.predicted]
-        return probability.calibration_bins(self.truth == self.predicted, confidence)
+        return calibration_bins(self.truth == self.predicted, confidence)
 
     @cached_property
     def areas(self) -> list[tuple[Area, Area] | None]:

@@ -20,8 +20,6 @@ from linnet.evaluate.metrics import share
 from linnet.models.inputs import indicators
 from linnet.values import to_plain
 
-__all__ = ["MultilabelEvaluation", "evaluate_multilabel", "row_f1"]
-
 Flags = npt.NDArray[np.bool_]
 
 

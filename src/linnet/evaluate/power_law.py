@@ -20,10 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linnet.evaluate.intervals import Interval
-from linnet.evaluate.student import two_sided_quantile
-
-__all__ = ["Forecast", "PowerLaw", "fit_power_law", "forecast"]
+from linnet.evaluate.intervals import Interval, two_sided_quantile
 
 Floats = npt.NDArray[np.float64]
 

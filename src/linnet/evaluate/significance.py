@@ -20,12 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, nearest
-from linnet.evaluate.intervals import Interval, bootstrap
+from linnet.evaluate.intervals import Interval, bootstrap, two_sided, two_sided_quantile
 from linnet.evaluate.metrics import METRICS, Counts
-from linnet.evaluate.student import two_sided, two_sided_quantile
 from linnet.values import to_plain
-
-__all__ = ["PairedTest", "corrected_t", "holm", "mcnemar", "paired_bootstrap", "paired_t"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

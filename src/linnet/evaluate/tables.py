@@ -12,8 +12,6 @@ from linnet.evaluate.metrics import ALL_METRICS, METRICS, PROBABILITY_METRICS
 if TYPE_CHECKING:
     from linnet.evaluate.evaluation import Evaluation
 
-__all__ = ["html", "text"]
-
 MATRIX_CLASSES = 12  # a larger confusion matrix is shown as its largest cells
 MATRIX = "confusion matrix (rows: truth, columns: predicted)"
 LARGEST = 10

@@ -11,9 +11,8 @@ a word away and the text may lie on another piece. Such an explanation is not ``
 
 from __future__ import annotations
 
-from linnet.explain.explanation import Contribution, Explanation, Span
+from linnet.explain.explanation import Contribution, Explanation, Span, model_html
 from linnet.explain.flip import Flip, flip
-from linnet.explain.html import model_html
 from linnet.explain.nearest import Index, Neighbour
 from linnet.explain.parts import Explanations, explain, explain_many
 from linnet.explain.weights import named_weights, top_features

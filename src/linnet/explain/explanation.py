@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Contribution", "Explanation", "ListedParts", "ScoreParts", "Span"]
+from linnet.draw.markup import marked, page, safe, table
+from linnet.draw.terminal import aligned, cut
+from linnet.solvers.callbacks import Curves
+
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier
+    from linnet.explain.nearest import Neighbour
+    from linnet.explain.parts import DocumentParts
 
 Floats = npt.NDArray[np.float64]
 _PIECE = re.compile(r"\s+|[\w'’]+|[^\w\s'’]+")  # blanks, words, signs
@@ -67,22 +75,6 @@ class Span(NamedTuple):
     value: float
 
 
-class ScoreParts(Protocol):
-    """Where an explanation has its parts from; they are made when they are asked for."""
-
-    def top(self, n: int | None) -> tuple[Contribution, ...]:
-        """Return the n largest contributions, None: all; ties in the order of the text."""
-        ...
-
-    def characters(self, text: str) -> tuple[Floats, float]:
-        """Return what each character adds, and what has no place in the text."""
-        ...
-
-    def placeless(self) -> tuple[Contribution, ...]:
-        """Return the contributions without a place."""
-        ...
-
-
 @dataclass(eq=False, repr=False)
 class Explanation:
     """Why a text got its score for a label: ``bias`` and the contributions add up to ``score`` (log-odds).
@@ -97,7 +89,7 @@ class Explanation:
     score: float
     probability: float
     bias: float
-    parts: ScoreParts
+    parts: DocumentParts | ListedParts
     unknown: int
     exact: bool = True
     against_probability: float | None = None
@@ -176,15 +168,10 @@ class Explanation:
 
     def to_text(self, n: int = 12, color: bool = False) -> str:
         """Return the text with its words marked and a table of contributions, for a terminal."""
-        from linnet.explain.terminal import explanation_text
-
         return explanation_text(self, n, color)
 
     def to_html(self, n: int = 12) -> str:
         """Return an HTML file that loads nothing, for light and dark screens."""
-        from linnet.draw.page import page
-        from linnet.explain.html import explanation_html
-
         return page(f"linnet: why {self.label}?", explanation_html(self, n))
 
     def __str__(self) -> str:
@@ -195,8 +182,6 @@ class Explanation:
         return f"<Explanation: {self.label}{against}, score {self.score:+.4f}, {self.text[:40]!r}>"
 
     def _repr_html_(self) -> str:
-        from linnet.explain.html import explanation_html
-
         return explanation_html(self)
 
     def __eq__(self, other: object) -> bool:
@@ -214,7 +199,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class ListedParts:
-    """Parts that are there already."""
+    """Parts that are there already, those of a stored explanation."""
 
     contributions: tuple[Contribution, ...]
 
@@ -241,3 +226,149 @@ def add(out: Floats, text: str, value: float, spans: tuple[tuple[int, int], ...]
         here = [k for k in range(a, b) if not text[k].isspace()] or list(range(a, b))
         out[here] += value / (len(real) * len(here))
     return 0.0 if real else value
+
+
+# ---- An explanation as text: words in colour, and tables that add up to the score.
+
+
+FAINT = 0.08  # words below this share of the largest weight have no colour
+BLUE, ORANGE = ("38;5;153", "38;5;75", "1;38;5;33"), ("38;5;222", "38;5;214", "1;38;5;208")
+
+
+def explanation_text(e: Explanation, n: int, color: bool) -> str:
+    """Write the marked text and what its words and features add."""
+    pieces = e.words()
+    largest = max((abs(w) for _, w in pieces), default=0.0) or 1.0
+    marked = []
+    for piece, weight in pieces:
+        shade = abs(weight) / largest
+        if not color or shade < FAINT or not piece.strip():
+            marked.append(piece)
+        else:
+            tone = (BLUE if weight > 0 else ORANGE)[int(shade * 2.99)]
+            marked.append(f"\x1b[{tone}m{piece}\x1b[0m")
+    other = "" if e.against_probability is None else f" ({e.against_probability:.3f})"
+    against = f" rather than {e.against}{other}" if e.against is not None else ""
+    lines = ["".join(marked), "", f"{e.label}{against}: probability {e.probability:.3f}, score {e.score:+.4f}", ""]
+    if not e.exact:
+        lines[-1:] = [f"contributions are {e.method}: they add up, but hold for this text only", ""]
+    lines += [f"{'contribution':>12}  word", *(_line(*part) for part in e.summed(e.by_word(), n, "word"))]
+    blocks = {c.shown: c.block for c in e.contributions}
+    lines += ["", "the features behind it", f"{'contribution':>12}  feature"]
+    by_feature = [(c.shown, c.value) for c in e.contributions]
+    lines += [_line(name, value, blocks.get(name, "")) for name, value in e.summed(by_feature, n // 2, "feature")]
+    if e.unknown:
+        lines.append(f"{e.unknown:,} features of the text are not in the model and add nothing")
+    return "\n".join(lines)
+
+
+def _line(name: str, value: float, block: str = "") -> str:
+    plain = "".join(c if c.isprintable() else "·" for c in name)
+    return f"{value:>+12.4f}  {cut(plain, 32):<32} {block}".rstrip()
+
+
+# ---- An explanation as HTML. Blue words support the label, orange words are against it; the lines below them differ too.
+#
+# A fragment takes its colours from the page around it, light or dark (notebooks); `linnet.draw.markup` makes a file of it.
+
+
+def explanation_html(e: Explanation, n: int = 12) -> str:
+    """Write the marked text and its tables."""
+    head = f"<p><b>{safe(e.label)}</b> (probability {e.probability:.3f})"
+    if e.against is not None:
+        other = "" if e.against_probability is None else f" ({e.against_probability:.3f})"
+        head += f" rather than <b>{safe(e.against)}</b>{other}"
+    method = "" if e.exact else f"; contributions are {safe(e.method)}"
+    by_feature = [(f"{c.shown} ({c.block})", c.value) for c in e.contributions]
+    tables = "".join(
+        f"<div>{table(['contribution', what], [[f'{value:+.4f}', safe(name)] for name, value in e.summed(parts, n, what)])}</div>"
+        for what, parts in (("word", e.by_word()), ("feature", by_feature))
+    )
+    return (
+        f"<div>{head}: score {e.score:+.4f}{method}</p><p style='line-height:1.75;white-space:pre-wrap'>{marked(e.words())}</p>"
+        f"<div style='display:flex;flex-wrap:wrap;gap:0 2rem'>{tables}</div></div>"
+    )
+
+
+def neighbours_html(found: Sequence[Neighbour]) -> str:
+    """Write the examples most like a text as a table."""
+    rows = [
+        [
+            f"{n.similarity:.3f}", safe(n.label),
+            f"{safe(n.text)}<br><small>row {n.row + 1:,}; in common: {safe(', '.join(n.shared))}</small>",
+        ]
+        for n in found
+    ]  # fmt: skip
+    return table(["similarity", "label", "example"], rows)
+
+
+def model_html(clf: TextClassifier) -> str:
+    """Describe a fitted classifier in a notebook."""
+    settings = [[safe(k), safe(v)] for k, v in clf.card.get("settings", {}).items() if v is not None]
+    tops = "".join(
+        f"<p><b>{safe(c)}</b>: {safe(', '.join(name for name, _ in clf.top_features(c, 12)))}</p>"
+        for c in clf.artefact.classes[:10]
+    )
+    passes = [entry for entry in clf.history_ if entry["kind"] == "pass"]
+    curves = Curves.of(passes)._repr_html_() if passes else ""
+    size = f"{clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes"
+    return f"<div><p><code>{safe(repr(clf))}</code> {size}</p>{table(['', ''], settings)}{tops}{curves}</div>"
+
+
+# ---- One update of a model, shown: the scores of a text, who is blamed, and what its features add, before and after.
+
+
+MOST = 12  # features that are shown
+
+
+@dataclass(frozen=True)
+class LearningStep:
+    """What learning one row did to the score of each class, and to what each feature of the text adds to it.
+
+    ``blamed`` are the other classes whose score went down. ``weights`` holds, for each class, (feature, before, after), those that
+    moved most first.
+    """
+
+    text: str
+    label: Any
+    predicted: Any
+    scores: Mapping[Any, tuple[float, float]]
+    blamed: tuple[Any, ...]
+    weights: Mapping[Any, tuple[tuple[str, float, float], ...]]
+
+    def _rows(self) -> list[list[str]]:
+        rows = [["score", str(c), f"{a:+.4f}", f"{b:+.4f}", f"{b - a:+.4f}"] for c, (a, b) in self.scores.items()]
+        for c in (self.label, *self.blamed):
+            rows += [[name, str(c), f"{a:+.4f}", f"{b:+.4f}", f"{b - a:+.4f}"] for name, a, b in self.weights[c][:MOST]]
+        return rows
+
+    def _head(self) -> str:
+        blamed = ", ".join(map(str, self.blamed)) or "none"
+        return f"predicted {self.predicted}, the label is {self.label}; classes blamed: {blamed}"
+
+    def __str__(self) -> str:
+
+        return "\n".join(
+            [self._head(), *aligned([["feature", "class", "before", "after", "change"], *self._rows()], 100, 2)]
+        )
+
+    def _repr_html_(self) -> str:
+        cells = [[safe(cell) for cell in row] for row in self._rows()]
+        return (
+            f"<div><p>{safe(self._head())}</p>{table(['feature', 'class', 'before', 'after', 'change'], cells)}</div>"
+        )
+
+
+def learning_step(
+    text: str, label: Any, predicted: Any, before: Mapping[Any, Explanation], after: Mapping[Any, Explanation]
+) -> LearningStep:
+    """Compare the explanations of a text for every class before and after a step; new classes begin at zero."""
+    scores, weights = {}, {}
+    for c, new in after.items():
+        old = before.get(c)
+        scores[c] = (0.0 if old is None else old.score, new.score)
+        was = {} if old is None else {one.feature: one.value for one in old.contributions}
+        both = [(one.feature, was.get(one.feature, 0.0), one.value) for one in new.contributions]
+        weights[c] = tuple(sorted(both, key=lambda one: -abs(one[2] - one[1])))
+    blamed = tuple(c for c, (a, b) in scores.items() if c != label and b < a - 1e-9)
+    return LearningStep(text, label, predicted, scores, blamed, weights)

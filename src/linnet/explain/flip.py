@@ -23,8 +23,6 @@ from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.model.model import Model
 from linnet.text.tokens import tokenize
 
-__all__ = ["Flip", "flip"]
-
 EVERY = 10  # words: up to here all subsets are tried
 CANDIDATES = 96  # words that are tried in a greedy step, fewer in a long text:
 CHARACTERS = 100_000  # that are scored in such a step

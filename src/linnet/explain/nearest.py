@@ -22,8 +22,6 @@ from linnet.features.buffers import TextBuffer
 from linnet.features.computed import compute
 from linnet.model.model import Model
 
-__all__ = ["Index", "Neighbour"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 

@@ -2,18 +2,279 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
+from linnet._kernels.text import largest_of_runs, spread_over_characters, weigh_features
 from linnet.errors import LinnetError, nearest
-from linnet.explain.chunk import DocumentChunk
-from linnet.explain.explanation import Explanation
+from linnet.explain.explanation import Contribution, Explanation, add
+from linnet.explain.walk import Walked, walk
 from linnet.features.buffers import TextBuffer
+from linnet.features.computed import compute
+from linnet.features.names import bounded, shown
 from linnet.model.model import Model
 
-__all__ = ["Explanations", "explain", "explain_many", "runs"]
+# ---- Some documents with the parts of their scores as arrays, and one of them as the parts of an explanation.
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class DocumentChunk:
+    """Documents, the class that is explained of each, and what every feature adds to its score."""
+
+    walked: Walked
+    values: Floats  # (n_features,)
+    bias: Floats  # (n_documents,)
+    amounts: Floats  # (n_documents, n_computed): what the computed columns came to
+    added: Floats  # and what they add
+
+    def __init__(
+        self,
+        model: Model,
+        piece: TextBuffer,
+        label: int | None,
+        against: int | None,
+        texts: Sequence[str] | None = None,
+    ) -> None:
+        self.model, self.piece, self.texts = model, piece, texts
+        self.two = model.n_outputs == 1
+        self._ranked: dict[int, tuple[FeatureBatch, list[int]]] = {}
+        sums = model.sums(piece)
+        scores = sums if model.head is None else model.scores(piece)
+        proba = model.proba(scores)
+        if self.two:
+            scores = np.concatenate([-scores, scores], axis=1)
+        each = np.arange(len(scores))
+        self.label, self.against = self._classes(scores, label, against)
+        own = scores[each, self.label]
+        self.score = own if self.two or self.against is None else own - scores[each, self.against]
+        self._weigh(sums, len(scores))
+        self._facts = list(
+            zip(
+                self.label.tolist(),
+                itertools.repeat(None) if self.against is None else self.against.tolist(),
+                self.score.tolist(),
+                proba[each, self.label].tolist(),
+                self.bias.tolist(),
+                self.walked.unknown.tolist(),
+                itertools.repeat(None) if self.against is None else proba[each, self.against].tolist(),
+                strict=False,
+            )
+        )
+
+    def document(self, d: int) -> TextBuffer:
+        """Return one document with what stands beside it."""
+        piece = self.piece
+        also = {name: column.slice(d, 1) for name, column in piece.also.items()}
+        return TextBuffer(piece.data, piece.offsets[d : d + 2], also)
+
+    def _classes(self, scores: Floats, label: int | None, against: int | None) -> tuple[Ints, Ints | None]:
+        """Return the class that is explained, and the one it is compared with, of each document."""
+        n = len(scores)
+        if label is not None:
+            mine = np.full(n, label, np.int64)
+        elif against is None:
+            mine = self.model.best(scores[:, 1:] if self.two else scores)
+        else:  # the best of the others
+            rest = scores.copy()
+            rest[:, against] = -np.inf
+            mine = np.asarray(rest.argmax(axis=1), np.int64)
+        if self.two:
+            return mine, 1 - mine
+        return mine, None if against is None else np.full(n, against, np.int64)
+
+    def _weigh(self, sums: Floats, n: int) -> None:
+        """Work out what every feature adds: its factor times its weight, or times the slope of a head."""
+        model, k = self.model, len(self.model.computed_weights)
+        slopes = None if model.head is None else self._slopes(sums)
+        self.walked = w = walk(model, self.piece)
+        self.amounts = compute(model.computed, [self.piece]).astype(np.float64) if k else np.zeros((n, 0))
+        columns = np.tile(np.arange(k), n)
+        self.values = self._added(model.rows[:, 1:], w.ptr, w.slot, w.factor, slopes)
+        self.added = self._added(
+            model.computed_weights, k * np.arange(n + 1), columns, self.amounts.ravel(), slopes
+        ).reshape(n, k)
+        if slopes is None:
+            self.bias = np.empty(n)
+            for d, (plus, minus, sign) in enumerate(zip(*map(np.ndarray.tolist, self._columns()), strict=True)):
+                self.bias[d] = sign * (float(model.b[plus]) - (float(model.b[minus]) if minus >= 0 else 0.0)) + 0.0
+        else:
+            total = np.bincount(w.document, weights=self.values, minlength=n)
+            self.bias = self.score - total - self.added.sum(axis=1)
+
+    def _columns(self) -> tuple[Ints, Ints, Floats]:
+        """Return the output that counts of each document, the one that is taken from it (-1: none), and the sign."""
+        n = len(self.label)
+        none = np.full(n, -1, np.int64)
+        if self.two:
+            return np.zeros(n, np.int64), none, np.asarray(2.0 * self.label - 1.0, np.float64)
+        return self.label, none if self.against is None else self.against, np.ones(n)
+
+    def _added(
+        self, W: npt.NDArray[np.float32], ptr: Ints, rows: Ints, factor: Floats, slopes: Floats | None
+    ) -> Floats:
+        """Return factor times the weight of some rows of W; those of document d are ptr[d] ... ptr[d + 1] - 1."""
+        out = np.empty(len(rows))
+        if slopes is None and len(rows):
+            weigh_features(ptr, rows, factor, W, *self._columns(), out)
+        elif slopes is not None:
+            documents = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+            if len(rows):
+                np.einsum("nk,nk->n", W[rows].astype(np.float64), slopes[documents], out=out)
+                out *= factor
+        return out
+
+    def _slopes(self, sums: Floats) -> Floats:
+        """Return the derivative of each score by the sums that a head reads."""
+        head = self.model.head
+        assert head is not None
+        out = np.empty_like(sums)
+        for d, c in enumerate(self.label.tolist()):
+            if self.two:
+                out[d] = head.slope(sums[d], 0) * (1.0 if c else -1.0)
+            else:
+                out[d] = head.slope(sums[d], c)
+                if self.against is not None:
+                    out[d] -= head.slope(sums[d], int(self.against[d]))
+        return out
+
+    def explanation(self, d: int) -> Explanation:
+        """Return one explanation; its parts are made when they are asked for."""
+        label, against, score, probability, bias, unknown, other = self._facts[d]
+        classes = self.model.classes
+        return Explanation(
+            self.text(d), classes[label], None if against is None else classes[against], score, probability, bias,
+            DocumentParts(self, d), unknown, self.model.head is None, other,
+        )  # fmt: skip
+
+    def text(self, d: int) -> str:
+        """Return one document as it was given."""
+        return self.piece.text(d) if self.texts is None else self.texts[d]
+
+    def ranked(self, n: int) -> tuple[FeatureBatch, list[int]]:
+        """Return the n largest features of every document, and where those of each document begin."""
+        if n not in self._ranked:
+            top = np.empty((len(self.piece), n), np.int64)
+            largest_of_runs(self.values, self.walked.ptr, top)
+            there = top >= 0
+            ends = np.cumsum(there.sum(axis=1)).tolist()
+            self._ranked[n] = FeatureBatch(self, top[there]), [0, *ends]
+        return self._ranked[n]
+
+    @cached_property
+    def every(self) -> FeatureBatch:
+        """All features."""
+        return FeatureBatch(self, np.arange(len(self.values)))
+
+
+class FeatureBatch:
+    """Features of a chunk with all that their contributions need, gathered at once."""
+
+    def __init__(self, chunk: DocumentChunk, features: Ints) -> None:
+        w = chunk.walked
+        first = w.first[features]
+        self.chunk, self.features, self.first = chunk, features, first
+        self.name_bytes, self.name_at = w.names(features)
+        self.block, self.value = w.block[features].tolist(), chunk.values[features].tolist()
+        self.count = w.count[features].tolist()
+        self.begin, self.end = w.begin[first].tolist(), w.end[first].tolist()
+        self.kinds = [block.name for block in chunk.model.blocks]
+        self.hashing = not len(chunk.model.slots)
+
+    def make(self, first: int, last: int) -> list[Contribution]:
+        """Make the contributions of features first ... last - 1."""
+        w, data, at = self.chunk.walked, self.name_bytes, self.name_at
+        out = []
+        for k in range(first, last):
+            name, n = data[at[k] : at[k + 1]].decode("utf-8", "replace"), self.count[k]
+            if n == 1:
+                spans: tuple[tuple[int, int], ...] = ((self.begin[k], self.end[k]),)
+            else:
+                p = int(self.first[k])
+                spans = tuple(zip(w.begin[p : p + n].tolist(), w.end[p : p + n].tolist(), strict=True))
+            also = self._also(int(self.features[k]), name) if self.hashing else ()
+            if name[:1] == " " or name[-1:] == " ":
+                name = shown(name)
+            out.append(Contribution(name, self.kinds[self.block[k]], self.value[k], n, spans, None, also))
+        return out
+
+    def _also(self, f: int, name: str) -> tuple[str, ...]:
+        """Return what else stands for the column of a hashed feature: in this text, and in the training texts."""
+        w = self.chunk.walked
+        places = np.arange(w.first[f], w.first[f] + w.count[f])
+        _, first = np.unique(w.fps[places], return_index=True)
+        here = w.named(np.full(len(first), f), places[first])
+        there = self.chunk.model.sharing.get(int(w.slot[f]), ())
+        return tuple(dict.fromkeys(shown(other) for other in (*here, *there) if bounded(other) != bounded(name)))
+
+
+class DocumentParts:
+    """The parts of one document of a chunk."""
+
+    def __init__(self, chunk: DocumentChunk, d: int) -> None:
+        self.chunk, self.d = chunk, d
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The first feature of the document, and the one behind its last."""
+        return int(self.chunk.walked.ptr[self.d]), int(self.chunk.walked.ptr[self.d + 1])
+
+    def top(self, n: int | None) -> tuple[Contribution, ...]:
+        """Return the n largest contributions."""
+        chunk = self.chunk
+        if n is not None and n > 0 and not chunk.added.shape[1]:
+            batch, at = chunk.ranked(n)
+            return tuple(batch.make(at[self.d], at[self.d + 1]))
+        a, b = self.range
+        every = self._computed() + chunk.every.make(a, b)
+        every.sort(key=lambda c: -abs(c.value))  # stable: ties stay in the order of the text
+        return tuple(every[:n])
+
+    def _computed(self) -> list[Contribution]:
+        chunk, model = self.chunk, self.chunk.model
+        if not model.computed:
+            return []
+        owners = [block for block in model.computed for _ in block.columns]
+        text, one = chunk.piece.text(self.d), chunk.document(self.d)
+        places = [spans for block in model.computed for spans in block.places(text)]
+        said = [words for block in model.computed for words in block.said(one)]
+        added, amounts = chunk.added[self.d].tolist(), chunk.amounts[self.d].tolist()
+        rows = zip(model.computed_names, owners, added, places, amounts, said, strict=True)
+        return [
+            Contribution(name, block.name, value, 1, spans, amount, (), words)
+            for name, block, value, spans, amount, words in rows
+            if amount != 0 or not block.indicators
+        ]
+
+    def characters(self, text: str) -> tuple[Floats, float]:
+        """Share every contribution between its places and their characters."""
+        w, (a, b) = self.chunk.walked, self.range
+        out = np.zeros(len(text))
+        blank = np.frombuffer(bytes(map(str.isspace, text)), np.uint8)
+        left = spread_over_characters(self.chunk.values[a:b], w.first[a:b], w.count[a:b], w.begin, w.end, blank, out)
+        for c in self._computed():
+            left += add(out, text, c.value, c.spans)
+        return out, left
+
+    def placeless(self) -> tuple[Contribution, ...]:
+        """Return what has no place in the text."""
+        found = [c for c in self._computed() if not any(b > a for a, b in c.spans)]
+        w, (a, b) = self.chunk.walked, self.range
+        empty = w.end[w.first[a:b]] <= w.begin[w.first[a:b]]  # few or none: pieces that stand for no character
+        odd = [
+            f
+            for f in (np.flatnonzero(empty) + a).tolist()
+            if np.all((w.end <= w.begin)[w.first[f] : w.first[f] + w.count[f]])
+        ]
+        return tuple(found + FeatureBatch(self.chunk, np.array(odd, np.int64)).make(0, len(odd)))
+
 
 CHUNK = 1 << 15  # bytes of text that are explained together
 

@@ -17,8 +17,6 @@ from linnet.features.counting import Seen, names_of
 from linnet.features.derived import by_source, place
 from linnet.model.model import Model
 
-__all__ = ["Walked", "walk"]
-
 Ints = npt.NDArray[np.int64]
 LENGTH = (1 << 29) - 1  # the bits above hold the flags of a block
 

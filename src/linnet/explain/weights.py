@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from linnet._kernels.text import NameTable, Scratch, emit_chunk
 from linnet.errors import LinnetError, nearest
-from linnet.features.names import shown
+from linnet.features.buffers import TextBuffer
+from linnet.features.counting import CHUNK_DOCUMENTS, Seen, names_of
+from linnet.features.derived import by_source, derive
+from linnet.features.names import bounded, shown
 from linnet.model.model import Model
-
-__all__ = ["feature_names", "named_weights", "top_features", "weight_matrix"]
 
 
 def top_features(model: Model, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
@@ -50,3 +54,78 @@ def _named_weights(model: Model, column: int) -> npt.NDArray[np.float64]:
     output = 0 if model.n_outputs == 1 else column
     weights = model.effects(np.fromiter(model.sharing, np.int64, len(model.sharing)), output)
     return (-1.0 if model.n_outputs == 1 and column == 0 else 1.0) * weights
+
+
+# ---- Names for hashed columns: a bounded table of which features of the training texts stand for the weightiest of them.
+#
+# Hashing forgets names, and two features may fall into one column, where they share a weight. A second walk over the
+# training texts keeps, for each of the ``named`` weightiest columns, its commonest features (space saving: Metwally, Agrawal
+# and El Abbadi, Efficient computation of frequent and top-k elements in data streams, 2005). However long the texts, the
+# table holds at most ``named`` columns, KEPT names each of at most LONGEST characters, and a mark where there were more.
+
+
+TRACKED = 4  # features of a column that are counted
+KEPT = 3  # and written
+
+
+def name_columns(model: Model, pieces: list[TextBuffer], seen: npt.NDArray[np.int64], named: int) -> Model:
+    """Return a hashed model with the names of its weightiest columns, of those seen, from the texts it was trained on."""
+    columns = _weightiest(model, seen, named)
+    rank = np.full(len(model.rows), -1, np.int32)
+    rank[columns] = np.arange(len(columns), dtype=np.int32)
+    found: list[list[tuple[int, str]]] = [[] for _ in columns]
+    more = np.zeros(len(columns), bool)
+    for source, numbers in by_source(model.blocks):
+        part = replace(model, blocks=tuple(model.blocks[k] for k in numbers))
+        texts = pieces if source is None else derive(source, pieces)
+        gathered = _Gathered(part, texts, rank, len(columns))
+        for row, times, name in gathered.names(texts):
+            found[row].append((-times, name))
+        more |= gathered.table.dropped != 0
+    names: list[bytes] = []
+    slots: list[int] = []
+    for column, some, dropped in zip(columns.tolist(), found, more.tolist(), strict=True):
+        different = list(dict.fromkeys(name for _, name in sorted(some, key=lambda item: item[0])))
+        written = [name.encode() for name in different[:KEPT]] + [b""] * (dropped or len(different) > KEPT)
+        names += written
+        slots += [column] * len(written)
+    offsets = np.concatenate([[0], np.cumsum([len(name) for name in names])]).astype(np.int64)
+    data = np.frombuffer(b"".join(names), np.uint8)
+    return replace(model, name_bytes=data, name_offsets=offsets, name_slots=np.array(slots, np.int64))
+
+
+def _weightiest(model: Model, seen: npt.NDArray[np.int64], named: int) -> npt.NDArray[np.int64]:
+    """Return the columns that can do most to tell classes apart, largest first, ties in order; none of no weight."""
+    effects = np.stack([model.effects(seen, output)[: len(seen)] for output in range(model.n_outputs)], axis=1)
+    if model.n_outputs > 1:
+        effects -= effects.mean(axis=1, keepdims=True)
+    strength = np.abs(effects).max(axis=1)
+    order = np.argsort(-strength, kind="stable")[:named]
+    return np.asarray(seen[order[strength[order] > 0]])
+
+
+class _Gathered:
+    """The commonest features of wanted columns, and where each was met."""
+
+    def __init__(self, model: Model, pieces: list[TextBuffer], rank: npt.NDArray[np.int32], n: int) -> None:
+        self.blocks, self.table = model.blocks, NameTable(rank, model.shift, n, TRACKED)
+        n_blocks, scratch = len(model.blocks), Scratch(max((p.longest() for p in pieces), default=0))
+        ends = np.empty(CHUNK_DOCUMENTS * n_blocks, np.int64)
+        before = 0
+        for piece in pieces:
+            d = 0
+            while d < len(piece):
+                done = emit_chunk(piece.data, piece.offsets, d, len(piece), model.compiled, scratch, ends)
+                self.table.add(scratch, ends, done, n_blocks, before + d)
+                d += done
+            before += len(piece)
+
+    def names(self, pieces: list[TextBuffer]) -> Iterator[tuple[int, int, str]]:
+        """Yield the row, the count and the name of each feature that was kept."""
+        found = self.table
+        at = np.nonzero(found.tally)
+        seen = Seen(found.document[at].astype(np.int32), found.start[at], found.length[at], found.block[at])
+        data, offsets = names_of(pieces, self.blocks, seen, found.fps[at])
+        text, ends = data.tobytes(), offsets.tolist()
+        for k, (row, times) in enumerate(zip(at[0].tolist(), found.tally[at].tolist(), strict=True)):
+            yield row, times, bounded(text[ends[k] : ends[k + 1]].decode("utf-8", "replace"))

@@ -31,8 +31,6 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.errors import DataError, LinnetError, nearest, shown
 
-__all__ = ["Answers", "Decision", "ConfidenceTable", "numbers_of"]
-
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

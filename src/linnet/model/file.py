@@ -37,8 +37,6 @@ import numpy.typing as npt
 from linnet.errors import ModelFileError
 from linnet.files import OutputError, open_atomic
 
-__all__ = ["FORMAT_VERSION", "StoredModel", "read", "write"]
-
 FORMAT_VERSION = 1
 ALIGNMENT = 64  # bytes
 MAX_HEADER = 100_000_000  # bytes, the bound of the safetensors library

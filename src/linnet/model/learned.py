@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Learned"]
+from linnet.features.buffers import TextBuffer
 
 
 @dataclass(frozen=True)
@@ -72,3 +72,110 @@ class Learned:
                 raise ValueError("its counts do not fit its features")
             return cls(rows, features * units[unit][:, None], tuple(units.tolist()))
         return cls(rows, np.asarray(features, dtype=np.float64))
+
+
+# ---- Which texts a model was trained on, in a few kilobytes: so that an evaluation on them is noticed.
+#
+# A text is known by a number of 32 bits, a hash of its length and of four words of eight bytes at equal distances: all of a short
+# text, and quicker than any hash of whole texts. Long texts of one length that differ in a few letters may share a number. Kept are the
+# smallest numbers, sorted, at most 65,536 and at most a share of the file; texts with a number above the last one kept are not
+# looked at, so the share of known texts is estimated from the others. Where all numbers fit, the list ends with 2^32 - 1. Sets
+# can be merged, and do not depend on the order of the texts.
+
+
+Numbers = npt.NDArray[np.uint32]
+
+MOST = 1 << 16
+SHARE = 0.04  # of the bytes of the model, headers aside
+_LAST = np.uint32(0xFFFFFFFF)
+_WORD = 8  # bytes
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class TextsSeen:
+    """How many texts were looked at, and how many of those the model was trained on.
+
+    >>> from linnet.features.buffers import text_buffers
+    >>> known = complete(numbers_of(text_buffers(["good film", "bad film"])))
+    >>> compare(known, text_buffers(["good film", "another film", "bad film"]))
+    TextsSeen(looked_at=3, seen=2)
+    """
+
+    looked_at: int
+    seen: int
+
+    @property
+    def share(self) -> float:
+        """The share of texts that the model was trained on."""
+        return self.seen / self.looked_at if self.looked_at else 0.0
+
+
+def numbers_of(pieces: Iterable[TextBuffer]) -> Numbers:
+    """Return the smallest numbers of some texts, each once."""
+    found, waiting = [np.zeros(0, np.uint32)], 0
+    for piece in pieces:
+        found.append(_numbers(piece))
+        waiting += len(piece)
+        if waiting > 4 * MOST:  # sorting is what takes time
+            found, waiting = [_smallest(found)], 0
+    return _smallest(found)
+
+
+def merged(a: Numbers, b: Numbers) -> Numbers:
+    """Return the smallest numbers of two sets of texts."""
+    return _smallest([a, b])
+
+
+def _smallest(parts: list[Numbers]) -> Numbers:
+    return np.unique(np.concatenate(parts))[: MOST + 1]
+
+
+def complete(numbers: Numbers) -> Numbers:
+    """Mark a set in which no number had to be left out; cut one that is too large."""
+    return numbers[:MOST] if len(numbers) > MOST else np.append(numbers, _LAST)
+
+
+def fitting(numbers: Numbers, nbytes: int) -> Numbers:
+    """Return what may be kept in a model of so many bytes."""
+    whole, room = complete(numbers), int(nbytes * SHARE) // 4
+    return whole if len(whole) <= room else whole[:room]
+
+
+def extended(known: Numbers, new: Numbers, nbytes: int) -> Numbers:
+    """Return what may be kept once more texts were learned from; known is what was kept before."""
+    if not len(known) or known[-1] == _LAST:
+        return fitting(merged(known[:-1], new), nbytes)
+    both = merged(known, new)  # some numbers above the last known one were left out, so all are
+    return np.asarray(both[both <= known[-1]][: int(nbytes * SHARE) // 4])
+
+
+def compare(known: Numbers, pieces: Iterable[TextBuffer]) -> TextsSeen:
+    """Count the texts that are known."""
+    looked_at = seen = 0
+    for piece in pieces if len(known) else ():
+        numbers = _numbers(piece)
+        numbers = numbers[numbers <= known[-1]]
+        looked_at += len(numbers)
+        at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+        seen += int(np.count_nonzero(known[at] == numbers))
+    return TextsSeen(looked_at, seen)
+
+
+def _numbers(piece: TextBuffer) -> Numbers:
+    """Return the number of each text: length and four words of eight bytes, mixed by multiplications that wrap around."""
+    data = piece.data if len(piece.data) >= _WORD else np.append(piece.data, np.zeros(_WORD, np.uint8))
+    words = np.ndarray((len(data) - _WORD + 1,), "<u8", np.ascontiguousarray(data), 0, (1,))  # one at every byte
+    starts, sizes = piece.offsets[:-1], np.diff(piece.offsets)
+    room = np.maximum(sizes - _WORD, 0)
+    short = np.where(
+        sizes < _WORD, (np.uint64(1) << (8 * np.minimum(sizes, _WORD - 1)).astype(np.uint64)) - np.uint64(1), _ALL
+    )
+    value = sizes.astype(np.uint64) * _FACTOR
+    for k in range(4):
+        at = starts + room * k // 3
+        there = np.minimum(at, len(words) - 1)
+        value = (value ^ ((words[there] >> (8 * (at - there)).astype(np.uint64)) & short)) * _FACTOR
+        value ^= value >> np.uint64(29)
+    return (value * _FACTOR >> np.uint64(32)).astype(np.uint32)

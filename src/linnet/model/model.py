@@ -29,15 +29,12 @@ from linnet.features.counting import thread_count
 from linnet.features.counts import NORM, TF, Norm
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
 from linnet.model import file as store
-from linnet.model.curve import CalibrationCurve
+from linnet.model.calibration import CalibrationCurve
 from linnet.model.decision import Answers, Decision
-from linnet.model.learned import Learned
-from linnet.model.training_texts import TextsSeen, compare, extended
+from linnet.model.learned import Learned, TextsSeen, compare, extended
 from linnet.model.validation import check_arrays, check_card, check_names, check_numbers
 from linnet.solvers.network import DenseLayers, finish
 from linnet.solvers.numerics import sigmoid, softmax
-
-__all__ = ["Model"]
 
 SMALL_JOB = 1 << 16  # bytes: below this a second thread costs more than it saves
 COUNTED_BITS = 18  # of the table that counts features: hardly two of a text share a column

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["check_arrays", "check_card", "check_names", "check_numbers"]
-
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 LARGEST = 1e30  # of a weight: sums and products of such stay finite

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from linnet.errors import LinnetError
 
-__all__ = ["LEAST", "Budget", "available", "give_back", "memory_needed", "return_freed"]
-
 PROCESS = 150_000_000
 """What Python, NumPy, Arrow and this package take before the first row."""
 LEAST = 250_000_000

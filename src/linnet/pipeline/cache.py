@@ -16,17 +16,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from linnet._kernels.text import pack_numbers, unpack_numbers
+from linnet.data.dataset import labels_of
 from linnet.errors import LinnetError
+from linnet.features.blocks import Blocks
+from linnet.features.buffers import TextBuffer
+from linnet.features.counting import Counted, names_of
 from linnet.features.counts import SparseCounts, concatenate
 from linnet.files import OutputError, temporary_folder
-
-__all__ = ["Cache", "CacheBlock", "check_room", "temporary", "writing"]
+from linnet.model.model import Model
 
 Classes = npt.NDArray[np.int32]
 HEADER = 7  # numbers at the head of a chunk
@@ -254,3 +258,98 @@ class Cache:
 def _packed(values: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
     out = np.empty(5 * len(values), dtype=np.uint8)
     return out[: pack_numbers(np.ascontiguousarray(values), out)]
+
+
+# ---- The names of features, written to disk as they are first met: at the end a model keeps those of the weightiest.
+
+
+class NameFile:
+    """Chunks of (how many, bytes, columns, lengths, names)."""
+
+    def __init__(self, folder: Path, n_columns: int) -> None:
+        self.folder, self.path = folder, folder / "names"
+        self.known = np.zeros(n_columns, dtype=bool)
+        self.path.touch()
+
+    def add(self, buffers: list[TextBuffer], blocks: Blocks, counted: Counted, columns: npt.NDArray[np.int32]) -> None:
+        """Write the names of the features of a batch that are new; columns are theirs in the model, -1 for none."""
+        fresh = np.flatnonzero((columns >= 0) & ~self.known[columns])
+        if not len(fresh):
+            return
+        data, offsets = names_of(buffers, blocks, counted.seen.take(fresh), counted.fingerprints[fresh])
+        self.known[columns[fresh]] = True
+        head = np.array([len(fresh), len(data)], dtype=np.int64)
+        with writing(self.folder), self.path.open("ab") as file:
+            for piece in (head, columns[fresh].astype(np.int32), np.diff(offsets).astype(np.int32), data):
+                file.write(np.ascontiguousarray(piece).data)
+
+    def find(self, columns: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Return the names of some columns, as UTF-8 bytes and offsets, in their order."""
+        place = np.full(len(self.known), -1, dtype=np.int32)
+        place[columns] = np.arange(len(columns))
+        names: list[bytes] = [b""] * len(columns)
+        with self.path.open("rb") as file:
+            while raw := file.read(16):
+                n, size = np.frombuffer(raw, dtype=np.int64).tolist()
+                mine = place[np.frombuffer(file.read(4 * n), dtype=np.int32)]
+                ends = np.cumsum(np.frombuffer(file.read(4 * n), dtype=np.int32), dtype=np.int64)
+                data = file.read(size)
+                for k in np.flatnonzero(mine >= 0).tolist():
+                    names[mine[k]] = data[int(ends[k - 1]) if k else 0 : int(ends[k])]
+        offsets = np.zeros(len(names) + 1, dtype=np.int64)
+        np.cumsum([len(name) for name in names], out=offsets[1:])
+        return np.frombuffer(b"".join(names), dtype=np.uint8), offsets
+
+
+# ---- The rows of the test: set aside on disk as texts, scored at the end.
+
+
+class TestRows:
+    """Texts and labels in a compressed Arrow stream; open it as a context manager to write."""
+
+    __test__ = False  # not a test case
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = 0
+        self._schema = pa.schema([("text", pa.large_string()), ("label", pa.large_string())])
+
+    def __enter__(self) -> TestRows:
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._file = self.path.open("wb")
+        self._writer = pa.ipc.new_stream(self._file, self._schema, options=options)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with writing(self.path.parent):
+            self._writer.close()
+            self._file.close()
+
+    def add(self, text: Any, label: Any) -> None:
+        """Keep some rows."""
+        kind = pa.large_string()
+        with writing(self.path.parent):
+            self._writer.write_batch(pa.record_batch([text.cast(kind), label.cast(kind)], schema=self._schema))
+        self.rows += len(text)
+
+    def batches(self) -> Iterator[tuple[Any, Any]]:
+        """Read the rows back, (texts, labels) at a time."""
+        with self.path.open("rb") as file, pa.ipc.open_stream(file) as reader:
+            for batch in reader:
+                yield batch.column(0), batch.column(1)
+
+    def evaluated(self, model: Model, threads: int | None, separator: str | None = None) -> Any:
+        """Return the metrics of a model on all rows; separator stands between the labels of a row, if it has several."""
+        from linnet.evaluate import evaluate_answers, evaluate_multilabel
+
+        labels: list[str] = []
+        known: dict[str, str] = {}
+        found = [np.zeros((0, model.n_outputs))]
+        for text, label in self.batches():
+            labels += [known.setdefault(value, value) for value in label.to_pylist()]
+            found.append(model.scores(text, threads))
+        answers = model.answers(np.concatenate(found))
+        if separator is None:
+            return evaluate_answers(labels, answers, model.classes, costs=model.decision.costs)
+        truth = [labels_of(cell, separator) for cell in labels]
+        return evaluate_multilabel(truth, answers.chosen, model.classes, proba=answers.proba)

@@ -7,20 +7,23 @@ selection) is learned from the training part of each fold alone, so a held-out s
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from linnet.data import Dataset, read
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.counts import SparseCounts
 from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.features.selection import Selection
+from linnet.files import temporary_folder
 from linnet.solvers.callbacks import Callback, OnEpoch
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.network import finish
@@ -29,11 +32,6 @@ if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
     from linnet.data import Dataset
     from linnet.features.sharing import Part
-
-__all__ = [
-    "CrossValidation", "Fold", "FoldRows", "HeldOut", "Scored", "choose_folds", "correct", "fit_and_predict", "fit_rows",
-    "score_rows", "weighted",
-]  # fmt: skip
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds; three up to four times as many
 LITTLE_WORK = 20_000_000
@@ -341,7 +339,7 @@ def fit_and_predict(
     """
     train, held = data.take(fold.train), data.take(fold.held_out)
     began = time.perf_counter()
-    clf.fit_counted(train, groups=None if groups is None else groups[fold.train], on_event=on_event, part=part)
+    clf.fit(train, groups=None if groups is None else groups[fold.train], on_event=on_event, part=part)
     trained = time.perf_counter()
     scores = clf.model_.scores(held, clf.n_jobs)
     model = clf.model_
@@ -349,3 +347,37 @@ def fit_and_predict(
     return HeldOut(
         best, proba, trained - began + (part.saved if part is not None else 0.0), time.perf_counter() - trained
     )
+
+
+# ---- Labelled data as ``compare`` and ``tune`` take them, and the size of the model files that they make.
+
+
+def labelled_data(data: Any, y: Any, caller: str, *, extra: Sequence[str] = ()) -> Dataset:
+    """Return a Dataset with labels from a Dataset, a path, or texts and their labels; extra are columns to read too.
+
+    >>> len(labelled_data(["good", "bad"], ["pos", "neg"], "compare"))
+    2
+    """
+    if isinstance(data, str | os.PathLike):
+        return read(data, labelled=True, also=extra)
+    found = data if isinstance(data, Dataset) else None if y is None else Dataset.from_lists(data, y)
+    if found is None or found.label is None:
+        raise DataError(f"{caller} needs labels: {caller}(texts, labels), a Dataset from linnet.read, or a path")
+    return found
+
+
+def check_two_labels(source: str, counts: Iterable[int]) -> None:
+    """Refuse data of which no two labels can be both learned and held out; counts are the rows of each label."""
+    if sum(count > 1 for count in counts) < 2:
+        raise DataError(
+            f"{source}: fewer than two labels have two rows or more, so none can be held out and learned as well; "
+            "give more rows"
+        )
+
+
+def file_size_of(clf: Any) -> int:
+    """Return how many bytes the file of a fitted classifier has."""
+    with temporary_folder() as folder:
+        path = folder / "model.linnet"
+        clf.save(path)
+        return path.stat().st_size

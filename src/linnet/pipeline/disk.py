@@ -17,23 +17,18 @@ from linnet.features.computed import column_names
 from linnet.features.counting import Slots
 from linnet.features.counts import SparseCounts, concatenate
 from linnet.features.plan import FeatureWeights
-from linnet.model.training_texts import merged, numbers_of
+from linnet.model.learned import merged, numbers_of
 from linnet.pipeline.budget import give_back
-from linnet.pipeline.cache import Cache, check_room, writing
+from linnet.pipeline.cache import Cache, NameFile, TestRows, check_room, writing
 from linnet.pipeline.crossval import LEAST_ROWS, MOST_DEV, MOST_ENTRIES, correct, folded, score_rows, weighted
 from linnet.pipeline.events import Log
-from linnet.pipeline.names import NameFile
-from linnet.pipeline.parts import DEV, TEST, TRAIN
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import ClassCounts, FittedRows
 from linnet.pipeline.search import SearchRows
-from linnet.pipeline.streamed import StreamedRows
-from linnet.pipeline.test_rows import TestRows
+from linnet.pipeline.streamed import DEV, TEST, TRAIN, StreamedRows
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import Callback, OnEpoch
 from linnet.solvers.training_set import RowBlocks, TrainingSet
-
-__all__ = ["DiskRows", "columns_of"]
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]

@@ -12,8 +12,6 @@ from linnet.solvers.callbacks import Epoch, History
 if TYPE_CHECKING:
     from linnet.pipeline.search import SearchResult, Trial
 
-__all__ = ["Event", "Log", "Meter", "OnEvent"]
-
 INTERVAL = 0.2  # seconds between two reports of a meter
 
 

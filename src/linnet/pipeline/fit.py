@@ -10,25 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError
-from linnet.explain.reverse import name_columns
+from linnet.explain.weights import name_columns
 from linnet.features.counting import Slots
 from linnet.features.names import Names
 from linnet.features.plan import FeatureWeights
 from linnet.features.selection import SelectionReport
-from linnet.model.curve import FittedCalibration
+from linnet.model.calibration import FittedCalibration
 from linnet.model.learned import Learned
 from linnet.model.model import Model
-from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of, finite
+from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of, choose_decision, finite
 from linnet.pipeline.crossval import check_presence, fit_rows, folded, one_label_a_row
-from linnet.pipeline.decision import choose_decision
 from linnet.pipeline.events import Log
 from linnet.pipeline.memory import MemoryRows
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial, search
 from linnet.solvers.callbacks import Callback
-
-__all__ = ["choose", "fit"]
 
 Fitted = tuple[npt.NDArray[np.float32], Any]
 

@@ -26,11 +26,9 @@ from linnet.features.computed import split
 from linnet.features.counting import Slots, names_of
 from linnet.features.counts import SparseCounts
 from linnet.features.plan import LARGE_MODEL, FeatureWeights, default_blocks
-from linnet.model.calibration import Calibration
-from linnet.model.curve import CalibrationCurve
-from linnet.model.learned import Learned
+from linnet.model.calibration import Calibration, CalibrationCurve
+from linnet.model.learned import Learned, merged, numbers_of
 from linnet.model.model import Model
-from linnet.model.training_texts import merged, numbers_of
 from linnet.models import MODELS
 from linnet.models.epochs import EpochState
 from linnet.models.inputs import as_weight, class_factors
@@ -43,8 +41,6 @@ from linnet.pipeline.streamed import count_batch
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.training_set import TrainingSet
-
-__all__ = ["IncrementalLearner", "Progressive"]
 
 Floats = npt.NDArray[np.float64]
 Columns = npt.NDArray[Any]

@@ -20,7 +20,7 @@ from linnet.features.names import Names
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, other_widths, unspaced
 from linnet.features.selection import kept_columns
 from linnet.features.sharing import Part, Texts
-from linnet.model.training_texts import numbers_of
+from linnet.model.learned import numbers_of
 from linnet.models.inputs import as_weight, feature_names, indicators, row_weights
 from linnet.pipeline.budget import available
 from linnet.pipeline.events import Log
@@ -29,8 +29,6 @@ from linnet.pipeline.rows import FittedRows, encode
 from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.training_set import RowBlocks
-
-__all__ = ["MemoryRows", "count_features", "texts_and_labels", "with_computed"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

@@ -12,7 +12,7 @@ from linnet.features.counting import thread_count
 from linnet.features.counts import Norm
 from linnet.features.plan import FeaturePlan
 from linnet.features.selection import Selection
-from linnet.model.curve import METHODS
+from linnet.model.calibration import METHODS
 from linnet.models import MODELS
 from linnet.models.estimator import Traits
 

@@ -24,21 +24,18 @@ from linnet.engines.engine import check
 from linnet.errors import DataError, LinnetError
 from linnet.features.counts import SparseCounts, concatenate
 from linnet.features.plan import FeatureWeights
-from linnet.model.training_texts import merged
+from linnet.model.learned import merged
 from linnet.pipeline import worker
+from linnet.pipeline.cache import TestRows
 from linnet.pipeline.events import Log, Meter
-from linnet.pipeline.parts import DEV, TRAIN
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import ClassCounts, FittedRows
 from linnet.pipeline.search import SearchRows
-from linnet.pipeline.streamed import Inputs, StreamedRows
-from linnet.pipeline.test_rows import TestRows
+from linnet.pipeline.streamed import DEV, TRAIN, Inputs, StreamedRows
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.pipeline.worker import ShardPlan, ShardTask, ShardTotals, Weighting
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.training_set import RowBlocks
-
-__all__ = ["RemoteRows"]
 
 Labels = npt.NDArray[np.int32]
 Indices = npt.NDArray[np.int64]

@@ -21,8 +21,6 @@ from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.training_set import RowBlocks
 
-__all__ = ["ClassCounts", "FittedRows", "RowStore", "encode"]
-
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]
 
@@ -86,7 +84,7 @@ class RowStore(Protocol):
         """Return what the card says of the data."""
 
     def training_texts(self) -> npt.NDArray[np.uint32]:
-        """Return the numbers of the texts of training and dev rows (linnet.model.training_texts)."""
+        """Return the numbers of the texts of training and dev rows (linnet.model.learned)."""
 
 
 @dataclass(frozen=True)

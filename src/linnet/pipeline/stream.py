@@ -14,16 +14,13 @@ from linnet.pipeline.cache import temporary
 from linnet.pipeline.disk import DiskRows
 from linnet.pipeline.events import Event, Log
 from linnet.pipeline.fit import fit
-from linnet.pipeline.parts import DEV, TEST
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.streamed import Inputs
+from linnet.pipeline.streamed import DEV, TEST, Inputs
 from linnet.units import as_bytes
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
     from linnet.pipeline.remote import RemoteRows
-
-__all__ = ["StreamResult", "fit_stream"]
 
 Places = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 

@@ -26,8 +26,6 @@ from linnet._kernels.text import merge_vocabulary, rehash_table
 from linnet.errors import DataError
 from linnet.features.selection import documents
 
-__all__ = ["Kept", "StreamVocabulary"]
-
 LATER = np.int64(1) << np.int64(62)
 """Added to the place of features first met in dev rows: they are numbered behind those of training rows."""
 KEPT_SHARE = 0.5

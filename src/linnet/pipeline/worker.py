@@ -25,26 +25,12 @@ from linnet.features.computed import split
 from linnet.features.counting import Counted, names_of
 from linnet.features.counts import SparseCounts, concatenate
 from linnet.features.plan import FeaturePlan, FeatureWeights
-from linnet.model.training_texts import merged, numbers_of
+from linnet.model.learned import merged, numbers_of
 from linnet.pipeline.crossval import weighted
 from linnet.pipeline.disk import columns_of
-from linnet.pipeline.parts import DEV, TEST, TRAIN
-from linnet.pipeline.streamed import count_batch
+from linnet.pipeline.streamed import DEV, TEST, TRAIN, count_batch
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.training_set import TrainingSet
-
-__all__ = [
-    "ShardTotals",
-    "ShardPlan",
-    "ShardTask",
-    "Weighting",
-    "apply",
-    "count_shard",
-    "names",
-    "scan_shard",
-    "take",
-    "totals",
-]
 
 KEPT = 64  # shards whose rows a worker keeps
 _ROWS: OrderedDict[tuple[str, str], tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]] = OrderedDict()

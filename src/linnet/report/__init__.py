@@ -1,11 +1,10 @@
 """A report: one HTML file on how good a classifier is, what it gets wrong and why.
 
-A report is a list of sections (:mod:`linnet.report.sections`), each a function in its own file from the
+A report is a list of sections (:mod:`linnet.report.report`), each a function from the
 :class:`~linnet.report.inputs.ReportInputs` to HTML. Charts are SVG from :mod:`linnet.draw`.
 """
 
 from linnet.report.inputs import ReportInputs
-from linnet.report.report import Report
-from linnet.report.sections import SECTIONS, Section, register
+from linnet.report.report import SECTIONS, Report, Section, register
 
 __all__ = ["SECTIONS", "Report", "ReportInputs", "Section", "register"]

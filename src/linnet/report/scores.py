@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
 
-from linnet.draw.formatting import score
+import numpy as np
+
+from linnet.draw.charts import Axis, Line, Points, Ranges, figure
 from linnet.draw.markup import bar, note, safe, table
+from linnet.draw.terminal import count, percent, score
 from linnet.evaluate.metrics import ALL_METRICS
+from linnet.evaluate.multilabel import MultilabelEvaluation
 from linnet.report.inputs import ReportInputs
 
-__all__ = ["scores"]
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier
+    from linnet.data import Dataset
 
 OPEN = 30  # classes that are listed at once
 
@@ -52,3 +60,164 @@ def _ends(found: Sequence[float] | None) -> str:
 
 def _with_interval(value: float, ends: Sequence[float]) -> str:
     return f'{score(value)}<span class="interval">{ends[0]:.3f} to {ends[1]:.3f}</span>'
+
+
+# ---- Calibration: confidence against accuracy, in bins of equal size.
+
+
+def calibration(inputs: ReportInputs) -> str:
+    """Draw a reliability diagram."""
+    bins = inputs.result.calibration_bins
+    low = max(0.0, min((0.5, *(b.confidence for b in bins))) - 0.03) if len(bins) > 1 else 0.0
+    titles = [
+        f"confidence {percent(b.confidence)}: accuracy {percent(b.accuracy)} ({percent(b.interval[0])} to "
+        f"{percent(b.interval[1])}), {count(b.size, 'row')}"
+        for b in bins
+    ]
+    layers = [
+        Line([(low, low), (1.0, 1.0)], "grey", dash="4 4", titles=False),
+        Ranges([(b.confidence, *b.interval) for b in bins]),
+        Points([(b.confidence, b.accuracy) for b in bins], titles=titles),
+    ]
+    error, ends = inputs.result.calibration_error or 0.0, inputs.result.calibration_error_interval or (0.0, 1.0)
+    return (
+        f"<p>Calibration error {error:.4f} ({ends[0]:.4f} to {ends[1]:.4f}): the mean distance from the diagonal over "
+        f"{len(bins)} bins of equal size. Below the diagonal the model is overconfident, above it underconfident.</p>"
+    ) + figure(
+        layers, Axis("confidence", low, 1.0, percent=True), Axis("accuracy", 0.0, 1.0, percent=True),
+        "Accuracy by confidence, with 95 % intervals; a calibrated model lies on the diagonal",
+    )  # fmt: skip
+
+
+# ---- Thresholds: accuracy when only confident predictions count; for two classes, precision and recall.
+
+
+POINTS = 101
+FEWEST = 20  # rows that an accuracy is drawn for
+LIMITS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)  # of the table
+
+
+def thresholds(inputs: ReportInputs) -> str:
+    """Draw accuracy over coverage, and precision, recall and F1 over the threshold for two classes."""
+    limits, shares, accuracy = coverage(inputs)
+    points = list(zip(shares.tolist(), accuracy.tolist(), strict=True))
+    parts = [
+        figure(
+            [Line(points)], Axis("coverage: share of texts predicted", 0.0, 1.0, percent=True), Axis("accuracy", percent=True),
+            "Accuracy when only the most confident predictions are used and the rest is left to people",
+        )
+    ]  # fmt: skip
+    if len(inputs.result.classes) == 2:
+        parts.append(_two_classes(inputs))
+    at = [int(np.searchsorted(limits, limit - 1e-9)) for limit in LIMITS]
+    rows = [
+        [percent(limit, 0), percent(shares[k]), percent(accuracy[k])]
+        for limit, k in zip(LIMITS, at, strict=True)
+        if k < len(limits) and shares[k] < 1
+    ]
+    listed = table(["confidence at least", "coverage", "accuracy"], rows) if rows else ""
+    return f'<div class="pair">{"".join(parts)}</div>{listed}'
+
+
+def coverage(inputs: ReportInputs) -> tuple[Any, Any, Any]:
+    """Return limits of confidence, the share of rows at or above each, and the accuracy of those."""
+    order = np.argsort(inputs.confidence, kind="stable")
+    sure, right = inputs.confidence[order], inputs.right[order]
+    limits = np.round(np.linspace(0, 1, POINTS), 2)
+    first = np.searchsorted(sure, limits - 1e-12)
+    above = len(sure) - first
+    hits = np.concatenate([np.cumsum(right[::-1])[::-1], [0]])[first]
+    kept = above >= min(FEWEST, len(sure))
+    return limits[kept], above[kept] / len(sure), hits[kept] / above[kept]
+
+
+def _two_classes(inputs: ReportInputs) -> str:
+    result = inputs.result
+    positive, P = result.truth == 1, result.proba
+    assert P is not None  # noqa: S101 - evaluated with probabilities
+    limits = np.round(np.linspace(0.01, 0.99, 99), 2)
+    order = np.argsort(P[:, 1], kind="stable")
+    first = np.searchsorted(P[order, 1], limits)
+    put = len(order) - first
+    hits = np.concatenate([np.cumsum(positive[order][::-1])[::-1], [0]])[first]
+    total = int(positive.sum())
+    some = put > 0  # without predictions there is no precision
+    precision, recall, f1 = hits[some] / put[some], hits / max(1, total), 2 * hits / np.maximum(1, put + total)
+    best = int(f1.argmax())
+    layers = [
+        Line(list(zip(limits[some].tolist(), precision.tolist(), strict=True)), "blue", "precision"),
+        Line(list(zip(limits.tolist(), recall.tolist(), strict=True)), "orange", "recall", "7 3"),
+        Line(list(zip(limits.tolist(), f1.tolist(), strict=True)), "green", "F1", "2 3"),
+    ]
+    caption = f"Predicting {inputs.names[1]} above a threshold; F1 is best, {f1[best]:.3f}, at {limits[best]:.2f}"
+    return figure(layers, Axis("threshold", 0.0, 1.0), Axis("score", 0.0, 1.0), caption)
+
+
+# ---- The report on rows that may have several labels: scores, scores for each label with its threshold, and errors.
+
+
+SHOWN = 60  # rows
+CHARACTERS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSetInputs:
+    """A classifier, rows with several labels, and what it predicts for them."""
+
+    clf: TextClassifier
+    data: Dataset
+    result: MultilabelEvaluation
+    answers: tuple[tuple[str, ...], ...] = ()
+    command: str = ""
+    seed: int = 0
+    files: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, clf: TextClassifier, data: Dataset, **more: Any) -> Self:
+        """Predict every row."""
+        chosen = clf.artefact.chosen(clf.artefact.scores(data, clf.n_jobs))
+        names = [str(c) for c in clf.artefact.classes]
+        answers = tuple(tuple(names[k] for k in np.flatnonzero(row)) for row in chosen)
+        return cls(clf, data, clf.evaluate(data), answers, **more)
+
+
+def set_scores(inputs: LabelSetInputs) -> str:
+    """Write two tables: one score a row, one label a row."""
+    result = inputs.result
+    rows = [
+        [safe(name.replace("_", " ")), score(value, 4), f"{low:.4f} to {high:.4f}"]
+        for name, (value, (low, high)) in result.scores.items()
+    ]
+    ranked = sorted(result.per_label, key=lambda one: (-one.support, str(one.label)))
+    labels = [
+        [safe(one.label), score(one.precision), score(one.recall), score(one.f1), bar(one.f1), f"{one.support:,}"]
+        for one in ranked
+    ]
+    return (
+        table(["score", "value", "95 % interval"], rows)
+        + f"<h3>Scores for each label</h3>{table(['label', 'precision', 'recall', 'F1', '', 'rows'], labels, 'classes')}"
+        + note(
+            "Subset accuracy: all labels of a row are right. Hamming loss: the share of wrong cells; lower is better."
+        )
+    )
+
+
+def set_errors(inputs: LabelSetInputs) -> str | None:
+    """List rows with a label too few or too many, those with the most first."""
+    truth = inputs.data.label_sets()
+    wrong = [len(set(a) ^ set(b)) for a, b in zip(truth, inputs.answers, strict=True)]
+    order = [int(k) for k in np.argsort(-np.array(wrong), kind="stable") if wrong[k]]
+    if not order:
+        return None
+    rows = [
+        [
+            safe(", ".join(truth[k])),
+            safe(", ".join(inputs.answers[k])),
+            safe(str(inputs.data.text[k].as_py())[:CHARACTERS]),
+        ]
+        for k in order[:SHOWN]
+    ]
+    return note(f"{len(order):,} of {len(truth):,} rows have a label too few or too many.") + table(
+        ["labels", "predicted", "text"], rows
+    )

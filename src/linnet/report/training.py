@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
+import hashlib
+import platform
 from collections.abc import Mapping
-from typing import Any
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from linnet.draw.charts import Axis, Line, figure
-from linnet.draw.formatting import score
-from linnet.draw.markup import note, safe, table
+import numpy as np
+
+from linnet import __version__
+from linnet.draw.charts import Axis, Band, Line, figure, histogram
+from linnet.draw.markup import count_bars, note, paragraphs, safe, table
+from linnet.draw.terminal import count, percent, score
 from linnet.report.inputs import ReportInputs
 
-__all__ = ["training"]
+if TYPE_CHECKING:
+    from linnet.comparison.comparison import Curve
+
+# ---- The data: class balance, lengths, unusable rows, repeated texts.
+
+
+CLASSES = 30  # bars that are shown
+
+
+def data(inputs: ReportInputs) -> str:
+    """Describe the rows; the data check, a section of its own, looks for problems."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = inputs.data.text.cast(pa.large_string())
+    unusable = f"; {safe(inputs.data.unusable)}" if len(inputs.data.unusable) else ""
+    lines = [f"{safe(inputs.data.source)}: {count(inputs.n, 'labelled row')}{unusable}."]
+    again = inputs.n - pc.count_distinct(texts).as_py()
+    repeats = f"{count(again, 'row repeats', 'rows repeat')} the text of another row ({percent(again / inputs.n)})."
+    lines.append(repeats if again else "No text occurs twice.")
+    sizes = inputs.table.sum(axis=1).tolist()
+    caption = f"Rows of each class, from {min(n for n in sizes if n):,} to {max(sizes):,}"
+    balance = count_bars(dict(zip(inputs.names, sizes, strict=True)), CLASSES)
+    words = np.asarray(pc.count_substring_regex(texts, r"\S+").to_numpy())
+    label = f"Length of the texts: median {count(int(np.median(words)), 'word')}, the longest {int(words.max()):,}"
+    parts = [
+        paragraphs(lines),
+        f'<div class="pair"><figure>{balance}<figcaption>{caption}</figcaption></figure>',
+        f"<figure>{histogram(words, 'words', label)}<figcaption>{label}</figcaption></figure></div>",
+    ]
+    if inputs.extra.get("check") is None:
+        parts.append(
+            note("For leaks, near duplicates and suspected label errors run <code>linnet check</code> on the data.")
+        )
+    return "".join(parts)
+
 
 TRIED = 12
 
@@ -56,3 +98,105 @@ def _tried(choice: Mapping[str, Any]) -> str:
         + table([safe(choice.get("metric", "accuracy")), *map(safe, names)], body)
         + (note(more) if len(tried) > 1 else "")
     )
+
+
+# ---- The learning curve: accuracy at growing numbers of training rows, and what twice as many would bring.
+
+
+FOLDS = 3
+
+
+def curve_section(inputs: ReportInputs) -> str | None:
+    """Draw the learning curve, where the report was given one."""
+    curve = inputs.extra.get("curve")
+    if curve is None or len(curve.rows) < 2:
+        return None
+    found = curve.to_dict()
+    points = found["points"]
+    first, last = points[0], points[-1]
+    layers = [Band([(p["rows"], *p["interval"]) for p in points]), Line([(p["rows"], p["accuracy"]) for p in points])]
+    caption = (
+        f"Accuracy by training rows: {first['accuracy']:.1%} with {first['rows']:,}, {last['accuracy']:.1%} with "
+        f"{last['rows']:,}; the band is the 95 % interval"
+    )
+    forecast = found["words"].partition(": ")[2]
+    return (
+        f"<p>{safe(forecast[:1].upper() + forecast[1:])}</p>"
+        + figure(layers, Axis("training rows", log=True), Axis("accuracy", percent=True), caption)
+        + note(f"Measured by {FOLDS} folds of the training rows with fixed settings.")
+    )
+
+
+def learning_curve(clf: Any, data: Any) -> Curve | None:
+    """Return the accuracy of a classifier's settings at growing numbers of rows, by folds; None where rows are too few."""
+    from linnet.classifier import TextClassifier
+    from linnet.comparison import compare
+    from linnet.errors import LinnetError
+
+    chosen = clf.card.get("settings", {})
+    fixed = {name: chosen[name] for name, _ in clf.plan().features.grid if name in chosen}
+    given = {
+        **clf.get_params(deep=False),
+        "ratio": chosen.get("ratio"),
+        "tf": chosen.get("tf"),
+        "params": {**(clf.params or {}), **fixed},
+    }
+    if clf.features is None:
+        given["features"] = chosen.get("features")
+    try:
+        return compare(data, models={"model": TextClassifier(**given)}, folds=FOLDS, curve=True).curves[0]
+    except LinnetError:
+        return None
+
+
+# ---- The model card: what the model is and what it was trained on.
+
+
+LABELS = 12  # that are named
+
+
+def card(inputs: ReportInputs) -> str:
+    """Write the card of the model as a table."""
+    found = inputs.clf.card
+    data: dict[str, Any] = found.get("data") or {}
+    settings = {name: value for name, value in (found.get("settings") or {}).items() if value is not None}
+    model = inputs.clf.artefact
+    labels = ", ".join(map(str, model.classes[:LABELS]))
+    labels += f" and {len(model.classes) - LABELS:,} more" if len(model.classes) > LABELS else ""
+    rows = {
+        "model": settings.pop("model", "linnet model"),
+        "features": f"{settings.pop('features', '')} ({count(model.n_features, 'feature')})",
+        "labels": f"{len(model.classes):,}: {labels}",
+        "trained on": f"{count(data.get('rows_fitted', 0), 'row')} of {data.get('source', 'unknown')}",
+        "probabilities": "calibrated on held-out rows" if model.calibrated else "not calibrated",
+        "written by": f"linnet {found.get('linnet', '')}",
+        "settings": ", ".join(f"{name} = {value}" for name, value in settings.items()),
+    }
+    return table(["", ""], [[name, safe(value)] for name, value in rows.items()], "card") + note(
+        "The model sees words and parts of words only. The scores hold for texts like those of this report; for another "
+        "kind of text, evaluate again."
+    )
+
+
+# ---- How to reproduce the report: the command, the files and their checksums, the versions.
+
+
+def reproduce(inputs: ReportInputs) -> str:
+    """Write the command and what it was run with."""
+    rows = [[safe(kind), f"{safe(path)}{_checksum(Path(path))}"] for kind, path in inputs.files.items()]
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pyarrow"))
+    rows.append(["versions", f"linnet {__version__}, Python {platform.python_version()}, {safe(packages)}"])
+    rows.append(["seed", str(inputs.seed)])
+    return (
+        f'<pre class="command">{safe(inputs.command)}</pre>'
+        + table(["", ""], rows, "card")
+        + note("The same model and rows give the same file, byte for byte.")
+    )
+
+
+def _checksum(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return f' <span class="interval">sha256 {digest}</span>'

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from linnet.draw.formatting import count, percent
 from linnet.draw.markup import paragraphs, safe
+from linnet.draw.terminal import count, percent
 from linnet.evaluate import wilson
 from linnet.report.inputs import ReportInputs
-
-__all__ = ["sentences", "verdict"]
 
 WIDE = 0.1  # an interval of ten points is a wide one
 SURE = 0.9

@@ -14,10 +14,8 @@ import orjson
 from linnet.errors import LinnetError
 from linnet.serve.browsers import ALWAYS, NOTHING, check_browser
 from linnet.serve.endpoints import Endpoint, endpoints
-from linnet.serve.errors import RequestError
 from linnet.serve.service import Service
-
-__all__ = ["App"]
+from linnet.serve.settings import RequestError
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

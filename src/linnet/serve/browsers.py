@@ -15,10 +15,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from linnet.serve.errors import RequestError
-from linnet.serve.settings import Settings
-
-__all__ = ["ALWAYS", "NOTHING", "check_browser", "is_loopback", "page_policy"]
+from linnet.serve.settings import RequestError, Settings
 
 Fields = tuple[tuple[bytes, bytes], ...]
 ALWAYS: Fields = ((b"x-content-type-options", b"nosniff"), (b"x-frame-options", b"DENY"))

@@ -10,21 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
-from linnet.serve.errors import CODES, RequestError
-from linnet.serve.settings import Settings
-
-__all__ = [
-    "ErrorReply",
-    "Explained",
-    "LoadedModel",
-    "ModelList",
-    "PredictedMany",
-    "PredictedOne",
-    "Reloaded",
-    "Status",
-    "checked",
-    "requests",
-]
+from linnet.serve.settings import CODES, RequestError, Settings
 
 Label = str | int | float | bool
 Share = Annotated[float, Field(ge=0.0, le=1.0)]

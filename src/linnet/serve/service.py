@@ -14,16 +14,11 @@ from typing import Any, TypeVar
 import orjson
 
 from linnet.errors import LinnetError
-from linnet.serve.batching import Batcher
 from linnet.serve.catalogue import Catalogue
-from linnet.serve.errors import RequestError
-from linnet.serve.logs import JsonLog
-from linnet.serve.metrics import Metrics
-from linnet.serve.predictions import Query, explanation
+from linnet.serve.metrics import JsonLog, Metrics
+from linnet.serve.predictions import Batcher, Query, explanation
 from linnet.serve.schema import checked, requests
-from linnet.serve.settings import Settings, tokens
-
-__all__ = ["Service"]
+from linnet.serve.settings import RequestError, Settings, tokens
 
 Found = TypeVar("Found")
 

@@ -25,8 +25,6 @@ import numpy.typing as npt
 
 from linnet.evaluate.intervals import Interval, wilson
 
-__all__ = ["RANDOM_EVERY", "Estimate", "Fitted", "Learner", "Pool", "Pick"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -77,7 +75,6 @@ class Pick:
 
     row: int
     why: str
-    margin: float | None = None
 
 
 @dataclass
@@ -85,7 +82,6 @@ class Shortlist:
     """The texts with the smallest margins, smallest first, and the similarity of each to the nearest labelled text."""
 
     rows: Ints
-    margins: Floats
     like: Floats
 
     def pick(self, done: npt.NDArray[np.bool_]) -> Pick:
@@ -95,7 +91,7 @@ class Shortlist:
             return Pick(int(np.flatnonzero(~done)[0]), "unsure")
         fresh = free[self.like[free] <= TOO_LIKE]
         k = int(fresh[0] if len(fresh) else free[0])
-        return Pick(int(self.rows[k]), "unsure", float(self.margins[k]))
+        return Pick(int(self.rows[k]), "unsure")
 
     def take(self, row: int, pool: Pool) -> None:
         """Count one more text as labelled."""
@@ -214,7 +210,7 @@ class Learner:
         free = np.flatnonzero(~done)
         rows = free[np.argsort(margins[free], kind="stable")[: SHORTLIST + 5 * n]]
         known = np.fromiter(answers, np.int64, len(answers))
-        return Shortlist(rows, margins[rows], self.pool.likeness(rows, known))
+        return Shortlist(rows, self.pool.likeness(rows, known))
 
     def _newest(self, rows: Ints, answers: Mapping[int, str], out: Sequence[Pick]) -> int:
         """Return the row that is least similar to the texts before."""

@@ -9,15 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from linnet.checks.checked_data import CheckedData
-from linnet.checks.checkup import Checkup
-from linnet.checks.finding import Finding
-from linnet.checks.registry import CHECKS, applicable
+from linnet.checks.checked_data import CheckedData, Finding
+from linnet.checks.run_checks import CHECKS, Checkup, applicable
 from linnet.data import Dataset
 from linnet.errors import DataError, LinnetError
 from linnet.text.vocabulary import Zipf
-
-__all__ = ["DataHealth", "word_counts"]
 
 SLOW = ("loopholes", "near-duplicates", "label-errors")
 

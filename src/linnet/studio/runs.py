@@ -23,27 +23,16 @@ from linnet.errors import LinnetError
 from linnet.features.functions import names_code
 from linnet.files import write_atomic
 
-__all__ = ["PRESETS", "Preset", "TrainingRun", "Runs", "data_key"]
+PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Recommended": ("linear SVM, words and characters, settings chosen on dev", {"model": "svm"}),
+    "Fast": ("naive Bayes on words and word pairs: very fast", {"model": "nb", "features": "words:1-2"}),
+    "Probabilities": ("logistic regression: good probabilities", {"model": "logistic", "features": "words:1-2"}),
+    "Short texts": ("NBSVM on words and word pairs", {"model": "nbsvm", "features": "words:1-2"}),
+    "Small": ("single words only: a file of a few kB", {"model": "svm", "features": "words:1", "max_features": 5000}),
+}
+"""Settings by a name that says what they are good for: what it is in words, and the settings."""
 
-
-@dataclass(frozen=True)
-class Preset:
-    """Settings by a name that says what they are good for."""
-
-    name: str
-    says: str
-    settings: dict[str, Any]
-
-
-PRESETS = (
-    Preset("Recommended", "linear SVM, words and characters, settings chosen on dev", {"model": "svm"}),
-    Preset("Fast", "naive Bayes on words and word pairs: very fast", {"model": "nb", "features": "words:1-2"}),
-    Preset("Probabilities", "logistic regression: good probabilities", {"model": "logistic", "features": "words:1-2"}),
-    Preset("Short texts", "NBSVM on words and word pairs", {"model": "nbsvm", "features": "words:1-2"}),
-    Preset(
-        "Small", "single words only: a file of a few kB", {"model": "svm", "features": "words:1", "max_features": 5000}
-    ),
-)
+KEPT = ("number", "settings", "data", "key", "status", "candidates", "passes", "seconds", "error", "scores")
 
 
 @dataclass
@@ -135,11 +124,7 @@ class TrainingRun:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is kept in the run's file."""
-        return {
-            "number": self.number, "settings": self.settings, "data": self.data, "key": self.key, "status": self.status,
-            "candidates": self.candidates, "passes": self.passes, "seconds": self.seconds, "error": self.error,
-            "scores": self.scores, "right": "".join(map(str, self.right)),
-        }  # fmt: skip
+        return {name: getattr(self, name) for name in KEPT} | {"right": "".join(map(str, self.right))}
 
     @classmethod
     def of_dict(cls, found: dict[str, Any], path: Path) -> TrainingRun:
@@ -221,31 +206,24 @@ class Runs:
             run.status = outcome  # last: whoever sees that it is over sees all of it
 
     def _score(self, run: TrainingRun, clf: TextClassifier, dev: Dataset) -> None:
+        """Score the dev rows; one that may have several labels is right where all its labels are."""
         from linnet.evaluate import evaluate
 
+        found: Any
         if clf.artefact.multilabel:
-            self._score_sets(run, clf, dev)
-            return
-        found = evaluate(dev.label_list(), clf.predict_proba(dev.text), [str(c) for c in clf.classes_.tolist()])
+            found, name, more = clf.evaluate(dev), "subset_accuracy", "micro_f1"
+            truth = [set(row) for row in dev.label_sets()]
+            answers = [{str(label) for label in row} for row in clf.predict(dev)]
+            run.right = [int(a == b) for a, b in zip(truth, answers, strict=True)]
+        else:
+            found = evaluate(dev.label_list(), clf.predict_proba(dev.text), [str(c) for c in clf.classes_.tolist()])
+            name, more = "accuracy", "log_loss"
+            run.right = (found.truth == found.predicted).astype(int).tolist()
         run.scores = {
-            "n": found.n, "accuracy": found.accuracy, "accuracy_interval": list(found.accuracy_interval),
-            "macro_f1": found.macro_f1, "macro_f1_interval": list(found.macro_f1_interval),
-            "log_loss": found.log_loss, "features": clf.artefact.n_features,
-        }  # fmt: skip
-        run.right = (found.truth == found.predicted).astype(int).tolist()
-        run.clf = clf
-
-    def _score_sets(self, run: TrainingRun, clf: TextClassifier, dev: Dataset) -> None:
-        """Score rows that may have several labels: a row is right where all its labels are."""
-        found = clf.evaluate(dev)
-        run.scores = {
-            "n": found.n, "accuracy": found.subset_accuracy, "accuracy_interval": list(found.subset_accuracy_interval),
-            "macro_f1": found.macro_f1, "macro_f1_interval": list(found.macro_f1_interval), "micro_f1": found.micro_f1,
+            "n": found.n, "accuracy": getattr(found, name), "accuracy_interval": list(getattr(found, f"{name}_interval")),
+            "macro_f1": found.macro_f1, "macro_f1_interval": list(found.macro_f1_interval), more: getattr(found, more),
             "features": clf.artefact.n_features,
         }  # fmt: skip
-        truth = [set(row) for row in dev.label_sets()]
-        answers = [{str(label) for label in row} for row in clf.predict(dev)]
-        run.right = [int(a == b) for a, b in zip(truth, answers, strict=True)]
         run.clf = clf
 
     def _keep(self, run: TrainingRun, outcome: str) -> None:

@@ -7,7 +7,7 @@
 (70, True)
 """
 
-from linnet.tuning.outcome import Tuning
+from linnet.tuning.results import Tuning
 from linnet.tuning.run_search import tune
 
 __all__ = ["Tuning", "tune"]

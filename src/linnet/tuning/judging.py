@@ -2,32 +2,319 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import sys
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linnet.features.buffers import TextBuffer
+from linnet import arithmetic
+from linnet.data.splitting import fold_indices, split_indices
+from linnet.errors import LinnetError
+from linnet.features.blocks import Blocks
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import split
-from linnet.features.counting import Counted, thread_count
+from linnet.features.counting import Counted, Slots, count, thread_count
+from linnet.features.counts import SparseCounts
 from linnet.features.plan import FeaturePlan
 from linnet.features.sharing import Shared
+from linnet.model.model import empty_table
 from linnet.models.inputs import row_weights
-from linnet.pipeline.crossval import CrossValidation
+from linnet.pipeline.assemble import NAMED_FEATURES
+from linnet.pipeline.crossval import MOST_DEV, CrossValidation, Fold, choose_folds
 from linnet.pipeline.memory import count_features, with_computed
+from linnet.solvers.dual import LANES
 from linnet.tuning.candidate import Candidate
-from linnet.tuning.clock import Clock
-from linnet.tuning.levels import Level
-from linnet.tuning.limits import Limits
+from linnet.units import size_text
 
-__all__ = ["Judge", "JudgedCandidate", "TuningRows"]
+# ---- The budget of time: when the search must end, so that the last fit is done in time.
+
+
+MARGIN = 0.03  # of the budget, for what no estimate knows
+
+
+def process_began() -> float:
+    """Return when this process began, on the clock of ``time.monotonic``; now, where the system does not tell.
+
+    >>> process_began() <= time.monotonic()
+    True
+    """
+    now = time.monotonic()
+    try:
+        fields = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, ValueError, IndexError):
+        return now
+    return now - max(0.0, age)
+
+
+class OutOfTimeError(Exception):
+    """Raised inside a fit, between two passes, when the time for candidates is over."""
+
+
+class Clock:
+    """Counts from ``began``; ``reserve`` is what the last fit, the test and saving will take, as far as is known.
+
+    ``check`` is called after every pass of every fit. It raises OutOfTimeError once the time left is no more than the
+    reserve, or once ``stop`` was called (Ctrl-C).
+
+    >>> now = iter([0.0, 5.0, 9.5]).__next__
+    >>> clock = Clock(10.0, now=now)
+    >>> clock.reserve = 0.5
+    >>> clock.check()
+    >>> clock.check()
+    Traceback (most recent call last):
+    linnet.tuning.judging.OutOfTimeError
+    """
+
+    def __init__(self, budget: float, *, began: float | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self.began = now() if began is None else began
+        self.budget = budget
+        self.reserve = 0.0
+        self._stopped = threading.Event()
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the beginning."""
+        return self._now() - self.began
+
+    @property
+    def left(self) -> float:
+        """Seconds of the whole budget that are left, a small margin kept back."""
+        return self.budget * (1 - MARGIN) - self.spent
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody asked to stop."""
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        """Ask every running fit to stop after its pass."""
+        self._stopped.set()
+
+    def check(self, *_: Any) -> None:
+        """Raise OutOfTimeError if the search must end now; takes any arguments, so that it can be a callback."""
+        if self.stopped or self.left <= self.reserve:
+            raise OutOfTimeError
+
+    def last_call(self, *_: Any) -> None:
+        """Within the last fit: raise KeyboardInterrupt when the budget is over; solvers keep their weights then."""
+        if self.spent >= self.budget * (1 - MARGIN / 3):
+            raise KeyboardInterrupt
+
+
+# ---- How much data a candidate is judged on: little at first, more for those that did well.
+#
+# Few rows: a third of them to learn from and the rest held out; then two of the five folds that ``linnet train`` has, then
+# all five, then the folds drawn a second and a third time. Many rows: the part that ``linnet train`` chooses on; then four times as many
+# rows to learn from, and so on, up to all of them. A level that only adds draws keeps the answers of the level before.
+
 
 Indices = npt.NDArray[np.int64]
+Folds = tuple[Fold, ...]
+
+WORTH_LESS = 1200  # rows: below this a third of them says nothing
+DRAWS = 3  # how often folds are drawn
+FIRST = 2  # folds that are tried before the others
+TIMES = 4  # how many times more rows the next level has, where rows are many
+MOST_HELD = 10_000
+
+
+@dataclass(frozen=True)
+class Level:
+    """Training and held-out rows; adds: to the answers of the level before, whose rows come first.
+
+    Levels of one family are folds of the same draw.
+    """
+
+    name: str
+    folds: Folds
+    adds: bool = False
+    base: bool = False  # with the levels it adds to, the rows that ``linnet train`` would choose on
+    family: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows are learned from, over all folds."""
+        return sum(len(fold.train) for fold in self.folds)
+
+
+def levels_for(
+    y: npt.NDArray[np.int32], n_classes: int, dev: Indices | None, rows: SparseCounts, seed: int
+) -> list[Level]:
+    """Return the levels, the smallest first; rows are those of the default features."""
+    chosen = choose_folds(y, n_classes, dev, len(rows.indices), seed)
+    if len(chosen) > 1:
+        return _by_folds(y, tuple(chosen), seed)
+    return _by_size(y, dev, Level(f"{len(chosen[0].train):,} rows", tuple(chosen), base=True), seed)
+
+
+def _by_folds(y: npt.NDArray[np.int32], chosen: Folds, seed: int) -> list[Level]:
+    folds = len(chosen)
+    if len(y) >= WORTH_LESS:
+        third, rest = split_indices(y, (seed, 1), (1 / 3, 2 / 3))
+        levels = [
+            Level("a third", (Fold(third, rest),), family=-1),
+            Level(f"{FIRST} of {folds} folds", chosen[:FIRST]),
+            Level(f"{folds} folds", chosen[FIRST:], adds=True, base=True),
+        ]
+    else:
+        levels = [Level(f"{folds} folds", chosen, base=True)]
+    draws = DRAWS if len(y) >= 2 * folds else 1
+    every = fold_indices(y.astype(np.int64), seed, folds, repeats=draws) if draws > 1 else []
+    more = ((k, tuple(Fold(*one) for one in every[k * folds : (k + 1) * folds])) for k in range(1, draws))
+    return [*levels, *(Level(f"{folds} folds, draw {k + 1}", drawn, True, family=k) for k, drawn in more)]
+
+
+def _by_size(y: npt.NDArray[np.int32], dev: Indices | None, base: Level, seed: int) -> list[Level]:
+    """Return ever larger parts; the held-out rows are the dev rows, or those that no smaller level learned from."""
+    small, held = base.folds[0].train, base.folds[0].held_out
+    if dev is None:
+        share = min(0.25, max(0.1, MOST_DEV / len(y)))
+        train, held = split_indices(y, seed, (1 - share, share))  # as choose_folds cuts it
+    else:
+        train, held = np.setdiff1d(np.arange(len(y)), dev), dev
+    rng = np.random.default_rng((seed, 2))
+    if len(held) > MOST_HELD:
+        held = np.sort(rng.choice(held, MOST_HELD, replace=False))
+    levels, order = [base], rng.permutation(np.setdiff1d(train, small))
+    size = len(small)
+    while size < len(train):
+        size = min(TIMES * size, len(train))
+        part = np.sort(np.concatenate([small, order[: size - len(small)]]))
+        levels.append(Level(f"{size:,} rows", (Fold(part, held),), family=len(levels)))
+    return levels
+
+
+# ---- What a model file may weigh and what memory a candidate may take: estimated before the work, refused if too much.
+
+
+SAMPLE = 400  # documents that are counted to tell how many features all of them have
+GROWTH = 0.85  # distinct features grow with this power of the text, at most
+NAME = 36  # bytes of a name that is kept: its text, its place, its slot
+CARD = 6_000  # bytes of the rest of a model file
+ENTRY = 40  # bytes for every entry while features are counted and rows are cut into folds
+FITTING = 28  # and for every entry of each fit that runs
+COLUMN = 80  # bytes for every feature while it is counted
+WEIGHT = 24  # and for every weight of each fit that runs
+SPARE = 30_000_000  # for libraries that are loaded on the way
+STEP = 50_000_000  # what is in use at the beginning is rounded up to this, to be the same in every run
+
+
+def file_size(features: int, lookups: int) -> int:
+    """Return about how large a model file will be.
+
+    >>> file_size(100_000, 1) < file_size(200_000, 1)
+    True
+    """
+    table = empty_table(1, lookups).tensors()
+    slots = Slots.size_for(features)[1]
+    return slots * sum(a.nbytes for a in table.values()) + min(features, NAMED_FEATURES) * NAME + CARD
+
+
+def resident() -> int:
+    """Return the bytes of memory that this process holds now (its peak where that is all there is to know)."""
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
+    except (OSError, IndexError, ValueError):
+        try:
+            import resource
+        except ImportError:  # Windows
+            return 0
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+
+class Limits:
+    """The limits that the user set; None is none. base is what the process holds before the search."""
+
+    def __init__(self, max_size: int | None, max_memory: int | None, pieces: list[TextBuffer], base: int | None = None):
+        self.max_size, self.max_memory = max_size, max_memory
+        held = resident() if base is None else base
+        self.base = -(-held // STEP) * STEP
+        self._pieces = pieces
+        self._known: dict[tuple[Any, ...], tuple[float, float]] = {}
+        if max_memory is not None and self.base >= max_memory:
+            raise LinnetError(
+                f"linnet and these rows take about {size_text(self.base)} already; give a larger --max-memory "
+                f"than {size_text(max_memory)}, or fewer rows"
+            )
+
+    def most_features(self, lookups: int) -> int | None:
+        """Return how many features a model file may have; None for any number."""
+        if self.max_size is None:
+            return None
+        if file_size(1, lookups) > self.max_size:
+            raise LinnetError(
+                f"no model fits into {size_text(self.max_size)}: one feature takes {size_text(file_size(1, lookups))}; "
+                "give a larger --max-size"
+            )
+        low, high = 1, 1 << 31
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if file_size(middle, lookups) <= self.max_size else (low, middle)
+        return low
+
+    def check_size(self, columns: int, lookups: int) -> None:
+        """Refuse a model file that is too large."""
+        if self.max_size is not None and file_size(columns, lookups) > self.max_size:
+            raise LinnetError(
+                f"its file would be {size_text(file_size(columns, lookups))}, above {size_text(self.max_size)}"
+            )
+
+    def check_memory(self, candidate: Candidate, plan: FeaturePlan, judge: Judge) -> None:
+        """Refuse a candidate that would take too much memory; drop what can be dropped before it begins."""
+        if self.max_memory is None:
+            return
+        need = self.memory(plan, judge)
+        if self.base + need > self.max_memory:
+            raise LinnetError(
+                f"it would take about {size_text(self.base + need)} of memory, above {size_text(self.max_memory)}"
+            )
+        if resident() + need > self.max_memory:
+            judge.forget()
+            gc.collect()
+
+    def memory(self, plan: FeaturePlan, judge: Judge) -> int:
+        """Return about how many bytes judging, or the last fit, takes at most on any level."""
+        assert plan.features is not None  # noqa: S101 - a candidate names its features
+        blocks, computed = split(plan.features)
+        entries, columns = self._features(blocks, counting=plan.tf != "presence")
+        rows = sum(map(len, self._pieces))
+        entries += rows * sum(len(c.columns) for c in computed)
+        fits = min(judge.threads, max(len(level.folds) for level in judge.levels))
+        most = max(level.rows for level in judge.levels) / max(1, rows)
+        outputs = 1 if judge.material.n_classes == 2 else -(-judge.material.n_classes // LANES) * LANES
+        return SPARE + int(
+            entries * (ENTRY + 8 * most + FITTING * fits) + columns * (COLUMN + WEIGHT * outputs * fits)
+        )  # fmt: skip
+
+    def _features(self, blocks: Blocks, counting: bool) -> tuple[float, float]:
+        """Return about how many entries and distinct features all texts have, from a sample of them."""
+        key = (blocks, counting)
+        if key not in self._known:
+            total = sum(map(len, self._pieces))
+            step = max(1, total // SAMPLE)
+            texts = [p.text(d) for p in self._pieces for d in range(0, len(p), step)]
+            found = count(text_buffers(texts), blocks, counting=counting, threads=1).rows if blocks else None
+            size = sum(len(text.encode("utf-8")) for text in texts)
+            ratio = max(1.0, sum(float(p.offsets[-1] - p.offsets[0]) for p in self._pieces) / max(1, size))
+            entries, columns = (0, 0) if found is None else (len(found.indices), found.n_columns)
+            weight = 1.5 if counting else 1.0
+            self._known[key] = (entries * ratio * weight, float(columns * arithmetic.power(ratio, GROWTH)))
+        return self._known[key]
+
+
 KEPT = 3  # groups of candidates whose rows are kept
 
 
@@ -35,7 +322,6 @@ KEPT = 3  # groups of candidates whose rows are kept
 class TuningRows:
     """The rows to tune on: all but the test rows. dev holds the numbers of the dev rows, None for folds."""
 
-    pieces: list[TextBuffer]
     classes: tuple[Any, ...]
     y: npt.NDArray[np.int32]
     dev: Indices | None
@@ -45,19 +331,6 @@ class TuningRows:
     def n_classes(self) -> int:
         """How many labels there are."""
         return len(self.classes)
-
-
-@dataclass(frozen=True)
-class JudgedCandidate:
-    """What a candidate answered on the held-out rows of a level, and what that took."""
-
-    rows: Indices = field(repr=False)
-    predicted: npt.NDArray[np.int64] = field(repr=False)  # class numbers
-    seconds: float = 0.0  # of all fits of the level, one after the other
-    columns: int = 0  # of the model that would be saved
-    lookups: int = 1  # numbers that a feature has in it
-    counting: float = 0.0  # seconds that counting its features took
-    scores: npt.NDArray[np.float64] | None = field(default=None, repr=False)  # (n_rows, n_outputs), for calibration
 
 
 @dataclass
@@ -90,8 +363,12 @@ class Judge:
         self._groups: OrderedDict[tuple[Any, ...], _Group] = OrderedDict()
         self._rows = np.arange(len(material.y))
 
-    def __call__(self, candidate: Candidate, number: int) -> JudgedCandidate:
-        """Fit on every fold of a level and put the answers behind one another."""
+    def __call__(self, candidate: Candidate, number: int) -> tuple[dict[str, Any], npt.NDArray[np.float64]]:
+        """Fit on every fold of a level and put the answers behind one another.
+
+        Returns the answers (class numbers), the seconds of all fits and of counting, the columns of the model that would be
+        saved and the numbers that a feature has in it; and the scores, (n_rows, n_outputs), for calibration.
+        """
         plan = candidate.make(self.seed, self.threads).plan()
         self.limits.check_memory(candidate, plan.features, self)
         group = self.group(candidate, plan.features)
@@ -112,15 +389,13 @@ class Judge:
 
         found = self._each(one, len(level.folds), fits)
         S = np.concatenate([scores for scores, _, _ in found])
-        return JudgedCandidate(
-            np.concatenate([fold.held_out for fold in level.folds]),
-            (S[:, 0] > 0).astype(np.int64) if S.shape[1] == 1 else S.argmax(axis=1),
-            sum(seconds for _, seconds, _ in found),
-            self._columns(group, plan.features),
-            found[0][2],
-            group.seconds,
-            S,
-        )
+        columns, lookups = self._columns(group, plan.features), found[0][2]
+        self.limits.check_size(columns, lookups)
+        return {
+            "answers": (S[:, 0] > 0).astype(np.int64) if S.shape[1] == 1 else S.argmax(axis=1),
+            "seconds": round(sum(seconds for _, seconds, _ in found), 4), "counting": round(group.seconds, 4),
+            "columns": columns, "lookups": lookups,
+        }, S  # fmt: skip
 
     def _each(self, one: Callable[[int], Any], n: int, threads: int) -> list[Any]:
         """Run the folds in threads of their own: Ctrl-C is for the main thread, where no solver can swallow it."""
@@ -141,27 +416,22 @@ class Judge:
             return self._groups[key]
         while len(self._groups) >= KEPT:
             self._groups.popitem(last=False)
-        self.shared().forget()
+        m = self.material
+        m.shared.forget()
         began = time.perf_counter()
         assert plan.features is not None  # noqa: S101 - a candidate names its features
         blocks, computed = split(plan.features)
-        part = self.shared().part(self._rows)
-        m = self.material
-        counted, min_df = count_features(part, blocks, plan, m.n_classes, self.threads)
+        counted, min_df = count_features(m.shared.part(self._rows), blocks, plan, m.n_classes, self.threads)
         if computed:
-            counted = with_computed(counted, computed, m.pieces)
+            counted = with_computed(counted, computed, m.shared.pieces)
         validation = CrossValidation(counted.rows, blocks, m.y, m.n_classes, min_df=min_df, select=plan.select)
         self._groups[key] = _Group(counted, validation, time.perf_counter() - began)
         return self._groups[key]
 
-    def shared(self) -> Shared:
-        """Return the texts and what was counted of them."""
-        return self.material.shared
-
     def forget(self) -> None:
         """Drop everything that can be made again."""
         self._groups.clear()
-        self.shared().forget()
+        self.material.shared.forget()
 
     def _columns(self, group: _Group, plan: FeaturePlan) -> int:
         if plan.hash_bits:

@@ -19,28 +19,18 @@ from linnet.evaluate.metrics import find_metric
 from linnet.features.blocks import describe, parse
 from linnet.features.plan import default_blocks
 from linnet.features.sharing import Shared
-from linnet.pipeline.crossval import FEW_ROWS
+from linnet.pipeline.crossval import FEW_ROWS, check_two_labels, file_size_of, labelled_data
 from linnet.pipeline.events import Event, Log
 from linnet.pipeline.fit import choose
-from linnet.pipeline.labelled_data import check_two_labels, file_size_of, labelled_data
 from linnet.pipeline.memory import MemoryRows
 from linnet.pipeline.rows import encode
 from linnet.pipeline.search import SearchResult, Trial
-from linnet.tuning.candidate import Candidate
-from linnet.tuning.clock import Clock
-from linnet.tuning.feature_space import FeatureSpace
-from linnet.tuning.judging import Judge, TuningRows
-from linnet.tuning.levels import levels_for
-from linnet.tuning.limits import Limits
-from linnet.tuning.outcome import Tuning
-from linnet.tuning.results import CandidateResult, Results
-from linnet.tuning.search import Search
-from linnet.tuning.search_space import SearchSpace
-from linnet.tuning.search_state import SearchState
+from linnet.tuning.candidate import Candidate, FeatureSpace, SearchSpace
+from linnet.tuning.judging import Clock, Judge, Limits, TuningRows, levels_for
+from linnet.tuning.results import CandidateResult, Results, Tuning
+from linnet.tuning.search import Search, SearchState
 from linnet.units import as_bytes, as_seconds, duration, size_text
 from linnet.values import parse_list
-
-__all__ = ["tune"]
 
 SMALLER = 5  # times that a model that turned out too large is made smaller
 
@@ -99,7 +89,7 @@ def tune(
     try:
         limits = _limits(size, memory, material, kept)
         run = _TuningRun(rows, held, tested, material, limits, clock, random_state, n_jobs, on_event)
-        search = run.search(SearchSpace, names, blocks, metric, kept, candidates)
+        search = run.search(names, blocks, metric, kept, candidates)
         search.run()
         return run.finish(search, kept, named or rows.source, command or {})
     finally:
@@ -119,36 +109,32 @@ class _TuningRun:
     seed: int
     threads: int | None
     on_event: Callable[[Event], None] | None
+    stopped: bool = False
+    """Whether the budget was over before the last fit had converged."""
 
     def search(
-        self,
-        space: type[SearchSpace],
-        names: list[str] | None,
-        lists: Any,
-        metric: str,
-        kept: SearchState,
-        candidates: int | None,
+        self, names: list[str] | None, lists: Any, metric: str, kept: SearchState, candidates: int | None
     ) -> Search:
         """Lay out levels and space, and return the search, ready to run."""
         m = self.material
         outputs = 1 if m.n_classes == 2 else m.n_classes
         most = self.limits.most_features(outputs)
-        features = FeatureSpace(default_blocks(m.pieces), lists)
-        laid = space(features, models=names, most_features=most, many=len(m.y) >= FEW_ROWS)
+        features = FeatureSpace(default_blocks(m.shared.pieces), lists)
+        space = SearchSpace(features, models=names, most_features=most, many=len(m.y) >= FEW_ROWS)
         judge = Judge(m, [], self.clock, self.limits, self.seed, self.threads)
-        usual = replace(laid.own(laid.models[0]), features=features.default(), max_features=None, min_df=None)
+        usual = replace(space.own(space.models[0]), features=features.default(), max_features=None, min_df=None)
         first = judge.group(usual, TextClassifier(features=usual.features).plan().features)
         judge.levels = levels_for(m.y, m.n_classes, m.dev, first.counted.rows, self.seed)
         results = Results(judge.levels, metric, m.y, m.n_classes, self.seed)
         return Search(
-            judge, laid, results, kept, self.clock, self._default, candidates=candidates, on_event=self.on_event
+            judge, space, results, kept, self.clock, self._default, candidates=candidates, on_event=self.on_event
         )
 
     def _default(self, first: Candidate) -> dict[str, Any]:
         """Return the settings that training comes to; with lists of the user's own, on the features of the candidate."""
         if self.limits.max_memory is not None:  # which the search of settings does not know
             return {"ratio": first.ratio, **dict(first.params)}
-        usual = first.features == describe(default_blocks(self.material.pieces))
+        usual = first.features == describe(default_blocks(self.material.shared.pieces))
         clf = TextClassifier(
             first.model, features=None if usual else first.features, random_state=self.seed, n_jobs=self.threads
         )
@@ -165,14 +151,13 @@ class _TuningRun:
         search.judge.forget()
         notes = _notes(search, kept)
         card = _card(search, winner, optimism)
-        model, candidate, size = self._fit(winner.candidate, card, _choice(results, winner))
+        clf, candidate, size = self._fit(winner.candidate, card, _choice(results, winner))
         if candidate != winner.candidate:
             notes.append(
                 f"max_features is {candidate.max_features:,}, for the file to fit into the size that was given"
             )
-        if model.interrupted:
+        if self.stopped:
             notes.append("the last fit was stopped before it had converged, to keep within the budget")
-        clf = model.clf
         evaluation = None
         if self.test is not None:
             from linnet.evaluate import evaluate
@@ -195,44 +180,37 @@ class _TuningRun:
 
     def _fit(
         self, candidate: Candidate, card: dict[str, Any], choice: SearchResult | None
-    ) -> tuple[_Fitted, Candidate, int]:
+    ) -> tuple[TextClassifier, Candidate, int]:
         """Fit on all rows; a model file that is too large after all is made smaller."""
         most = self.limits.max_size
         for _ in range(SMALLER):
-            fitted = self._fit_once(candidate, card, choice)
+            clf = self._fit_once(candidate, card, choice)
             choice = None  # it is not that of a smaller model
-            size = file_size_of(fitted.clf)
+            size = file_size_of(clf)
             if most is None or size <= most:
-                return fitted, candidate, size
-            features = min(candidate.max_features or 1 << 31, fitted.clf.artefact.n_features)
+                return clf, candidate, size
+            features = min(candidate.max_features or 1 << 31, clf.artefact.n_features)
             candidate = replace(candidate, max_features=max(1, int(features * 0.9 * most / size)))
         raise LinnetError(f"no model fits into {size_text(most or 0)}: the smallest is {size_text(size)}; give more")
 
-    def _fit_once(self, candidate: Candidate, card: dict[str, Any], choice: SearchResult | None) -> _Fitted:
+    def _fit_once(self, candidate: Candidate, card: dict[str, Any], choice: SearchResult | None) -> TextClassifier:
         clf = candidate.make(self.seed, self.threads)
-        stopped = False
+        self.stopped = False
 
         def told(event: Event) -> None:
-            nonlocal stopped
             if self.on_event is not None:
                 self.on_event(event)
             try:
                 if event.kind in ("trial", "candidate", "pass"):
                     self.clock.last_call()
             except KeyboardInterrupt:
-                stopped = True
+                self.stopped = True
                 raise
 
         part = self.material.shared.part(np.arange(len(self.material.y)))
-        clf.fit_counted(self.rows, dev=self.dev, on_event=told, part=part, found=choice)
+        clf.fit(self.rows, dev=self.dev, on_event=told, part=part, found=choice)
         clf.model_ = replace(clf.model_, card={**clf.model_.card, "tuning": card})
-        return _Fitted(clf, stopped)
-
-
-@dataclass(frozen=True)
-class _Fitted:
-    clf: TextClassifier
-    interrupted: bool
+        return clf
 
 
 def _choice(results: Results, winner: CandidateResult) -> SearchResult | None:
@@ -277,14 +255,14 @@ def _tuning_rows(rows: Dataset, dev: Dataset | None) -> TuningRows:
     chunks = [*rows.text.chunks, *([] if dev is None else dev.text.chunks)]
     shared = Shared(pa.chunked_array(chunks) if chunks else rows.text)
     held = None if dev is None else np.arange(len(rows), len(y))
-    return TuningRows(shared.pieces, classes, y, held, shared)
+    return TuningRows(classes, y, held, shared)
 
 
 def _digest(m: TuningRows) -> str:
     """Return what tells these rows from others."""
     found = hashlib.sha256(repr(m.classes).encode("utf-8"))
     found.update(m.y.tobytes())
-    for piece in m.pieces:
+    for piece in m.shared.pieces:
         found.update(np.diff(piece.offsets).tobytes())
         found.update(piece.data[int(piece.offsets[0]) : int(piece.offsets[-1])].tobytes())
     return found.hexdigest()
@@ -293,7 +271,7 @@ def _digest(m: TuningRows) -> str:
 def _limits(size: int | None, memory: int | None, m: TuningRows, kept: SearchState) -> Limits:
     """Return the limits; what the process held at the beginning is the same when a search goes on."""
     known = kept.known.get("memory", {}).get("base")
-    limits = Limits(size, memory, m.pieces, known)
+    limits = Limits(size, memory, m.shared.pieces, known)
     if known is None and memory is not None:
         kept.add("memory", {"base": limits.base})
     return limits

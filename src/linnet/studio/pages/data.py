@@ -7,16 +7,51 @@ from typing import Any
 
 from nicegui import ui
 
-from linnet.checks.checkup import MARKS, finding_html
+from linnet.checks.run_checks import MARKS, finding_html
 from linnet.draw.charts import histogram
-from linnet.draw.formatting import count
 from linnet.draw.markup import count_bars, safe
+from linnet.draw.terminal import count
 from linnet.studio import layout
 from linnet.studio.data_health import DataHealth
-from linnet.studio.pages.open_data import open_data
-from linnet.studio.state import Studio
+from linnet.studio.state import BUILT_IN, Studio
 
-__all__ = ["build"]
+# ---- A place to open data: by path, by dropping a file, or the built-in reviews.
+
+
+def open_data(studio: Studio, after: str, *, name: str = "Path of a CSV, TSV, JSON lines or Parquet file") -> None:
+    """Draw the place; `after` is the page to show when the data is there."""
+    busy = layout.html("reading …", "wait")
+    busy.set_visibility(False)
+
+    async def load(path: str) -> None:
+        busy.set_visibility(True)
+        if await layout.attempt(studio.open, path):
+            ui.navigate.to(after)
+        else:
+            busy.set_visibility(False)
+
+    async def dropped(event: Any) -> None:
+        folder = studio.folder / "opened"
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / _plain(event.file.name)
+        await event.file.save(target)
+        await load(str(target))
+
+    with layout.row().style("width:100%"):
+        path = layout.field(name, lambda: load(path.value))
+        layout.button("Open", lambda: load(path.value))
+        layout.button("Use the built-in reviews", lambda: load(BUILT_IN), quiet=True)
+    ui.upload(label="or drop a file here", auto_upload=True, on_upload=dropped, max_files=1).props("flat")
+
+
+def _plain(name: str) -> str:
+    """Return the name of a file without any folder.
+
+    >>> _plain("../../etc/x.csv"), _plain("")
+    ('x.csv', 'file')
+    """
+    return name.replace("\\", "/").split("/")[-1].lstrip(".") or "file"
+
 
 LEAD = "Check the data before you train: what makes scores too high, or a model worse than it could be."
 SUSPECTS = 6

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nicegui import run, ui
 
-from linnet.draw.formatting import count
 from linnet.draw.markup import matrix, safe
+from linnet.draw.terminal import count
 from linnet.errors import LinnetError
-from linnet.report.predictions import Predictions
+from linnet.report.inputs import Predictions
 from linnet.studio import layout
 from linnet.studio.state import PARTS, Studio
-
-__all__ = ["build"]
 
 LEAD = "Select a cell to read its texts. If a prediction looks right and the label does not, fix the label."
 CLASSES = 12  # of the matrix
@@ -44,38 +43,44 @@ def build(studio: Studio) -> None:
             ErrorsPage(studio)
 
 
+class ModelAndRows:
+    """The choice of a model and of rows at the head of a page; load is called when it changes."""
+
+    def __init__(self, studio: Studio, load: Callable[[], Awaitable[None]]) -> None:
+        names = studio.models()
+        self.model, self.part, self.load = studio.best() or next(iter(names)), "dev", load
+        with layout.card(), layout.row():
+            layout.select("Model", names, self.model, lambda event: self._choose(model=event.value))
+            layout.select("Rows", {p: KINDS[p] for p in PARTS}, "dev", lambda event: self._choose(part=event.value))
+        ui.timer(0, load, once=True)
+
+    async def _choose(self, **chosen: str) -> None:
+        vars(self).update(chosen)
+        await self.load()
+
+    async def predicted(self, predict: Callable[[str, str], Any], note: Any) -> Any:
+        """Return what predict gives for the model and the rows; None where it is refused, or the program ends."""
+        note.set_content('<span class="wait">predicting …</span>')
+        try:
+            return await run.io_bound(predict, self.model, self.part)
+        except LinnetError as error:
+            note.set_content(safe(error))
+            return None
+
+
 class SetErrorsPage:
     """The page for rows with several labels: those whose labels are not all right, the worst first."""
 
     def __init__(self, studio: Studio) -> None:
-        self.studio = studio
-        names = studio.models()
-        self.model, self.part = studio.best() or next(iter(names)), "dev"
-        with layout.card(), layout.row():
-            layout.select("Model", names, self.model, self._model)
-            layout.select("Rows", {p: KINDS[p] for p in PARTS}, "dev", self._part)
+        self.studio, self.asked = studio, ModelAndRows(studio, self.load)
         with layout.card():
             self.note = layout.html("", "soft small")
             self.list = layout.html().props("id=texts").style("min-height:24rem;margin-top:.6rem")
-        ui.timer(0, self.load, once=True)
-
-    async def _model(self, event: Any) -> None:
-        self.model = event.value
-        await self.load()
-
-    async def _part(self, event: Any) -> None:
-        self.part = event.value
-        await self.load()
 
     async def load(self) -> None:
         """Predict the rows, then list those that are not all right."""
-        self.note.set_content('<span class="wait">predicting …</span>')
-        try:
-            found = await run.io_bound(self.studio.wrong_sets, self.model, self.part)
-        except LinnetError as error:
-            self.note.set_content(safe(error))
-            return
-        if found is None:  # the program ends
+        found = await self.asked.predicted(self.studio.wrong_sets, self.note)
+        if found is None:
             return
         n, wrong = found
         self.note.set_content(
@@ -93,15 +98,10 @@ class ErrorsPage:
     """The page while it is open."""
 
     def __init__(self, studio: Studio) -> None:
-        self.studio = studio
-        names = studio.models()
-        self.model, self.part = studio.best() or next(iter(names)), "dev"
+        self.studio, self.asked = studio, ModelAndRows(studio, self.load)
         self.cell: tuple[int, int] | None = None
         self.word, self.least, self.most, self.first = "", 0.0, 1.0, 0
         self.found: Predictions | None = None
-        with layout.card(), layout.row():
-            layout.select("Model", names, self.model, self._model)
-            layout.select("Rows", {p: KINDS[p] for p in PARTS}, "dev", self._part)
         with layout.columns("side table"):
             with layout.card():
                 layout.heading("Confusion matrix")
@@ -120,19 +120,14 @@ class ErrorsPage:
                         both = {"min": 0.0, "max": 100.0}
                         ui.range(**both, value=both, on_change=self._sure).props('dense aria-label="confidence"')
                 self.list = ui.element("div").props("id=texts").style("min-height:24rem;margin-top:.6rem")
-        ui.timer(0, self.load, once=True)
 
     async def load(self) -> None:
         """Predict the rows, then draw."""
-        self.note.set_content('<span class="wait">predicting …</span>')
         self.cell, self.first = None, 0
-        try:
-            self.found = found = await run.io_bound(self.studio.predictions, self.model, self.part)
-        except LinnetError as error:
-            self.note.set_content(safe(error))
+        found: Predictions | None = await self.asked.predicted(self.studio.predictions, self.note)
+        if found is None:
             return
-        if found is None:  # the program ends
-            return
+        self.found = found
         chosen = found.worst_classes(CLASSES)
         self.table.set_content(matrix(found.names, found.table, chosen))
         some = (
@@ -145,14 +140,6 @@ class ErrorsPage:
             f"are true labels, columns predicted labels.{some}"
         )
         self.show()
-
-    async def _model(self, event: Any) -> None:
-        self.model = event.value
-        await self.load()
-
-    async def _part(self, event: Any) -> None:
-        self.part = event.value
-        await self.load()
 
     def _word(self, event: Any) -> None:
         self.word, self.first = event.value or "", 0
@@ -206,7 +193,7 @@ class ErrorsPage:
 
     def _text(self, found: Predictions, one: int) -> None:
         truth, predicted = found.names[found.result.truth[one]], found.names[found.result.predicted[one]]
-        at = int(self.studio.rows(self.part)[one])
+        at = int(self.studio.rows(self.asked.part)[one])
         labels = [] if self.studio.data is None else self.studio.data.labels
         with ui.element("div").classes("textrow"):
             with layout.row("between"):

@@ -6,16 +6,14 @@ from typing import Any
 
 from nicegui import ui
 
-from linnet.draw.formatting import count
 from linnet.draw.markup import bar, safe
+from linnet.draw.terminal import count
 from linnet.errors import LinnetError
 from linnet.studio import layout
-from linnet.studio.charts import estimate_chart
 from linnet.studio.labelling import LEAST_DRAWN, Labelling
-from linnet.studio.pages.open_data import open_data
+from linnet.studio.layout import estimate_chart
+from linnet.studio.pages.data import open_data
 from linnet.studio.state import Studio
-
-__all__ = ["KEYS", "build"]
 
 LEAD = "The texts that help the model most come first. Every label is saved before the next text is shown."
 KEYS = "123456789abcdefghijklmnopqrtvwxyz"  # without s (skip) and u (undo)

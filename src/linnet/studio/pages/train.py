@@ -6,16 +6,14 @@ from typing import Any
 
 from nicegui import ui
 
-from linnet.draw.formatting import count
 from linnet.draw.markup import bar, safe, table
+from linnet.draw.terminal import count
 from linnet.studio import layout
-from linnet.studio.charts import training_charts
-from linnet.studio.pages.open_data import open_data
+from linnet.studio.layout import training_charts
+from linnet.studio.pages.data import open_data
 from linnet.studio.runs import PRESETS, TrainingRun
 from linnet.studio.state import Studio
 from linnet.units import duration
-
-__all__ = ["build"]
 
 LEAD = "Settings are chosen on the dev rows, a tenth of the data that is not trained on. Every run is saved."
 OWN = "own settings"
@@ -66,9 +64,9 @@ class TrainPage:
         from linnet.models import MODELS
 
         layout.heading("New run")
-        names = {**{p.name: p.name for p in PRESETS}, OWN: "Own settings …"}
-        self.preset = layout.select("Preset", names, PRESETS[0].name, self._preset).style("width:100%")
-        self.says = layout.html(safe(PRESETS[0].says), "soft small").style("min-height:2.6rem;padding:.3rem 0")
+        names, first = {**{name: name for name in PRESETS}, OWN: "Own settings …"}, next(iter(PRESETS))
+        self.preset = layout.select("Preset", names, first, self._preset).style("width:100%")
+        self.says = layout.html(safe(PRESETS[first][0]), "soft small").style("min-height:2.6rem;padding:.3rem 0")
         with layout.columns("stack") as self.own:
             self.model = layout.select("Model", list(MODELS), "svm")
             self.features = layout.field("Features", placeholder="words:1-2+chars:2-5")
@@ -85,11 +83,11 @@ class TrainPage:
     def _preset(self, event: Any) -> None:
         own = event.value == OWN
         self.own.set_visibility(own)
-        self.says.set_content(safe("" if own else next(p.says for p in PRESETS if p.name == event.value)))
+        self.says.set_content(safe("" if own else PRESETS[event.value][0]))
 
     def _settings(self) -> dict[str, Any]:
         if self.preset.value != OWN:
-            return dict(next(p.settings for p in PRESETS if p.name == self.preset.value))
+            return dict(PRESETS[self.preset.value][1])
         from linnet.values import parse_settings
 
         found: dict[str, Any] = {"model": self.model.value}

@@ -8,13 +8,10 @@ from typing import Any
 from nicegui import run, ui
 
 from linnet.classifier import TextClassifier
-from linnet.draw.formatting import percent
 from linnet.draw.markup import bars, mark, safe, table
+from linnet.draw.terminal import percent
 from linnet.studio import layout
-from linnet.studio.prediction import ExplainedPrediction, explained_prediction
-from linnet.studio.state import BUILT_IN, Studio
-
-__all__ = ["build"]
+from linnet.studio.state import BUILT_IN, ExplainedPrediction, Studio, explained_prediction
 
 LEAD = "The label, the probabilities and the words behind them change as you type."
 EXAMPLE = "Not a bad book at all: I never once wanted to put it down, though the ending is a little dull."

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from linnet.draw.markup import safe, text_table
-from linnet.draw.page import page
+from linnet.draw.markup import page, safe, text_table
 
 _SAMPLES = 5
 _LONGEST = 160

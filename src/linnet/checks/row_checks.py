@@ -1,0 +1,265 @@
+"""Checks of rows one by one, or of one with another: duplicates, leaks, conflicts, class sizes, tiny texts, encoding."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from linnet.checks.checked_data import CheckedData, Finding, Ints, counted, excerpt, percent
+from linnet.text.duplicates import repeats
+
+# ---- Exact and near duplicates within the data: they straddle splits and make every score too good.
+
+
+ADVICE = "keep them on one side: linnet split --groups duplicates; or remove them: linnet clean --dedup exact,near"
+MANY = 0.05
+
+
+def duplicates(m: CheckedData) -> Finding:
+    """Find rows with the very same text; the empty texts that reading set aside are counted with them."""
+    n = len(m)
+    again = repeats(m.exact[:n])
+    empty = Counter(row.text for row in m.data.unusable.rows if row.reason == "empty text")
+    n_empty = sum(count - 1 for count in empty.values())
+    count, whole = int(again.sum()) + n_empty, n + sum(empty.values())
+    if not count:
+        return Finding("duplicates", "ok", "no text occurs twice")
+    says = f"{count:,} of {whole:,} texts {'repeats' if count == 1 else 'repeat'} an earlier one"
+    if n_empty:
+        says += f" ({n_empty:,} of them empty)"
+    level = "warning" if count >= MANY * whole else "note"
+    details = {"rows": count, "empty": n_empty, "groups": int((np.bincount(m.exact[:n]) > 1).sum())}
+    return Finding(
+        "duplicates", level, says, count, count / whole, ADVICE, _largest(m, m.exact[:n]), details, {"repeats": again}
+    )
+
+
+def near_duplicates(m: CheckedData) -> Finding:
+    """Find rows that share at least four fifths of their word triples with another and are not the same text."""
+    n = len(m)
+    again = repeats(m.near[:n]) & ~repeats(m.exact[:n])
+    count = int(again.sum())
+    if not count:
+        return Finding("near-duplicates", "ok", "no two texts are nearly the same")
+    says = f"{counted(count, 'text is', 'texts are')} nearly the same as an earlier one ({percent(count / n)})"
+    level = "warning" if count >= MANY * n else "note"
+    return Finding(
+        "near-duplicates", level, says, count, count / n, ADVICE, _pairs(m, again), {"rows": count}, {"repeats": again}
+    )
+
+
+def _largest(m: CheckedData, groups: Ints, most: int = 5) -> tuple[dict[str, Any], ...]:
+    """Return the texts that occur most often."""
+    sizes = np.bincount(groups)
+    ranked = np.argsort(-sizes, kind="stable")[:most]
+    out: list[dict[str, Any]] = []
+    for group in ranked[sizes[ranked] > 1].tolist():
+        rows = np.flatnonzero(groups == group)
+        out.append({"text": excerpt(m.text(int(rows[0]))), "times": len(rows), "rows": m.where(rows[:10])})
+    return tuple(out)
+
+
+def _pairs(m: CheckedData, again: Any, most: int = 5) -> tuple[dict[str, Any], ...]:
+    out: list[dict[str, Any]] = []
+    for row in np.flatnonzero(again)[:most].tolist():
+        first = int(np.flatnonzero(m.near == m.near[row])[0])
+        out.append({"text": excerpt(m.text(row)), "like": excerpt(m.text(first)), "rows": m.where([first, row])})
+    return tuple(out)
+
+
+# ---- Texts of another set (dev, test) that are in the data too: the score on that set is not a score on new texts.
+
+
+LEAK_ADVICE = "take the shared texts out of the data (or of the other set) before you trust a score on it"
+
+
+def leaks(m: CheckedData) -> Finding:
+    """Find texts of the other sets that stand in the data word for word."""
+    return _leaks(m, near=False)
+
+
+def near_leaks(m: CheckedData) -> Finding:
+    """Find texts of the other sets that are nearly the same as one in the data, and not the same."""
+    return _leaks(m, near=True)
+
+
+def _leaks(m: CheckedData, near: bool) -> Finding:
+    name = "near-leaks" if near else "leaks"
+    sets: list[dict[str, Any]] = []
+    examples: list[dict[str, Any]] = []
+    rows: list[Any] = []
+    total, worst = 0, 0.0
+    for k, other in enumerate(m.others, 1):
+        first, last = m.starts[k], m.starts[k + 1]
+        shared = m.exact[first:last] <= m.exact[: len(m)].max()  # groups are numbered by first sight
+        if near:
+            shared = (m.near[first:last] <= m.near[: len(m)].max()) & ~shared
+        count = int(shared.sum())
+        rows.append(np.flatnonzero(shared))
+        total += count
+        share = count / max(1, len(other))
+        worst = max(worst, share)
+        sets.append({"source": other.source, "count": count, "share": share})
+        for row in rows[-1][: 5 - len(examples)].tolist():
+            groups = m.near if near else m.exact
+            mine = int(np.flatnonzero(groups[: len(m)] == groups[first + row])[0])
+            examples.append(
+                {
+                    "text": excerpt(m.text(first + row)),
+                    "source": other.source,
+                    "row": row + 1,
+                    "in_data": m.where([mine])[0],
+                }
+            )
+    what = "nearly the same as one in the data" if near else "in the data too"
+    if not total:
+        return Finding(name, "ok", f"no text of {_named(sets)} is {what}", details={"sets": sets})
+    parts = [f"{counted(s['count'], 'text')} of {s['source']} ({percent(s['share'])})" for s in sets if s["count"]]
+    says = f"{'; '.join(parts)} {'is' if total == 1 else 'are'} {what}"
+    level = "problem" if worst >= 0.01 and not near else "warning"
+    return Finding(name, level, says, total, worst, LEAK_ADVICE, tuple(examples), {"sets": sets}, {"rows": rows})
+
+
+def _named(sets: list[dict[str, Any]]) -> str:
+    return ", ".join(str(s["source"]) for s in sets)
+
+
+# ---- The same text with different labels: no model can predict all of them.
+
+
+def conflicts(m: CheckedData) -> Finding:
+    """Find texts that occur with more than one label."""
+    groups = m.exact[: len(m)]
+    several = np.flatnonzero(np.bincount(groups)[groups] > 1)
+    pairs = np.unique(groups[several] * np.int64(len(m.labels) + 1) + m.codes[several])
+    torn = np.flatnonzero(np.bincount(pairs // (len(m.labels) + 1)) > 1)
+    rows = several[np.isin(groups[several], torn)]
+    if not len(torn):
+        return Finding("conflicts", "ok", "no text has different labels")
+    examples = []
+    for group in torn[:5].tolist():
+        mine = np.flatnonzero(groups == group)
+        labels = Counter(m.label(int(row)) for row in mine)
+        examples.append({"text": excerpt(m.text(int(mine[0]))), "labels": dict(labels), "rows": m.where(mine[:10])})
+    says = f"{counted(len(torn), 'text')} {'has' if len(torn) == 1 else 'have'} different labels ({len(rows):,} rows)"
+    level = "warning" if len(rows) >= 0.005 * len(m) else "note"
+    return Finding(
+        "conflicts", level, says, len(torn), len(rows) / len(m), "decide on one label for each, or leave them out",
+        tuple(examples), {"texts": len(torn), "rows": len(rows)}, {"rows": rows},
+    )  # fmt: skip
+
+
+# ---- Class imbalance: how good always giving the commonest label would be, and which classes have too few rows.
+
+
+FEW = 10
+
+
+def imbalance(m: CheckedData) -> Finding:
+    """Compare the classes by size."""
+    counts = m.data.counts
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    total = sum(counts.values()) if m.data.separator is None else len(m)
+    (top, most), (last, least) = ranked[0], ranked[-1]
+    few = [name for name, count in ranked if count < FEW]
+    share = most / total
+    details = {"classes": len(counts), "largest": top, "smallest": last, "baseline": share, "few": few[:50]}
+    examples = tuple({"label": name, "rows": count} for name, count in ranked[:10])
+    if len(counts) == 1:
+        return Finding("imbalance", "problem", f"every row has the label {top!r}", total, 1.0,
+                       "a classifier needs at least two labels", examples, details)  # fmt: skip
+    says = f"{len(counts):,} classes, {most:,} rows of {top!r} to {least:,} of {last!r}; always predicting {top!r} gives {percent(share)}"
+    if few:
+        says += f"; {counted(len(few), 'class has', 'classes have')} fewer than {FEW} rows"
+    uneven = most >= 10 * least or (share >= 0.8 and len(counts) == 2)
+    level = "warning" if few or uneven else "note" if most >= 3 * least else "ok"
+    advice = "judge by macro F1, try --class-weight balanced, and collect rows of the rare classes"
+    return Finding("imbalance", level, says, len(few), share, advice if level != "ok" else "", examples, details)
+
+
+# ---- Empty and tiny texts: nothing can be learned from them, and nothing said about them.
+
+
+TINY = 2  # characters
+SHORT = 64  # bytes: longer texts are taken to hold something
+
+
+def tiny(m: CheckedData) -> Finding:
+    """Find texts that are empty (set aside when reading), of one or two characters, or without a letter or digit."""
+    from linnet.data.arrays import lengths
+
+    empty = int(m.data.unusable.counts.get("empty text", 0))
+    small = np.concatenate([np.zeros(0, bool), *(lengths(chunk) <= SHORT for chunk in m.data.text.chunks)])
+    suspects = m.data.take(np.flatnonzero(small)).text  # only short texts can be tiny, or nearly so
+    texts = [text.strip() for text in suspects.to_pylist()]
+    odd = [len(text) <= TINY or not any(c.isalnum() for c in text) for text in texts]
+    rows = np.flatnonzero(small)[np.array(odd, dtype=bool)]
+    details = {"empty": empty, "tiny": len(rows)}
+    if not empty and not len(rows):
+        return Finding("tiny", "ok", "no text is empty or tiny", details=details)
+    whole = len(m) + empty
+    parts = [f"{counted(empty, 'text')} {'is' if empty == 1 else 'are'} empty and left out"] if empty else []
+    if len(rows):
+        what = f"{'is' if len(rows) == 1 else 'are'} tiny (two characters or fewer, or no letter or digit)"
+        parts.append(f"{counted(len(rows), 'text')} {what}")
+    count = empty + len(rows)
+    level = "warning" if count >= 0.02 * whole else "note"
+    examples = [{"text": excerpt(m.text(int(row))), "row": m.where([row])[0]} for row in rows[:5].tolist()]
+    examples += [{"text": "", "row": row.row} for row in m.data.unusable.rows if row.reason == "empty text"][:5]
+    says = f"{'; '.join(parts)} ({percent(count / whole)})"
+    advice = "leave them out, or find out where their texts got lost"
+    return Finding("tiny", level, says, count, count / whole, advice, tuple(examples), details, {"rows": rows})
+
+
+# ---- Encoding damage: characters that were lost or read in the wrong encoding, and markup that was not taken off.
+
+
+#: kind: (what to look for, as RE2 has it, what it means)
+SIGNS = {
+    "lost": ("\ufffd", "characters lost (U+FFFD)"),
+    "mojibake": (
+        "[\u00c3\u00c2][\u0080-\u00bf]|\u00e2\u20ac|\u00e2\u0080|\u00c5[\u0152\u201c]|\u00ef\u00bb\u00bf",
+        "UTF-8 read as Windows-1252 (\u00c3\u00a9 for \u00e9)",
+    ),
+    "control": ("[\u0001-\u0008\u000b\u000e-\u001f\u007f-\u0084\u0086-\u009f]", "control characters"),
+    "entities": ("&(amp|lt|gt|quot|nbsp|apos|#[0-9]{1,5}|#x[0-9a-fA-F]{1,4});", "HTML entities (&amp;)"),
+    "tags": ("<(br|p|div|span|a|b|i|li|td|tr|img)( [^<>]*)?/?>|</(p|div|span|a|b|i|li|td|tr)>", "HTML tags (<br />)"),
+}
+DAMAGE = ("lost", "mojibake", "control")
+
+
+def encoding(m: CheckedData) -> Finding:
+    """Count texts with signs of damage, by kind; repairs that reading made are quoted."""
+    import pyarrow.compute as pc
+
+    from linnet.data.arrays import to_mask
+
+    counts, rows = {}, {}
+    for kind, (pattern, _) in SIGNS.items():
+        plain = kind == "lost"
+        found = (pc.match_substring if plain else pc.match_substring_regex)(m.data.text, pattern)
+        rows[kind] = np.flatnonzero(to_mask(found))
+        counts[kind] = len(rows[kind])
+    damaged = np.unique(np.concatenate([rows[kind] for kind in DAMAGE]))
+    marked = np.unique(np.concatenate([rows["entities"], rows["tags"]]))
+    parts = [f"{counts[kind]:,} with {SIGNS[kind][1]}" for kind in SIGNS if counts[kind]]
+    details = {**counts, "notes": list(m.data.notes)}
+    if not parts and not m.data.notes:
+        return Finding("encoding", "ok", "no sign of encoding damage or left-over markup", details=details)
+    level = "warning" if len(damaged) >= 0.001 * len(m) and len(damaged) else "note"
+    examples = [
+        {"kind": kind, "text": excerpt(m.text(int(row))), "row": m.where([row])[0]}
+        for kind in SIGNS
+        for row in rows[kind][:2].tolist()
+    ]
+    count = len(damaged) + len(np.setdiff1d(marked, damaged))
+    says = "; ".join(
+        [
+            *([f"{counted(count, 'text')}: {', '.join(parts)} ({percent(count / len(m))})"] if parts else []),
+            *m.data.notes,
+        ]
+    )
+    advice = "read the file again in its own encoding (--format, or save it as UTF-8), or repair it: linnet clean"
+    return Finding("encoding", level, says, count, count / len(m), advice, tuple(examples), details, {"rows": damaged})
