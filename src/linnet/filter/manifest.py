@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from linnet.draw.charts import Axis, Columns, figure
-from linnet.draw.formatting import percent
-from linnet.draw.markup import note, paragraphs, safe, table, text_table
-from linnet.draw.page import page
+from linnet.draw.markup import note, page, paragraphs, safe, table, text_table
+from linnet.draw.terminal import percent
 from linnet.errors import LinnetError
 from linnet.filter.settings import BINS, FilterSettings, Shard
 

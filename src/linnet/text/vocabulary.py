@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.draw.charts import Axis, Layer, Line, Points, chart
-from linnet.draw.formatting import short
+from linnet.draw.terminal import short
 from linnet.errors import DataError, nearest, require
 from linnet.files import write_atomic
 from linnet.text.tokens import CASES, TOKENS, words_of
