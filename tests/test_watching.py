@@ -215,7 +215,7 @@ def test_exponentials_are_taken_in_one_place():
         "multinomial.py",
         "categorical.py",
         "kernels.py",
-        "zipf.py",
+        "vocabulary.py",
         "candidate.py",
         "drift.py",
         "significance.py",
