@@ -18,7 +18,7 @@ import linnet
 from linnet.cli import linnet as cli
 from linnet.datasets import whole
 from linnet.export import FORMATS, export_model
-from linnet.model.curve import CalibrationCurve
+from linnet.model.calibration import CalibrationCurve
 from linnet.model.decision import Decision
 
 DATA = Path(os.environ.get("LINNET_DATA", "/nonexistent"))

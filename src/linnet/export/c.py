@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from linnet.draw.page import resource
+from linnet.draw.markup import resource
 from linnet.export.portable import PortableModel, unicode_table
 
 __all__ = ["write_c"]

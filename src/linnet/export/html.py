@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from linnet.draw.markup import safe
-from linnet.draw.page import page, resource
+from linnet.draw.markup import page, resource, safe
 from linnet.export.javascript import constants
 from linnet.export.portable import PortableModel
 

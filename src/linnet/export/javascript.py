@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.draw.page import resource
+from linnet.draw.markup import resource
 from linnet.export.portable import PortableModel, unicode_table
 
 __all__ = ["constants", "write_js"]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.draw.page import resource
+from linnet.draw.markup import resource
 from linnet.errors import LinnetError
 from linnet.features.counts import NORM, TF
 from linnet.model.model import Model
