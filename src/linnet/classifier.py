@@ -38,7 +38,8 @@ class TextClassifier(Estimator):
     """Learn labels from texts.
 
     Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such as
-    ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``tf`` presence, count or
+    ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``vectors`` a file of word vectors that
+    join them; ``tf`` presence, count or
     sublinear, or several to choose from; ``idf``; ``norm`` of each block of a row ("l2", "mean" or None; "auto": what
     suits the model); ``ratio`` the power p of the supervised |log-count ratio|^p, one value or several to choose
     from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``select`` such as "chi2:5000" ("mi", "l1") keeps
@@ -62,6 +63,7 @@ class TextClassifier(Estimator):
     model: Any = "svm"
     _: KW_ONLY
     features: Any = None
+    vectors: str | None = None
     tf: str | Iterable[str] | None = None
     idf: bool | None = None
     norm: str | None = "auto"

@@ -169,7 +169,7 @@ class _Plan:
     ) -> dict[int, list[str]]:
         """Return the words that speak most for the suggested label, for each row shown."""
         from linnet.explain import explain
-        from linnet.pipeline.assemble import assemble
+        from linnet.pipeline.assemble import WeightedColumns, assemble
 
         words: dict[int, list[str]] = {}
         buffers, classes = text_buffers(m.data.text), tuple(m.labels)
@@ -182,9 +182,8 @@ class _Plan:
             def names(some: Ints, seen: Seen = seen, fingerprints: Any = fingerprints) -> Any:
                 return names_of(buffers, self.blocks, seen.take(some), fingerprints[some])
 
-            model = assemble(
-                fingerprints, names, self.blocks, self.plan, classes, found.weights, found.W, found.b, False, {}, named=1
-            )  # fmt: skip
+            fitted = WeightedColumns(fingerprints, names, self.blocks, found.weights.norm, found.W)
+            model = assemble(fitted, self.plan, classes, found.b, False, {}, named=1)
             for row in mine.tolist():
                 ranked = explain(model, m.text(row), classes[suggested[row]]).by_word()
                 words[row] = [word for word, value in ranked if value > 0][:5]

@@ -194,6 +194,13 @@ BLOCKS: dict[str, type[Block]] = {
     kind.name: kind for kind in (Words, Chars, Across, Skips, Negated, Not, Position, Affixes, Shapes)
 }
 
+
+class FoldedVectors(Block):
+    """Words again, with the weights that word vectors were folded into; see ``linnet.features.vectors``."""
+
+    kind, name, seed = 0, "foldedvectors", 0x0E8F5A3D91C7B46D
+
+
 DERIVED = {
     "bpe": ("linnet.features.language", "Bpe"),
     "wordpiece": ("linnet.features.language", "WordPiece"),
@@ -296,6 +303,8 @@ def from_dict(values: dict[str, Any]) -> Block:
     name = settings.pop("block")
     if name in DERIVED:
         return _derived(name).from_dict(settings)
+    if name == FoldedVectors.name:
+        return FoldedVectors(**settings)
     if name not in BLOCKS:
         raise LinnetError(nearest("feature block", name, [*BLOCKS, *DERIVED]))
     return BLOCKS[name](**settings)

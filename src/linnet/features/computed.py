@@ -13,6 +13,7 @@ A new computed block is a subclass of ``Computed`` and a row of ``COMPUTED``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -33,8 +34,20 @@ COMPUTED = {
     "lists": ("linnet.features.lists", "Lists"),
     "lengths": ("linnet.features.lengths", "Lengths"),
     "column": ("linnet.features.columns", "Column"),
+    "vectors": ("linnet.features.vectors", "Vectors"),
 }
 """The computed blocks by name: where each lives, because most models need none of them."""
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A block of words that computed columns were folded into: the weight of each word in the norm, and in each score."""
+
+    block: Block
+    fingerprints: npt.NDArray[np.uint64]
+    norm: npt.NDArray[np.float32]
+    W: npt.NDArray[np.float32]
+    names: tuple[str, ...]
 
 
 class Computed:
@@ -44,6 +57,9 @@ class Computed:
     weight: float
     indicators: ClassVar[bool] = False
     """Whether columns are switches, most of them 0: such are not scaled, and only those that are on are shown."""
+
+    together: ClassVar[bool] = False
+    """Whether the columns are scaled as one: the values of a row have a mean square of 1 together."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -79,6 +95,10 @@ class Computed:
     def said(self, piece: TextBuffer) -> list[str]:
         """Return what explanations call each column for the one document of a piece; "" for its name and value."""
         return ["" for _ in self.columns]
+
+    def folded(self, W: npt.NDArray[np.float32]) -> Folded | None:
+        """Return what takes the place of the columns in a model, given their weights; None where they stay columns."""
+        return None
 
     def check(self) -> None:
         """Refuse, before training, what could not be saved."""
@@ -190,6 +210,10 @@ def scales(values: Values, computed: ComputedBlocks) -> npt.NDArray[np.float32]:
         if len(values)
         else np.zeros(values.shape[1])
     )
+    for block, last in zip(computed, np.cumsum(sizes).tolist(), strict=True):
+        if block.together:
+            mine = slice(last - len(block.columns), last)
+            size[mine] = np.sqrt(arithmetic.total(np.square(size[mine])))
     size[indicators] = 1.0
     return np.asarray(share / np.where(size > 0, size, 1.0), dtype=np.float32)
 

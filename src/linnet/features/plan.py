@@ -125,9 +125,9 @@ class FeaturePlan:
     """What a model wants of the features; every field can be set by the user.
 
     tf: presence, count or sublinear; other_tf are tried after it, and where widths is true other widths of the default
-    n-grams. norm: "l2" (each block of a row has length 1), "mean" (its weighted mean is
-    taken) or None. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out). select: keep the features
-    that tell most of the labels.
+    n-grams. vectors: a file of word vectors that join the default features. norm: "l2" (each block of a row has length
+    1), "mean" (its weighted mean is taken) or None. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out).
+    select: keep the features that tell most of the labels.
     grid: the model's own settings to try. Values are tried one axis at a time, the first value first; few and
     many say where to start instead where rows are few or many. fixed: settings of the model that differ for text from its defaults.
     """
@@ -148,6 +148,7 @@ class FeaturePlan:
     fixed: tuple[tuple[str, Any], ...] = ()
     other_tf: tuple[str, ...] = ()
     widths: bool = False
+    vectors: str | None = None
 
     def __post_init__(self) -> None:
         for tf in (self.tf, *self.other_tf):
@@ -157,6 +158,12 @@ class FeaturePlan:
             raise LinnetError(f"norm must be 'l2', 'mean' or None, got {self.norm!r}")
         if self.hash_bits is not None and not 8 <= self.hash_bits <= 28:
             raise LinnetError(f"hash_bits must be from 8 to 28, got {self.hash_bits}")
+        if (self.hash_bits is not None or self.norm != "l2") and (
+            self.vectors or any(b.name == "vectors" for b in self.features or ())
+        ):
+            raise LinnetError(
+                "word vectors become weights of words in a block of length 1: they do not go with hash_bits, another norm or naive Bayes"
+            )
         if self.select is not None and self.hash_bits is not None:
             raise LinnetError(f"select={self.select} drops columns of a vocabulary; leave it out, or hash_bits")
 

@@ -48,6 +48,7 @@ EXAMPLES = {
     "pos": ("pos:1", "words with their part of speech (pos:1:spacy=NAME takes a spaCy pipeline)"),
     "adjectives": ("adjectives:1", "adjectives and nothing else"),
     "lengths": ("lengths", "words, letters a word, capitals, digits, signs (log-scaled)"),
+    "vectors": ("vectors:FILE", "word vectors of a file, folded into a weight a word"),
     "lists": ("lists:FILE", "entries of word lists and the sum of their valences, turned round by a negation"),
     "column": (
         "column:NAME",

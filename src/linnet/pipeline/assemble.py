@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy.typing as npt
 from linnet._kernels.text import fill_rows
 from linnet.errors import LinnetError, nearest, shown
 from linnet.features.blocks import AnyBlocks, Blocks, describe
+from linnet.features.computed import ComputedBlocks
 from linnet.features.counting import Slots
 from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.model.calibration import Calibration, FittedCalibration, choose_calibration, fit_calibration
@@ -69,32 +72,77 @@ def finite(scores: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> tuple[npt.ND
     return np.where(known, scores, low[:, None] - 30.0), y
 
 
+@dataclass(frozen=True)
+class WeightedColumns:
+    """WeightedColumns with their weights in the row norm and in each score.
+
+    names gives the names of some columns as bytes and where each begins.
+    """
+
+    fingerprints: npt.NDArray[np.uint64]
+    names: NamesOf
+    blocks: Blocks
+    norm: npt.NDArray[np.float32]
+    W: npt.NDArray[np.float32]
+
+
 def assemble(
-    fingerprints: npt.NDArray[np.uint64], names: NamesOf, blocks: Blocks, plan: FeaturePlan, classes: tuple[Any, ...],
-    weights: FeatureWeights, W: npt.NDArray[np.float32], b: Any, calibrated: bool, card: dict[str, Any],
+    columns: WeightedColumns, plan: FeaturePlan, classes: tuple[Any, ...], b: Any, calibrated: bool, card: dict[str, Any],
     named: int = NAMED_FEATURES,
 ) -> Model:  # fmt: skip
     """Put the weights of columns where the lookup finds them, and keep the names of those with the largest weights.
 
-    names gives the names of some columns as bytes and where each begins. In hash mode the columns are their own places.
+    In hash mode the columns are their own places.
     """
+    fingerprints, blocks, norm, W = columns.fingerprints, columns.blocks, columns.norm, columns.W
     head = b if isinstance(b, DenseLayers) else None
-    strength = strength_of(W, weights.norm, plan, head)
+    strength = strength_of(W, norm, plan, head)
     if head is not None:
         b = np.zeros(W.shape[1])
     if plan.hash_bits and blocks:
-        table = Table(np.zeros(0, np.uint64), np.concatenate([weights.norm[:, None], W], axis=1))
+        table = Table(np.zeros(0, np.uint64), np.concatenate([norm[:, None], W], axis=1))
         shift = 64 - plan.hash_bits
         return Model(classes, blocks, plan.tf, plan.norm, table, shift, b, calibrated=calibrated, card=card, head=head)
     table = empty_table(Slots.size_for(len(fingerprints))[1], W.shape[1])
     slots = Slots.of(fingerprints, table.slots)
-    fill_rows(fingerprints, table.slots, slots.shift, weights.norm, W, table.rows)
+    fill_rows(fingerprints, table.slots, slots.shift, norm, W, table.rows)
     top = largest(strength, named)
-    name_bytes, name_offsets = names(top)
+    name_bytes, name_offsets = columns.names(top)
     return Model(
         classes, blocks, plan.tf, plan.norm, table, slots.shift, b, name_bytes, name_offsets,
         slots.find(fingerprints[top]), calibrated, card, head=head,
     )  # fmt: skip
+
+
+def fold(
+    store: RowStore, weights: FeatureWeights, W: npt.NDArray[np.float32]
+) -> tuple[WeightedColumns, ComputedBlocks, npt.NDArray[np.float32]]:
+    """Return the counted columns with those that computed blocks fold into, the computed blocks that stay, their weights."""
+    n = store.n_columns
+    found = [(store.fingerprints, weights.norm, W[:n])]
+    names: list[str] = []
+    blocks, stay, first = store.blocks, [], n
+    for block in store.computed:
+        last = first + len(block.columns)
+        folded = block.folded(W[first:last])
+        if folded is None:
+            stay.append((block, W[first:last]))
+        else:
+            blocks = (*blocks, folded.block)
+            found.append((folded.fingerprints, folded.norm, folded.W))
+            names += folded.names
+        first = last
+
+    def names_of(columns: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        data, offsets = store.names(columns[columns < n])
+        counted = [bytes(data[a:b]) for a, b in pairwise(offsets.tolist())]
+        own = iter(counted)
+        every = [next(own) if k < n else names[k - n].encode() for k in columns.tolist()]
+        return np.frombuffer(b"".join(every), np.uint8), np.cumsum([0, *map(len, every)])
+
+    fingerprints, norm, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    columns = WeightedColumns(fingerprints, names_of if names else store.names, blocks, norm, rows)
+    return columns, tuple(block for block, _ in stay), np.concatenate([rows[:0], *(part for _, part in stay)])
 
 
 def strength_of(

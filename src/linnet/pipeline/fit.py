@@ -18,7 +18,7 @@ from linnet.features.selection import SelectionReport
 from linnet.model.calibration import FittedCalibration
 from linnet.model.learned import Learned
 from linnet.model.model import Model
-from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of, choose_decision, finite
+from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of, choose_decision, finite, fold
 from linnet.pipeline.crossval import check_presence, fit_rows, folded, one_label_a_row
 from linnet.pipeline.events import Log
 from linnet.pipeline.memory import MemoryRows
@@ -49,17 +49,15 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     card = card_of(plan, store, found, calibration)
     if selected is not None:
         card["selection"] = selected.to_dict()
-    n = store.n_columns
-    model = assemble(
-        store.fingerprints, store.names, store.blocks, plan.features, store.classes, weights, W[:n], b, bool(plan.calibrate), card
-    )  # fmt: skip
+    columns, computed, computed_weights = fold(store, weights, W)
+    model = assemble(columns, plan.features, store.classes, b, bool(plan.calibrate), card)
     if plan.features.hash_bits and store.blocks and isinstance(store, MemoryRows):
         model = name_columns(model, store.buffers, np.flatnonzero(store.rows.document_frequency()), NAMED_FEATURES)
     model = replace(model, multilabel=found.best.y.ndim == 2)
     model = replace(model, learned=_learned(plan, estimator, model, store))
     model = _with_decision(plan, model, found.for_calibration, calibration)
-    if store.computed:
-        model = replace(model, computed=store.computed, computed_weights=W[n:].copy())
+    if computed:
+        model = replace(model, computed=computed, computed_weights=computed_weights)
     return model.with_training_texts(store.training_texts())
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError, LinnetError
-from linnet.features.blocks import AnyBlocks, Blocks
+from linnet.features.blocks import AnyBlocks, Blocks, FoldedVectors
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import split
 from linnet.features.counting import Slots, names_of
@@ -33,7 +33,7 @@ from linnet.models import MODELS
 from linnet.models.epochs import EpochState
 from linnet.models.inputs import as_weight, class_factors
 from linnet.models.naive_bayes import Statistics
-from linnet.pipeline.assemble import assemble, settings_of, source_name
+from linnet.pipeline.assemble import WeightedColumns, assemble, settings_of, source_name
 from linnet.pipeline.crossval import weighted
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.search import axes_of
@@ -227,9 +227,11 @@ class IncrementalLearner:
             plan.features, ratio=(0.0,), max_features=None, select=None
         )  # known features keep their weights
         self = cls(replace(plan, features=frozen), forget=forget)
-        if model.head is not None or model.computed or model.multilabel:
+        vectors = any(isinstance(block, FoldedVectors) for block in model.blocks)
+        if model.head is not None or model.computed or model.multilabel or vectors:
             raise LinnetError(
-                "this model cannot go on learning: it has dense layers, computed columns or several labels a row; train it again"
+                "this model cannot go on learning: it has dense layers, computed columns, word vectors or several labels a row; "
+                "train it again"
             )
         card = model.card
         self.base, self.features = model, model.blocks
@@ -468,10 +470,8 @@ class IncrementalLearner:
             self._calibrate()
             W, b = W * np.float32(self.scale), b * self.scale + self.shift
         fps = self.vocabulary.fps[kept] if not features.hash_bits else np.zeros(0, np.uint64)
-        model = assemble(
-            fps, lambda columns: self._names(kept[columns]), blocks, features, self.classes, FeatureWeights(w, w[None]), W, b,
-            bool(self.plan.calibrate), self.card(min_df),
-        )  # fmt: skip
+        columns = WeightedColumns(fps, lambda some: self._names(kept[some]), blocks, w, W)
+        model = assemble(columns, features, self.classes, b, bool(self.plan.calibrate), self.card(min_df))
         model = _without_empty_names(model)
         learned = self.state.learned(kept, blocks)
         if learned is not None:

@@ -20,6 +20,7 @@ from linnet.features.names import Names
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, other_widths, unspaced
 from linnet.features.selection import kept_columns
 from linnet.features.sharing import Part, Texts
+from linnet.features.vectors import Vectors, with_tf
 from linnet.model.learned import numbers_of
 from linnet.models.inputs import as_weight, feature_names, indicators, row_weights
 from linnet.pipeline.budget import available
@@ -103,9 +104,12 @@ class MemoryRows:
         features = plan.features
         self.hash_bits, self.threads = features.hash_bits, plan.threads
         why = "" if features.features or not unspaced(self.buffers) else ": most texts have no blanks between words"
-        self.features = self._learned(features.features or default_blocks(self.buffers), log)
+        default = features.features or default_blocks(self.buffers)
+        self.other = other_features(default, features) if features.features is None else ()
+        if features.features is None and features.vectors:
+            default = (*default, Vectors(features.vectors))
+        self.features = self._learned(with_tf(default, features.tf), log)
         self.blocks, self.computed = split(self.features)
-        self.other = other_widths(self.features) if features.widths and features.features is None else ()
         log.stage(f"counting features {describe(self.features)}{why}")
         texts = Texts(self.buffers) if self.part is None else self.part
         self.texts = Derived.of(texts, self.blocks, self.buffers)
@@ -142,14 +146,14 @@ class MemoryRows:
             self._count_some,
         )  # fmt: skip
 
-    def _count_some(self, features: AnyBlocks, counting: bool, numbers: Indices) -> Numbered:
+    def _count_some(self, features: AnyBlocks, tf: str, numbers: Indices) -> Numbered:
         """Count other features of some rows, for a trial."""
-        blocks, computed = split(features)
+        blocks, computed = split(with_tf(features, tf))
         whole = len(numbers) == len(self.y)
         buffers = self.buffers if whole else [taken(self.buffers, numbers)]
         texts = self.part if whole and self.part is not None else Texts(buffers)
         counted = Derived.of(texts, blocks, buffers).count(
-            blocks, hash_bits=self.hash_bits, counting=counting, threads=self.threads
+            blocks, hash_bits=self.hash_bits, counting=tf != "presence", threads=self.threads
         )
         return Numbered((with_computed(counted, computed, buffers) if computed else counted).rows, numbers)
 
@@ -257,6 +261,16 @@ def _is_table(y: Any) -> bool:
         return bool(y.ndim == 2 and y.shape[1] > 1)
     rows = isinstance(y, list) and bool(y) and all(isinstance(row, list) and len(row) > 1 for row in y)
     return rows and len({len(row) for row in y}) == 1 and all(type(v) is int and v in (0, 1) for row in y for v in row)
+
+
+def other_features(default: AnyBlocks, plan: FeaturePlan) -> tuple[AnyBlocks, ...]:
+    """Return the features to try in place of the default, the most promising first."""
+    others = other_widths(default) if plan.widths else ()
+    if not plan.vectors:
+        return others
+    best = (*others, default)[0]
+    joined = tuple((*best, Vectors(plan.vectors, weight)) for weight in (2.0, 1.0))
+    return (*(joined if others else joined[:1]), best)
 
 
 def count_features(

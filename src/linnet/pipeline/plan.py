@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +13,7 @@ from linnet.features.counting import thread_count
 from linnet.features.counts import Norm
 from linnet.features.plan import FeaturePlan
 from linnet.features.selection import Selection
+from linnet.features.vectors import Vectors
 from linnet.model.calibration import METHODS
 from linnet.models import MODELS
 from linnet.models.estimator import Traits
@@ -75,8 +77,11 @@ class Plan:
         tfs = (clf.tf,) if isinstance(clf.tf, str) else tuple(clf.tf or ())
         if not tfs and clf.features is not None:
             tfs = (base.tf,)  # given features are taken as they are
+        blocks = None if clf.features is None else as_blocks(clf.features)
+        if blocks is not None and clf.vectors:
+            blocks = (*blocks, Vectors(clf.vectors))
         features = base.with_settings(
-            features=None if clf.features is None else as_blocks(clf.features),
+            features=blocks, vectors=None if clf.features is not None else clf.vectors and os.fspath(clf.vectors),
             tf=tfs[0] if tfs else None, other_tf=tfs[1:] if tfs else None, idf=clf.idf, ratio=powers, min_df=clf.min_df, max_df=clf.max_df,
             max_features=clf.max_features, hash_bits=clf.hash_bits, grid=tuple(grid.items()),
             select=None if clf.select is None else Selection.of(clf.select),

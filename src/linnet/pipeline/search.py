@@ -74,8 +74,8 @@ class SearchRows:
     given_weight: npt.NDArray[np.float64] | None = None
     other: tuple[AnyBlocks, ...] = ()
     """Other features worth trying."""
-    count: Callable[[AnyBlocks, bool, npt.NDArray[np.int64]], Any] | None = None
-    """count(features, counting, numbers) counts those rows again; None where their texts are not at hand."""
+    count: Callable[[AnyBlocks, str, npt.NDArray[np.int64]], Any] | None = None
+    """count(features, tf, numbers) counts those rows again; None where their texts are not at hand."""
 
 
 def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = ()) -> Axes:
@@ -206,7 +206,7 @@ class _Trials:
         self.scores: dict[str, list[npt.NDArray[np.float64]]] = {}
         self.settings: dict[str, dict[str, Any]] = {}
         self.stopped = False
-        self._counted: dict[tuple[str, bool], CrossValidation] = {}
+        self._counted: dict[tuple[str, str], CrossValidation] = {}
 
     def __call__(self, settings: dict[str, Any], best: Trial | None) -> Trial:
         """Judge settings on all folds, but stop where they will hardly come out clearly better than the best."""
@@ -269,18 +269,18 @@ class _Trials:
         """Return the counted rows that settings need: those there are, or others, counted for the rows of the folds."""
         start = describe(self.features)
         features = settings.get("features", start)
-        counting = settings.get("tf", self.plan.features.tf) != "presence"
-        plain = features == start and counting == (self.plan.features.tf != "presence")
-        if (features, counting) not in self._counted:
+        tf = settings.get("tf", self.plan.features.tf)
+        plain = features == start and tf == self.plan.features.tf
+        if (features, tf) not in self._counted:
             rows, blocks = self.given.rows, split(self.features)[0]
             if not plain and self.given.count is not None:
                 learned = self.features if features == start else as_blocks(features)
                 numbers = np.unique(np.concatenate([part for f in self.folds for part in (f.train, f.held_out)]))
-                rows, blocks = self.given.count(learned, counting, numbers), split(learned)[0]
-            self._counted[features, counting] = CrossValidation(
+                rows, blocks = self.given.count(learned, tf, numbers), split(learned)[0]
+            self._counted[features, tf] = CrossValidation(
                 rows, blocks, self.given.y, self.n_classes, min_df=self.min_df, select=self.plan.features.select
             )
-        return self._counted[features, counting]
+        return self._counted[features, tf]
 
     def _judge(self, settings: dict[str, Any]) -> None:
         """Judge settings on their next fold."""

@@ -25,6 +25,7 @@ from linnet.features.counting import Counted
 from linnet.features.derived import Derived
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
 from linnet.features.sharing import Texts
+from linnet.features.vectors import Vectors, with_tf
 from linnet.models.inputs import class_factors, label_factors
 from linnet.pipeline.budget import Budget
 from linnet.pipeline.cache import TestRows
@@ -287,7 +288,9 @@ class StreamedRows:
             by_script = np.bincount(np.concatenate(kinds)[:: looked_at(n)], minlength=3)
         unspaced = mostly_unspaced(by_script)
         wanted = self.plan.features.features
-        self.features = wanted or blocks_for(n, size, unspaced=unspaced)
+        vectors = self.plan.features.vectors
+        default = blocks_for(n, size, unspaced=unspaced)
+        self.features = with_tf(wanted or ((*default, Vectors(vectors)) if vectors else default), self.plan.features.tf)
         self.why = ": most texts have no blanks between words" if unspaced and not wanted else ""
         self._check_features()
         self.blocks, self.computed = split(self.features)

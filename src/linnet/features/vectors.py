@@ -1,0 +1,262 @@
+"""Word vectors as features: a text is the weighted sum of the vectors of its words.
+
+    linnet train reviews.csv --vectors glove.6B.100d.txt
+
+The sum is linear in the words, so a model that has learned a weight a dimension has a weight a word: w_t = e_t . v, also
+for words that no training row has. When the model is put together the vectors are folded into such weights, a block of
+words like any other: the model file holds no vectors, prediction is the same lookup, and explanations stay exact.
+
+    x = sum_t a_t tf_t e_t / sqrt(sum_t (a_t tf_t)^2),     a_t = (r_t + 10) / (r_t + 110)
+
+r_t is the place of the word in the file, which has frequent words first; a_t is the weight a / (a + p_t) of Arora et al.
+(2017) with a = 0.001 and p_t by Zipf's law. Vectors are centred. Files: text of word2vec, GloVe and fastText (.vec), the
+binary form of word2vec, and safetensors with a list of words (NAME.words.txt) or a tokenizer.json beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet import arithmetic
+from linnet._kernels import sparse
+from linnet.errors import DataError, LinnetError
+from linnet.features.blocks import AnyBlocks, FoldedVectors
+from linnet.features.buffers import TextBuffer, text_buffers
+from linnet.features.computed import Computed, Folded
+from linnet.features.counting import Slots, count, count_known
+
+if TYPE_CHECKING:
+    from linnet.features.counts import SparseCounts
+
+__all__ = ["Vectors", "WordVectors", "read_vectors", "with_tf"]
+
+MOST_WORDS = 50_000
+CENTRED_ON = 20_000  # words
+MOST_DIMENSIONS = 4_096
+_TEXT = re.compile(r"vectors:\s*(.+?)(?:\s*\*(\d*\.?\d+))?$")
+_SAFE = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
+_MARKS = ("Ġ", "▁")  # what a tokenizer.json writes before the first piece of a word
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Words that are one token each, by their fingerprint; their vectors, centred; how much each counts in a text."""
+
+    words: tuple[str, ...]
+    fingerprints: npt.NDArray[np.uint64]
+    E: npt.NDArray[np.float32]  # (n_words, n_dimensions)
+    weight: npt.NDArray[np.float32]
+
+    @cached_property
+    def slots(self) -> tuple[Slots, npt.NDArray[np.int32]]:
+        """The fingerprints laid out for lookup, and the word of each slot."""
+        slots = Slots.of(self.fingerprints)
+        number = np.full(len(slots.slots), -1, dtype=np.int32)
+        number[slots.find(self.fingerprints)] = np.arange(len(self.words), dtype=np.int32)
+        return slots, number
+
+
+class Vectors(Computed):
+    """The vectors of one file; weight is how much they count beside the other blocks, tf that of the model."""
+
+    name: ClassVar[str] = "vectors"
+    together: ClassVar[bool] = True
+
+    def __init__(self, source: str | os.PathLike[str], weight: float = 1.0, tf: str = "presence") -> None:
+        self.source, self.weight, self.tf = os.fspath(source), weight, tf
+        self._check_weight()
+
+    @property
+    def learned(self) -> WordVectors:
+        """The words and their vectors, read once."""
+        path = Path(self.source)
+        if not path.is_file():
+            raise DataError(f"there is no file of word vectors at {self.source}")
+        found = path.stat()
+        return read_vectors(self.source, found.st_mtime_ns, found.st_size)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """One a dimension."""
+        return tuple(f"{self.source} {k + 1}" for k in range(self.learned.E.shape[1]))
+
+    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
+        """Return the vectors of all documents."""
+        known = self.learned
+        slots, number = known.slots
+        rows: SparseCounts = count_known(
+            [piece], (FoldedVectors(),), slots.slots, slots.shift, number, len(known.words),
+            counting=self.tf != "presence", threads=1,
+        )  # fmt: skip
+        values = rows.values(self.tf, known.weight, norm="l2", multiply=True)
+        out = np.empty((len(piece), known.E.shape[1]))
+        sparse.dot(rows.indptr, rows.indices, values, known.E, 0, len(piece), out)
+        return out
+
+    def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
+        """Return the vectors of some texts."""
+        return np.concatenate([self.values_of(piece) for piece in text_buffers(texts)])
+
+    def folded(self, W: npt.NDArray[np.float32]) -> Folded:
+        """Return a weight a word and output, from a weight a dimension and output."""
+        known = self.learned
+        weights = arithmetic.matmul(known.E.astype(np.float64), W.astype(np.float64)) * known.weight[:, None]
+        return Folded(
+            FoldedVectors(), known.fingerprints, known.weight, np.asarray(weights, dtype=np.float32),
+            tuple(f"{word} (vector)" for word in known.words),
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Vectors are folded into a model and never kept in its file."""
+        raise LinnetError(f"'{self}' is folded into the weights of words; it is not part of a model")
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Vectors:
+        """No model file holds vectors."""
+        raise LinnetError("a model file holds no word vectors: they are folded into the weights of words")
+
+    @classmethod
+    def from_text(cls, text: str) -> Vectors:
+        """Read ``vectors:FILE``, with an optional ``*weight``."""
+        match = _TEXT.match(text)
+        if not match:
+            raise LinnetError(f"cannot read '{text}'; write vectors:FILE, or vectors:FILE*2")
+        return cls(match[1], float(match[2]) if match[2] else 1.0)
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.source}" + (f"*{self.weight:g}" if self.weight != 1 else "")
+
+    def __repr__(self) -> str:
+        return f"Vectors({self.source!r}{'' if self.weight == 1 else f', weight={self.weight!r}'})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vectors) and (str(self), self.tf) == (str(other), other.tf)
+
+    def __hash__(self) -> int:
+        return hash((str(self), self.tf))
+
+
+def with_tf(blocks: AnyBlocks, tf: str) -> AnyBlocks:
+    """Return the blocks with vectors summed as the model will: its tf is that of every block."""
+    return tuple(Vectors(b.source, b.weight, tf) if isinstance(b, Vectors) else b for b in blocks)
+
+
+# ---- files
+
+
+@lru_cache(maxsize=2)
+def read_vectors(source: str, changed: int = 0, size: int = 0) -> WordVectors:
+    """Read a file; words that the tokeniser cuts are left out, of those that fold to one word the first stays."""
+    path = Path(source)
+    words, E = _of_safetensors(path) if path.suffix == ".safetensors" else _of_text(path)
+    if E.ndim != 2 or len(words) != len(E) or not 0 < E.shape[1] <= MOST_DIMENSIONS or not len(words):
+        raise DataError(f"{source}: {len(words):,} words and vectors of the shape {E.shape} do not go together")
+    E = np.asarray(E, dtype=np.float32)
+    if not np.isfinite(E).all():
+        raise DataError(f"{source}: the vector of '{words[int(np.argmax(~np.isfinite(E).all(axis=1)))]}' is not finite")
+    counted = count(text_buffers(words), (FoldedVectors(),), counting=True, threads=1)
+    alone = np.flatnonzero(np.diff(counted.rows.indptr) == 1)
+    entry = counted.rows.indptr[alone]
+    alone, entry = (a[counted.rows.counts[entry] == 1] for a in (alone, entry))
+    column, at = np.unique(counted.rows.indices[entry], return_index=True)
+    order = np.argsort(alone[at], kind="stable")[:MOST_WORDS]
+    kept = alone[at][order]
+    if not len(kept):
+        raise DataError(f"{source}: none of its {len(words):,} words is a word of a text")
+    place = kept.astype(np.float64)
+    centre = arithmetic.mean(E[kept[:CENTRED_ON]].astype(np.float64), axis=0)
+    return WordVectors(
+        tuple(words[k] for k in kept.tolist()), counted.fingerprints[column[order]],
+        np.ascontiguousarray(E[kept] - centre, dtype=np.float32), ((place + 10.0) / (place + 110.0)).astype(np.float32),
+    )  # fmt: skip
+
+
+def _of_text(path: Path) -> tuple[list[str], npt.NDArray[Any]]:
+    """Read lines of a word and its numbers, with or without a first line of two sizes; or word2vec's binary form."""
+    from linnet.data.input_file import InputFile
+
+    with InputFile(path) as file:
+        parts = []
+        while block := file.read(1 << 24):
+            parts.append(bytes(block))
+    whole = b"".join(parts)
+    first, _, rest = whole.partition(b"\n")
+    sized = re.fullmatch(rb"\s*(\d{1,9})\s+(\d{1,5})\s*", first)
+    if sized:
+        cells = rest.partition(b"\n")[0].split()
+        if len(cells) <= int(sized[2]) or not re.fullmatch(rb"[-+.0-9eE]+", cells[-1]):
+            return _of_binary(path, rest, int(sized[1]), int(sized[2]))
+    lines = (rest if sized else whole).splitlines()[: 4 * MOST_WORDS]
+    width = len(lines[0].split()) - 1 if lines else 0
+    words, rows = [], []
+    for k, line in enumerate(lines):
+        cells = line.rsplit(maxsplit=width)  # a word may hold a blank
+        try:
+            rows.append(np.array(cells[1:], dtype=np.float32))
+            words.append(cells[0].decode("utf-8", "replace"))
+        except (ValueError, IndexError):
+            rows.append(np.zeros(0, np.float32))
+        if len(rows[-1]) != width or not width:
+            raise DataError(
+                f"{path}, line {k + 1 + bool(sized)}: expected a word and {width or 'some'} numbers; vectors come as text "
+                "of word2vec, GloVe or fastText, as binary of word2vec, or as safetensors with a list of words"
+            )
+    return words, np.array(rows).reshape(len(rows), width)
+
+
+def _of_binary(path: Path, data: bytes, n: int, width: int) -> tuple[list[str], npt.NDArray[Any]]:
+    """Read word2vec's binary form: a word, a blank, its numbers in 32 bits."""
+    words: list[str] = []
+    rows, at = [], 0
+    for _ in range(min(n, 4 * MOST_WORDS)):
+        end = data.find(b" ", at, at + 4_000)
+        if end < 0 or end + 1 + 4 * width > len(data):
+            raise DataError(f"{path}: word {len(words) + 1:,} of {n:,} is cut off; copy or download the file again")
+        words.append(data[at:end].strip().decode("utf-8", "replace"))
+        rows.append(np.frombuffer(data, "<f4", width, end + 1))
+        at = end + 1 + 4 * width
+    return words, np.array(rows).reshape(len(rows), width)
+
+
+def _of_safetensors(path: Path) -> tuple[list[str], npt.NDArray[Any]]:
+    """Read the only matrix of a safetensors file, and the words that lie beside it."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    try:
+        header = json.loads(data[8 : 8 + size])
+        tensors = [t for name, t in header.items() if name != "__metadata__" and len(t["shape"]) == 2]
+        (one,) = tensors
+        first, last = one["data_offsets"]
+        E = np.frombuffer(data[8 + size + first : 8 + size + last], _SAFE[one["dtype"]]).reshape(one["shape"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is not a safetensors file with one matrix of 16, 32 or 64 bits") from error
+    listed = next((p for p in (path.with_suffix(".words.txt"), path.parent / "words.txt") if p.exists()), None)
+    if listed is not None:
+        return listed.read_text(encoding="utf-8").removesuffix("\n").split("\n")[: len(E)], E
+    tokenizer = path.parent / "tokenizer.json"
+    if not tokenizer.exists():
+        raise DataError(f"{path} needs its words beside it: {path.stem}.words.txt, a line each, or a tokenizer.json")
+    return _of_tokenizer(tokenizer, E)
+
+
+def _of_tokenizer(path: Path, E: npt.NDArray[Any]) -> tuple[list[str], npt.NDArray[Any]]:
+    """Take the pieces that are whole words: those with a mark in front, or without where none has one."""
+    try:
+        vocabulary = json.loads(path.read_bytes())["model"]["vocab"]
+        pairs = vocabulary.items() if isinstance(vocabulary, dict) else ((v[0], k) for k, v in enumerate(vocabulary))
+        found = sorted((int(k), str(word)) for word, k in pairs if 0 <= int(k) < len(E))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise DataError(f"{path} is not a tokenizer.json with a vocabulary") from error
+    marked = [(k, word[1:]) for k, word in found if word.startswith(_MARKS)]
+    whole = marked or [(k, word) for k, word in found if not word.startswith("##")]
+    return [word for _, word in whole], E[[k for k, _ in whole]]
