@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from linnet.errors import DataError
-from linnet.text.clean.rule import Rule, RuleList, read_rule
+from linnet.text.clean.rule import NamedRule, RuleList, read_rule
 from linnet.text.offsets import Edit
 from linnet.text.sentences import sentences
 
 
-class PageRule(Rule):
+class PageRule(NamedRule):
     """A rule that removes lines or whole pages; `level` says what it looks at: line, page, or left (what is left)."""
 
     level: ClassVar[str]

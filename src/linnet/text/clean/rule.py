@@ -12,7 +12,7 @@ from linnet.text.offsets import Edit
 
 
 @dataclass(frozen=True)
-class Rule(ABC):
+class NamedRule(ABC):
     """A rule by its name; ``option`` is the field that `name=value` sets on the command line."""
 
     name: ClassVar[str]
@@ -30,7 +30,7 @@ class Rule(ABC):
         return {"rule": self.name, **{k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}}
 
 
-class CleaningRule(Rule):
+class CleaningRule(NamedRule):
     """A rule for the characters of a text. A new rule is one class with `edits` and one row in `RULES`."""
 
     @abstractmethod
@@ -38,12 +38,12 @@ class CleaningRule(Rule):
         """Return what the rule changes in a text, from left to right; nothing for a text that is clean already."""
 
 
-AnyRule = TypeVar("AnyRule", bound=Rule)
+AnyRule = TypeVar("AnyRule", bound=NamedRule)
 
 
 def read_rule(spec: str | Mapping[str, Any] | AnyRule, known: Mapping[str, type[AnyRule]]) -> AnyRule:
     """Make one of the known rules from its name, from ``name=value`` or from its plain values."""
-    if isinstance(spec, Rule):
+    if isinstance(spec, NamedRule):
         return spec
     if isinstance(spec, str):
         name, given, value = spec.partition("=")
