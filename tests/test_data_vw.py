@@ -11,9 +11,8 @@ import sys
 import pytest
 
 from linnet.data import read, stream
-from linnet.data.formats import find_format
+from linnet.data.formats import find_format, find_shards
 from linnet.data.labelled import LabelledFiles
-from linnet.data.shards import find_shards
 
 GOOD, BAD, PLAIN = ["good", "fine", "lovely"], ["bad", "dull", "awful"], ["the", "film", "was", "plot", "cast"]
 

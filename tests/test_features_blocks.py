@@ -29,11 +29,10 @@ from linnet.features.blocks import (
     from_dict,
     parse,
 )
-from linnet.features.computed import COMPUTED
-from linnet.features.lengths import Lengths
+from linnet.features.computed import COMPUTED, Lengths
 from linnet.features.lists import Lists
 from linnet.features.showing import EXAMPLES, SENTENCE, Emitted, changes, seen
-from linnet.text.negation import NEGATIONS
+from linnet.text.tokens import NEGATIONS
 from reference import blocks as reference_blocks
 from reference import text as reference
 from test_kernels_text import any_bytes, any_text, as_piece, some_blocks

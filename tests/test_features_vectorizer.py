@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnet.errors import DataError, LinnetError
 from linnet.features import Chars, Vectorizer, Words
-from linnet.features.names import Names
+from linnet.features.counting import Names
 from linnet.features.plan import idf, log_count_ratio
 
 TEXTS = ["the blue dog ate a blue biscuit", "a dog, a dog!", "", "Don’t eat THE biscuit", "naïve Straße", "the the the"]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from linnet.data import read
-from linnet.data.shards import named_shards
+from linnet.data.formats import named_shards
 from linnet.data.writers import ENDINGS, format_to_write, open_writer
 from linnet.errors import DataError
 from linnet.files import COMPRESSED, OutputError, codec_of, open_atomic, split_ending, write_atomic

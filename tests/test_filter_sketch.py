@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnet.errors import LinnetError
-from linnet.filter.sketch import LEVELS, Sketch, order, unorder
+from linnet.filter.ranking import LEVELS, Sketch, order, unorder
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 PARTS = st.lists(

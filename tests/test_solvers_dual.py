@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from linnet.solvers import dual
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import minimise
-from linnet.solvers.objective import Objective
+from linnet.solvers.problem import Objective
 
 
 def solved(squared=True, tol=1e-9, classes=2, C=1.0, **extra):
@@ -18,7 +20,7 @@ def solved(squared=True, tol=1e-9, classes=2, C=1.0, **extra):
     M = Matrix.from_dense(X)
     costs = C * np.random.default_rng(3).uniform(0.5, 2.0, len(y))
     signs = dual.signs_of(y, classes)
-    p = dual.SVMProblem(M.indptr, M.indices, M.values, signs, M.n_features, costs, **extra)
+    p = dual.SVMProblem(M, signs, costs, **extra)
     return X, signs, costs, dual.solve(p, squared=squared, tol=tol, max_epochs=20_000)
 
 
@@ -65,8 +67,8 @@ def test_gain_is_a_change_of_features():
     gain[-1] = 0.0
     signs, C = dual.signs_of(y, 2), np.ones(len(y))
     M, scaled = Matrix.from_dense(X), Matrix.from_dense(X * gain)
-    folded = dual.SVMProblem(M.indptr, M.indices, M.values, signs, X.shape[1], C, gain=gain[None])
-    plain = dual.SVMProblem(scaled.indptr, scaled.indices, scaled.values, signs, X.shape[1], C)
+    folded = dual.SVMProblem(replace(M, gain=gain[None]), signs, C)
+    plain = dual.SVMProblem(scaled, signs, C)
     u, w = dual.solve(folded, tol=1e-10, max_epochs=5000), dual.solve(plain, tol=1e-10, max_epochs=5000)
     np.testing.assert_allclose(u.W, w.W * gain[:, None], atol=1e-9)
     np.testing.assert_allclose(u.b, w.b, atol=1e-9)
@@ -81,8 +83,9 @@ def test_present_features_need_no_values():
     scale = 1 / np.sqrt(np.maximum(present.sum(axis=1), 1)).astype(np.float64)
     C = np.ones(50)
     values = np.repeat(scale, np.diff(indptr))
-    short = dual.SVMProblem(indptr, indices, np.zeros(0), y, 12, C, scale=scale)
-    a, b = dual.solve(short, tol=1e-10), dual.solve(dual.SVMProblem(indptr, indices, values, y, 12, C), tol=1e-10)
+    short = dual.SVMProblem(Matrix(indptr, indices, np.zeros(0), 12, scale=scale), y, C)
+    whole = dual.SVMProblem(Matrix(indptr, indices, values, 12), y, C)
+    a, b = dual.solve(short, tol=1e-10), dual.solve(whole, tol=1e-10)
     np.testing.assert_allclose(a.W, b.W, atol=1e-8)
 
 
@@ -101,10 +104,8 @@ def test_a_problem_is_solved_alike_in_any_company(dtype, gains):
     gain = np.random.default_rng(0).uniform(0.2, 2.0, (20, X.shape[1])).astype(dtype) if gains else None
 
     def weights(classes, threads=1):
-        p = dual.SVMProblem(
-            M.indptr, M.indices, M.values.astype(dtype), np.ascontiguousarray(signs[:, classes]), M.n_features,
-            np.ones(120), None if gain is None else gain[classes],
-        )  # fmt: skip
+        some = replace(M, values=M.values.astype(dtype), gain=None if gain is None else gain[classes])
+        p = dual.SVMProblem(some, np.ascontiguousarray(signs[:, classes]), np.ones(120))
         found = dual.solve(p, tol=0.01, threads=threads)
         return found.W, found.b
 
@@ -119,7 +120,7 @@ def test_a_problem_is_solved_alike_in_any_company(dtype, gains):
 def test_interrupt_keeps_the_weights():
     X, y = rows(n=80, classes=2)
     M = Matrix.from_dense(X)
-    p = dual.SVMProblem(M.indptr, M.indices, M.values, dual.signs_of(y, 2), M.n_features, np.ones(80))
+    p = dual.SVMProblem(M, dual.signs_of(y, 2), np.ones(80))
     seen = []
 
     def stop(news, weights):

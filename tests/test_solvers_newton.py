@@ -12,7 +12,7 @@ from generated import rows
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import Local, minimise
-from linnet.solvers.objective import Objective, transposed
+from linnet.solvers.problem import Objective, transposed
 
 LOSSES = [(Logistic(), 1), (Softmax(), 3), (Softmax(), 2), (SquaredHinge(), 1), (SquaredHinge(), 3)]
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from linnet import TextClassifier, load, read
 from linnet._kernels.text import pack_numbers, unpack_numbers
-from linnet.data.shards import find_shards
+from linnet.data.formats import find_shards
 from linnet.errors import DataError, LinnetError
 from linnet.features.counts import SparseCounts
 from linnet.pipeline.budget import Budget

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from linnet.text.negation import NEGATIONS
+from linnet.text.tokens import NEGATIONS
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from reference.text import token_hash  # noqa: E402 - the reference lives with the tests
@@ -32,7 +32,7 @@ def main() -> None:
     """Write the header."""
     values = [f"UINT64_C({h:#018x})" if h else "0" for h in table()]
     rows = [", ".join(values[k : k + 4]) for k in range(0, len(values), 4)]
-    head = "/* Written by tools/negation_table.py from linnet/text/negation.py: hashes of the words that negate. */\n"
+    head = "/* Written by tools/negation_table.py from linnet/text/tokens.py: hashes of the words that negate. */\n"
     body = f"#define LN_NEGATION_BITS {BITS}\nstatic const uint64_t ln_negations[{len(values)}] = {{\n  "
     TARGET.write_text(head + "#include <stdint.h>\n" + body + ",\n  ".join(rows) + "\n};\n", encoding="utf-8")
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from linnet.text.negation import STOPS, is_negation
+from linnet.text.tokens import STOPS, is_negation
 from reference import text as reference
 from reference.text import EDGE_LEFT, EDGE_RIGHT, MARK, MASK, WORD, Char, Cut, Gram, char_class, join, token_hash
 

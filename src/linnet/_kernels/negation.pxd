@@ -1,6 +1,6 @@
 """Negation: which tokens negate, how far that reaches, and the n-grams that are marked by it.
 
-The words are known by their hashes, in a table that tools/negation_table.py writes from linnet/text/negation.py.
+The words are known by their hashes, in a table that tools/negation_table.py writes from linnet/text/tokens.py.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from linnet._kernels.hash cimport finish, join
@@ -17,7 +17,7 @@ cdef enum:
 
 
 cdef inline bint is_stop(uint32_t c) noexcept nogil:
-    """Signs that end the reach of a negation: STOPS of text/negation.py."""
+    """Signs that end the reach of a negation: STOPS of text/tokens.py."""
     if c < 0x80:
         return (c == 0x2E or c == 0x2C or c == 0x21 or c == 0x3F or c == 0x3A or c == 0x3B or c == 0x28 or c == 0x29
                 or c == 0x5B or c == 0x5D or c == 0x7B or c == 0x7D)

@@ -1,4 +1,4 @@
-/* Written by tools/negation_table.py from linnet/text/negation.py: hashes of the words that negate. */
+/* Written by tools/negation_table.py from linnet/text/tokens.py: hashes of the words that negate. */
 #include <stdint.h>
 #define LN_NEGATION_BITS 9
 static const uint64_t ln_negations[512] = {

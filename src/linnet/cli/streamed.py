@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
     """Return the memory to stay within, or None where DATA is one file that fits."""
-    from linnet.data.shards import find_shards, size_of
+    from linnet.data.formats import find_shards, size_of
     from linnet.pipeline.budget import LEAST, available, memory_needed
     from linnet.units import as_bytes
 
@@ -44,7 +44,7 @@ def _inside(data: tuple[str, ...], shards: list[Path]) -> bool:
 
 def _unpacked(path: Path) -> int:
     """Return about how many bytes of text a file holds: packed ones four times their size, columns twice."""
-    from linnet.data.shards import size_of
+    from linnet.data.formats import size_of
 
     packed = path.suffix.lower() in (".gz", ".gzip", ".zst", ".zstd", ".bz2")
     return size_of(path) * (4 if packed else 2 if path.suffix.lower() in (".parquet", ".pq") else 1)

@@ -19,8 +19,8 @@ from linnet._kernels.text import scripts
 from linnet.data.arrays import booleans, byte_slices, data_bytes, offsets, to_numbers
 from linnet.data.dataset import label_summary, labels_of
 from linnet.data.decode import missing
+from linnet.data.formats import find_shards, size_of, title
 from linnet.data.reader import Unusable, UnusableRow
-from linnet.data.shards import find_shards, size_of, title
 from linnet.data.streaming import Batch, open_rows, stream
 from linnet.errors import DataError
 

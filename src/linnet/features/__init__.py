@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from linnet.features.blocks import Across, Affixes, Chars, Negated, Not, Position, Shapes, Skips, Words
     from linnet.features.columns import Column
+    from linnet.features.computed import Lengths
     from linnet.features.functions import Functions
     from linnet.features.language import Adjectives, Bpe, Lemmas, Pos, Stems, WordPiece
-    from linnet.features.lengths import Lengths
     from linnet.features.lists import Lists
     from linnet.features.quadratic import Quadratic
     from linnet.features.vectorizer import Vectorizer
@@ -23,9 +23,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:  # prediction needs blocks only, so the rest is loaded when it is used
     from importlib import import_module
 
-    own = {name: name.lower() for name in ("Functions", "Lengths", "Lists", "Quadratic", "Vectorizer")}
-    own |= {**dict.fromkeys(("Adjectives", "Lemmas", "Pos", "Stems"), "language"), "Column": "columns"}
-    own |= dict.fromkeys(("Bpe", "WordPiece"), "language")
+    own = {name: name.lower() for name in ("Functions", "Lists", "Quadratic", "Vectorizer")}
+    own |= dict.fromkeys(("Adjectives", "Bpe", "Lemmas", "Pos", "Stems", "WordPiece"), "language")
+    own |= {"Column": "columns", "Lengths": "computed"}
     home = {**dict.fromkeys(__all__, "blocks"), **own}.get(name)
     if home is None:
         raise AttributeError(f"module 'linnet.features' has no attribute {name!r}")

@@ -36,8 +36,7 @@ from linnet.errors import DataError, LinnetError
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import Computed
 from linnet.features.counting import Slots
-from linnet.text.negation import STOPS, is_negation
-from linnet.text.tokens import CASES, TOKENS, tokenize, words_of
+from linnet.text.tokens import CASES, STOPS, TOKENS, is_negation, tokenize, words_of
 
 REACH = 3
 _TEXT = re.compile(r"lists:\s*(.+?)(?:\s*\*(\d*\.?\d+))?$")

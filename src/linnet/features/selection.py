@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError, LinnetError, nearest
+from linnet.features.counting import Names
 from linnet.features.counts import SparseCounts
-from linnet.features.names import Names
 
 Labels = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.float64]  # (n_columns,)

@@ -20,9 +20,8 @@ from linnet.errors import DataError, nearest, not_fitted, require
 from linnet.estimator import Estimator
 from linnet.features.blocks import Blocks, Chars, Words, counted_only
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
-from linnet.features.counting import Slots, count, count_known, names_of
+from linnet.features.counting import Names, Slots, count, count_known, names_of
 from linnet.features.counts import TF, Norm, SparseCounts
-from linnet.features.names import Names
 from linnet.features.plan import idf, log_count_ratio
 from linnet.features.selection import kept_columns
 

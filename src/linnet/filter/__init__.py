@@ -20,10 +20,10 @@ __all__ = ["Rule", "Sketch", "filter_corpus"]
 
 if TYPE_CHECKING:
     from linnet.filter.filtering import filter_corpus
+    from linnet.filter.ranking import Sketch
     from linnet.filter.rule import Rule
-    from linnet.filter.sketch import Sketch
 
-_WHERE = {"Rule": "rule", "Sketch": "sketch", "filter_corpus": "filtering"}
+_WHERE = {"Rule": "rule", "Sketch": "ranking", "filter_corpus": "filtering"}
 
 
 def __getattr__(name: str) -> Any:

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.data.formats import FORMATS, find_format, format_by_ending, open_file
+from linnet.data.formats import FORMATS, find_format, format_by_ending, named_shards, open_file, size_of
 from linnet.data.input_file import InputFile
 from linnet.data.reader import ReadOptions
-from linnet.data.shards import named_shards, size_of
 from linnet.data.streaming import RowBatch
 from linnet.errors import LinnetError, nearest
 from linnet.filter.rule import Rule, log_odds
@@ -141,7 +140,7 @@ class Shard:
 
 
 def filter_shards(inputs: Iterable[str | os.PathLike[str]], format: str | None = None) -> list[Shard]:
-    """Find the shards of some inputs, in the order of their names (see `linnet.data.shards`).
+    """Find the shards of some inputs, in the order of their names (see `linnet.data.formats`).
 
     Output has the name of the shard; where its format cannot be written, NAME.jsonl.
     """

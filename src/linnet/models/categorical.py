@@ -26,9 +26,9 @@ import numpy.typing as npt
 
 from linnet._kernels import sparse
 from linnet.errors import DataError
+from linnet.estimator import above_zero, whole
 from linnet.models.estimator import Traits
 from linnet.models.naive_bayes import Form, NaiveBayes, log_shares, pseudo_counts
-from linnet.models.settings import above_zero, whole
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.training_set import TrainingSet
 

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError
+from linnet.estimator import truth, whole
 from linnet.models import inputs
 from linnet.models.estimator import DecisionModel, Traits
 from linnet.models.inputs import seed_of
-from linnet.models.settings import truth, whole
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
 from linnet.solvers.training_set import RowBlocks, TrainingSet
 

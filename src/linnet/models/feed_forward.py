@@ -30,11 +30,11 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.data.splitting import split_indices
+from linnet.estimator import above_zero, one_of, share_below_one, whole
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel, ProbabilityModel, Traits
 from linnet.models.inputs import seed_of
-from linnet.models.settings import above_zero, one_of, share_below_one, whole
 from linnet.solvers.callbacks import Callback, Epoch
 from linnet.solvers.matrix import Distinct
 from linnet.solvers.network import STEPS, DenseLayers, Net, Shape, Steps, start, train

@@ -35,8 +35,8 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError
+from linnet.estimator import above_zero
 from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums
-from linnet.models.settings import above_zero
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid
 from linnet.solvers.training_set import TrainingSet

@@ -36,9 +36,9 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.errors import DataError
+from linnet.estimator import truth, whole
 from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import as_matrix, seed_of
-from linnet.models.settings import truth, whole
 from linnet.models.solving import outputs
 from linnet.solvers.callbacks import Callback, Epoch, Weights
 from linnet.solvers.matrix import Matrix

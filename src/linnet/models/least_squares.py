@@ -23,9 +23,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel
-from linnet.models.settings import above_zero, not_negative, one_of, truth, whole
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
 from linnet.solvers.squares import Squares, lsqr, normal, pinv
 from linnet.solvers.training_set import TrainingSet

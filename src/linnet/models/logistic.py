@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
@@ -33,11 +34,11 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochState, StepModel
 from linnet.models.estimator import ProbabilityModel, Traits
 from linnet.models.inputs import seed_of
-from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import (
     Support,
     fit_l1,
@@ -55,9 +56,9 @@ from linnet.solvers.dual_logistic import SoftmaxPasses, TwoClassPasses
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Compact, compact
 from linnet.solvers.newton import minimise
-from linnet.solvers.objective import Objective
 from linnet.solvers.online import SGD, descend
 from linnet.solvers.optimisers import Optimiser
+from linnet.solvers.problem import Objective
 from linnet.solvers.sums import SmoothObjective, fit_sum, smooth_only
 from linnet.solvers.training_set import RowBlocks, TrainingSet
 
@@ -157,15 +158,13 @@ class LogisticRegression(StepModel, ProbabilityModel):
         most = dual_logistic.MOST_ROUNDS if self.max_iter is None else whole("max_iter", self.max_iter)
         tol, start, made = above_zero("tol", self.tol), None, 0
         if rows.n_outputs == 1 and self.solver != "newton":
-            rounds = dual_logistic.Rounds(rows, objective, tol=tol, seed=seed_of(self.random_state))
-            try:
-                done = rounds.run(most)
-            except KeyboardInterrupt:
-                done = self.interrupted_ = True
-            self.n_iter_ = max(1, rounds.number)
-            if done or rounds.number >= most:
-                return rounds.weights()
-            start, made = rounds.vector(), rounds.number
+            seed = seed_of(self.random_state)
+            passes = dual_logistic.BlockPasses(rows, objective, seed)
+            run = dual_logistic.solve(passes, tol=tol, max_epochs=most, seed=[seed, 5], on_epoch=rows.on_epoch)
+            self.n_iter_, self.interrupted_ = max(1, run.epochs), run.interrupted
+            if run.converged or run.interrupted or run.epochs >= most:
+                return run.W, run.b
+            start, made = passes.vector(), run.epochs
         return fit_sum(self, objective, rows, tol=tol, max_steps=most, start=start, made=made)
 
     @property
@@ -200,7 +199,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
             rows, loss, C=above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept), tol=tol,
             max_steps=passes, seed=seed_of(self.random_state),
         )  # fmt: skip
-        self._finish(found.steps, passes, found.violation, found.converged)
+        self._finish(found.epochs, passes, found.violation, found.converged)
         return (found.W, found.b) if rows.n_outputs == 1 else (_sparsest(found.W), found.b - arithmetic.mean(found.b))
 
     def _finish(self, steps: int, most: int, violation: float, converged: bool) -> None:
@@ -217,16 +216,13 @@ class LogisticRegression(StepModel, ProbabilityModel):
         of, intercept, n_outputs = rows.distinct(), truth("fit_intercept", self.fit_intercept), rows.n_outputs
         y, c = rows.y[of.rows], above_zero("C", self.C) * of.weight
         small = compact(rows.X, of.rows)
-        pool = ThreadPoolExecutor(rows.threads) if rows.threads > 1 and n_outputs > 1 else None
+        threads = rows.threads if n_outputs > 1 else 1
         loss: Loss = Logistic() if n_outputs == 1 else Softmax()
-        try:
+        with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
             f = Objective(small.X, y, c, loss, n_outputs, fit_intercept=intercept, pool=pool, threads=rows.threads)
             if newton:
                 return self._newton(rows, f, passes, np.zeros(f.size), None, 0, small.expand)
             return self._dual(rows, f, small, passes)
-        finally:
-            if pool is not None:
-                pool.shutdown()
 
     def _dual(self, rows: TrainingSet, f: Objective, small: Compact, passes: int) -> tuple[Floats, Floats]:
         gradient, p = f(np.zeros(f.size)).gradient(), None
@@ -246,11 +242,11 @@ class LogisticRegression(StepModel, ProbabilityModel):
             return weights(np.zeros(f.X.n_features * f.n_outputs), np.zeros(f.n_outputs))
         tol = above_zero("tol", self.tol)
         run = dual_logistic.solve(p, tol=tol, max_epochs=passes, seed=seed_of(self.random_state), on_epoch=watch)
-        if run.done or run.interrupted or run.passes == passes:
-            self._finish(run.passes, passes, run.violation, run.done)
-            return weights(run.w, run.b)
-        start = np.append(run.w.astype(np.float64), run.b)[: f.size]
-        return self._newton(rows, f, passes, start, p.first, run.passes, small.expand)
+        if run.converged or run.interrupted or run.epochs == passes:
+            self._finish(run.epochs, passes, run.violation, run.converged)
+            return weights(run.W, run.b)
+        start = np.append(run.W.astype(np.float64), run.b)[: f.size]
+        return self._newton(rows, f, passes, start, p.first, run.epochs, small.expand)
 
     def _newton(
         self,

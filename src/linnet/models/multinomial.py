@@ -30,11 +30,11 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError
+from linnet.estimator import truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import Traits
 from linnet.models.inputs import seed_of
 from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums, log_shares, per_item, pseudo_counts
-from linnet.models.settings import truth, whole
 from linnet.solvers.training_set import TrainingSet
 
 Floats = npt.NDArray[np.float64]

@@ -38,9 +38,9 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.errors import DataError
+from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.models import inputs
 from linnet.models.estimator import CountingModel, ProbabilityModel
-from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.training_set import TrainingSet

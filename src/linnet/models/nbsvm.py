@@ -35,11 +35,11 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.estimator import above_zero, not_negative, one_of, share, truth
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan, log_count_ratio
 from linnet.models.estimator import DecisionModel, Traits, label_statistics
 from linnet.models.naive_bayes import Statistics, class_sums
-from linnet.models.settings import above_zero, not_negative, one_of, share, truth
 from linnet.models.svm import LinearSVM
 from linnet.solvers.callbacks import OnEpoch, Weights
 from linnet.solvers.training_set import RowBlocks, TrainingSet

@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linnet.estimator import above_zero, one_of, truth
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochModel, EpochState
-from linnet.models.settings import above_zero, one_of, truth
 from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.training_set import TrainingSet
 

@@ -25,10 +25,10 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError, LinnetError
+from linnet.estimator import above_zero, one_of, share, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochModel, EpochState
 from linnet.models.inputs import seed_of
-from linnet.models.settings import above_zero, one_of, share, truth, whole
 from linnet.models.solving import halves, outputs
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
 from linnet.solvers.matrix import Distinct, Matrix

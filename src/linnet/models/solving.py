@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,10 +22,10 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError
+from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.models.inputs import seed_of
-from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.solvers import coordinate
-from linnet.solvers.callbacks import Callback, Epoch, Weights, warn_unfinished
+from linnet.solvers.callbacks import Callback, Epoch, Fitted, Weights, warn_unfinished
 from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
 from linnet.solvers.losses import Logistic, Loss, Softmax, SquaredHinge
 from linnet.solvers.matrix import Matrix
@@ -75,7 +76,7 @@ class Support:
 
 def fit_l1(
     rows: TrainingSet, loss: Loss, *, C: float, fit_intercept: bool, tol: float, max_steps: int, seed: int
-) -> coordinate.Sparse:
+) -> Fitted:
     """Minimise sum |W| + C sum_i s_i loss_i over the distinct rows."""
     if rows.X.gain is not None:
         raise DataError("solver='coordinate' takes plain features; a gain per class is for the SVM's solver='dual'")
@@ -236,17 +237,13 @@ def fit_optimised(
         if rows.on_epoch is not None:
             rows.on_epoch(report, lambda: shown(weights()))
 
-    pool = ThreadPoolExecutor(rows.threads) if rows.threads > 1 else None
-    try:
+    with ThreadPoolExecutor(rows.threads) if rows.threads > 1 else nullcontext() as pool:
         problem = LinearProblem(
             X, y, C * weight, loss, rows.n_outputs, fit_intercept=fit_intercept, constant=constant,
             l2=float(not l1), l1=float(l1), pool=pool, threads=rows.threads,
         )  # fmt: skip
         watch = Callback(told, judge=judge, patience=patience)
         found = optimise(problem, optimiser, max_epochs=passes, watch=watch, seed=seed)
-    finally:
-        if pool is not None:
-            pool.shutdown()
     model.n_iter_ = max(1, found.passes)
     model.interrupted_ = found.interrupted
     if not found.converged and not found.stopped and not found.interrupted and _promises(optimiser):

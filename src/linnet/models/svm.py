@@ -36,11 +36,11 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError, LinnetError
+from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochState, StepModel
 from linnet.models.estimator import Traits
 from linnet.models.inputs import seed_of
-from linnet.models.settings import above_zero, one_of, truth, whole
 from linnet.models.solving import Support, fit_l1, fit_sgd, fit_svm, optimiser_of, solver_of, with_decay
 from linnet.solvers import dual
 from linnet.solvers.callbacks import Epoch, Weights, warn_unfinished
@@ -213,9 +213,9 @@ class LinearSVM(StepModel):
             rows, SquaredHinge(), C=above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept),
             tol=tol, max_steps=passes, seed=seed_of(self.random_state),
         )  # fmt: skip
-        self.n_iter_ = max(1, found.steps)
-        self.interrupted_ = not found.converged and found.steps < passes
-        if not found.converged and found.steps == passes:
+        self.n_iter_ = max(1, found.epochs)
+        self.interrupted_ = not found.converged and found.epochs < passes
+        if not found.converged and found.epochs == passes:
             warn_unfinished(type(self).__name__, passes, found.violation, tol)
         self.margin_ = _widths(found.W)
         return found.W.astype(rows.X.values.dtype), found.b
@@ -254,13 +254,10 @@ class LinearSVM(StepModel):
         if X.gain is None:
             X = X.explicit()
             small = compact(replace(X, values=X.values.astype(np.float64, copy=False)), of.rows)
-            M = small.X
-            return dual.SVMProblem(M.indptr, M.indices, M.values, signs[of.rows], M.n_features, C), small
+            return dual.SVMProblem(small.X, signs[of.rows], C), small
         cost = np.zeros((len(X), *C.shape[1:]))
         cost[of.rows] = C
-        return dual.SVMProblem(
-            X.indptr, X.indices, X.values, signs, X.n_features, cost, X.gain, X.scale, X.n_blocks, of.rows
-        ), None
+        return dual.SVMProblem(X, signs, cost, of.rows), None
 
     def _keep_dual(self, rows: TrainingSet, of: Distinct, found: dual.Solution, X: Matrix) -> None:
         """Keep the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""

@@ -13,10 +13,9 @@ from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.buffers import TextBuffer, taken, text_buffers
 from linnet.features.computed import ComputedBlocks, compute, needed, split
-from linnet.features.counting import Counted, Seen, names_of
+from linnet.features.counting import Counted, Names, Seen, names_of
 from linnet.features.counts import SparseCounts
 from linnet.features.derived import Derived
-from linnet.features.names import Names
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, other_widths, unspaced
 from linnet.features.selection import kept_columns
 from linnet.features.sharing import Part, Texts

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from linnet.data.formats import spool
 from linnet.data.labelled import LabelledFiles
-from linnet.data.shards import spool
 from linnet.pipeline.budget import Budget, return_freed
 from linnet.pipeline.cache import temporary
 from linnet.pipeline.disk import DiskRows

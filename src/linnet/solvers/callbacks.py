@@ -132,6 +132,18 @@ class Epoch:
     score: float | None = None
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """Where a solver ended: weights and intercepts, epochs made, the last violation, and why it ended."""
+
+    W: npt.NDArray[Any]
+    b: Any
+    epochs: int
+    violation: float
+    converged: bool
+    interrupted: bool = False
+
+
 OnEpoch: TypeAlias = Callable[[Epoch, Callable[[], Any]], Any]
 """Called after each pass with the report and a function that gives the weights so far."""
 

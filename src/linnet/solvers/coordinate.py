@@ -14,16 +14,16 @@ Paper     Yuan, Ho, Lin: An Improved GLMNET for L1-regularized Logistic Regressi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import coordinate, sparse
+from linnet.solvers.callbacks import Fitted
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.objective import transposed
+from linnet.solvers.problem import transposed
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,17 +31,6 @@ INNER_PASSES = 200
 SUFFICIENT = 0.01  # of the decrease that the step promises
 SHORTEST = 2.0**-30
 RIDGE = 1e-12  # keeps single curvatures above zero
-
-
-@dataclass(frozen=True)
-class Sparse:
-    """Where the search ended: W, (n_features, n_outputs), b, the steps, and how far from optimal, relative to zero."""
-
-    W: Floats
-    b: Floats
-    steps: int
-    violation: float
-    converged: bool
 
 
 class _Problem:
@@ -97,12 +86,13 @@ def solve(
     max_steps: int = 200,
     seed: int = 0,
     on_step: Callable[[int, float, float, Floats, Floats], None] | None = None,
-) -> Sparse:
+) -> Fitted:
     """Minimise from zero; on_step gets the number of the step, the loss, the violation, W and b.
 
     KeyboardInterrupt ends the search and keeps the weights so far.
 
-    >>> from linnet.solvers.losses import Logistic
+    >>> from linnet.solvers.callbacks import Fitted
+    from linnet.solvers.losses import Logistic
     >>> X = Matrix.from_dense(np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]))
     >>> solve(X, np.array([0, 0, 1, 1], np.int32), np.ones(4), Logistic(), 1).W.round(3).ravel().tolist()
     [0.908, 0.0]
@@ -133,7 +123,7 @@ def solve(
     except KeyboardInterrupt:
         pass
     violation = size / first if first else 0.0
-    return Sparse(W[:d].copy(), arithmetic.total(W[d:], axis=0), steps, violation, violation <= tol or stuck)
+    return Fitted(W[:d].copy(), arithmetic.total(W[d:], axis=0), steps, violation, violation <= tol or stuck)
 
 
 def _step(

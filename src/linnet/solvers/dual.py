@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,7 +27,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import dual
-from linnet.solvers.callbacks import Epoch, Weights
+from linnet.solvers.callbacks import Epoch, Fitted, Weights
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.training_set import RowBlocks
 
@@ -38,15 +39,9 @@ LANES = 8  # problems side by side: 32-bit weights and gains of a feature are th
 class SVMProblem:
     """Rows and, for each binary problem, signs; x_ij = values_ij * gain_cj."""
 
-    indptr: npt.NDArray[np.int64]  # (n_rows * n_blocks + 1,)
-    indices: npt.NDArray[np.int32]
-    values: Floats  # float32 or float64, as the weights will be; empty: all ones
+    X: Matrix  # values float32 or float64, as the weights will be; gain: (n_problems, n_features) or (1, n_features)
     signs: npt.NDArray[np.int8]  # (n_rows, n_problems), +1 or -1
-    n_features: int
     C: npt.NDArray[np.float64]  # (n_rows,): the cost of each row, or (n_rows, n_problems)
-    gain: Floats | None = None  # (n_problems, n_features) or (1, n_features): g
-    scale: Floats | None = None  # (n_rows * n_blocks,): times the values of each segment
-    n_blocks: int = 1
     rows: npt.NDArray[np.int32] | None = None  # which rows to visit; without, all
 
 
@@ -118,8 +113,13 @@ def hinge_of(
 def _start(p: SVMProblem, place: tuple[int, int, int], squared: bool, bias_scale: float) -> Group:
     first, n, lanes = place
     of = hinge_of(p.signs, p.C, place, squared=squared, bias_scale=bias_scale)
-    table = table_of(p.n_features, p.gain, first, n, lanes, p.values.dtype)
+    table = table_of(p.X.n_features, p.X.gain, first, n, lanes, p.X.values.dtype)
     return Group(first, n, table, of, np.arange(lanes) >= n, np.arange(lanes) < n, np.zeros(lanes))
+
+
+def _visit(X: Matrix, order: npt.NDArray[np.int32], table: Floats, of: dual.HingeDual) -> None:
+    scale = np.zeros(0, X.values.dtype) if X.scale is None else X.scale
+    dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, scale, order, table, of)
 
 
 def _pass(p: SVMProblem, order: npt.NDArray[np.int32], tol: float, g: Group) -> tuple[float, int]:
@@ -130,8 +130,7 @@ def _pass(p: SVMProblem, order: npt.NDArray[np.int32], tol: float, g: Group) -> 
     n_rows = len(order)
     if not g.whole.any():
         order = order[np.asarray(g.hinge.active.any(axis=1))[order]]
-    scale = p.scale if p.scale is not None else np.zeros(0, p.values.dtype)
-    dual.svm_pass(p.indptr, p.n_blocks, p.indices, p.values, scale, order, g.table, g.hinge)
+    _visit(p.X, order, g.table, g.hinge)
     spread, g.loss = g.hinge.spread, np.where(g.done, g.loss, g.hinge.loss)
     rest = ~g.done & ((g.hinge.left == 0) | (spread <= tol))  # nothing left to do among the active rows
     g.done |= rest & g.whole
@@ -161,11 +160,9 @@ def solve(
     tol bounds the spread of the projected gradient (as in LIBLINEAR). on_epoch is called after each pass with a report
     and a function that gives the weights so far. KeyboardInterrupt ends the passes and keeps the weights.
     """
-    n_problems = p.signs.shape[1]
-    places = groups_of(n_problems)
-    pool = ThreadPoolExecutor(threads) if threads > 1 and len(places) > 1 else None
-    mapper: Callable[..., Any] = pool.map if pool else map
-    try:
+    places = groups_of(p.signs.shape[1])
+    with ThreadPoolExecutor(threads) if threads > 1 and len(places) > 1 else nullcontext() as pool:
+        mapper: Callable[..., Any] = pool.map if pool else map
         groups: list[Group] = list(mapper(lambda at: _start(p, at, squared, bias_scale), places))
 
         def weights() -> Weights:
@@ -174,7 +171,7 @@ def solve(
 
         rows = np.arange(len(p.C), dtype=np.int32) if p.rows is None else p.rows
         rng = np.random.Generator(np.random.PCG64(seed))
-        try:
+        with suppress(KeyboardInterrupt):
             for number in range(1, max_epochs + 1):
                 visit = partial(_pass, p, rng.permutation(rows), tol)
                 found = list(mapper(visit, [g for g in groups if not g.done.all()]))
@@ -183,11 +180,6 @@ def solve(
                     on_epoch(Epoch(number, loss, max(v for v, _ in found), sum(n for _, n in found)), weights)
                 if all(g.done.all() for g in groups):
                     break
-        except KeyboardInterrupt:
-            pass
-    finally:
-        if pool:
-            pool.shutdown()
     return Solution(*weights(), groups, all(g.done.all() for g in groups))
 
 
@@ -207,13 +199,13 @@ def hinge_steps(
     the loss of the rows as they were last met, and how many of them moved a weight.
     """
     W, b, unit = np.array(W, dtype=np.float64), np.array(b, dtype=np.float64), bias_scale or 1.0
-    moved, loss, none = np.zeros(len(X), dtype=bool), 0.0, np.zeros(0, X.values.dtype)
+    moved, loss = np.zeros(len(X), dtype=bool), 0.0
     for first, n, lanes in groups_of(W.shape[1]):
         mine, table = slice(first, first + n), table_of(len(W), None, first, n, lanes, X.values.dtype)
         of = hinge_of(signs, cost, (first, n, lanes), squared=squared, bias_scale=bias_scale)
         table[:, 0, :n], of.bias[:n] = W[:, mine], b[mine] / unit
         for order in orders:
-            dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, none, order, table, of)
+            _visit(X, order, table, of)
         W[:, mine], b[mine] = table[:, 0, :n], of.bias[:n] * unit
         moved |= (of.alpha > 0.0).any(axis=1)
         loss += arithmetic.total(of.loss[:n])
@@ -222,18 +214,6 @@ def hinge_steps(
 
 INNER = 3  # passes over a block in one visit
 MOST_ROUNDS = 200
-
-
-@dataclass(frozen=True)
-class Solved:
-    """The weights, and how the rounds ended."""
-
-    W: npt.NDArray[Any]
-    b: Floats
-    epochs: int
-    violation: float
-    converged: bool
-    interrupted: bool
 
 
 class _BlockProblems:
@@ -256,7 +236,7 @@ class _BlockProblems:
 
 def solve_blocks(
     rows: RowBlocks, *, squared: bool, C: float, tol: float, bias_scale: float, max_epochs: int | None, seed: int
-) -> Solved:
+) -> Fitted:
     """Fit the SVM of every output; Ctrl-C keeps the weights so far."""
     most = MOST_ROUNDS if max_epochs is None else max_epochs
     groups = [_BlockProblems(rows, *place) for place in groups_of(rows.n_outputs)]
@@ -267,9 +247,8 @@ def solve_blocks(
 
     rng = np.random.Generator(np.random.PCG64([seed, 5]))
     done, number, spread = False, 0, np.inf
-    pool = ThreadPoolExecutor(rows.threads) if rows.threads > 1 and len(groups) > 1 else None
-    mapper: Any = pool.map if pool else map
-    try:
+    threads = rows.threads if len(groups) > 1 else 1
+    with suppress(KeyboardInterrupt), ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
         for number in range(1, most + 1):
             for g in groups:
                 g.begin()
@@ -278,7 +257,8 @@ def solve_blocks(
                 signs, cost = signs_of(block.y, rows.n_classes), C * block.weights
                 draw = np.random.Generator(np.random.PCG64([seed, blocks[0], number]))
                 orders = [draw.permutation(len(block)).astype(np.int32) for _ in range(INNER)]
-                list(mapper(_visitor(block.X, signs, cost, state, orders, squared, bias_scale, tol), groups))
+                improve = partial(_improve, block.X, signs, cost, state, orders, squared, bias_scale, tol)
+                list((pool.map if pool else map)(improve, groups))
                 rows.keep_state(blocks, state)
             spread = max(g.spread for g in groups)
             loss = sum(arithmetic.total(g.loss) for g in groups)
@@ -286,44 +266,28 @@ def solve_blocks(
             if spread <= tol:
                 done = True
                 break
-    except KeyboardInterrupt:
-        pass
-    finally:
-        if pool:
-            pool.shutdown()
-    return Solved(*weights(), number, spread, done, not done and number < most)
+    return Fitted(*weights(), number, spread, done, not done and number < most)
 
 
-def _visitor(
-    X: Matrix,
-    signs: npt.NDArray[np.int8],
-    cost: Floats,
-    state: Floats,
-    orders: list[npt.NDArray[np.int32]],
-    squared: bool,
-    scale: float,
-    tol: float,
-) -> Callable[[_BlockProblems], None]:
-    """Return what improves the variables of one block for the problems of a group."""
-    segments = X.scale if X.scale is not None else np.zeros(0, X.values.dtype)
-
-    def visit(g: _BlockProblems) -> None:
-        mine = slice(g.first, g.first + g.n)
-        of = hinge_of(signs, cost, (g.first, g.n, g.lanes), squared=squared, bias_scale=scale)
-        of.alpha[:, : g.n], of.q[:, : g.n], of.bias[:] = state[mine, 0].T, state[mine, 1].T, g.bias
-        for turn, order in enumerate(orders):
-            dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, segments, order, g.table, of)
-            if turn == 0:
-                g.loss += of.loss
-                g.active += int(of.left.sum())
-                g.top, g.low = np.maximum(g.top, of.top), np.minimum(g.low, of.low)
-            of.active[:, of.spread <= tol] = 0
-            if not of.active.any():
-                break
-            of.narrow()
-        g.bias, state[mine, 0], state[mine, 1] = of.bias, of.alpha[:, : g.n].T, of.q[:, : g.n].T
-
-    return visit
+def _improve(
+    X: Matrix, signs: npt.NDArray[np.int8], cost: Floats, state: Floats, orders: list[npt.NDArray[np.int32]],
+    squared: bool, scale: float, tol: float, g: _BlockProblems,
+) -> None:  # fmt: skip
+    """Improve the variables of one block for the problems of a group."""
+    mine = slice(g.first, g.first + g.n)
+    of = hinge_of(signs, cost, (g.first, g.n, g.lanes), squared=squared, bias_scale=scale)
+    of.alpha[:, : g.n], of.q[:, : g.n], of.bias[:] = state[mine, 0].T, state[mine, 1].T, g.bias
+    for turn, order in enumerate(orders):
+        _visit(X, order, g.table, of)
+        if turn == 0:
+            g.loss += of.loss
+            g.active += int(of.left.sum())
+            g.top, g.low = np.maximum(g.top, of.top), np.minimum(g.low, of.low)
+        of.active[:, of.spread <= tol] = 0
+        if not of.active.any():
+            break
+        of.narrow()
+    g.bias, state[mine, 0], state[mine, 1] = of.bias, of.alpha[:, : g.n].T, of.q[:, : g.n].T
 
 
 def _state(rows: RowBlocks, blocks: tuple[int, ...], n: int) -> Floats:

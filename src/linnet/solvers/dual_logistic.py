@@ -22,21 +22,19 @@ Hsieh, Chang, Lin: Large Linear Classification When Data Cannot Fit In Memory, 2
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from math import sqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import dual, sparse
-from linnet.solvers.callbacks import Epoch, Weights
+from linnet.solvers.callbacks import Epoch, Fitted, Weights
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.newton import inner
 from linnet.solvers.numerics import sigmoid
-from linnet.solvers.objective import Objective
+from linnet.solvers.problem import Objective
 from linnet.solvers.sums import SmoothObjective
 from linnet.solvers.training_set import RowBlocks
 
@@ -47,47 +45,45 @@ LAST_SLOPE = 1e-10
 PATIENCE = 5  # passes in which the estimate must have halved
 
 
-@dataclass(frozen=True)
-class LogisticSolution:
-    """The weights, the intercepts, the passes made, the last violation or its estimate, and how the passes ended."""
-
-    w: npt.NDArray[Any]
-    b: Any
-    passes: int
-    violation: float
-    done: bool
-    interrupted: bool
-
-
-class DualPasses(Protocol):
+class DualPasses:
     """A problem that passes are made over."""
 
     n_rows: int
-    loss: float
-    estimate: float
+    first: float
+    """|gradient at zero|."""
+    loss = 0.0
+    estimate = np.inf
     """Of the violation, as rows were met in the last pass."""
-    patience: int
+    patience = PATIENCE
     """In how many passes the estimate must have halved: the more, the dearer a Newton step is beside a pass."""
+    nearest = 0.1
+    """The violation is computed again at this share of the estimate at which it was too large, or before."""
+    sharper = 1.0
+    """What the slope at which variables are solved is multiplied by then."""
 
-    def visit(self, order: npt.NDArray[np.int32], slope: float) -> int:
-        """Visit the rows once; returns the Newton steps taken on their variables."""
+    def visit(self, rng: np.random.Generator, slope: float) -> int:
+        """Visit the rows once, in a new order; returns the Newton steps taken on their variables."""
+        raise NotImplementedError
+
+    def _order(self, rng: np.random.Generator) -> npt.NDArray[np.int32]:
+        return rng.permutation(np.arange(self.n_rows, dtype=np.int32))
 
     def weights(self) -> tuple[npt.NDArray[Any], Any]:
         """Return the weights so far, and the intercepts."""
+        raise NotImplementedError
 
     def violation(self) -> float:
         """Return |gradient| / |gradient at zero|."""
+        raise NotImplementedError
 
 
-class TwoClassPasses:
+class TwoClassPasses(DualPasses):
     """Two classes: signs and costs of rows; gradient is that at zero, -sum_i C_i t_i x_i / 2, then that of the intercept."""
 
-    patience = PATIENCE
-
     def __init__(self, X: Matrix, norms: Floats, signs: npt.NDArray[np.int8], C: Floats, gradient: Floats) -> None:
-        self.X, self.signs, self.C, self.n_rows, self.loss, self.estimate = X, signs, C, len(C), 0.0, np.inf
+        self.X, self.signs, self.C, self.n_rows = X, signs, C, len(C)
         self.intercept = len(gradient) > X.n_features
-        self.first = sqrt(inner(gradient, gradient))
+        self.first = sqrt(arithmetic.dot(gradient, gradient))
         rho, drift = ((arithmetic.mean(norms) or 1.0), float(gradient[-1])) if self.intercept else (0.0, 0.0)
         share = start_at(4.0 * (self.first * self.first + (rho - 1.0) * drift * drift), arithmetic.total(C))
         self.root, self.offset, self.w = sqrt(rho), 0.0, -2.0 * share * gradient[: X.n_features]
@@ -100,10 +96,10 @@ class TwoClassPasses:
             bias=-2.0 * share * drift * self.root,
         )
 
-    def visit(self, order: npt.NDArray[np.int32], slope: float) -> int:
+    def visit(self, rng: np.random.Generator, slope: float) -> int:
         """Visit the rows once."""
         X, of = self.X, self.of
-        steps = dual.logistic_pass(X.indptr, X.indices, X.values, order, self.w, of, self.offset, slope)
+        steps = dual.logistic_pass(X.indptr, X.indices, X.values, self._order(rng), self.w, of, self.offset, slope)
         self.offset += of.bias * self.root
         self.loss = of.loss
         self.estimate = sqrt(of.square + (of.drift * of.drift if self.intercept else 0.0)) / self.first
@@ -117,20 +113,20 @@ class TwoClassPasses:
         """Return |gradient| / |gradient at zero|."""
         X, g, rows = self.X, self.w.copy(), np.arange(self.n_rows, dtype=np.int32)
         drift = dual.logistic_gradient(X.indptr, X.indices, X.values, self.signs, rows, self.C, self.w, self.offset, g)
-        return sqrt(inner(g, g) + (drift * drift if self.intercept else 0.0)) / self.first
+        return sqrt(arithmetic.dot(g, g) + (drift * drift if self.intercept else 0.0)) / self.first
 
 
-class SoftmaxPasses:
+class SoftmaxPasses(DualPasses):
     """Several classes, all of them in one visit of a row; the weights of a feature lie side by side."""
 
     patience = 4 * PATIENCE
 
     def __init__(self, f: Objective, norms: Floats, gradient: Floats) -> None:
-        K, n, self.f, self.n_rows, self.loss, self.estimate = f.n_outputs, len(f.y), f, len(f.y), 0.0, np.inf
-        self.first = sqrt(inner(gradient, gradient))
+        K, n, self.f, self.n_rows = f.n_outputs, len(f.y), f, len(f.y)
+        self.first = sqrt(arithmetic.dot(gradient, gradient))
         G, drift = f.unpack(gradient)
         rho = 0.05 * (arithmetic.mean(norms) or 1.0) if f.fit_intercept else 0.0  # of 0.05, 0.2, 1 and 5 the fastest
-        square = self.first * self.first + (rho - 1.0) * inner(drift, drift)
+        square = self.first * self.first + (rho - 1.0) * arithmetic.dot(drift, drift)
         share = start_at(square * (K / (K - 1)) ** 2, arithmetic.total(f.c), K - 1)
         step = share * K / (K - 1)
         self.root, self.offset = sqrt(rho), np.zeros(K)
@@ -140,13 +136,15 @@ class SoftmaxPasses:
         t[np.arange(n), f.y] = float(arithmetic.log(1.0 - share))
         self.of = dual.SoftmaxDual(f.y, f.c, norms + rho, t, -step * self.root * drift, bias_scale=self.root)
 
-    def visit(self, order: npt.NDArray[np.int32], slope: float) -> int:
+    def visit(self, rng: np.random.Generator, slope: float) -> int:
         """Visit the rows once."""
         X, of = self.f.X, self.of
-        steps = dual.softmax_pass(X.indptr, X.indices, X.values, order, self.table, of, self.offset, slope)
+        steps = dual.softmax_pass(X.indptr, X.indices, X.values, self._order(rng), self.table, of, self.offset, slope)
         self.offset = self.offset + of.bias * self.root
         self.loss = of.loss
-        self.estimate = sqrt(of.square + (inner(of.drift, of.drift) if self.f.fit_intercept else 0.0)) / self.first
+        self.estimate = (
+            sqrt(of.square + (arithmetic.dot(of.drift, of.drift) if self.f.fit_intercept else 0.0)) / self.first
+        )
         return steps
 
     def weights(self) -> tuple[npt.NDArray[Any], Floats]:
@@ -163,7 +161,7 @@ class SoftmaxPasses:
     def violation(self) -> float:
         """Return |gradient| / |gradient at zero|."""
         g = self.f(self.vector()).gradient()
-        return sqrt(inner(g, g)) / self.first
+        return sqrt(arithmetic.dot(g, g)) / self.first
 
 
 def solve(
@@ -171,26 +169,25 @@ def solve(
     *,
     tol: float = 1e-4,
     max_epochs: int = 100,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     on_epoch: Callable[[Epoch, Callable[[], tuple[Any, Any]]], None] | None = None,
-) -> LogisticSolution:
+) -> Fitted:
     """Make passes until the violation is at most tol, or passes bring little.
 
     >>> X = Matrix.from_dense(np.array([[0.0], [1.0], [2.0], [3.0]]))
     >>> t = np.array([-1, -1, 1, 1], dtype=np.int8)
     >>> p = TwoClassPasses(X, np.array([0.0, 1.0, 4.0, 9.0]), t, np.ones(4), np.array([-2.0, 0.0]))
     >>> found = solve(p, tol=1e-6)
-    >>> round(float(found.w[0]), 3), round(found.b, 3)
+    >>> round(float(found.W[0]), 3), round(found.b, 3)
     (0.958, -1.437)
     """
     rng = np.random.Generator(np.random.PCG64(seed))
-    rows = np.arange(p.n_rows, dtype=np.int32)
     slope, passes, target, violation = FIRST_SLOPE, 0, tol, np.inf
     history = [np.inf]
-    done = interrupted = False
+    done, interrupted = p.first == 0.0, False
     try:
-        while passes < max_epochs:
-            steps = p.visit(rng.permutation(rows), slope)
+        while passes < max_epochs and not done:
+            steps = p.visit(rng, slope)
             passes += 1
             violation = p.estimate
             history.append(violation)
@@ -199,14 +196,16 @@ def solve(
             if violation <= target:
                 estimate, violation = violation, p.violation()
                 done = violation <= tol
-                target = estimate * max(0.1, 0.7 * tol / violation) if not done else target
+                if not done:
+                    target = estimate * max(p.nearest, 0.7 * tol / violation)
+                    slope *= p.sharper
             if done or history[-1] > 0.5 * history[-1 - min(p.patience, passes)]:
                 break
             if steps <= p.n_rows // 2:
                 slope = max(LAST_SLOPE, 0.1 * slope)
     except KeyboardInterrupt:
         interrupted = True
-    return LogisticSolution(*p.weights(), passes, violation, done, interrupted)
+    return Fitted(*p.weights(), passes, violation, done, interrupted)
 
 
 def start_at(curvature: float, total: float, others: int = 1) -> float:
@@ -233,21 +232,22 @@ def start_at(curvature: float, total: float, others: int = 1) -> float:
 MOST_ROUNDS = 200
 
 
-class Rounds:
-    """Dual coordinate descent: what lasts from block to block."""
+class BlockPasses(DualPasses):
+    """Two classes, rows in blocks on disk: what lasts from block to block."""
 
-    def __init__(self, blocks: RowBlocks, objective: SmoothObjective, *, tol: float, seed: int) -> None:
-        self.blocks, self.C, self.tol = blocks, objective.C, tol
+    nearest, sharper = 0.3, 0.1
+
+    def __init__(self, blocks: RowBlocks, objective: SmoothObjective, seed: int) -> None:
+        self.blocks, self.C, self.n_rows = blocks, objective.C, blocks.n_rows
         self.seed, self.intercept = seed, objective.fit_intercept
         self.number, self.offset = 0, 0.0
         self.gradient, self.norm, self.total = self._at_zero()
         self.rho = (self.norm or 1.0) if self.intercept else 0.0
-        self.first = sqrt(inner(self.gradient, self.gradient))
+        self.first = sqrt(arithmetic.dot(self.gradient, self.gradient))
         slope = float(self.gradient[-1]) if self.intercept else 0.0
         self.share = start_at(4.0 * (self.first * self.first + (self.rho - 1.0) * slope * slope), self.total)
         self.w = -2.0 * self.share * self.gradient[: blocks.n_features]
         self.bias = -2.0 * self.share * slope * sqrt(self.rho)
-        self.rows = blocks.n_rows
 
     def weights(self) -> Weights:
         return self.w[:, None].copy(), np.array([self.offset])
@@ -282,44 +282,28 @@ class Rounds:
             state[1] = np.where(fresh, (1.0 - self.share) * state[1], state[1])
         return state
 
-    def run(self, most: int) -> bool:
-        """Make rounds until the violation is at most tol; returns False where rounds bring too little."""
-        if self.first == 0.0:
-            return True
-        rng = np.random.Generator(np.random.PCG64([self.seed, 5]))
-        slope, target, history = FIRST_SLOPE, self.tol, [np.inf]
-        while self.number < most:
-            steps, loss, square, drift, moved = 0, 0.0, 0.0, 0.0, 0.0
-            for group, block in self.blocks.visit(rng.permutation(len(self.blocks.numbers))):
-                X, y = block.X, block.y
-                state = self._state(group)
-                order = np.random.Generator(np.random.PCG64([self.seed, group[0], self.number])).permutation(len(y))
-                signs = np.where(y == 1, 1, -1).astype(np.int8)
-                of = dual.LogisticDual(
-                    signs, state[0], state[1], state[2] + self.rho, bias_scale=sqrt(self.rho), bias=self.bias
-                )
-                steps += dual.logistic_pass(
-                    X.indptr, X.indices, X.values, order.astype(np.int32), self.w, of, self.offset, slope
-                )
-                self.bias = of.bias
-                self.blocks.keep_state(group, state)
-                moved += self.bias * len(y) / self.rows
-                loss, square, drift = loss + of.loss, square + of.square, drift + of.drift
-            self.number += 1
-            self.offset += moved * sqrt(self.rho)  # the mean over the blocks: that of the last one is noise
-            violation = sqrt(square + (drift * drift if self.intercept else 0.0)) / self.first
-            history.append(violation)
-            self.blocks.on_epoch(Epoch(self.number, loss, violation, self.rows), self.weights)
-            if violation <= target:
-                estimate, violation = violation, self.violation()
-                if violation <= self.tol:
-                    return True
-                target, slope = estimate * max(0.3, 0.7 * self.tol / violation), 0.1 * slope
-            if history[-1] > 0.5 * history[-1 - min(PATIENCE, self.number)]:
-                return False
-            if steps <= self.rows // 2:
-                slope = max(LAST_SLOPE, 0.1 * slope)
-        return True
+    def visit(self, rng: np.random.Generator, slope: float) -> int:
+        """Visit the blocks once."""
+        steps, square, drift, moved, self.loss = 0, 0.0, 0.0, 0.0, 0.0
+        for group, block in self.blocks.visit(rng.permutation(len(self.blocks.numbers))):
+            X, y = block.X, block.y
+            state = self._state(group)
+            order = np.random.Generator(np.random.PCG64([self.seed, group[0], self.number])).permutation(len(y))
+            signs = np.where(y == 1, 1, -1).astype(np.int8)
+            of = dual.LogisticDual(
+                signs, state[0], state[1], state[2] + self.rho, bias_scale=sqrt(self.rho), bias=self.bias
+            )
+            steps += dual.logistic_pass(
+                X.indptr, X.indices, X.values, order.astype(np.int32), self.w, of, self.offset, slope
+            )
+            self.bias = of.bias
+            self.blocks.keep_state(group, state)
+            moved += self.bias * len(y) / self.n_rows
+            self.loss, square, drift = self.loss + of.loss, square + of.square, drift + of.drift
+        self.number += 1
+        self.offset += moved * sqrt(self.rho)  # the mean over the blocks: that of the last one is noise
+        self.estimate = sqrt(square + (drift * drift if self.intercept else 0.0)) / self.first
+        return steps
 
     def violation(self) -> float:
         """Return |gradient| / |gradient at zero|."""
@@ -328,4 +312,4 @@ class Rounds:
             X, y, cost = block.X, block.y, self.C * block.weights
             rows, signs = np.arange(len(y), dtype=np.int32), np.where(y == 1, 1, -1).astype(np.int8)
             drift += dual.logistic_gradient(X.indptr, X.indices, X.values, signs, rows, cost, self.w, self.offset, g)
-        return sqrt(inner(g, g) + (drift * drift if self.intercept else 0.0)) / self.first
+        return sqrt(arithmetic.dot(g, g) + (drift * drift if self.intercept else 0.0)) / self.first

@@ -74,7 +74,7 @@ def minimise(
     """
     here = problem(w)
     g = here.gradient()
-    size = sqrt(inner(g, g))
+    size = sqrt(arithmetic.dot(g, g))
     first = size if scale is None else scale
     steps = products = 0
     stuck = size == 0.0
@@ -83,14 +83,14 @@ def minimise(
             product, preconditioner = here.curvature()
             d, used = _direction(product, preconditioner, g, min(0.5, sqrt(size / first)))
             products += used
-            step = _step(problem, w, d, here.value, inner(g, d))
+            step = _step(problem, w, d, here.value, arithmetic.dot(g, d))
             steps += 1
             if step is None:
                 stuck = True
                 break
             tried, there = step
             g = there.gradient()
-            before, size_there = size, sqrt(inner(g, g))
+            before, size_there = size, sqrt(arithmetic.dot(g, g))
             # at the end of the digits the value stands still; go on only while the gradient still shrinks
             stuck = here.value - there.value <= _rounding(here.value) and size_there > 0.5 * before
             if stuck and size_there >= before:
@@ -112,20 +112,20 @@ def _direction(
     r = -g
     z = r / preconditioner
     p = z.copy()
-    rz = inner(r, z)
+    rz = arithmetic.dot(r, z)
     target = eta * eta * rz
     used = 0
     while used < MOST_PRODUCTS:
         Hp = product(p)
         used += 1
-        curvature = inner(p, Hp)
-        if curvature <= FLAT * inner(p, preconditioner * p):  # no curvature that rounding could not have made
+        curvature = arithmetic.dot(p, Hp)
+        if curvature <= FLAT * arithmetic.dot(p, preconditioner * p):  # no curvature that rounding could not have made
             break
         alpha = rz / curvature
         d += alpha * p
         r -= alpha * Hp
         np.divide(r, preconditioner, out=z)
-        before, rz = rz, inner(r, z)
+        before, rz = rz, arithmetic.dot(r, z)
         if rz <= target:
             break
         p *= rz / before
@@ -151,8 +151,3 @@ def _step(
 def _rounding(value: float) -> float:
     """How much of a value may be rounding."""
     return float(8.0 * np.finfo(np.float64).eps * abs(value))
-
-
-def inner(a: Floats, b: Floats) -> float:
-    """The inner product, in a fixed order."""
-    return arithmetic.dot(a, b)

@@ -21,7 +21,7 @@ from linnet._kernels import sparse
 from linnet.errors import LinnetError
 from linnet.solvers.callbacks import Epoch, Weights
 from linnet.solvers.losses import Loss, Softmax
-from linnet.solvers.newton import Local, inner, minimise
+from linnet.solvers.newton import Local, minimise
 from linnet.solvers.problem import Here
 from linnet.solvers.training_set import RowBlocks, TrainingSet
 
@@ -148,7 +148,9 @@ class SumProblem:
         part = self.gradient(self.weights(w))
         gradient = self._flat(part, w) / self.total
         loss = part.loss / self.total
-        return Here(loss + 0.5 * inner(w[: self.n_penalised], w[: self.n_penalised]) / self.total, loss, gradient)
+        return Here(
+            loss + 0.5 * arithmetic.dot(w[: self.n_penalised], w[: self.n_penalised]) / self.total, loss, gradient
+        )
 
     def _flat(self, part: PartSum, w: Floats) -> Floats:
         """Return a sum over parts as a vector, with the gain, and what the penalty adds."""
@@ -200,7 +202,7 @@ def fit_sum(
         start, scale = _mixed_start(problem, rows, objective)
     elif start is not None:
         zero = problem.everything(np.zeros(problem.size)).gradient
-        scale = problem.total * float(np.sqrt(inner(zero, zero)))
+        scale = problem.total * float(np.sqrt(arithmetic.dot(zero, zero)))
 
     def shown(w: Floats) -> Weights:
         W, b = problem.weights(w)
@@ -210,7 +212,9 @@ def fit_sum(
 
     def report(number: int, value: float, violation: float, w: Floats) -> None:
         W = w[: problem.n_penalised]
-        rows.on_epoch(Epoch(made + number, value - 0.5 * inner(W, W), violation, rows.n_rows), lambda: shown(w))
+        rows.on_epoch(
+            Epoch(made + number, value - 0.5 * arithmetic.dot(W, W), violation, rows.n_rows), lambda: shown(w)
+        )
 
     w = np.zeros(problem.size) if start is None else start
     found = minimise(problem.local, w, tol=tol, max_steps=max(1, max_steps - made), scale=scale, on_step=report)
@@ -237,7 +241,7 @@ def _mixed_start(problem: SumProblem, rows: RowBlocks, objective: SmoothObjectiv
     by weight, is where the next round begins.
     """
     zero = problem.everything(np.zeros(problem.size))
-    first = problem.total * float(np.sqrt(inner(zero.gradient, zero.gradient)))
+    first = problem.total * float(np.sqrt(arithmetic.dot(zero.gradient, zero.gradient)))
     start = np.zeros(problem.size)
     for _ in range(MIXING_ROUNDS):
         found = rows.add_up(_mixed, objective, problem.total, rows.gain, start)

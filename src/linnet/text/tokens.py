@@ -16,6 +16,14 @@ stands at the character it is part of. ``penn`` cuts English as the Penn Treeban
 
 >>> [t.text for t in tokenize("The cat didn\u2019t.", "penn")]
 ['the', 'cat', 'did', "n't", '.']
+
+Words that turn round what follows, and the signs that end their reach; English.
+
+The kernels know the words by their hash, from a table that ``tools/negation_table.py`` writes; a test holds the two
+together. Das and Chen (2001) mark every word from such a word to the next punctuation.
+
+>>> is_negation("didn't"), is_negation("NEVER"), is_negation("knot")
+(True, True, False)
 """
 
 from __future__ import annotations
@@ -109,3 +117,26 @@ def _character_of(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     out = np.zeros(len(data) + 1, dtype=np.int64)
     np.cumsum((data & 0xC0) != 0x80, out=out[1:])
     return out
+
+
+_CONTRACTED = (
+    "ain't aren't can't couldn't daren't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't "
+    "oughtn't shan't shouldn't wasn't weren't won't wouldn't"
+)
+_PLAIN = "not no never none nobody nothing nowhere neither nor cannot without hardly scarcely barely n't nope"
+NEGATIONS = tuple(
+    dict.fromkeys(
+        form
+        for word in f"{_PLAIN} {_CONTRACTED} {_CONTRACTED.replace(chr(39), '')}".split()
+        for form in (word, word.capitalize(), word.upper())
+    )
+)
+"""The words, in small letters, with a capital and in capitals; contractions also without their apostrophe."""
+
+STOPS = ".,:;!?()[]{}\u2013\u2014\u2026"
+"""A token that begins or ends with one of these ends the reach of a negation."""
+
+
+def is_negation(token: str) -> bool:
+    """Say whether a token is a negation."""
+    return token in NEGATIONS
