@@ -205,9 +205,9 @@ def compute(computed: ComputedBlocks, pieces: list[TextBuffer]) -> Values:
 def scales(values: Values, computed: ComputedBlocks) -> npt.NDArray[np.float32]:
     """Return what each column is multiplied by while learning: its block's weight over its root mean square.
 
-    >>> class Lengths(Computed):
+    >>> class Length(Computed):
     ...     name, weight, columns = "lengths", 1.0, ("length",)
-    >>> scales(np.array([[6.0], [8.0], [0.0], [0.0]], np.float32), (Lengths(),)).tolist()  # 1 / sqrt((36 + 64) / 4)
+    >>> scales(np.array([[6.0], [8.0], [0.0], [0.0]], np.float32), (Length(),)).tolist()  # 1 / sqrt((36 + 64) / 4)
     [0.20000000298023224]
     """
     sizes = [len(b.columns) for b in computed]
@@ -240,17 +240,19 @@ def add_scores(
 _TEXT = re.compile(r"lengths(?:\*(\d*\.?\d+))?$")
 
 
+@dataclass(frozen=True, repr=False)
 class Lengths(Computed):
     """Words, mean length of a word, capitals, words in capitals, digits, exclamation and question marks, commas, signs."""
 
     name: ClassVar[str] = "lengths"
-    columns = (
+    columns: ClassVar[tuple[str, ...]] = (
         "words", "letters a word", "capitals", "words in capitals", "digits", "exclamation marks", "question marks",
         "commas", "other signs",
     )  # fmt: skip
 
-    def __init__(self, weight: float = 1.0) -> None:
-        self.weight = weight
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
         self._check_weight()
 
     def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
@@ -288,9 +290,3 @@ class Lengths(Computed):
 
     def __repr__(self) -> str:
         return f"Lengths({'' if self.weight == 1 else f'weight={self.weight!r}'})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Lengths) and self.weight == other.weight
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.weight))

@@ -12,18 +12,20 @@ Reference: Hastie, Tibshirani, Friedman, The Elements of Statistical Learning, s
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError, nearest, not_fitted, require
+from linnet.errors import DataError, require
+from linnet.estimator import Estimator
 
 MOST_COLUMNS = 2**31 - 1
-SETTINGS = ("constant",)
 
 
-class Quadratic:
+@dataclass(eq=False, repr=False, kw_only=True)
+class Quadratic(Estimator):
     """Add all squares and products: sparse rows stay sparse, dense rows dense, and columns have names.
 
     Parameters: ``constant`` None gives plain products, in scikit-learn's order (x0, x1, x0^2, x0 x1, x1^2). A number c
@@ -36,39 +38,26 @@ class Quadratic:
     [[2.0, 3.0, 4.0, 6.0, 9.0]]
     """
 
-    n_features_in_: int
-    feature_names_in_: npt.NDArray[Any]
-
-    def __init__(self, *, constant: float | None = None) -> None:
-        self.constant = constant
+    constant: float | None = None
+    n_features_in_: int = field(init=False)
 
     # ---- fitting and transforming
 
     def fit(self, X: Any, y: Any = None) -> Quadratic:
-        """Note how many columns there are, and their names."""
+        """Note the number of features."""
         from linnet.models import inputs  # looks up the tree: rows of numbers are checked where models check them
 
         self._constant()
-        names = inputs.feature_names(X)
-        d = inputs.as_matrix(X, "Quadratic").n_features
+        d = inputs.checked_rows(self, X, True).n_features
         if d + d * (d + 1) // 2 + 1 > MOST_COLUMNS:
             raise DataError(f"{d:,} features have too many products; Quadratic takes up to 65,533: choose some of them")
-        self.n_features_in_ = d
-        if names is not None:
-            self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the rows with their products: a scipy CSR matrix where X is sparse, else an array."""
+        """Return the rows with their products; sparse rows stay sparse."""
         from linnet.models import inputs
 
-        self._check_fitted()
-        inputs.check_names(inputs.feature_names(X), getattr(self, "feature_names_in_", None), "Quadratic")
-        M, d = inputs.as_matrix(X, "Quadratic"), self.n_features_in_
-        if M.n_features != d:
-            raise DataError(f"X has {M.n_features} features, but Quadratic is expecting {d} features as input")
+        M, d = inputs.checked_rows(self, X, False), self.n_features_in_
         csr_matrix = require("scipy.sparse", "Quadratic", "sklearn").csr_matrix
         rows = csr_matrix((M.values, M.indices, M.indptr), shape=(len(M), d))
         rows.sort_indices()
@@ -109,7 +98,9 @@ class Quadratic:
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return the names of the columns, as scikit-learn's PolynomialFeatures writes them."""
-        self._check_fitted()
+        from linnet.models import inputs
+
+        inputs.check_fitted(self)
         d = self.n_features_in_
         known = getattr(self, "feature_names_in_", None)
         if input_features is None:
@@ -138,21 +129,6 @@ class Quadratic:
 
     # ---- the scikit-learn contract
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings by name."""
-        return {name: getattr(self, name) for name in SETTINGS}
-
-    def set_params(self, **params: Any) -> Quadratic:
-        """Change settings; returns self."""
-        for name, value in params.items():
-            if name not in SETTINGS:
-                raise DataError(nearest("setting of Quadratic", name, SETTINGS))
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        return f"Quadratic({'' if self.constant is None else f'constant={self.constant!r}'})"
-
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
@@ -162,7 +138,3 @@ class Quadratic:
             transformer_tags=TransformerTags(preserves_dtype=["float64", "float32"]),
             input_tags=InputTags(sparse=True),
         )
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "n_features_in_"):
-            raise not_fitted("This Quadratic instance is not fitted yet. Call 'fit' with appropriate arguments first.")

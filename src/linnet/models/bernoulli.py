@@ -20,7 +20,7 @@ Reference: McCallum and Nigam, A Comparison of Event Models, 1998.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,9 @@ class BernoulliNB(NaiveBayes):
     plan: ClassVar[FeaturePlan] = FeaturePlan(
         features=(Words(1, 2),), idf=False, norm=None, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),)
     )
-    traits: ClassVar[Traits] = Traits(sums="statistics", presence=True, incremental=True, bytes_per_weight=110)
+    traits: ClassVar[Traits] = Traits(
+        sums="statistics", presence=True, poor_score=True, incremental=True, bytes_per_weight=110
+    )
 
     alpha: float | tuple[float, float] = 1.0
     _: KW_ONLY
@@ -65,11 +67,6 @@ class BernoulliNB(NaiveBayes):
     class_alpha: npt.ArrayLike | None = None
     fit_prior: bool = True
     class_prior: npt.ArrayLike | None = None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # what is present says little of a round cloud of points
-        return tags
 
     def _encode(self, X: Matrix) -> Matrix:
         X = X.explicit()

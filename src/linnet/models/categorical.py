@@ -74,7 +74,7 @@ class CategoricalNB(NaiveBayes):
     [[0.122, 0.878]]
     """
 
-    traits: ClassVar[Traits] = Traits(non_negative=True, incremental=True)
+    traits: ClassVar[Traits] = Traits(non_negative=True, incremental=True, poor_score=True)
 
     alpha: float = 1.0
     _: KW_ONLY
@@ -86,7 +86,6 @@ class CategoricalNB(NaiveBayes):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
         tags.input_tags.categorical = True
         return tags
 

@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from linnet.errors import LinnetError
 from linnet.estimator import truth, whole
-from linnet.models import inputs
 from linnet.models.estimator import DecisionModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
@@ -87,12 +86,10 @@ class StepModel(DecisionModel):
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one epoch over one more batch; the first call must name all classes."""
-        first = not hasattr(self, "classes_")
-        M = self._rows(X, reset=first)
-        known, index = inputs.batch_labels(self, y, len(M), classes)
-        n_outputs = 1 if len(known) == 2 else len(known)
-        state = EpochState.zero(M.n_features, n_outputs) if first else self._state_so_far()
-        batch = TrainingSet(M, index, len(known), inputs.as_weight(sample_weight, len(M)))
+        batch, known = self._batch(X, y, classes, sample_weight)
+        state = (
+            self._state_so_far() if hasattr(self, "classes_") else EpochState.zero(batch.X.n_features, batch.n_outputs)
+        )
         seed = (seed_of(self.random_state), state.n_rows)
         self._state = state.then(self.epoch(self._plain(batch), state, seed))
         self.classes_ = known

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, not_fitted
+from linnet.errors import DataError
 from linnet.estimator import Estimator
 from linnet.features.counting import thread_count
 from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
-from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
+from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights, ignore, showing, warn_unfinished
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid, log_softmax, sigmoid, softmax
 from linnet.solvers.training_set import RowBlocks, TrainingSet
@@ -40,8 +40,9 @@ class Traits:
     to block; "no" needs all rows in memory. ``learns`` is False for a model that is given its weights and learns nothing
     from rows. ``gain_per_class``: it takes one weight a feature and class. ``non_negative``: features must not be
     negative. ``presence``: features must be 0 or 1. ``multilabel``: it learns rows with several labels, each against the
-    rest. ``incremental``: it has ``partial_fit``. ``bytes_per_weight`` is the memory that fitting takes for each feature
-    and output.
+    rest. ``incremental``: it has ``partial_fit``. ``poor_score``: the round clouds of points of
+    scikit-learn's checks, which are no counts, say little to it. ``bytes_per_weight`` is the memory that fitting takes for
+    each feature and output.
     """
 
     sums: Sums = "no"
@@ -51,6 +52,7 @@ class Traits:
     presence: bool = False
     multilabel: bool = True
     incremental: bool = False
+    poor_score: bool = False
     bytes_per_weight: int = 60
 
 
@@ -73,6 +75,7 @@ class LinearClassifier(Estimator):
 
     class_weight: Any = None
     n_jobs: int | None = 1
+    tol: float
     interrupted_: bool = False
     """Whether Ctrl-C ended the last fit, with the weights as they were."""
     n_iter_: int
@@ -102,7 +105,7 @@ class LinearClassifier(Estimator):
         on_epoch: OnEpoch | None = None,
     ) -> Weights:
         """Fit to encoded rows, without labels and checks; returns what ``solve`` returns."""
-        rows = self._plain(TrainingSet(X, y, n_classes, sample_weight, threads, on_epoch))
+        rows = self._plain(TrainingSet(X, y, n_classes, sample_weight, threads, on_epoch or ignore))
         return self.one_vs_rest(rows) if rows.multilabel else self.solve_soft(rows) if rows.soft else self.solve(rows)
 
     def solve_soft(self, rows: TrainingSet) -> Weights:
@@ -120,19 +123,15 @@ class LinearClassifier(Estimator):
             )
         W, b = np.zeros((rows.X.n_features, rows.n_classes), rows.X.values.dtype), np.full(rows.n_classes, NEVER)
 
-        def whole(c: int, weights: Weights) -> Weights:
-            W[:, c], b[c] = weights[0][:, 0], weights[1][0]
+        def whole(c: int, one: Floats, shift: Floats) -> Weights:
+            W[:, c], b[c] = one[:, 0], shift[0]
             return W.copy(), b.copy()
-
-        def watch(c: int) -> OnEpoch | None:
-            """Report the epochs of one label with the weights of all."""
-            told = rows.on_epoch
-            return None if told is None else lambda report, weights: told(report, lambda: whole(c, weights()))
 
         for c in range(rows.n_classes):
             found = int(rows.y[:, c].sum())
             if 0 < found < len(rows):
-                column, one = self.against_rest(replace(rows.one_label(c), on_epoch=watch(c)))
+                told = showing(rows.on_epoch, partial(whole, c))  # of one label, with the weights of all
+                column, one = self.against_rest(replace(rows.one_label(c), on_epoch=told))
                 W[:, c], b[c] = column[:, 0], one[0]
                 if self.interrupted_:
                     break
@@ -165,15 +164,30 @@ class LinearClassifier(Estimator):
         classes, index = inputs.index_of(labels, weight, name)
         weight = inputs.row_weights(self.class_weight, classes, index, weight)
         threads = thread_count(self.n_jobs)
+        self._fit_rows(TrainingSet(M, index, len(classes), weight, threads))
         self.classes_ = classes
-        self._keep(*self.fit_matrix(M, index, len(classes), sample_weight=weight, threads=threads))
         return self
 
-    def _recorded(self, on_epoch: OnEpoch | None) -> OnEpoch:
+    def _fit_rows(self, rows: TrainingSet) -> None:
+        self._keep(*self.fit_matrix(rows.X, rows.y, rows.n_classes, sample_weight=rows.weight, threads=rows.threads))
+
+    def _batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[TrainingSet, npt.NDArray[Any]]:
+        """Return one batch of partial_fit, and the classes; the first call must name all of them."""
+        M = self._rows(X, reset=not hasattr(self, "classes_"))
+        known, index = inputs.batch_labels(self, y, len(M), classes)
+        return TrainingSet(M, index, len(known), inputs.as_weight(sample_weight, len(M))), known
+
+    def _recorded(self, on_epoch: OnEpoch) -> OnEpoch:
         """Return what a solver reports to: it writes history_, and passes the news on."""
         watch = Callback(on_epoch)
         self.history_ = watch.history
         return watch
+
+    def _finish(self, epochs: int, most: int, violation: float, converged: bool, tol: float | None = None) -> None:
+        """Note how a solver ended, and warn where it ran out of epochs."""
+        self.n_iter_, self.interrupted_ = max(1, epochs), not converged and epochs < most
+        if not converged and epochs >= most:
+            warn_unfinished(type(self).__name__, most, violation, float(self.tol) if tol is None else tol)
 
     def _keep(self, W: npt.NDArray[Any], b: Floats) -> None:
         self.coef_ = W.T  # the transpose of a feature-major table: predicting needs no copy
@@ -181,32 +195,14 @@ class LinearClassifier(Estimator):
 
     def _rows(self, X: Any, *, reset: bool = False) -> Matrix:
         """Check rows against what was fitted; with reset, note what they are."""
-        name = type(self).__name__
-        names = inputs.feature_names(X)
-        if not reset:
-            self._check_fitted()
-            inputs.check_names(names, getattr(self, "feature_names_in_", None), name)
-        M = inputs.as_matrix(X, name)
+        M = inputs.checked_rows(self, X, reset)
         if self.traits.non_negative and (M.values < 0).any():
+            name = type(self).__name__
             raise DataError(f"Negative values in data passed to {name} (input X): it counts, so give counts or tf-idf")
-        if reset:
-            self.n_features_in_ = M.n_features
-            if names is not None:
-                self.feature_names_in_ = names
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-        elif M.n_features != self.n_features_in_:
-            raise DataError(
-                f"X has {M.n_features} features, but {name} is expecting {self.n_features_in_} features as input"
-            )
         return M
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "n_features_in_"):
-            raise not_fitted(
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
-                "using this estimator."
-            )
+        inputs.check_fitted(self)
 
     def _scores(self, X: Any) -> Floats:
         M = self._rows(X)
@@ -230,7 +226,7 @@ class LinearClassifier(Estimator):
         return Tags(
             estimator_type="classifier",
             target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
+            classifier_tags=ClassifierTags(poor_score=self.traits.poor_score),
             input_tags=InputTags(sparse=True, positive_only=self.traits.non_negative),
         )
 

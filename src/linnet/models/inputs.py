@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import sparse
-from linnet.errors import DataError
+from linnet.errors import DataError, not_fitted
 from linnet.solvers.matrix import Matrix
 
 Floats = npt.NDArray[np.float64]
@@ -123,10 +123,10 @@ def check_names(got: npt.NDArray[Any] | None, fitted: npt.NDArray[Any] | None, m
     if got is None and fitted is None:
         return
     if got is None:
-        warnings.warn(f"X does not have valid feature names, but {model} was fitted with feature names", stacklevel=5)
+        warnings.warn(f"X does not have valid feature names, but {model} was fitted with feature names", stacklevel=6)
         return
     if fitted is None:
-        warnings.warn(f"X has feature names, but {model} was fitted without feature names", stacklevel=5)
+        warnings.warn(f"X has feature names, but {model} was fitted without feature names", stacklevel=6)
         return
     if len(got) == len(fitted) and (got == fitted).all():
         return
@@ -139,6 +139,34 @@ def check_names(got: npt.NDArray[Any] | None, fitted: npt.NDArray[Any] | None, m
     if not unseen and not missing:
         message += "Feature names must be in the same order as they were in fit.\n"
     raise DataError(message)
+
+
+def check_fitted(estimator: Any) -> None:
+    """Refuse an estimator that has not been fitted."""
+    if not hasattr(estimator, "n_features_in_"):
+        raise not_fitted(
+            f"This {type(estimator).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+            "using this estimator."
+        )
+
+
+def checked_rows(estimator: Any, X: Any, reset: bool) -> Matrix:
+    """Check rows against what an estimator was fitted to; with reset, note in the estimator what they are."""
+    name, names = type(estimator).__name__, feature_names(X)
+    if not reset:
+        check_fitted(estimator)
+        check_names(names, getattr(estimator, "feature_names_in_", None), name)
+    M = as_matrix(X, name)
+    if reset:
+        estimator.n_features_in_ = M.n_features
+        vars(estimator).pop("feature_names_in_", None)
+        if names is not None:
+            estimator.feature_names_in_ = names
+    elif M.n_features != estimator.n_features_in_:
+        raise DataError(
+            f"X has {M.n_features} features, but {name} is expecting {estimator.n_features_in_} features as input"
+        )
+    return M
 
 
 # ---- labels and weights

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel
-from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, warn_unfinished
+from linnet.solvers.callbacks import OnEpoch, Weights, showing
 from linnet.solvers.squares import Squares, lsqr, normal, pinv
 from linnet.solvers.training_set import TrainingSet
 
@@ -93,18 +93,13 @@ class LeastSquares(DecisionModel):
         quick = float(len(problem.X.values)) * d <= SMALL and float(d) ** 3 <= SMALL
         return "normal" if problem.alpha > 0.0 and quick else "lsqr"
 
-    def _passes(self, problem: Squares, on_epoch: OnEpoch | None) -> Floats:
+    def _passes(self, problem: Squares, on_epoch: OnEpoch) -> Floats:
         tol = above_zero("tol", self.tol)
         most = PASSES if self.max_iter is None else whole("max_iter", self.max_iter)
 
-        def tell(report: Epoch, W: Any) -> None:
-            if on_epoch is not None:
-                on_epoch(report, lambda: problem.weights(W()))
-
-        found = lsqr(problem, tol=tol, max_epochs=most, on_epoch=tell)
-        self.n_iter_, self.interrupted_ = max(1, found.passes), found.interrupted
-        if found.passes == most and found.violation > tol:
-            warn_unfinished(type(self).__name__, most, found.violation, tol)
+        told = showing(on_epoch, problem.weights)
+        found = lsqr(problem, tol=tol, max_epochs=most, on_epoch=lambda report, W: told(report, lambda: (W(),)))
+        self._finish(found.passes, most, found.violation, found.violation <= tol and not found.interrupted)
         return found.W
 
 

@@ -34,24 +34,14 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.estimator import above_zero, one_of, truth, whole
+from linnet.estimator import above_zero, truth, whole
 from linnet.features.plan import FeaturePlan
+from linnet.models import solving
 from linnet.models.epochs import EpochState, StepModel
 from linnet.models.estimator import ProbabilityModel, Traits
 from linnet.models.inputs import seed_of
-from linnet.models.solving import (
-    Support,
-    fit_l1,
-    fit_logistic,
-    fit_sgd,
-    halves,
-    optimiser_of,
-    outputs,
-    solver_of,
-    with_decay,
-)
 from linnet.solvers import dual_logistic
-from linnet.solvers.callbacks import Epoch, Weights, warn_unfinished
+from linnet.solvers.callbacks import Epoch, Weights, showing
 from linnet.solvers.dual_logistic import SoftmaxPasses, TwoClassPasses
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Compact, compact
@@ -66,13 +56,11 @@ Floats = npt.NDArray[np.float64]
 
 STEPS = 3  # epochs over each batch of partial_fit
 SOLVERS = {
-    "dual": Support(200),
-    "newton": Support(100),
-    "coordinate": Support(200, ("l1",)),
-    "sgd": Support(20),
+    "dual": solving.Support(200),
+    "newton": solving.Support(100),
+    "coordinate": solving.Support(200, ("l1",)),
+    "sgd": solving.Support(20),
 }
-PENALTIES = {"l2": "dual", "l1": "coordinate"}
-"""Each penalty and the solver that is taken where none is given."""
 
 
 @dataclass(eq=False, repr=False)
@@ -127,19 +115,18 @@ class LogisticRegression(StepModel, ProbabilityModel):
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows."""
         rows = replace(rows, on_epoch=self._recorded(rows.on_epoch))
-        optimiser = optimiser_of(self.solver, SOLVERS)
+        optimiser = solving.optimiser_of(self.solver, SOLVERS)
         if optimiser is not None:
-            return fit_logistic(self, rows, optimiser)
-        penalty = one_of("penalty", self.penalty, PENALTIES)
-        solver, sgd = solver_of(PENALTIES[penalty] if self.solver is None else self.solver, SOLVERS)
-        support = SOLVERS[solver]
-        support.check(solver, SOLVERS, penalty=penalty)
-        passes = support.passes if self.max_iter is None else whole("max_iter", self.max_iter)
-        sgd = with_decay(sgd, self.decay)
+            return solving.fit_logistic(self, rows, optimiser)
+        solver, sgd, _, passes = solving.read_solver(self, SOLVERS)
         if sgd is not None:
-            W, b = self._take_steps(rows, sgd, passes)
+            bias_scale = float(truth("fit_intercept", self.fit_intercept))
+            W, b = solving.fit_sgd(self, rows, sgd, "softmax", passes, bias_scale=bias_scale)
         elif solver == "coordinate":
-            W, b = self._solve_l1(rows, passes)
+            found = solving.fit_l1(self, rows, Logistic() if rows.n_classes == 2 else Softmax(), passes)
+            W, b = found.W, found.b
+            if rows.n_outputs > 1:
+                W, b = _sparsest(W), b - arithmetic.mean(b)
         else:
             W, b = self._solve(rows, passes, newton=solver == "newton")
         return W.astype(rows.X.values.dtype, copy=False), b
@@ -175,38 +162,14 @@ class LogisticRegression(StepModel, ProbabilityModel):
     def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
         """Take stochastic steps over the rows, a few times, from the weights that are there; the rate falls within a batch."""
         sgd = self.solver if isinstance(self.solver, SGD) else SGD()
-        W, b = halves(start.W, start.b) if rows.n_classes == 2 else (start.W, start.b)
+        W, b = solving.halves(start.W, start.b) if rows.n_classes == 2 else (start.W, start.b)
         of = rows.distinct()
         run = descend(
             rows.X, rows.y, rows.n_classes, of, loss="softmax", sgd=sgd, decay=sgd.decay or 0.0, max_epochs=STEPS, seed=seed,
             start=(W, b), bias_scale=float(truth("fit_intercept", self.fit_intercept)),
         )  # fmt: skip
         assert run.last is not None  # noqa: S101 - descend gives it
-        return EpochState(*outputs(*run.last), *outputs(run.W, run.b), len(of.rows))
-
-    def _take_steps(self, rows: TrainingSet, sgd: SGD, passes: int) -> tuple[Floats, Floats]:
-        run = fit_sgd(
-            rows, sgd, loss="softmax", C=above_zero("C", self.C), max_epochs=passes, seed=seed_of(self.random_state),
-            bias_scale=float(truth("fit_intercept", self.fit_intercept)),
-        )  # fmt: skip
-        self.n_iter_ = run.passes
-        self.interrupted_ = run.passes < passes and not run.settled
-        return run.W, run.b
-
-    def _solve_l1(self, rows: TrainingSet, passes: int) -> tuple[Floats, Floats]:
-        tol, loss = above_zero("tol", self.tol), Logistic() if rows.n_classes == 2 else Softmax()
-        found = fit_l1(
-            rows, loss, C=above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept), tol=tol,
-            max_steps=passes, seed=seed_of(self.random_state),
-        )  # fmt: skip
-        self._finish(found.epochs, passes, found.violation, found.converged)
-        return (found.W, found.b) if rows.n_outputs == 1 else (_sparsest(found.W), found.b - arithmetic.mean(found.b))
-
-    def _finish(self, steps: int, most: int, violation: float, converged: bool) -> None:
-        self.n_iter_ = max(1, steps)
-        self.interrupted_ = not converged and steps < most
-        if not converged and steps == most:
-            warn_unfinished(type(self).__name__, most, violation, float(self.tol))
+        return EpochState(*solving.outputs(*run.last), *solving.outputs(run.W, run.b), len(of.rows))
 
     def _solve(self, rows: TrainingSet, passes: int, *, newton: bool) -> tuple[Floats, Floats]:
         """Coordinate descent on the dual, then Newton steps where its passes bring too little, or from the start.
@@ -233,15 +196,13 @@ class LogisticRegression(StepModel, ProbabilityModel):
             W, b = w.reshape(-1, f.n_outputs), np.atleast_1d(b)
             return small.expand(W), b - (arithmetic.mean(b) if f.n_outputs > 1 else 0.0)
 
-        def watch(report: Epoch, found: Callable[[], tuple[Any, Any]]) -> None:
-            if rows.on_epoch is not None:
-                rows.on_epoch(report, lambda: weights(*found()))
-
         if p is None:  # nothing to learn
             self._finish(0, passes, 0.0, True)
             return weights(np.zeros(f.X.n_features * f.n_outputs), np.zeros(f.n_outputs))
         tol = above_zero("tol", self.tol)
-        run = dual_logistic.solve(p, tol=tol, max_epochs=passes, seed=seed_of(self.random_state), on_epoch=watch)
+        run = dual_logistic.solve(
+            p, tol=tol, max_epochs=passes, seed=seed_of(self.random_state), on_epoch=showing(rows.on_epoch, weights)
+        )
         if run.converged or run.interrupted or run.epochs == passes:
             self._finish(run.epochs, passes, run.violation, run.converged)
             return weights(run.W, run.b)
@@ -267,10 +228,9 @@ class LogisticRegression(StepModel, ProbabilityModel):
             return expand(W), b - shared
 
         def watch(number: int, value: float, violation: float, w: Floats) -> None:
-            if rows.on_epoch is not None:
-                W, _ = f.unpack(w)
-                data = value - 0.5 * arithmetic.total(np.square(W))
-                rows.on_epoch(Epoch(made + number, data, violation, len(rows.X)), lambda: weights(w))
+            W, _ = f.unpack(w)
+            data = value - 0.5 * arithmetic.total(np.square(W))
+            rows.on_epoch(Epoch(made + number, data, violation, len(rows.X)), lambda: weights(w))
 
         found = minimise(f, start, tol=tol, max_steps=passes - made, scale=first, on_step=watch)
         self._finish(made + found.steps, passes, found.violation, found.converged)

@@ -59,7 +59,9 @@ class MultinomialNB(NaiveBayes):
     """
 
     plan: ClassVar[FeaturePlan] = FeaturePlan(idf=False, norm=None, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),))
-    traits: ClassVar[Traits] = Traits(sums="statistics", non_negative=True, incremental=True, bytes_per_weight=90)
+    traits: ClassVar[Traits] = Traits(
+        sums="statistics", non_negative=True, poor_score=True, incremental=True, bytes_per_weight=90
+    )
 
     alpha: npt.ArrayLike = 1.0
     _: KW_ONLY
@@ -69,11 +71,6 @@ class MultinomialNB(NaiveBayes):
     class_alpha: npt.ArrayLike | None = None
     fit_prior: bool = True
     class_prior: npt.ArrayLike | None = None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # its checks hand out round clouds of points, which are no counts
-        return tags
 
     @property
     def feature_count_(self) -> Floats:

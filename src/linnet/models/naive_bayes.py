@@ -206,16 +206,8 @@ class NaiveBayes(CountingModel, ProbabilityModel):
 
     # ---- fitting
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows and their labels; rows of weight zero are as good as absent."""
-        M = self._rows(X, reset=True)
-        name = type(self).__name__
-        labels = inputs.as_labels(y, len(M), name)
-        weight = inputs.as_weight(sample_weight, len(M))
-        classes, index = inputs.index_of(labels, weight, name)
-        self._learn(self._of_block(TrainingSet(M, index, len(classes), weight)), M.values.dtype)
-        self.classes_ = classes
-        return self
+    def _fit_rows(self, rows: TrainingSet) -> None:
+        self._learn(self._of_block(rows), rows.X.values.dtype)
 
     def learn(self, statistics: Any, dtype: Any) -> Weights:
         """Take logarithms; for two classes the difference."""
@@ -245,12 +237,9 @@ class NaiveBayes(CountingModel, ProbabilityModel):
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch; the first call must name all classes. The order of batches does not matter."""
-        first = not hasattr(self, "classes_")
-        M = self._rows(X, reset=first)
-        known, index = inputs.batch_labels(self, y, len(M), classes)
-        weight = inputs.as_weight(sample_weight, len(M))
-        counted = self._of_block(TrainingSet(M, index, len(known), weight))
-        self._learn(counted if first else self.counted_ + counted, np.dtype(np.float64))
+        batch, known = self._batch(X, y, classes, sample_weight)
+        counted = self._of_block(batch)
+        self._learn(self.counted_ + counted if hasattr(self, "classes_") else counted, np.dtype(np.float64))
         self.classes_ = known
         return self
 

@@ -41,7 +41,7 @@ from linnet.features.plan import FeaturePlan, log_count_ratio
 from linnet.models.estimator import DecisionModel, Traits, label_statistics
 from linnet.models.naive_bayes import Statistics, class_sums
 from linnet.models.svm import LinearSVM
-from linnet.solvers.callbacks import OnEpoch, Weights
+from linnet.solvers.callbacks import Weights, showing
 from linnet.solvers.training_set import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
@@ -76,7 +76,7 @@ class NBSVM(DecisionModel):
         fixed=(("tol", 0.1),),
     )
 
-    traits: ClassVar[Traits] = Traits(sums="problem")
+    traits: ClassVar[Traits] = Traits(sums="problem", poor_score=True)
 
     C: float = 1.0
     _: KW_ONLY
@@ -92,15 +92,10 @@ class NBSVM(DecisionModel):
     random_state: Any = 0
     n_jobs: int | None = 1
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # its checks hand out round clouds of points, which are no counts
-        return tags
-
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows; the weights are folded: they apply to the values as they are."""
         ratio, interpolated = self._interpolation(self._statistics(rows))
-        svm, on_epoch = self._svm(), None if rows.on_epoch is None else _shown(rows.on_epoch, interpolated)
+        svm, on_epoch = self._svm(), showing(rows.on_epoch, interpolated)
         W, b = svm.solve(replace(rows, X=replace(rows.X, gain=np.abs(ratio)), on_epoch=on_epoch))
         self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
         return interpolated(W, b)
@@ -118,7 +113,7 @@ class NBSVM(DecisionModel):
             return np.concatenate([V for V, _ in found], axis=1), np.concatenate([a for _, a in found])
 
         svm = self._svm()
-        W, b = svm.fit_blocks(rows.with_gain(np.abs(ratio), _shown(rows.on_epoch, interpolated)))
+        W, b = svm.fit_blocks(rows.with_gain(np.abs(ratio), showing(rows.on_epoch, interpolated)))
         self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
         return interpolated(W, b)
 
@@ -154,10 +149,6 @@ class NBSVM(DecisionModel):
             return W, b
 
         return ratio, interpolated
-
-
-def _shown(on_epoch: OnEpoch, interpolated: Callable[[Any, Floats], Weights]) -> OnEpoch:
-    return lambda report, got: on_epoch(report, lambda: interpolated(*got()))
 
 
 def _log_odds(rows: Floats) -> Floats:

@@ -129,7 +129,7 @@ class Perceptron(EpochModel):
         return EpochState(*outputs(*run.last), *outputs(run.W, run.b), len(of.rows), reports[0].loss, reports[0].active)
 
     def _watch(
-        self, X: Matrix, y: npt.NDArray[np.int32], of: Distinct, seed: int, on_epoch: OnEpoch | None
+        self, X: Matrix, y: npt.NDArray[np.int32], of: Distinct, seed: int, on_epoch: OnEpoch
     ) -> tuple[Callback, Distinct]:
         """Return what is asked after each pass, and the rows to learn from."""
         patience = whole("patience", self.patience)

@@ -25,28 +25,16 @@ from linnet.errors import DataError
 from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.models.inputs import seed_of
 from linnet.solvers import coordinate
-from linnet.solvers.callbacks import Callback, Epoch, Fitted, Weights, warn_unfinished
+from linnet.solvers.callbacks import Callback, Epoch, Fitted, Weights, showing, warn_unfinished
 from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
 from linnet.solvers.losses import Logistic, Loss, Softmax, SquaredHinge
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.online import SGD, Run, descend
+from linnet.solvers.online import SGD, descend
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import LinearProblem
 from linnet.solvers.training_set import TrainingSet
 
 Floats = npt.NDArray[np.float64]
-
-
-def solver_of(setting: Any, known: Iterable[str]) -> tuple[str, SGD | None]:
-    """Read a model's ``solver``: a name, or an SGD value; returns the name and, for "sgd", how steps are taken.
-
-    >>> solver_of(SGD(learning_rate=0.1, decay=0.0), ["newton", "sgd"])[0]
-    'sgd'
-    """
-    if isinstance(setting, SGD):
-        return "sgd", setting
-    name = one_of("solver", setting, dict.fromkeys([*known, *OPTIMISERS]))
-    return name, SGD() if name == "sgd" else None
 
 
 @dataclass(frozen=True)
@@ -74,23 +62,42 @@ class Support:
                 )
 
 
-def fit_l1(
-    rows: TrainingSet, loss: Loss, *, C: float, fit_intercept: bool, tol: float, max_steps: int, seed: int
-) -> Fitted:
-    """Minimise sum |W| + C sum_i s_i loss_i over the distinct rows."""
+PENALTIES = {"l2": "dual", "l1": "coordinate"}
+"""Each penalty and the solver that is taken where none is given."""
+
+
+def read_solver(
+    model: Any, known: Mapping[str, Support], losses: tuple[str, ...] = ()
+) -> tuple[str, SGD | None, str, int]:
+    """Read a model's solver, penalty, loss, decay and max_iter; returns the solver, SGD's settings, the loss and the epochs."""
+    penalty = one_of("penalty", model.penalty, PENALTIES)
+    setting = PENALTIES[penalty] if model.solver is None else model.solver
+    name = "sgd" if isinstance(setting, SGD) else one_of("solver", setting, dict.fromkeys([*known, *OPTIMISERS]))
+    support, asked = known[name], {"penalty": penalty}
+    if losses:
+        asked["loss"] = support.losses[0] if model.loss is None else one_of("loss", model.loss, losses)
+    support.check(name, known, **asked)
+    passes = support.passes if model.max_iter is None else whole("max_iter", model.max_iter)
+    sgd = setting if isinstance(setting, SGD) else SGD() if name == "sgd" else None
+    return name, with_decay(sgd, model.decay), asked.get("loss", ""), passes
+
+
+def fit_l1(model: Any, rows: TrainingSet, loss: Loss, passes: int) -> Fitted:
+    """Minimise sum |W| + C sum_i s_i loss_i over the distinct rows; reads the model's settings, sets n_iter_ and interrupted_."""
     if rows.X.gain is not None:
         raise DataError("solver='coordinate' takes plain features; a gain per class is for the SVM's solver='dual'")
     of = rows.distinct()
-    n = len(of.rows)
 
     def watch(number: int, value: float, violation: float, W: Floats, b: Floats) -> None:
-        if rows.on_epoch is not None:
-            rows.on_epoch(Epoch(number, value, violation, n), lambda: (W.copy(), b.copy()))
+        rows.on_epoch(Epoch(number, value, violation, len(of.rows)), lambda: (W.copy(), b.copy()))
 
-    return coordinate.solve(
-        rows.X.take(of.rows), rows.y[of.rows], C * of.weight, loss, rows.n_outputs, fit_intercept=fit_intercept,
-        tol=tol, max_steps=max_steps, seed=seed, on_step=watch,
+    found = coordinate.solve(
+        rows.X.take(of.rows), rows.y[of.rows], above_zero("C", model.C) * of.weight, loss, rows.n_outputs,
+        fit_intercept=truth("fit_intercept", model.fit_intercept), tol=above_zero("tol", model.tol), max_steps=passes,
+        seed=seed_of(model.random_state), on_step=watch,
     )  # fmt: skip
+    model._finish(found.epochs, passes, found.violation, found.converged)
+    return found
 
 
 def with_decay(sgd: SGD | None, decay: Any) -> SGD | None:
@@ -111,16 +118,8 @@ def with_decay(sgd: SGD | None, decay: Any) -> SGD | None:
 
 
 def fit_sgd(
-    rows: TrainingSet,
-    sgd: SGD,
-    *,
-    loss: str,
-    C: float,
-    cost: Floats | None = None,
-    bias_scale: float = 1.0,
-    max_epochs: int = 20,
-    seed: int = 0,
-) -> Run:
+    model: Any, rows: TrainingSet, sgd: SGD, loss: str, passes: int, *, cost: Floats | None = None, bias_scale: float
+) -> Weights:
     """Descend on 1/2 |W|^2 + C sum_i s_i loss_i; returns one column for two classes.
 
     Divided by C sum s this is the mean loss and a decay of 1 / (C sum s). Two classes have two columns while the steps
@@ -128,22 +127,18 @@ def fit_sgd(
     """
     if rows.X.gain is not None:
         raise DataError("solver='sgd' takes plain features; a gain per class is for the SVM's solver='dual'")
-    of = rows.distinct()
+    of, C = rows.distinct(), above_zero("C", model.C)
     decay = sgd.decay
     if decay is None:
         decay = (2.0 if rows.n_classes == 2 else 1.0) / (C * arithmetic.total(of.weight))
-
-    def watch(report: Epoch, weights: Callable[[], tuple[Floats, Floats]]) -> None:
-        if rows.on_epoch is not None:
-            scaled = Epoch(report.number, C * report.loss, report.violation, report.active)
-            rows.on_epoch(scaled, lambda: outputs(*weights()))
-
+    told = showing(rows.on_epoch, outputs)
     run = descend(
         rows.X, rows.y, rows.n_classes, of, loss=loss, sgd=sgd, decay=decay, cost=cost, bias_scale=bias_scale,
-        max_epochs=max_epochs, seed=seed, on_epoch=watch,
+        max_epochs=passes, seed=seed_of(model.random_state),
+        on_epoch=lambda report, weights: told(replace(report, loss=C * report.loss), weights),
     )  # fmt: skip
-    W, b = outputs(run.W, run.b)
-    return Run(W, b, run.passes, run.settled)
+    model.n_iter_, model.interrupted_ = run.passes, run.passes < passes and not run.settled
+    return outputs(run.W, run.b)
 
 
 def outputs(W: Floats, b: Floats) -> Weights:
@@ -227,28 +222,21 @@ def fit_optimised(
         X, y, weight, optimiser = X.take(kept), y[kept], weight[kept], optimiser.optimiser
     l1 = _penalty(model) == "l1"
 
-    def shown(weights: Weights) -> Weights:
-        W, b = weights
-        return (
-            (W, b - arithmetic.mean(b)) if isinstance(loss, Softmax) else (W, b)
-        )  # a common shift changes no probability
-
-    def told(report: Epoch, weights: Callable[[], Weights]) -> None:
-        if rows.on_epoch is not None:
-            rows.on_epoch(report, lambda: shown(weights()))
+    def shown(W: Floats, b: Floats) -> Weights:
+        return W, b - arithmetic.mean(b) if isinstance(loss, Softmax) else b  # a common shift changes no probability
 
     with ThreadPoolExecutor(rows.threads) if rows.threads > 1 else nullcontext() as pool:
         problem = LinearProblem(
             X, y, C * weight, loss, rows.n_outputs, fit_intercept=fit_intercept, constant=constant,
             l2=float(not l1), l1=float(l1), pool=pool, threads=rows.threads,
         )  # fmt: skip
-        watch = Callback(told, judge=judge, patience=patience)
+        watch = Callback(showing(rows.on_epoch, shown), judge=judge, patience=patience)
         found = optimise(problem, optimiser, max_epochs=passes, watch=watch, seed=seed)
     model.n_iter_ = max(1, found.passes)
     model.interrupted_ = found.interrupted
     if not found.converged and not found.stopped and not found.interrupted and _promises(optimiser):
         warn_unfinished(type(model).__name__, found.passes, found.violation, optimiser.tol)
-    return *shown(problem.weights(found.w)), problem.lengths(found.w)
+    return *shown(*problem.weights(found.w)), problem.lengths(found.w)
 
 
 def _promises(optimiser: Optimiser) -> bool:

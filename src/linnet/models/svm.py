@@ -41,7 +41,7 @@ from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochState, StepModel
 from linnet.models.estimator import Traits
 from linnet.models.inputs import seed_of
-from linnet.models.solving import Support, fit_l1, fit_sgd, fit_svm, optimiser_of, solver_of, with_decay
+from linnet.models.solving import Support, fit_l1, fit_sgd, fit_svm, optimiser_of, read_solver
 from linnet.solvers import dual
 from linnet.solvers.callbacks import Epoch, Weights, warn_unfinished
 from linnet.solvers.dual import hinge_steps, signs_of
@@ -62,8 +62,6 @@ SOLVERS = {
 LOSSES = ("squared_hinge", "hinge")
 ROWS = 1 << 16  # of the weights at a time
 STEPS = 3  # passes over each batch of partial_fit
-PENALTIES = {"l2": "dual", "l1": "coordinate"}
-"""Each penalty and the solver that is taken where none is given."""
 
 
 @dataclass(eq=False, repr=False)
@@ -140,20 +138,21 @@ class LinearSVM(StepModel):
         optimiser = optimiser_of(self.solver, SOLVERS)
         if optimiser is not None:
             return fit_svm(self, rows, optimiser)
-        penalty = one_of("penalty", self.penalty, PENALTIES)
-        solver, sgd = solver_of(PENALTIES[penalty] if self.solver is None else self.solver, SOLVERS)
-        support = SOLVERS[solver]
-        loss = support.losses[0] if self.loss is None else one_of("loss", self.loss, LOSSES)
-        support.check(solver, SOLVERS, penalty=penalty, loss=loss)
-        passes = support.passes if self.max_iter is None else whole("max_iter", self.max_iter)
-        sgd = with_decay(sgd, self.decay)
+        solver, sgd, loss, passes = read_solver(self, SOLVERS, LOSSES)
         for name in ("support_", "dual_coef_", "slack_"):
             vars(self).pop(name, None)
-        if sgd is not None:
-            return self._take_steps(rows, sgd, passes)
-        if self.cost is not None:
+        if sgd is None and self.cost is not None:
             raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
-        return self._solve_dual(rows, loss, passes) if solver == "dual" else self._solve_l1(rows, passes)
+        if solver == "dual":
+            return self._solve_dual(rows, loss, passes)
+        scale, kind = self._bias_scale(), rows.X.values.dtype
+        if sgd is not None:
+            W, b = fit_sgd(self, rows, sgd, "hinge", passes, cost=_cost(self.cost, rows.n_classes), bias_scale=scale)
+        else:
+            found = fit_l1(self, rows, SquaredHinge(), passes)
+            W, b = found.W, found.b
+        self.margin_ = _widths(W)
+        return W.astype(kind), b
 
     def smooth(self) -> SmoothObjective:
         """Return the objective of the squared hinge, for rows whose losses are added up."""
@@ -196,30 +195,6 @@ class LinearSVM(StepModel):
         scale = above_zero("intercept_scaling", self.intercept_scaling)
         return scale if truth("fit_intercept", self.fit_intercept) else 0.0
 
-    def _take_steps(self, rows: TrainingSet, sgd: SGD, passes: int) -> Weights:
-        run = fit_sgd(
-            rows, sgd, loss="hinge", C=above_zero("C", self.C), cost=_cost(self.cost, rows.n_classes),
-            bias_scale=self._bias_scale(), max_epochs=passes, seed=seed_of(self.random_state),
-        )  # fmt: skip
-        self.n_iter_ = run.passes
-        self.interrupted_ = run.passes < passes and not run.settled
-        self.margin_ = _widths(run.W)
-        return run.W.astype(rows.X.values.dtype), run.b
-
-    def _solve_l1(self, rows: TrainingSet, passes: int) -> Weights:
-        tol = above_zero("tol", self.tol)
-        self._bias_scale()
-        found = fit_l1(
-            rows, SquaredHinge(), C=above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept),
-            tol=tol, max_steps=passes, seed=seed_of(self.random_state),
-        )  # fmt: skip
-        self.n_iter_ = max(1, found.epochs)
-        self.interrupted_ = not found.converged and found.epochs < passes
-        if not found.converged and found.epochs == passes:
-            warn_unfinished(type(self).__name__, passes, found.violation, tol)
-        self.margin_ = _widths(found.W)
-        return found.W.astype(rows.X.values.dtype), found.b
-
     def _solve_dual(self, rows: TrainingSet, loss: str, passes: int) -> Weights:
         tol, of = above_zero("tol", self.tol), rows.distinct()
         problem, small = self._problem(rows, of)
@@ -231,17 +206,13 @@ class LinearSVM(StepModel):
         def watch(report: Epoch, weights: Callable[[], Weights]) -> None:
             nonlocal last
             last = report
-            if rows.on_epoch is not None:
-                rows.on_epoch(report, lambda: outputs(*weights()))
+            rows.on_epoch(report, lambda: outputs(*weights()))
 
         found = dual.solve(
             problem, squared=loss == "squared_hinge", bias_scale=self._bias_scale(), tol=tol, max_epochs=passes,
             seed=seed_of(self.random_state), threads=rows.threads, on_epoch=watch,
         )  # fmt: skip
-        self.n_iter_ = last.number
-        self.interrupted_ = not found.done and last.number < passes
-        if not found.done and last.number == passes:
-            warn_unfinished(type(self).__name__, passes, last.violation, tol)
+        self._finish(last.number, passes, last.violation, found.done)
         if small is not None and rows.X.gain is None:
             self._keep_dual(rows, of, found, small.X)
         self.margin_ = _widths(found.W, rows.X.gain)

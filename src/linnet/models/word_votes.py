@@ -46,18 +46,13 @@ class WordVotes(CountingModel, DecisionModel):
     """
 
     plan: ClassVar[FeaturePlan] = FeaturePlan(features=(Words(1, 1),), idf=False, norm=None)
-    traits: ClassVar[Traits] = Traits(sums="statistics", non_negative=True, bytes_per_weight=90)
+    traits: ClassVar[Traits] = Traits(sums="statistics", non_negative=True, poor_score=True, bytes_per_weight=90)
 
     feature_count_: Floats
     votes_: npt.NDArray[np.int64]
 
     def __init__(self) -> None:
         pass
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # its checks hand out round clouds of points, which are no counts
-        return tags
 
     def statistics(self, rows: TrainingSet) -> Statistics:
         """Sum each feature by class."""

@@ -148,6 +148,15 @@ OnEpoch: TypeAlias = Callable[[Epoch, Callable[[], Any]], Any]
 """Called after each pass with the report and a function that gives the weights so far."""
 
 
+def ignore(report: Epoch, weights: Callable[[], Any]) -> None:
+    """Do nothing with a report."""
+
+
+def showing(on_epoch: OnEpoch, change: Callable[..., Any]) -> OnEpoch:
+    """Return a callback that is told of other weights: what change makes of those of the solver."""
+    return lambda report, weights: on_epoch(report, lambda: change(*weights()))
+
+
 class Callback:
     """What happens between two passes: held-out rows are scored, the best weights are kept, the report goes out.
 
@@ -170,7 +179,7 @@ class Callback:
         judge: Callable[[Any], float] | None = None,
         patience: int | None = None,
     ) -> None:
-        self.on_epoch, self.judge, self.patience = on_epoch, judge, patience
+        self.on_epoch, self.judge, self.patience = on_epoch or ignore, judge, patience
         self.best: Any = None
         self.best_score = -np.inf
         self.history: list[Epoch] = History()
@@ -187,8 +196,7 @@ class Callback:
             else:
                 self._since += 1
         self.history.append(report)
-        if self.on_epoch is not None:
-            self.on_epoch(report, weights)
+        self.on_epoch(report, weights)
         return self.judge is not None and self.patience is not None and self._since >= self.patience
 
 

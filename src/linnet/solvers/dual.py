@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import dual
-from linnet.solvers.callbacks import Epoch, Fitted, Weights
+from linnet.solvers.callbacks import Epoch, Fitted, OnEpoch, Weights, ignore
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.training_set import RowBlocks
 
@@ -153,7 +153,7 @@ def solve(
     max_epochs: int = 1000,
     seed: int = 0,
     threads: int = 1,
-    on_epoch: Callable[[Epoch, Callable[[], Weights]], None] | None = None,
+    on_epoch: OnEpoch = ignore,
 ) -> Solution:
     """Solve every binary problem.
 
@@ -175,9 +175,8 @@ def solve(
             for number in range(1, max_epochs + 1):
                 visit = partial(_pass, p, rng.permutation(rows), tol)
                 found = list(mapper(visit, [g for g in groups if not g.done.all()]))
-                if on_epoch is not None:
-                    loss = sum(arithmetic.total(g.loss) for g in groups)
-                    on_epoch(Epoch(number, loss, max(v for v, _ in found), sum(n for _, n in found)), weights)
+                loss = sum(arithmetic.total(g.loss) for g in groups)
+                on_epoch(Epoch(number, loss, max(v for v, _ in found), sum(n for _, n in found)), weights)
                 if all(g.done.all() for g in groups):
                     break
     return Solution(*weights(), groups, all(g.done.all() for g in groups))

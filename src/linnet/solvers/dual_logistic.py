@@ -22,7 +22,7 @@ Hsieh, Chang, Lin: Large Linear Classification When Data Cannot Fit In Memory, 2
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import sqrt
 from typing import Any
 
@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import dual, sparse
-from linnet.solvers.callbacks import Epoch, Fitted, Weights
+from linnet.solvers.callbacks import Epoch, Fitted, OnEpoch, Weights, ignore
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import sigmoid
 from linnet.solvers.problem import Objective
@@ -170,7 +170,7 @@ def solve(
     tol: float = 1e-4,
     max_epochs: int = 100,
     seed: int | Sequence[int] = 0,
-    on_epoch: Callable[[Epoch, Callable[[], tuple[Any, Any]]], None] | None = None,
+    on_epoch: OnEpoch = ignore,
 ) -> Fitted:
     """Make passes until the violation is at most tol, or passes bring little.
 
@@ -191,8 +191,7 @@ def solve(
             passes += 1
             violation = p.estimate
             history.append(violation)
-            if on_epoch is not None:
-                on_epoch(Epoch(passes, p.loss, violation, p.n_rows), p.weights)
+            on_epoch(Epoch(passes, p.loss, violation, p.n_rows), p.weights)
             if violation <= target:
                 estimate, violation = violation, p.violation()
                 done = violation <= tol

@@ -91,14 +91,10 @@ def find_rate(
     >>> 0.001 < found.suggestion < 1
     True
     """
-    from linnet.models.inputs import (
-        as_labels,
-        as_matrix,
-        index_of,
-    )  # this is a front door too: it takes what users have
+    from linnet.models import inputs  # this is a front door too: it takes what users have
 
-    M = as_matrix(X, "find_rate").explicit()
-    classes, index = index_of(as_labels(y, len(M), "find_rate"), None, "find_rate")
+    M = inputs.as_matrix(X, "find_rate").explicit()
+    classes, index = inputs.index_of(inputs.as_labels(y, len(M), "find_rate"), None, "find_rate")
     size = min(len(M), batch or getattr(solver, "batch_size", None) or BATCH)
     if isinstance(solver, SGD):
         step = _online(M, index, len(classes), loss or "softmax")

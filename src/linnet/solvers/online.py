@@ -13,7 +13,7 @@ Reference: Bottou, Stochastic Gradient Descent Tricks, 2012; Daume, A Course in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import online, sparse
 from linnet.errors import LinnetError
-from linnet.solvers.callbacks import Epoch
+from linnet.solvers.callbacks import Epoch, OnEpoch, ignore
 from linnet.solvers.matrix import Distinct, Matrix
 from linnet.solvers.schedules import InverseRoot, Schedule
 
@@ -130,7 +130,7 @@ def descend(
     start: tuple[Floats, Floats] | None = None,
     batch: int = 1,
     shuffle: bool = True,
-    on_epoch: Callable[[Epoch, Callable[[], tuple[Floats, Floats]]], bool | None] | None = None,
+    on_epoch: OnEpoch = ignore,
 ) -> Run:
     """Walk over the rows max_passes times, or until a pass changes nothing (which decay never allows).
 
@@ -173,7 +173,7 @@ def descend(
                     walk.flush()
             passes = number
             settled = changed == 0 and decay == 0.0
-            enough = on_epoch is not None and on_epoch(Epoch(number, total * mean, changed / n, changed), walk.weights)
+            enough = on_epoch(Epoch(number, total * mean, changed / n, changed), walk.weights)
             if settled or enough:
                 break
     except KeyboardInterrupt:

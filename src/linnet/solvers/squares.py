@@ -13,7 +13,6 @@ Paper     Paige and Saunders, LSQR: An Algorithm for Sparse Linear Equations and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +21,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import factors, sparse
 from linnet.errors import LinnetError
-from linnet.solvers.callbacks import Epoch
+from linnet.solvers.callbacks import Epoch, OnEpoch, ignore
 from linnet.solvers.matrix import Matrix
 
 Floats = npt.NDArray[np.float64]
@@ -146,7 +145,7 @@ def lsqr(
     *,
     tol: float,
     max_epochs: int,
-    on_epoch: Callable[[Epoch, Callable[[], Floats]], bool | None] | None = None,
+    on_epoch: OnEpoch = ignore,
 ) -> LsqrSolution:
     """Return W by LSQR. KeyboardInterrupt ends the passes and keeps the weights so far."""
     W = np.zeros((problem.X.n_features, problem.T.shape[1]))
@@ -163,8 +162,7 @@ def lsqr(
             passes += 1
             data = arithmetic.total(squares) - problem.alpha * arithmetic.total(np.square(W))
             report = Epoch(passes, max(data, 0.0), float(violation.max()), len(problem.X))
-            if on_epoch is not None and on_epoch(report, W.copy):
-                break
+            on_epoch(report, W.copy)
             going = violation[live] > tol
             live = live[going]
             state.keep(going)

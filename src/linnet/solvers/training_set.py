@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.solvers.callbacks import OnEpoch
+from linnet.solvers.callbacks import OnEpoch, ignore
 from linnet.solvers.matrix import Distinct, Matrix, as_given, distinct
 
 Floats = npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ class TrainingSet:
     n_classes: int
     weight: Floats | None = None
     threads: int = 1
-    on_epoch: OnEpoch | None = None
+    on_epoch: OnEpoch = ignore
 
     def __len__(self) -> int:
         return len(self.y)
