@@ -19,7 +19,6 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, ClassVar
 
 from linnet.errors import LinnetError
@@ -147,19 +146,12 @@ class Engine(ABC):
     def forget(self, shared: SharedValue) -> None:  # noqa: B027 - an engine may have nothing to drop
         """Let the workers drop a broadcast value that no shard will use again."""
 
-    def add_up(
-        self,
-        function: Function,
-        shards: Sequence[Any],
-        *shared: SharedValue,
-        add: Add = operator.add,
-        watch: Callback | None = None,
-    ) -> Any:
+    def add_up(self, function: Function, shards: Sequence[Any], *shared: SharedValue) -> Any:
         """Map, and add the values up pairwise in the order of the shards. A shard without a value is an error."""
         if not shards:
             raise LinnetError("no shards to add up; give one at least")
-        total = TreeSum(len(shards), add)
-        for outcome in self.map(function, shards, *shared, watch=watch):
+        total = TreeSum(len(shards), operator.add)
+        for outcome in self.map(function, shards, *shared):
             total.put(outcome.index, check(outcome, shards))
         return total.value
 
@@ -169,9 +161,7 @@ class Engine(ABC):
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -186,7 +176,7 @@ class _Attempt:
 class ShardMap:
     """One map in progress: the shards that wait, those that run, and which of them have run for too long."""
 
-    def __init__(self, engine: Engine, tasks: Tasks, shards: Sequence[Any], watch: Callback | None) -> None:
+    def __init__(self, engine: Engine, tasks: Tasks, shards: Sequence[Any], watch: Callback | None = None) -> None:
         self.engine, self.tasks, self.shards = engine, tasks, shards
         self.watch = watch or (lambda _: None)
         self.waiting = deque(_Attempt(index) for index in range(len(shards)))

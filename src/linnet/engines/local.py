@@ -13,7 +13,6 @@ import os
 import pickle
 import queue
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from multiprocessing.connection import wait
 from typing import Any
@@ -57,7 +56,7 @@ class LocalEngine(Engine):
             len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         )
         self.kind, self.threads = kind, threads
-        self._crew: _Crew | None = None
+        self._crew: _Processes | _Threads | None = None
         self._busy = False
 
     @property
@@ -95,7 +94,9 @@ class _LocalTasks(Tasks):
 
     start_seconds = START_SECONDS
 
-    def __init__(self, engine: LocalEngine, crew: _Crew, function: Function, shared: Sequence[SharedValue]) -> None:
+    def __init__(
+        self, engine: LocalEngine, crew: _Processes | _Threads, function: Function, shared: Sequence[SharedValue]
+    ) -> None:
         self.engine, self.crew, self.function, self.shared = engine, crew, function, shared
         self.busy: set[Any] = set()
 
@@ -130,32 +131,6 @@ class _LocalTasks(Tasks):
         self.engine._busy = False
 
 
-class _Crew(ABC):
-    """Workers in numbered slots, started when they are first given something."""
-
-    @abstractmethod
-    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[SharedValue]) -> None:
-        """Hand a task to the worker of a slot, which must be idle."""
-
-    @abstractmethod
-    def wait(self, seconds: float | None) -> list[tuple[int, str, Any]]:
-        """Wait for news: (slot, "value", result), (slot, "error", exception) or (slot, "lost", why)."""
-
-    @abstractmethod
-    def end(self, slot: int) -> None:
-        """End the worker of a slot, whatever it does; what it may still say is not heard."""
-
-    @abstractmethod
-    def label(self, slot: int) -> str:
-        """The name of a worker, for people."""
-
-    def forget(self, key: int) -> None:  # noqa: B027 - threads have nothing to drop
-        """Drop a shared value."""
-
-    def close(self) -> None:  # noqa: B027 - and cannot be ended
-        """End all."""
-
-
 class _Member:
     """One worker process and its two pipes."""
 
@@ -176,7 +151,9 @@ class _Member:
         self.lifeline.close()
 
 
-class _Processes(_Crew):
+class _Processes:
+    """Worker processes in numbered slots, started when they are first given something."""
+
     def __init__(self, threads: int | None) -> None:
         self.threads = threads
         self.members: dict[int, _Member] = {}
@@ -246,7 +223,9 @@ class _Processes(_Crew):
             self.end(slot)
 
 
-class _Threads(_Crew):
+class _Threads:
+    """A thread for each task; one that hangs is left behind, and what it may still say is not heard."""
+
     def __init__(self) -> None:
         self.news: queue.Queue[tuple[int, int, str, Any]] = queue.Queue()
         self.turn: dict[int, int] = {}  # slot -> number of the task it is on; older news is not heard
@@ -277,3 +256,9 @@ class _Threads(_Crew):
 
     def end(self, slot: int) -> None:
         self.turn.pop(slot, None)
+
+    def forget(self, key: int) -> None:
+        """Threads share memory: there is nothing to drop."""
+
+    def close(self) -> None:
+        """Threads cannot be ended."""

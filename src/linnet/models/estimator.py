@@ -183,11 +183,11 @@ class LinearClassifier(Estimator):
         self.history_ = watch.history
         return watch
 
-    def _finish(self, epochs: int, most: int, violation: float, converged: bool, tol: float | None = None) -> None:
+    def _finish(self, epochs: int, most: int, violation: float, converged: bool) -> None:
         """Note how a solver ended, and warn where it ran out of epochs."""
         self.n_iter_, self.interrupted_ = max(1, epochs), not converged and epochs < most
         if not converged and epochs >= most:
-            warn_unfinished(type(self).__name__, most, violation, float(self.tol) if tol is None else tol)
+            warn_unfinished(type(self).__name__, most, violation, float(self.tol))
 
     def _keep(self, W: npt.NDArray[Any], b: Floats) -> None:
         self.coef_ = W.T  # the transpose of a feature-major table: predicting needs no copy

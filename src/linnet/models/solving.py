@@ -25,7 +25,7 @@ from linnet.errors import DataError
 from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.models.inputs import seed_of
 from linnet.solvers import coordinate
-from linnet.solvers.callbacks import Callback, Epoch, Fitted, Weights, showing, warn_unfinished
+from linnet.solvers.callbacks import Callback, Epoch, SolverResult, Weights, showing, warn_unfinished
 from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
 from linnet.solvers.losses import Logistic, Loss, Softmax, SquaredHinge
 from linnet.solvers.matrix import Matrix
@@ -82,7 +82,7 @@ def read_solver(
     return name, with_decay(sgd, model.decay), asked.get("loss", ""), passes
 
 
-def fit_l1(model: Any, rows: TrainingSet, loss: Loss, passes: int) -> Fitted:
+def fit_l1(model: Any, rows: TrainingSet, loss: Loss, passes: int) -> SolverResult:
     """Minimise sum |W| + C sum_i s_i loss_i over the distinct rows; reads the model's settings, sets n_iter_ and interrupted_."""
     if rows.X.gain is not None:
         raise DataError("solver='coordinate' takes plain features; a gain per class is for the SVM's solver='dual'")

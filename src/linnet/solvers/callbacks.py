@@ -133,7 +133,7 @@ class Epoch:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class SolverResult:
     """Where a solver ended: weights and intercepts, epochs made, the last violation, and why it ended."""
 
     W: npt.NDArray[Any]

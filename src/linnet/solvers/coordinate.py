@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import coordinate, sparse
-from linnet.solvers.callbacks import Fitted
+from linnet.solvers.callbacks import SolverResult
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.problem import transposed
@@ -86,13 +86,12 @@ def solve(
     max_steps: int = 200,
     seed: int = 0,
     on_step: Callable[[int, float, float, Floats, Floats], None] | None = None,
-) -> Fitted:
+) -> SolverResult:
     """Minimise from zero; on_step gets the number of the step, the loss, the violation, W and b.
 
     KeyboardInterrupt ends the search and keeps the weights so far.
 
-    >>> from linnet.solvers.callbacks import Fitted
-    from linnet.solvers.losses import Logistic
+    >>> from linnet.solvers.losses import Logistic
     >>> X = Matrix.from_dense(np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]))
     >>> solve(X, np.array([0, 0, 1, 1], np.int32), np.ones(4), Logistic(), 1).W.round(3).ravel().tolist()
     [0.908, 0.0]
@@ -123,7 +122,7 @@ def solve(
     except KeyboardInterrupt:
         pass
     violation = size / first if first else 0.0
-    return Fitted(W[:d].copy(), arithmetic.total(W[d:], axis=0), steps, violation, violation <= tol or stuck)
+    return SolverResult(W[:d].copy(), arithmetic.total(W[d:], axis=0), steps, violation, violation <= tol or stuck)
 
 
 def _step(

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import dual
-from linnet.solvers.callbacks import Epoch, Fitted, OnEpoch, Weights, ignore
+from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.training_set import RowBlocks
 
@@ -235,7 +235,7 @@ class _BlockProblems:
 
 def solve_blocks(
     rows: RowBlocks, *, squared: bool, C: float, tol: float, bias_scale: float, max_epochs: int | None, seed: int
-) -> Fitted:
+) -> SolverResult:
     """Fit the SVM of every output; Ctrl-C keeps the weights so far."""
     most = MOST_ROUNDS if max_epochs is None else max_epochs
     groups = [_BlockProblems(rows, *place) for place in groups_of(rows.n_outputs)]
@@ -265,7 +265,7 @@ def solve_blocks(
             if spread <= tol:
                 done = True
                 break
-    return Fitted(*weights(), number, spread, done, not done and number < most)
+    return SolverResult(*weights(), number, spread, done, not done and number < most)
 
 
 def _improve(

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import dual, sparse
-from linnet.solvers.callbacks import Epoch, Fitted, OnEpoch, Weights, ignore
+from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import sigmoid
 from linnet.solvers.problem import Objective
@@ -171,7 +171,7 @@ def solve(
     max_epochs: int = 100,
     seed: int | Sequence[int] = 0,
     on_epoch: OnEpoch = ignore,
-) -> Fitted:
+) -> SolverResult:
     """Make passes until the violation is at most tol, or passes bring little.
 
     >>> X = Matrix.from_dense(np.array([[0.0], [1.0], [2.0], [3.0]]))
@@ -204,7 +204,7 @@ def solve(
                 slope = max(LAST_SLOPE, 0.1 * slope)
     except KeyboardInterrupt:
         interrupted = True
-    return Fitted(*p.weights(), passes, violation, done, interrupted)
+    return SolverResult(*p.weights(), passes, violation, done, interrupted)
 
 
 def start_at(curvature: float, total: float, others: int = 1) -> float:

@@ -125,7 +125,6 @@ class Compact:
     norms: Floats  # (n_rows,), squared
     place: npt.NDArray[np.int32]  # (n_features,): the new column of each old one; -1 where it has no entry
     factor: Floats  # (n_features,)
-    sums: Floats  # (n_columns,): sum_i coefficient_i x_i, or nothing
 
     def expand(self, W: Floats, dtype: Any = np.float64) -> npt.NDArray[Any]:
         """Return the weights of the old columns, (n_features, n_outputs)."""
@@ -136,8 +135,8 @@ class Compact:
         return np.asarray(out, dtype=dtype)
 
 
-def compact(X: Matrix, rows: npt.NDArray[np.int32], coefficient: Floats | None = None) -> Compact:
-    """Return the given rows, in that order, over fewer columns; coefficient, one a row, asks for a sum of them.
+def compact(X: Matrix, rows: npt.NDArray[np.int32]) -> Compact:
+    """Return the given rows, in that order, over fewer columns.
 
     >>> X = Matrix.from_dense(np.array([[1.0, 0.0, 3.0, 4.0], [2.0, 0.0, 0.0, 0.0]]))
     >>> small = compact(X, np.array([0, 1], dtype=np.int32))
@@ -155,14 +154,13 @@ def compact(X: Matrix, rows: npt.NDArray[np.int32], coefficient: Floats | None =
     most = n_entries + len(rows)
     indptr, norms = np.zeros(len(rows) + 1, dtype=np.int64), np.empty(len(rows))
     indices, values = np.empty(most, dtype=np.int32), np.empty(most, dtype=X.values.dtype)
-    sums = np.zeros(0 if coefficient is None else n_shared + len(rows))
     n_columns = columns.compact_rows(
         X.indptr, X.indices, X.values, rows, place, factor, n_shared, indptr, indices, values, norms,
         np.empty(int(np.diff(X.indptr).max(initial=0)), dtype=np.int32),
-        np.zeros(0) if coefficient is None else coefficient, sums,
+        np.zeros(0), np.zeros(0),
     )  # fmt: skip
     small = Matrix(indptr, indices[: indptr[-1]], values[: indptr[-1]], n_columns)
-    return Compact(small, norms, place, factor, sums[:n_columns])
+    return Compact(small, norms, place, factor)
 
 
 @dataclass(frozen=True)

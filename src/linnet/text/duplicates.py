@@ -12,7 +12,6 @@ Groups are numbered in the order of their first rows. The same rows give the sam
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +33,7 @@ SAME = ("exact", "spaces", "words")
 KEPT = 256  # smallest hashes kept of each document: similarities are within about 0.03
 MISSED = 0.002  # the share of pairs at the threshold that the bands may miss
 PATIENCE = 64
+MINIMA = 128
 _CHUNK = 2048
 
 
@@ -91,7 +91,7 @@ def repeats(groups: Ints) -> npt.NDArray[np.bool_]:
     return out
 
 
-def bands_for(threshold: float, minima: int = 128) -> tuple[int, int]:
+def bands_for(threshold: float) -> tuple[int, int]:
     """Return (bands, rows a band): the longest bands that miss no more than `MISSED` of the pairs at the threshold.
 
     Two documents of similarity s agree in all r minima of a band with probability s^r, and meet in one of b bands with
@@ -101,10 +101,10 @@ def bands_for(threshold: float, minima: int = 128) -> tuple[int, int]:
     ((21, 6), (64, 2))
     """
     for rows in range(12, 1, -1):
-        bands = minima // rows
+        bands = MINIMA // rows
         if (1 - threshold**rows) ** bands <= MISSED:
             return bands, rows
-    return minima, 1
+    return MINIMA, 1
 
 
 @dataclass
@@ -220,13 +220,3 @@ def near_groups(texts: Any, threshold: float = 0.8, *, shingle: int = 3, threads
     bands, rows = bands_for(threshold)
     found = Sketches.of(texts, bands * rows, shingle, threads)
     return found.groups(threshold - 1e-12, bands, rows)
-
-
-def miss_rate(similarity: float, threshold: float) -> float:
-    """Return the share of pairs of a similarity that never meet in a band.
-
-    >>> round(miss_rate(0.8, 0.8), 6), miss_rate(0.9, 0.8) < 1e-6
-    (0.001688, True)
-    """
-    bands, rows = bands_for(threshold)
-    return math.pow(1 - similarity**rows, bands)

@@ -37,7 +37,6 @@ _UNASKED = {
 
 Write = Callable[[Any], None]
 Tell = Callable[[str, int, int], None]
-Aside = Callable[[Chunk, str, Sequence[int]], None]
 
 
 class Corpus:
