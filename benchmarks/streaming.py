@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linnet.units import as_bytes
+from linnet.values import as_bytes
 
 SHARD_ROWS = 50_000
 MODELS = ("svm", "logistic", "nb")

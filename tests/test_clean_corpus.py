@@ -17,8 +17,8 @@ from linnet.errors import DataError, LinnetError
 from linnet.text.clean import C4, Pages
 from linnet.text.clean.corpus import Corpus
 from linnet.text.clean.pages import BadWords, make_page_rule
+from linnet.text.duplicates import sentences
 from linnet.text.offsets import Offsets, apply
-from linnet.text.sentences import sentences
 
 GOOD = "This is a first line. It says a thing.\nThis is a second line. It says more.\nAnd this is the end of it."
 

@@ -15,8 +15,16 @@ from linnet._kernels.text import similarity, sketch_documents, word_keys
 from linnet.errors import LinnetError
 from linnet.features.buffers import text_buffers
 from linnet.text.clean.dedup import Repeats
-from linnet.text.duplicates import Sketches, bands_for, exact_groups, near_groups, repeats, same_keys
-from linnet.text.sentences import sentences, span_keys
+from linnet.text.duplicates import (
+    Sketches,
+    bands_for,
+    exact_groups,
+    near_groups,
+    repeats,
+    same_keys,
+    sentences,
+    span_keys,
+)
 from reference import minhash as reference
 
 TEXTS = st.one_of(

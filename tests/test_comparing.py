@@ -27,7 +27,7 @@ from linnet.datasets import load, whole
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate import PairedTest
 from linnet.evaluate.power_law import fit_power_law, forecast
-from linnet.features import sharing
+from linnet.features import derived
 from linnet.models import MODELS
 
 TRAIN = load("reviews")[0]
@@ -87,13 +87,13 @@ def test_repeats_and_seeds_draw_other_folds():
 
 def test_features_are_counted_once_for_all_models_and_folds(monkeypatch):
     calls = []
-    real = sharing.count
+    real = derived.count
 
     def counted(pieces, blocks, **given):
         calls.append(blocks)
         return real(pieces, blocks, **given)
 
-    monkeypatch.setattr(sharing, "count", counted)
+    monkeypatch.setattr(derived, "count", counted)
     compare(TRAIN, models="svm:features=words:1,nb:features=words:1,nb:features=words:1-2", folds=3)
     assert len(calls) == 2
     calls.clear()

@@ -29,7 +29,7 @@ from linnet.pipeline.cache import Cache, check_room, temporary
 from linnet.pipeline.stream import fit_stream
 from linnet.pipeline.streamed import DEV, TEST, TRAIN, Parts
 from linnet.pipeline.vocabulary import StreamVocabulary
-from linnet.units import as_bytes
+from linnet.values import as_bytes
 from reference import varint as reference
 
 DATA = os.environ.get("LINNET_DATA")

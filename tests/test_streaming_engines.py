@@ -18,8 +18,8 @@ from linnet.engines import open_engine
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import as_blocks
 from linnet.features.buffers import text_buffers
+from linnet.features.derived import Texts
 from linnet.features.plan import FeaturePlan
-from linnet.features.sharing import Texts
 from linnet.pipeline.crossval import weighted
 from linnet.pipeline.stream import fit_stream
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge

@@ -16,8 +16,8 @@ import sys
 import time
 
 from linnet.text.clean import C4, Cleaner, Pages
+from linnet.text.duplicates import sentences
 from linnet.text.offsets import Offsets, apply
-from linnet.text.sentences import sentences
 
 PIECES = [
     "<br />", "<b>", "</b>", "<p class='x'>", '<a href="http://x.org/?a=1&amp;b">', "<script>", "</script>", "<style>", "</style ",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 _MOST = 50  # choices that a message lists
@@ -106,3 +106,14 @@ def nearest(kind: str, name: str, choices: Iterable[str]) -> str:
     hint = f" (did you mean '{shown(close[0])}'?)" if close else ""
     more = f" and {len(known) - _MOST:,} more" if len(known) > _MOST else ""
     return f"unknown {kind} '{shown(name)}'; choose one of: {', '.join(map(shown, known[:_MOST]))}{more}{hint}"
+
+
+def check_choice(kind: str, name: Any, choices: Collection[str], error: type[LinnetError] = DataError) -> None:
+    """Refuse a name that is none of the choices.
+
+    >>> check_choice("model", "logstic", ["svm", "logistic"])
+    Traceback (most recent call last):
+    linnet.errors.DataError: unknown model 'logstic'; choose one of: svm, logistic (did you mean 'logistic'?)
+    """
+    if name not in choices:
+        raise error(nearest(kind, str(name), choices))

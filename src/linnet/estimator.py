@@ -6,7 +6,7 @@ Checks of a model's settings, made when it is fitted: which setting, what it mus
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -76,9 +76,7 @@ def above_zero(name: str, value: Any) -> float:
     Traceback (most recent call last):
     linnet.errors.DataError: C must be a number above 0, got -1
     """
-    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0 < float(value) < np.inf:
-        raise DataError(f"{name} must be a number above 0, got {value!r}")
-    return float(value)
+    return _number(name, value, "above 0", lambda x: 0 < x < np.inf)
 
 
 def share_below_one(name: str, value: Any) -> float:
@@ -88,23 +86,24 @@ def share_below_one(name: str, value: Any) -> float:
     Traceback (most recent call last):
     linnet.errors.DataError: dropout must be a number from 0 and below 1, got 1.5
     """
-    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0 <= float(value) < 1:
-        raise DataError(f"{name} must be a number from 0 and below 1, got {value!r}")
-    return float(value)
+    return _number(name, value, "from 0 and below 1", lambda x: 0 <= x < 1)
 
 
 def not_negative(name: str, value: Any) -> float:
     """Return a finite number from zero."""
-    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
-        raise DataError(f"{name} must be a number from 0, got {value!r}")
-    return float(value)
+    return _number(name, value, "from 0", lambda x: 0 <= x < np.inf)
 
 
 def share(name: str, value: Any, *, one: bool = False) -> float:
     """Return a part of a whole: above 0 and below 1; with one, 0 and 1 are parts too."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not (0 <= float(value) <= 1 if one else 0 < float(value) < 1):
-        raise DataError(f"{name} must be a number {'from 0 to 1' if one else 'between 0 and 1'}, got {value!r}")
+    if one:
+        return _number(name, value, "from 0 to 1", lambda x: 0 <= x <= 1)
+    return _number(name, value, "between 0 and 1", lambda x: 0 < x < 1)
+
+
+def _number(name: str, value: Any, words: str, holds: Callable[[float], bool]) -> float:
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not holds(float(value)):
+        raise DataError(f"{name} must be a number {words}, got {value!r}")
     return float(value)
 
 

@@ -15,7 +15,7 @@ from linnet.data import Dataset
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted
-from linnet.features.sharing import Shared
+from linnet.features.derived import Shared
 from linnet.text.duplicates import exact_groups, near_groups
 
 Ints = npt.NDArray[np.int64]

@@ -20,8 +20,8 @@ from linnet.data.splitting import fold_indices
 from linnet.features.blocks import Blocks, Chars, Words
 from linnet.features.buffers import text_buffers
 from linnet.features.counting import Counted, Seen, names_of, thread_count
+from linnet.features.derived import Texts
 from linnet.features.plan import SHORT_DOCUMENT
-from linnet.features.sharing import Texts
 from linnet.models import MultinomialNB
 from linnet.models.svm import LinearSVM
 from linnet.pipeline.crossval import CrossValidation, Fold, Scored

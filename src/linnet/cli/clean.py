@@ -14,8 +14,7 @@ from linnet.cli import options as o
 from linnet.cli.files import FolderPath, InputPath, OutputPath, command
 from linnet.cli.output import Notes, ProgressBars, echo_json, say
 from linnet.errors import LinnetError, nearest
-from linnet.units import as_bytes
-from linnet.values import parse_list
+from linnet.values import as_bytes, parse_list
 
 
 @command(short_help="Clean texts, filter pages, remove duplicates; says what every rule did.")

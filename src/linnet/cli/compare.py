@@ -15,7 +15,7 @@ from linnet.cli.labelled_rows import read_labelled, split_columns
 from linnet.cli.output import ProgressBars, print_lines, say, width, write_json
 from linnet.errors import LinnetError
 from linnet.files import open_atomic
-from linnet.units import duration
+from linnet.values import duration
 
 
 @command(short_help="Compare models on the same folds, with tests and a recommendation.")

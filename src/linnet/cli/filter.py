@@ -13,8 +13,7 @@ from linnet.cli import options as o
 from linnet.cli.files import FolderPath, InputPath, command
 from linnet.cli.output import ProgressBars, echo_json, say
 from linnet.errors import LinnetError, shown
-from linnet.units import as_bytes
-from linnet.values import parse_list
+from linnet.values import as_bytes, parse_list
 
 
 @command("filter", short_help="Keep the rows of a corpus that a model says are worth keeping.")

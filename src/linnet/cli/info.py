@@ -13,7 +13,7 @@ from linnet.cli.card import markdown
 from linnet.cli.files import InputPath, command
 from linnet.cli.output import echo, echo_json
 from linnet.errors import shown
-from linnet.units import size_text
+from linnet.values import size_text
 
 
 @command(short_help="Show what is in a model file.")

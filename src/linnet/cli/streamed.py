@@ -22,7 +22,7 @@ def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
     """Return the memory to stay within, or None where DATA is one file that fits."""
     from linnet.data.formats import find_shards, size_of
     from linnet.pipeline.budget import LEAST, available, memory_needed
-    from linnet.units import as_bytes
+    from linnet.values import as_bytes
 
     if given is not None:
         return as_bytes(given, "--max-memory")

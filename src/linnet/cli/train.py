@@ -25,8 +25,7 @@ from linnet.cli.streamed import FEATURES, HASH_BITS, train_online, train_streame
 from linnet.datasets.named import official
 from linnet.errors import LinnetError
 from linnet.models import MODELS
-from linnet.units import size_text
-from linnet.values import parse_settings
+from linnet.values import parse_settings, size_text
 
 
 @command(short_help="Train a classifier on a file and save it.")

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from linnet.data.arrays import take
 from linnet.errors import DataError, nearest
+from linnet.values import is_number
 
 #: Names that people give to texts and labels, the clearest first.
 _TEXT = (
@@ -167,7 +168,7 @@ def _longest(columns: Mapping[str, pa.ChunkedArray], not_text: frozenset[str]) -
     for name, column in columns.items():
         step = max(1, len(column) // _SAMPLE)
         sample = [value for value in take(column, np.arange(0, len(column), step)).to_pylist() if value]
-        if not sample or name in not_text or sum(map(_is_number, sample)) > 0.9 * len(sample):
+        if not sample or name in not_text or sum(map(is_number, sample)) > 0.9 * len(sample):
             continue
         mean = sum(map(len, sample)) / len(sample)
         prose = sum(" " in value.strip() or not value.isascii() for value in sample) >= len(sample) / 4
@@ -177,14 +178,6 @@ def _longest(columns: Mapping[str, pa.ChunkedArray], not_text: frozenset[str]) -
     if best is None:
         return None, ""
     return best[1], f"longest texts, {best[2]:.0f} characters on average"
-
-
-def _is_number(value: str) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _fewest(columns: Mapping[str, pa.ChunkedArray]) -> tuple[str | None, str]:

@@ -61,7 +61,7 @@ class Dataset:
         >>> Dataset.from_lists(["a", "b"], [1, 2]).label.to_pylist()
         ['1', '2']
         """
-        from linnet.data.readers.objects import from_lists
+        from linnet.data.readers.arrow import from_lists
 
         return from_lists(texts, labels)
 

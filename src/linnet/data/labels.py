@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError, LinnetError, shown
+from linnet.values import is_number
 
 Floats = npt.NDArray[np.float64]
 ROUNDING = 0.02  # how far from 1 probabilities may add up: those of a file are rounded
@@ -32,7 +33,7 @@ def are_scattered(labels: Collection[Any], n_rows: int) -> bool:
     """
     if n_rows < FEW or 2 * len(labels) <= n_rows:
         return False
-    return len(labels) == n_rows or all(map(_is_number, labels))
+    return len(labels) == n_rows or all(map(is_number, labels))
 
 
 def scattered(labels: Iterable[Any], n_rows: int) -> str:
@@ -44,7 +45,7 @@ low, middle and high, or name another column with --label'
     """
     known = list(labels)
     few = ", ".join(shown(label, 20) for label in known[:3]) + (", ..." if len(known) > 3 else "")
-    numbers = sum(map(_is_number, known)) >= 0.9 * len(known)
+    numbers = sum(map(is_number, known)) >= 0.9 * len(known)
     what = (
         "these look like numbers, not classes" if numbers else "a class needs several rows to learn from and to test on"
     )
@@ -52,14 +53,6 @@ low, middle and high, or name another column with --label'
         "put them into a few groups first, such as low, middle and high," if numbers else "group them, give more rows,"
     )
     return f"there are {len(known):,} labels for {n_rows:,} rows ({few}): {what}; {remedy} or name another column with --label"
-
-
-def _is_number(label: Any) -> bool:
-    try:
-        float(label)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def is_soft(values: Any) -> bool:

@@ -19,7 +19,7 @@ from linnet.data.dataset import Dataset
 from linnet.data.decode import as_labels, blank, decoded, missing, repair_counts, repair_notes
 from linnet.data.formats import open_file
 from linnet.data.reader import MAX_KEPT, RawBatch, ReadOptions, RecordReader, Unusable, UnusableRow, join
-from linnet.data.readers.objects import open_object
+from linnet.data.readers.arrow import open_object
 from linnet.errors import DataError
 
 

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError, check_choice
+from linnet.values import is_number
 
 COLUMNS = {
     "word": ("word", "words", "term", "token", "phrase", "entry", "text"),
@@ -54,8 +55,7 @@ def word_lists(lists: Any, columns: Mapping[str, str] | None = None) -> list[Wor
     """Return the entries of word lists; see the head of this file for what they can be."""
     named = dict(columns or {})
     for role in named:
-        if role not in COLUMNS:
-            raise DataError(nearest("column", str(role), COLUMNS))
+        check_choice("column", role, COLUMNS)
     if isinstance(lists, Mapping):
         entries = list(_from_mapping(lists, "", named))
     elif isinstance(lists, str | os.PathLike):
@@ -208,16 +208,8 @@ def _one_of_both(path: Path, found: dict[str, str], rows: list[tuple[str, dict[s
         raise DataError(f"{path}: no column says the label; {has}; call it 'label' (a name) or 'valence' (a number)")
     if "label" in found:
         values = [row.get(found["label"]) for _, row in rows]
-        if all(map(_numeric, values)) and any(float(str(v)) < 0 for v in values):
+        if all(map(is_number, values)) and any(float(str(v)) < 0 for v in values):
             found["valence"] = found.pop("label")
-
-
-def _numeric(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

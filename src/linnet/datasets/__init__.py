@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from linnet.data import Dataset
 from linnet.datasets.named import CATALOGUE
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError, check_choice
 
 __all__ = ["CATALOGUE", "NAMES", "DatasetParts", "lexicon", "load", "whole"]
 
@@ -76,8 +76,7 @@ def whole(name: str) -> Dataset:
     >>> len(whole("reviews"))
     690
     """
-    if name not in NAMES:
-        raise DataError(nearest("built-in data set", name, NAMES))
+    check_choice("built-in data set", name, NAMES)
     parts = _built_in(name)
     texts = [text for part in parts for text in part.text.to_pylist()]
     labels = [label for part in parts for label in part.label_list()]

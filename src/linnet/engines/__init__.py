@@ -1,9 +1,8 @@
 """Engines: work that outgrows one process is "map over shards, add up, repeat". One small interface, one file an engine.
 
->>> import operator
 >>> from linnet.engines import open_engine
 >>> with open_engine("local", workers=2, kind="threads") as engine:
-...     engine.add_up(len, ["a shard", "of", "texts"], add=operator.add)
+...     engine.add_up(len, ["a shard", "of", "texts"])
 14
 
 A new engine is one file with a subclass of :class:`~linnet.engines.engine.Engine` and one row in `ENGINES`.
@@ -15,7 +14,7 @@ import importlib
 from typing import Any
 
 from linnet.engines.engine import Engine, Outcome, ShardError, ShardEvent, SharedValue, TreeSum
-from linnet.errors import LinnetError, nearest
+from linnet.errors import LinnetError, check_choice
 
 __all__ = ["ENGINES", "SharedValue", "Engine", "Outcome", "ShardError", "ShardEvent", "TreeSum", "open_engine"]
 
@@ -39,8 +38,7 @@ def open_engine(name: str = "local", **settings: Any) -> Engine:
     Traceback (most recent call last):
     linnet.errors.LinnetError: unknown engine 'lokal'; choose one of: local, dask, spark (did you mean 'local'?)
     """
-    if name not in ENGINES:
-        raise LinnetError(nearest("engine", name, ENGINES))
+    check_choice("engine", name, ENGINES, LinnetError)
     module, cls = ENGINES[name][0].split(":")
     engine: Engine = getattr(importlib.import_module(module), cls)(**settings)
     return engine

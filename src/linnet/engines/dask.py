@@ -13,8 +13,7 @@ import uuid
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from linnet.engines.engine import Engine, Function, News, ShardMap, SharedValue, Tasks, check
-from linnet.engines.worker import call
+from linnet.engines.engine import Engine, Function, News, ShardMap, SharedValue, Tasks, call, check
 from linnet.errors import LinnetError, require
 
 POLL_SECONDS = 0.5  # at most, between two looks at the tasks

@@ -17,8 +17,7 @@ from collections.abc import Hashable, Sequence
 from multiprocessing.connection import wait
 from typing import Any
 
-from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks
-from linnet.engines.worker import work
+from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks, work
 from linnet.errors import LinnetError
 
 START_SECONDS = 120.0  # that a new process may take to import what it needs; not part of the time of a shard

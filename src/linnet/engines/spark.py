@@ -17,8 +17,7 @@ import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks
-from linnet.engines.worker import call
+from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks, call
 from linnet.errors import LinnetError, require
 
 POLL_SECONDS = 0.5  # at most, between two looks at the jobs
@@ -53,9 +52,7 @@ class SparkEngine(Engine):
         settings.setMaster(scheduler or f"local[{workers or os.cpu_count() or 1}]")
         if scheduler is None:
             settings.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
-            settings.setExecutorEnv(
-                "PYTHONPATH", os.pathsep.join(filter(None, sys.path))
-            )  # what we can import, they can
+            settings.setExecutorEnv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))  # to import what we can
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # of its page
         try:
             with warnings.catch_warnings():

@@ -22,8 +22,7 @@ import numpy.typing as npt
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate.significance import holm
 from linnet.features.counting import Slots
-from linnet.features.derived import Derived
-from linnet.features.sharing import Texts
+from linnet.features.derived import Derived, Texts
 from linnet.model.model import Model
 from linnet.values import to_plain
 

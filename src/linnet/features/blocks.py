@@ -24,7 +24,7 @@ import numpy.typing as npt
 from linnet._kernels.text import CompiledBlocks
 from linnet.errors import LinnetError, nearest
 from linnet.features.computed import COMPUTED, Computed, kind_of, split
-from linnet.text.tokens import CASES, TOKENS
+from linnet.text.tokens import CASES, TOKENS, check_tokens
 
 if TYPE_CHECKING:
     from linnet.features.buffers import TextBuffer
@@ -59,10 +59,7 @@ class Block:
     def __post_init__(self) -> None:
         if not (1 <= self.low <= self.high <= LONGEST):
             raise LinnetError(f"{self.name}:{self.low}-{self.high}: give 1 <= low <= high <= {LONGEST}")
-        if self.tokens not in TOKENS:
-            raise LinnetError(nearest("tokens", self.tokens, TOKENS))
-        if self.case not in CASES:
-            raise LinnetError(nearest("case", self.case, CASES))
+        check_tokens(self.tokens, self.case, LinnetError)
         if self.of_words and self.tokens in ("characters", "bytes"):
             raise LinnetError(f"{self.name} is made of words; '{self.tokens}' goes with words:{self.low}-{self.high}")
         if not 0 < self.weight < float("inf"):

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,10 +20,9 @@ import numpy.typing as npt
 
 from linnet._kernels.text import Scratch
 from linnet.errors import DataError
-from linnet.text.tokens import IN_CONTEXT
+from linnet.text.tokens import IN_CONTEXT, SURROGATES
 
 LONGEST_DOCUMENT = (1 << 29) - 1
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -158,7 +156,7 @@ def _from_strings(texts: Iterable[Any]) -> TextBuffer:
     try:
         encoded = [t.encode() for t in values]
     except UnicodeEncodeError:  # a lone surrogate becomes U+FFFD
-        encoded = [_SURROGATES.sub("\ufffd", t).encode() for t in values]
+        encoded = [SURROGATES.sub("\ufffd", t).encode() for t in values]
     except AttributeError:
         row = next(k for k, t in enumerate(values) if not isinstance(t, str))
         raise DataError(f"text number {row + 1} is {values[row]!r:.60}, not a string") from None

@@ -21,9 +21,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Protocol, TypeVar
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,24 +43,6 @@ _TEXT = re.compile(r"column:\s*(.+?)\s*(?:\*\s*(\d*\.?\d+))?$", re.DOTALL)
 
 Cells = Sequence[str | None]
 Floats = npt.NDArray[np.float64]
-T = TypeVar("T")
-
-
-class Reading(Protocol):
-    """What was learned of a column, and how its cells become numbers."""
-
-    @classmethod
-    def learn(cls, cells: Cells) -> Reading:
-        """Learn from the cells of training rows that are not empty."""
-
-    def names(self, column: str) -> tuple[str, ...]:
-        """Return the names of the features."""
-
-    def values(self, cells: Cells) -> Floats:
-        """Return the features of cells, (n_cells, n_features)."""
-
-    def said(self, column: str, cell: str | None) -> list[str]:
-        """Return what to call each feature when it stands for this cell."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +114,7 @@ class Number:
 
     def values(self, cells: Cells) -> Floats:
         """Return (x - mean) / spread, no farther than five, and the switch."""
-        read = _memo(_number)
+        read = cache(_number)
         x = np.array([math.nan if cell is None or (v := read(cell)) is None else v for cell in cells], dtype=np.float64)
         return _centred(x, self.mean, self.spread)
 
@@ -163,7 +146,7 @@ class Date:
 
     def values(self, cells: Cells) -> Floats:
         """Return the year as numbers are, and the switches."""
-        read = _memo(moment)
+        read = cache(moment)
         dates = [None if cell is None else read(cell) for cell in cells]
         years = _centred(np.array([d.year if d else math.nan for d in dates], np.float64), self.mean, self.spread)
         out = np.zeros((len(cells), len(self.names(""))))
@@ -314,18 +297,6 @@ def _number(cell: str) -> float | None:
     """
     found = float(cell) if _NUMBER.match(cell) else math.inf
     return found if math.isfinite(found) else None
-
-
-def _memo(read: Callable[[str], T]) -> Callable[[str], T]:
-    """Read every distinct cell once."""
-    known: dict[str, T] = {}
-
-    def remembered(cell: str) -> T:
-        if cell not in known:
-            known[cell] = read(cell)
-        return known[cell]
-
-    return remembered
 
 
 def _centred(x: Floats, mean: float, spread: float) -> Floats:

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.computed import Computed
-from linnet.text.tokens import CASES, TOKENS, words_of
+from linnet.text.tokens import CASES, TOKENS, check_tokens, words_of
 
 Function: TypeAlias = Callable[[list[str]], float]
 _TEXT = re.compile(r"functions:([\w.,]+)((?::[a-z]+)*)(?:\*(\d*\.?\d+))?$")
@@ -92,10 +92,7 @@ class Functions(Computed):
                 raise LinnetError(f"Functions takes functions of a list of tokens, got {f!r:.60}")
         if len(set(self.columns)) < len(self.columns):
             raise LinnetError(f"two functions have the same name: {', '.join(self.columns)}; rename one")
-        if tokens not in TOKENS:
-            raise LinnetError(nearest("tokens", tokens, TOKENS))
-        if case not in CASES:
-            raise LinnetError(nearest("case", case, CASES))
+        check_tokens(tokens, case, LinnetError)
         self._check_weight()
 
     @property

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, LinnetError, nearest
+from linnet.errors import DataError, LinnetError, check_choice
 from linnet.features.blocks import AnyBlocks, Chars, Words
 from linnet.features.buffers import TextBuffer
 from linnet.features.computed import scales, split
@@ -152,8 +152,7 @@ class FeaturePlan:
 
     def __post_init__(self) -> None:
         for tf in (self.tf, *self.other_tf):
-            if tf not in TF:
-                raise LinnetError(nearest("tf", tf, TF))
+            check_choice("tf", tf, TF, LinnetError)
         if self.norm not in NORM:
             raise LinnetError(f"norm must be 'l2', 'mean' or None, got {self.norm!r}")
         if self.hash_bits is not None and not 8 <= self.hash_bits <= 28:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, LinnetError, nearest
+from linnet.errors import DataError, LinnetError, check_choice
 from linnet.features.counting import Names
 from linnet.features.counts import SparseCounts
 
@@ -102,8 +102,7 @@ class Selection:
     k: int
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise LinnetError(nearest("way to select features", self.method, METHODS))
+        check_choice("way to select features", self.method, METHODS, LinnetError)
         if self.k < 1:
             raise LinnetError(f"select={self}: keep at least one feature")
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, nearest, not_fitted, require
+from linnet.errors import DataError, check_choice, nearest, not_fitted, require
 from linnet.estimator import Estimator
 from linnet.features.blocks import Blocks, Chars, Words, counted_only
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
@@ -226,8 +226,7 @@ class Vectorizer(Estimator):
     def set_output(self, *, transform: str | None = None) -> Vectorizer:
         """Choose what ``transform`` returns: "default" (a scipy CSR matrix), "pandas" (sparse columns) or "polars"."""
         if transform is not None:
-            if transform not in OUTPUTS:
-                raise DataError(nearest("transform", transform, OUTPUTS))
+            check_choice("transform", transform, OUTPUTS)
             self._output = transform
         return self
 

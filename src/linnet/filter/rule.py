@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.data.arrays import data_bytes, offsets, to_numbers
-from linnet.errors import LinnetError, nearest
+from linnet.errors import LinnetError, check_choice
 from linnet.solvers.numerics import logsumexp
 
 UNITS = {  # of what --top is a share
@@ -47,8 +47,7 @@ class Rule:
                 raise LinnetError(f"the probability for '{label}' must be between 0 and 1, got {least}")
         if self.top is not None and not 0 < self.top <= 1:
             raise LinnetError(f"--top must be above 0 and at most 100 %, got {self.top:.4g}")
-        if self.of not in UNITS:
-            raise LinnetError(nearest("unit", self.of, UNITS))
+        check_choice("unit", self.of, UNITS, LinnetError)
         if self.top is not None and self.quota is not None:
             raise LinnetError("--top and --quota exclude each other; choose one")
         if (self.quota is None) != (self.by is None):
@@ -78,8 +77,7 @@ class Rule:
         """Return the numbers of the labels in a model's classes."""
         names = [str(c) for c in classes]
         for label in self.keep:
-            if label not in names:
-                raise LinnetError(nearest("label", label, names))
+            check_choice("label", label, names, LinnetError)
         return [names.index(label) for label in self.keep]
 
     def admits(self, odds: npt.NDArray[np.float32], best: npt.NDArray[np.int32], columns: Sequence[int]) -> Any:

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError
-from linnet.estimator import above_zero
+from linnet.estimator import above_zero, not_negative
 from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid
@@ -125,10 +125,8 @@ class GaussianNB(NaiveBayes):
         vars(self).pop("freedom_", None)
         vars(self).pop("quadratic_coef_", None)
         mean, spread = counted.variance()
-        smoothing = self.var_smoothing
-        if not isinstance(smoothing, int | float | np.number) or not 0.0 <= float(smoothing) < np.inf:
-            raise DataError(f"var_smoothing must be a number from 0, got {smoothing!r}")
-        self.epsilon_ = float(smoothing) * (float(spread.max()) or 1.0)  # of a first batch of one row nothing varies
+        smoothing = not_negative("var_smoothing", self.var_smoothing)
+        self.epsilon_ = smoothing * (float(spread.max()) or 1.0)  # of a first batch of one row nothing varies
         if estimate == "mle":
             m, v = counted.mean, counted.squares / np.where(counted.rows > 0.0, counted.rows, 1.0) + self.epsilon_
             v = np.where(counted.rows > 0.0, v, 1.0)  # any: a class without rows is ruled out

@@ -271,9 +271,8 @@ class NaiveBayes(CountingModel, ProbabilityModel):
             return arithmetic.log(prior)
         if not fit_prior:
             return np.full(len(rows), -float(arithmetic.log(len(rows))))
-        return log_shares(
-            rows, np.array([arithmetic.total(rows)])
-        )  # a class that no batch has held yet has probability zero
+        # a class that no batch has held yet has probability zero
+        return log_shares(rows, np.array([arithmetic.total(rows)]))
 
     # ---- using
 

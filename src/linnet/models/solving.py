@@ -22,7 +22,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError
-from linnet.estimator import above_zero, one_of, truth, whole
+from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.models.inputs import seed_of
 from linnet.solvers import coordinate
 from linnet.solvers.callbacks import Callback, Epoch, SolverResult, Weights, showing, warn_unfinished
@@ -112,9 +112,7 @@ def with_decay(sgd: SGD | None, decay: Any) -> SGD | None:
         raise DataError(f"decay belongs to solver='sgd', got decay={decay!r}; other solvers take C")
     if sgd.decay is not None:
         raise DataError(f"decay is given twice: decay={decay!r} and solver={sgd!r}; leave one out")
-    if not isinstance(decay, int | float | np.number) or isinstance(decay, bool) or not 0 <= float(decay) < np.inf:
-        raise DataError(f"decay must be a number from 0, got {decay!r}")
-    return replace(sgd, decay=float(decay))
+    return replace(sgd, decay=not_negative("decay", decay))
 
 
 def fit_sgd(

@@ -31,7 +31,7 @@ from linnet.solvers.network import finish
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
     from linnet.data import Dataset
-    from linnet.features.sharing import Part
+    from linnet.features.derived import Part
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds; three up to four times as many
 LITTLE_WORK = 20_000_000

@@ -210,5 +210,5 @@ def warn_unfinished(model: str, passes: int, violation: float, tol: float) -> No
         f"{model} stopped after max_iter={passes} passes at a violation of {violation:.1e}, above tol={tol:g}; "
         "scale the features, or raise max_iter or tol",
         ConvergenceWarning,
-        stacklevel=5,  # where fit was called
+        stacklevel=8,  # where fit was called
     )

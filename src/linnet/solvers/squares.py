@@ -205,9 +205,8 @@ class _Bidiagonal:
         self.alpha = _lengths(self.v)
         self.alpha[(beta <= self.noise) | (self.alpha <= self.noise)] = 0.0
         self.v = _over(self.v, self.alpha)
-        damped = np.sqrt(
-            self.rho_bar * self.rho_bar + self.damp * self.damp
-        )  # the row of sqrt(alpha) is rotated away first
+        # the row of sqrt(alpha) is rotated away first
+        damped = np.sqrt(self.rho_bar * self.rho_bar + self.damp * self.damp)
         psi = self.damp / damped * self.phi_bar
         self.phi_bar = self.rho_bar / damped * self.phi_bar
         rho = np.sqrt(damped * damped + beta * beta)

@@ -110,9 +110,8 @@ class LBFGS(Whole):
         self._refuse_l1(problem)
         here = problem.everything(w)
         first = size = arithmetic.norm(here.gradient)
-        pairs: deque[tuple[Floats, Floats, float]] = deque(
-            maxlen=self.history
-        )  # steps s, changes of the gradient y, and s.y
+        # steps s, changes of the gradient y, and s.y
+        pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=self.history)
         flat = 0
         if first == 0.0:
             return True

@@ -22,7 +22,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
-from linnet.errors import DataError, LinnetError, nearest, require
+from linnet.errors import DataError, LinnetError, check_choice, nearest, require
 from linnet.text.tokens import Token, tokenize
 
 _LANGUAGES = {"de": "german", "en": "english", "es": "spanish", "fr": "french", "it": "italian", "nl": "dutch"}
@@ -96,8 +96,7 @@ def _tags(language: str, sentence: tuple[str, ...]) -> tuple[str, ...]:
 def _tagger(language: str) -> Any:
     tagger = require("HanTa.HanoverTagger", "parts of speech", "lang")
     known = {"en": "morphmodel_en.pgz", "de": "morphmodel_ger.pgz", "nl": "morphmodel_dutch.pgz"}
-    if language not in known:
-        raise DataError(nearest("language of parts of speech", language, known))
+    check_choice("language of parts of speech", language, known)
     # The whole path: HanTa prefers a file of that name in the current folder, and unpickles it.
     made = tagger.HanoverTagger(str(Path(tagger.__file__).with_name(known[language])))
     made.analyze_forward = lru_cache(KNOWN)(made.analyze_forward)  # a word is taken apart once
@@ -143,8 +142,7 @@ class Transform:
     lasting: ClassVar[bool] = True  # what it makes of a text does not depend on other texts
 
     def __post_init__(self) -> None:
-        if self.name not in TRANSFORMS:
-            raise LinnetError(nearest("transform of words", self.name, TRANSFORMS))
+        check_choice("transform of words", self.name, TRANSFORMS, LinnetError)
         if self.pipeline and self.name not in TAGGED:
             raise LinnetError(f"{self.name} takes a language, not a spaCy pipeline; {' and '.join(TAGGED)} take one")
 

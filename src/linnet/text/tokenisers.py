@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -35,9 +34,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from linnet.errors import DataError, LinnetError, nearest, require
+from linnet.errors import DataError, LinnetError, check_choice, nearest, require
 from linnet.files import write_atomic
-from linnet.text.tokens import TOKENS, Token, tokenize
+from linnet.text.tokens import SURROGATES, TOKENS, Token, tokenize
 
 SUBWORD = {
     "bpe": "byte-pair encoding over bytes, learned to a budget of pieces",
@@ -46,7 +45,6 @@ SUBWORD = {
 SIZE = 8000
 SMALLEST = {"bpe": 257, "wordpiece": 16}  # all bytes and a pair; a few letters
 UNKNOWN = "[UNK]"
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Subword:
         """Learn at most size pieces from texts; the same texts in the same order give the same bytes."""
         _check(kind, size)
         tk = _library()
-        whole = [_SURROGATES.sub("\ufffd", t) for t in texts]
+        whole = [SURROGATES.sub("\ufffd", t) for t in texts]
         with _one_thread():
             tokenizer = _bpe(tk, whole, size) if kind == "bpe" else _wordpiece(tk, whole, size)
         return cls(kind, tokenizer.to_str().encode())
@@ -116,7 +114,7 @@ class Subword:
     def encoded(self, texts: Iterable[str]) -> list[Any]:
         """Return what the library gives for each text: tokens, offsets (in characters) and ids."""
         with _one_thread():
-            return list(self._tokenizer.encode_batch([_SURROGATES.sub("\ufffd", t) for t in texts]))
+            return list(self._tokenizer.encode_batch([SURROGATES.sub("\ufffd", t) for t in texts]))
 
     def tokens(self, text: str) -> list[Token]:
         """Return the pieces of a text with their places; a piece of half a character stands at the character."""
@@ -145,8 +143,7 @@ def _library() -> Any:
 
 
 def _check(kind: str, size: int) -> None:
-    if kind not in SUBWORD:
-        raise LinnetError(nearest("subword tokeniser", kind, SUBWORD))
+    check_choice("subword tokeniser", kind, SUBWORD, LinnetError)
     if not SMALLEST[kind] <= size <= 1_000_000:
         raise LinnetError(f"{kind}: give a budget from {SMALLEST[kind]} to 1,000,000 pieces, got {size}")
 
@@ -246,8 +243,7 @@ def budget_of(name: str) -> tuple[str, int]:
     (('bpe', 2000), ('wordpiece', 8000))
     """
     kind, colon, size = name.partition(":")
-    if kind not in SUBWORD:
-        raise LinnetError(nearest("tokeniser that is learned", kind, SUBWORD))
+    check_choice("tokeniser that is learned", kind, SUBWORD, LinnetError)
     if colon and not size.isdecimal():
         raise LinnetError(f"{name}: write the budget as a number of pieces, for example {kind}:{SIZE}")
     return kind, int(size) if colon else SIZE

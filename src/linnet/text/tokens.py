@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels.text import Scratch, tokenise_text
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError, LinnetError, check_choice
 
 TOKENS = {"words": 0, "pattern": 1, "whitespace": 2, "characters": 3, "bytes": 4, "penn": 5}
 CASES = {"keep": 0, "fold": 1, "lower": 2}
@@ -45,7 +45,7 @@ CASES = {"keep": 0, "fold": 1, "lower": 2}
 IN_CONTEXT = "\u03a3\u0130"
 """Capital sigma and dotted I: ``str.lower`` of a text is not that of its characters. Lower such texts first."""
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
+SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Token(NamedTuple):
@@ -54,6 +54,12 @@ class Token(NamedTuple):
     text: str
     start: int
     end: int
+
+
+def check_tokens(tokens: str, case: str, error: type[LinnetError] = DataError) -> None:
+    """Refuse unknown names of tokens and of what becomes of their case."""
+    check_choice("tokens", tokens, TOKENS, error)
+    check_choice("case", case, CASES, error)
 
 
 def tokenize(text: str, tokens: str = "words", case: str = "fold") -> list[Token]:
@@ -68,10 +74,7 @@ def tokenize(text: str, tokens: str = "words", case: str = "fold") -> list[Token
     """
     if not isinstance(text, str):
         raise DataError(f"tokenize takes one text, got {type(text).__name__}: {text!r:.60}")
-    if tokens not in TOKENS:
-        raise DataError(nearest("tokens", tokens, TOKENS))
-    if case not in CASES:
-        raise DataError(nearest("case", case, CASES))
+    check_tokens(tokens, case)
     if case == "lower" and any(c in text for c in IN_CONTEXT):
         lowered = text.lower()
         origin = np.repeat(np.arange(len(text)), [len(c.lower()) for c in text])  # of each lowered character
@@ -90,7 +93,7 @@ def words_of(texts: Iterable[str], tokens: str = "words", case: str = "fold") ->
     for text in texts:
         if case == "lower" and any(c in text for c in IN_CONTEXT):
             text = text.lower()
-        data = np.frombuffer(_SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
+        data = np.frombuffer(SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
         if len(data) > scratch.longest:
             scratch = Scratch(max(2 * scratch.longest, len(data)), room=0)
         number = tokenise_text(data, TOKENS[tokens], CASES[case], scratch)
@@ -102,7 +105,7 @@ def words_of(texts: Iterable[str], tokens: str = "words", case: str = "fold") ->
 def _cut(text: str, tokens: str, case: str) -> list[Token]:
     if not text:
         return []
-    data = np.frombuffer(_SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
+    data = np.frombuffer(SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
     scratch = Scratch(len(data), room=0)
     number = tokenise_text(data, TOKENS[tokens], CASES[case], scratch)
     places, at = scratch.token_places, _character_of(data)

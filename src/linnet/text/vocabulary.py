@@ -38,9 +38,9 @@ import numpy.typing as npt
 
 from linnet.draw.charts import Axis, Layer, Line, Points, chart
 from linnet.draw.terminal import short
-from linnet.errors import DataError, nearest, require
+from linnet.errors import DataError, require
 from linnet.files import write_atomic
-from linnet.text.tokens import CASES, TOKENS, words_of
+from linnet.text.tokens import check_tokens, words_of
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Vocabulary:
         size: int | None = None,
     ) -> Vocabulary:
         """Count the words of texts; keep those in min_df texts or more, at most size of them."""
-        _check(tokens, case)
+        check_tokens(tokens, case)
         counts: Counter[str] = Counter()
         held: Counter[str] = Counter()
         n = 0
@@ -314,18 +314,11 @@ class Vocabulary:
             held = np.array(found["document_frequency"], dtype=np.int64)
             if not (len(words) == len(counts) == len(held) == len(set(words))):
                 raise ValueError
-            _check(found["tokens"], found["case"])
+            check_tokens(found["tokens"], found["case"])
             about = (int(found["documents"]), int(found["n_tokens"]), found["tokens"], found["case"])
         except (KeyError, TypeError, ValueError):
             raise DataError(f"{name} does not hold a vocabulary that linnet wrote; write it again with save") from None
         return cls(words, counts, held, *about)
-
-
-def _check(tokens: str, case: str) -> None:
-    if tokens not in TOKENS:
-        raise DataError(nearest("tokens", tokens, TOKENS))
-    if case not in CASES:
-        raise DataError(nearest("case", case, CASES))
 
 
 def texts_of(

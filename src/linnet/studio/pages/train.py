@@ -13,7 +13,7 @@ from linnet.studio.layout import training_charts
 from linnet.studio.pages.data import open_data
 from linnet.studio.runs import PRESETS, TrainingRun
 from linnet.studio.state import Studio
-from linnet.units import duration
+from linnet.values import duration
 
 LEAD = "Settings are chosen on the dev rows, a tenth of the data that is not trained on. Every run is saved."
 OWN = "own settings"

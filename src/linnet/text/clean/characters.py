@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from linnet.errors import DataError, nearest, require
+from linnet.errors import check_choice, require
 from linnet.text.clean.rule import CleaningRule
 from linnet.text.offsets import Edit
 
@@ -143,8 +143,7 @@ class Unicode(CleaningRule):
     about = "one spelling for each character (NFC; unicode=NFKC also flattens ligatures and widths)"
 
     def __post_init__(self) -> None:
-        if self.form not in _FORMS:
-            raise DataError(nearest("Unicode form", str(self.form), _FORMS))
+        check_choice("Unicode form", self.form, _FORMS)
 
     def edits(self, text: str) -> list[Edit]:
         """Return the characters that have another spelling."""

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from linnet.data.arrays import integers, strings
 from linnet.data.streaming import RowBatch
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError, check_choice
 from linnet.text.clean.dedup import DEDUP, Chunk, Duplicates
 from linnet.text.clean.pages import Pages
 from linnet.text.clean.report import CleaningReport, Tally
@@ -61,10 +61,8 @@ class Corpus:
         self.text = text if isinstance(text, Cleaner) else Cleaner(text)
         self.pages = pages if isinstance(pages, Pages) else None if pages is None else Pages(pages)
         for kind in dedup:
-            if kind not in DEDUP:
-                raise DataError(nearest("kind of duplicates", kind, DEDUP))
-        if same not in SAME:
-            raise DataError(nearest("kind of sameness", same, SAME))
+            check_choice("kind of duplicates", kind, DEDUP)
+        check_choice("kind of sameness", same, SAME)
         if not 0 < threshold <= 1:
             raise DataError(f"threshold must be above 0 and at most 1, got {threshold}")
         self.dedup = tuple(kind for kind in DEDUP if kind in dedup)

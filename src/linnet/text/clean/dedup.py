@@ -26,8 +26,7 @@ import pyarrow as pa
 from linnet.data.arrays import integers, strings
 from linnet.files import temporary_folder
 from linnet.text.clean.report import CleaningReport
-from linnet.text.duplicates import Sketches, bands_for, repeats, same_keys
-from linnet.text.sentences import sentences, span_keys
+from linnet.text.duplicates import Sketches, bands_for, repeats, same_keys, sentences, span_keys
 
 _RECORD = np.dtype([("key", "<u8"), ("at", "<i8")])
 _BITS = 5  # 32 files a level

@@ -23,7 +23,6 @@ from typing import Any, ClassVar, Self
 from linnet.errors import DataError
 from linnet.text.clean.rule import NamedRule, RuleList, read_rule
 from linnet.text.offsets import Edit
-from linnet.text.sentences import sentences
 
 
 class PageRule(NamedRule):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, TypeVar
 
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError, check_choice, nearest
 from linnet.text.offsets import Edit
 
 
@@ -61,8 +61,7 @@ def read_rule(spec: str | Mapping[str, Any] | AnyRule, known: Mapping[str, type[
 
 
 def _named(name: str, known: Mapping[str, type[AnyRule]]) -> type[AnyRule]:
-    if name not in known:
-        raise DataError(nearest("rule", name, known))
+    check_choice("rule", name, known)
     return known[name]
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from linnet.errors import DataError
 from linnet.text.clean.characters import Control, Mojibake, Unicode, Whitespace
-from linnet.text.clean.markup import HTML
-from linnet.text.clean.patterns import Emails, Numbers, URLs
+from linnet.text.clean.patterns import HTML, Emails, Numbers, URLs
 from linnet.text.clean.rule import CleaningRule, RuleList, read_rule
 from linnet.text.offsets import Edit, Offsets, apply
 
