@@ -1,8 +1,9 @@
 """Engines: work that outgrows one process is "map over shards, add up, repeat". One small interface, one file an engine.
 
+>>> import operator
 >>> from linnet.engines import open_engine
 >>> with open_engine("local", workers=2, kind="threads") as engine:
-...     engine.add_up(len, ["a shard", "of", "texts"])
+...     engine.add_up(len, ["a shard", "of", "texts"], add=operator.add)
 14
 
 A new engine is one file with a subclass of :class:`~linnet.engines.engine.Engine` and one row in `ENGINES`.

@@ -8,12 +8,13 @@ and then its worker is restarted and the shard tried again.
 from __future__ import annotations
 
 import contextlib
+import operator
 import queue
 import uuid
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from linnet.engines.engine import Engine, Function, News, ShardMap, SharedValue, Tasks, call, check
+from linnet.engines.engine import Add, Engine, Function, News, ShardMap, SharedValue, Tasks, call, check
 from linnet.errors import LinnetError, require
 
 POLL_SECONDS = 0.5  # at most, between two looks at the tasks
@@ -86,7 +87,7 @@ class DaskEngine(Engine):
     def _tasks(self, function: Function, shared: Sequence[SharedValue], keep: bool = False) -> Tasks:
         return _DaskTasks(self._client, function, shared, self.threads, keep)
 
-    def add_up(self, function: Function, shards: Sequence[Any], *shared: SharedValue) -> Any:
+    def add_up(self, function: Function, shards: Sequence[Any], *shared: SharedValue, add: Add = operator.add) -> Any:
         """Map, and add up on the workers, pairwise in the order of the shards: only the sum travels to the driver."""
         if not shards:
             raise LinnetError("no shards to add up; give one at least")
@@ -96,7 +97,9 @@ class DaskEngine(Engine):
             level[outcome.index] = check(outcome, shards)  # a future: the value stays on its worker
         while len(level) > 1:
             pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
-            level = [self._client.submit(_added, *pair, pure=False) if len(pair) == 2 else pair[0] for pair in pairs]
+            level = [
+                self._client.submit(_added, *pair, add, pure=False) if len(pair) == 2 else pair[0] for pair in pairs
+            ]
         return level[0].result()[1]
 
 
@@ -190,5 +193,5 @@ def _without_value(answer: tuple[str, Any, Exception | None]) -> tuple[str, Exce
     return answer[0], answer[2]
 
 
-def _added(left: Any, right: Any) -> tuple[str, Any, Exception | None]:
-    return "", left[1] + right[1], None
+def _added(left: Any, right: Any, add: Add) -> tuple[str, Any, Exception | None]:
+    return "", add(left[1], right[1]), None

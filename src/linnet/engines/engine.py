@@ -153,11 +153,11 @@ class Engine(ABC):
     def forget(self, shared: SharedValue) -> None:  # noqa: B027 - an engine may have nothing to drop
         """Let the workers drop a broadcast value that no shard will use again."""
 
-    def add_up(self, function: Function, shards: Sequence[Any], *shared: SharedValue) -> Any:
+    def add_up(self, function: Function, shards: Sequence[Any], *shared: SharedValue, add: Add = operator.add) -> Any:
         """Map, and add the values up pairwise in the order of the shards. A shard without a value is an error."""
         if not shards:
             raise LinnetError("no shards to add up; give one at least")
-        total = TreeSum(len(shards), operator.add)
+        total = TreeSum(len(shards), add)
         for outcome in self.map(function, shards, *shared):
             total.put(outcome.index, check(outcome, shards))
         return total.value
