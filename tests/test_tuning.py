@@ -32,7 +32,7 @@ from linnet.tuning.candidate import Candidate, FeatureSpace, SearchSpace
 from linnet.tuning.judging import Clock, Limits, file_size, resident
 from linnet.tuning.results import corrected
 from linnet.tuning.search import SearchState, packed, unpacked
-from linnet.units import as_bytes, as_seconds
+from linnet.values import as_bytes, as_seconds
 
 TRAIN, DEV, TEST = load("reviews")
 

@@ -25,7 +25,7 @@ from linnet.solvers.callbacks import History
 if TYPE_CHECKING:
     from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
     from linnet.explain.explanation import LearningStep
-    from linnet.features.sharing import Part
+    from linnet.features.derived import Part
     from linnet.pipeline.learner import IncrementalLearner, Progressive
     from linnet.pipeline.plan import Plan
     from linnet.pipeline.search import SearchResult

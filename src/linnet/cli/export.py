@@ -10,7 +10,7 @@ from linnet.cli import options as o
 from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.output import echo
 from linnet.errors import shown
-from linnet.units import size_text
+from linnet.values import size_text
 
 __all__ = ["export"]
 

@@ -17,7 +17,7 @@ import click
 
 from linnet.errors import shown
 from linnet.files import write_atomic
-from linnet.units import duration, size_text
+from linnet.values import duration, size_text
 
 if TYPE_CHECKING:
     from linnet.pipeline.events import Event

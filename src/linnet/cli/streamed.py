@@ -11,7 +11,7 @@ import click
 from linnet.cli.labelled_rows import multilabel
 from linnet.cli.output import Notes, say, write_json, write_unusable
 from linnet.errors import DataError, LinnetError, shown
-from linnet.units import size_text
+from linnet.values import size_text
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier

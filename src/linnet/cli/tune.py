@@ -15,7 +15,7 @@ from linnet.cli.train import model_path
 from linnet.datasets.named import official
 from linnet.evaluate.metrics import METRICS, find_metric
 from linnet.tuning.judging import process_began
-from linnet.units import as_bytes, as_seconds, duration, size_text
+from linnet.values import as_bytes, as_seconds, duration, size_text
 
 
 @command(short_help="Search features, model and settings within a budget of time and size.")

@@ -19,7 +19,7 @@ from linnet.evaluate import PairedTest, corrected_t, evaluate, evaluate_multilab
 from linnet.evaluate.intervals import Interval
 from linnet.evaluate.multilabel import row_f1
 from linnet.evaluate.significance import paired_t
-from linnet.features.sharing import Shared
+from linnet.features.derived import Shared
 from linnet.pipeline.crossval import Fold, HeldOut, check_two_labels, file_size_of, fit_and_predict, strata
 from linnet.pipeline.rows import encode
 

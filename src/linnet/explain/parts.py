@@ -16,7 +16,7 @@ from linnet.explain.explanation import Contribution, Explanation, add
 from linnet.explain.walk import Walked, walk
 from linnet.features.buffers import TextBuffer
 from linnet.features.computed import compute
-from linnet.features.names import bounded, shown
+from linnet.features.counting import bounded, shown
 from linnet.model.model import Model
 
 # ---- Some documents with the parts of their scores as arrays, and one of them as the parts of an explanation.

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from linnet._kernels.text import NameTable, Scratch, emit_chunk
 from linnet.errors import LinnetError, nearest
 from linnet.features.buffers import TextBuffer
-from linnet.features.counting import CHUNK_DOCUMENTS, Seen, names_of
+from linnet.features.counting import CHUNK_DOCUMENTS, Seen, bounded, names_of, shown
 from linnet.features.derived import by_source, derive
-from linnet.features.names import bounded, shown
 from linnet.model.model import Model
 
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from linnet.errors import LinnetError
 from linnet.explain.weights import name_columns
-from linnet.features.counting import Slots
-from linnet.features.names import Names
+from linnet.features.counting import Names, Slots
 from linnet.features.plan import FeatureWeights
 from linnet.features.selection import SelectionReport
 from linnet.model.calibration import FittedCalibration

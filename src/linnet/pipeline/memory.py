@@ -15,10 +15,9 @@ from linnet.features.buffers import TextBuffer, taken, text_buffers
 from linnet.features.computed import ComputedBlocks, compute, needed, split
 from linnet.features.counting import Counted, Names, Seen, names_of
 from linnet.features.counts import SparseCounts
-from linnet.features.derived import Derived
+from linnet.features.derived import Derived, Part, Texts
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, other_widths, unspaced
 from linnet.features.selection import kept_columns
-from linnet.features.sharing import Part, Texts
 from linnet.features.vectors import Vectors, with_tf
 from linnet.model.learned import numbers_of
 from linnet.models.inputs import as_weight, feature_names, indicators, row_weights

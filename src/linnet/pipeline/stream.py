@@ -16,7 +16,7 @@ from linnet.pipeline.events import Event, Log
 from linnet.pipeline.fit import fit
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.streamed import DEV, TEST, Inputs
-from linnet.units import as_bytes
+from linnet.values import as_bytes
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier

@@ -22,9 +22,8 @@ from linnet.features.blocks import AnyBlocks, describe
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import needed, split
 from linnet.features.counting import Counted
-from linnet.features.derived import Derived
+from linnet.features.derived import Derived, Texts
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
-from linnet.features.sharing import Texts
 from linnet.features.vectors import Vectors, with_tf
 from linnet.models.inputs import class_factors, label_factors
 from linnet.pipeline.budget import Budget

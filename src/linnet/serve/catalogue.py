@@ -27,7 +27,7 @@ from linnet.classifier import TextClassifier, load
 from linnet.errors import LinnetError, ModelFileError, nearest
 from linnet.files import lock_file
 from linnet.serve.settings import RequestError
-from linnet.units import size_text
+from linnet.values import size_text
 
 # ---- Private copies of model files. All workers map the same copy, so it is in memory once.
 #

@@ -25,8 +25,8 @@ from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import split
 from linnet.features.counting import Counted, Slots, count, thread_count
 from linnet.features.counts import SparseCounts
+from linnet.features.derived import Shared
 from linnet.features.plan import FeaturePlan
-from linnet.features.sharing import Shared
 from linnet.model.model import empty_table
 from linnet.models.inputs import row_weights
 from linnet.pipeline.assemble import NAMED_FEATURES
@@ -34,7 +34,7 @@ from linnet.pipeline.crossval import MOST_DEV, CrossValidation, Fold, choose_fol
 from linnet.pipeline.memory import count_features, with_computed
 from linnet.solvers.dual import LANES
 from linnet.tuning.candidate import Candidate
-from linnet.units import size_text
+from linnet.values import size_text
 
 # ---- The budget of time: when the search must end, so that the last fit is done in time.
 

@@ -17,7 +17,7 @@ from linnet.evaluate.intervals import Interval
 from linnet.evaluate.metrics import METRICS, resampled_scores, score_of
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.judging import Level, file_size
-from linnet.units import duration, size_text
+from linnet.values import duration, size_text
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier

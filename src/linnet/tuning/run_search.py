@@ -17,8 +17,8 @@ from linnet.data import Dataset
 from linnet.errors import LinnetError, nearest
 from linnet.evaluate.metrics import find_metric
 from linnet.features.blocks import describe, parse
+from linnet.features.derived import Shared
 from linnet.features.plan import default_blocks
-from linnet.features.sharing import Shared
 from linnet.pipeline.crossval import FEW_ROWS, check_two_labels, file_size_of, labelled_data
 from linnet.pipeline.events import Event, Log
 from linnet.pipeline.fit import choose
@@ -29,8 +29,7 @@ from linnet.tuning.candidate import Candidate, FeatureSpace, SearchSpace
 from linnet.tuning.judging import Clock, Judge, Limits, TuningRows, levels_for
 from linnet.tuning.results import CandidateResult, Results, Tuning
 from linnet.tuning.search import Search, SearchState
-from linnet.units import as_bytes, as_seconds, duration, size_text
-from linnet.values import parse_list
+from linnet.values import as_bytes, as_seconds, duration, parse_list, size_text
 
 SMALLER = 5  # times that a model that turned out too large is made smaller
 
