@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 
 from linnet.errors import DataError
 from linnet.text.clean.rule import NamedRule, RuleList, read_rule
+from linnet.text.duplicates import sentences
 from linnet.text.offsets import Edit
 
 
