@@ -518,9 +518,15 @@ def load(
     """Open a model file for prediction; it is mapped, not copied.
 
     A truncated, altered, foreign or newer file raises ModelFileError with one clear line. A file that names functions of
-    other programs raises UntrustedModelError before any is imported, unless the caller trusts it.
+    other programs raises UntrustedModelError before any is imported, unless the caller trusts it. A fastText model (.bin, .ftz) is
+    read, too: see ``linnet import``.
     """
-    model = Model.load(path, verify=verify, trust=trust)
+    from linnet.importing import importer
+
+    other = importer(path)
+    model = (
+        Model.load(path, verify=verify, trust=trust) if other is None or isinstance(path, bytes) else other(Path(path))
+    )
     settings = model.card.get("settings", {})
     clf = TextClassifier(settings.get("model", "svm"), n_jobs=n_jobs)
     clf.model_ = model

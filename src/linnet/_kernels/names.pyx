@@ -1,5 +1,6 @@
 """The readable names of features, from the places in the text where they were first seen."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 from linnet._kernels.across cimport list_across
 from linnet._kernels.blocks cimport *
 from linnet._kernels.characters cimport shape_of
@@ -132,6 +133,14 @@ def write_names(const uint8_t[::1] data, const int64_t[::1] begin, const int32_t
                 if fps.shape[0]:
                     trim(&s, flags, block.seed, fps[i], &first, &last)
                 pos += write_chars(&s, kind, flags, first, last, &out[pos])
+            elif kind == KIND_FASTTEXT:
+                if flags & EDGE_LEFT or not size:
+                    pos += put_text(&out[pos], "<" if size else "</s>")
+                if size:
+                    memcpy(&out[pos], text, <size_t>size)
+                pos += size
+                if flags & EDGE_RIGHT:
+                    pos += put_text(&out[pos], ">")
             else:
                 tokenise(&s, text, size, block.tokens, block.case_mode, True)
                 glued = block.tokens == TOKENS_CHARACTERS or block.tokens == TOKENS_BYTES

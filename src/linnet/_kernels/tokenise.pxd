@@ -89,7 +89,7 @@ cdef inline void tokenise(Tokens* s, const uint8_t* p, int64_t n, int tokens, in
         tokenise_penn(s, p, n, case_mode, keep)
     elif tokens == TOKENS_CHARACTERS or tokens == TOKENS_BYTES:
         tokenise_each(s, p, n, tokens == TOKENS_BYTES, case_mode, keep)
-    else:
+    elif tokens != TOKENS_NONE:
         tokenise_runs(s, p, n, tokens, case_mode, keep)
     s.n_starts = s.n_tokens
 

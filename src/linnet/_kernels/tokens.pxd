@@ -10,6 +10,7 @@ cdef enum:  # how a text is split into tokens: TOKENS of text/tokens.py
     TOKENS_CHARACTERS = 3   # every character, blanks too
     TOKENS_BYTES = 4        # every byte of the UTF-8, written as the character of that number
     TOKENS_PENN = 5         # English in the manner of the Penn Treebank: did n't, cat .
+    TOKENS_NONE = 6         # the block reads the text itself
 
 cdef struct Tokens:          # 24 bytes a token, 12 a character
     uint64_t* token_hash     # (n_tokens,)

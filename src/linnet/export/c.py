@@ -9,8 +9,6 @@ from pathlib import Path
 from linnet.draw.markup import resource
 from linnet.export.portable import PortableModel, unicode_table
 
-__all__ = ["write_c"]
-
 WORDS_A_LINE = 12
 
 

@@ -10,8 +10,6 @@ from linnet.draw.markup import page, resource, safe
 from linnet.export.javascript import constants
 from linnet.export.portable import PortableModel
 
-__all__ = ["write_html"]
-
 STYLE = """textarea{width:100%;min-height:7rem;font:inherit;color:inherit;
 background:var(--card);border:1px solid var(--line);border-radius:8px;
 padding:.7rem .8rem;resize:vertical}#answer{font-size:1.35rem;font-weight:650;min-height:2.2rem;overflow-wrap:anywhere}mark{color:inherit}

@@ -17,8 +17,6 @@ import numpy as np
 from linnet.draw.markup import resource
 from linnet.export.portable import PortableModel, unicode_table
 
-__all__ = ["constants", "write_js"]
-
 
 def write_js(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable[str]]:
     """Return the parts of the module."""

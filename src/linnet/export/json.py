@@ -9,8 +9,6 @@ from pathlib import Path
 
 from linnet.export.portable import PortableModel
 
-__all__ = ["write_json"]
-
 
 def write_json(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable[str]]:
     """Return the parts of the file; docs/exporting.md says what its keys mean."""

@@ -19,9 +19,7 @@ from linnet.errors import LinnetError
 from linnet.features.counts import NORM, TF
 from linnet.model.model import Model
 
-__all__ = ["PortableModel", "portable", "unicode_table"]
-
-KINDS = ("words", "chars")
+KINDS = ("words", "chars", "foldedvectors")
 TOKENISERS = 5  # words, pattern, whitespace, characters, bytes
 
 

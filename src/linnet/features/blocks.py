@@ -108,6 +108,13 @@ class Block:
         }
         return f"{type(self).__name__}({', '.join([str(self.low), str(self.high), *(f'{k}={v!r}' for k, v in changed.items())])})"
 
+    def compiled(self) -> tuple[Any, ...]:
+        """Return the block as the kernels read it: kind, tokens, case, low, high, seed, weight."""
+        # the tokens and the case are part of the seed: the same letters cut differently are another feature
+        seed = self.seed + 0x9E3779B97F4A7C15 * (3 * TOKENS[self.tokens] + CASES[self.case] + self.salt)
+        mask = 0xFFFFFFFFFFFFFFFF
+        return self.kind, TOKENS[self.tokens], CASES[self.case], self.low, self.high, seed & mask, self.weight
+
     def to_dict(self) -> dict[str, Any]:
         """Return the block as plain values, for the model file."""
         return {
@@ -187,6 +194,37 @@ class Shapes(Block):
             raise LinnetError(f"shapes are made of capitals and small letters; leave out '{self.case}'")
 
 
+@dataclass(frozen=True, repr=False)
+class FastText(Block):
+    """All that fastText sees of a line: words, n-grams of low to high characters of <word> and of words, in buckets.
+
+    It comes with an imported model; bucket 0 has words only, subwords False no characters.
+    """
+
+    tokens: str = "whitespace"
+    case: str = "keep"
+    bucket: int = 0
+    ngrams: int = 1
+    subwords: bool = False
+
+    kind, name, seed, density = 9, "fasttext", 0, 6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (0 <= self.bucket < 1 << 31 and 1 <= self.ngrams < 1 << 16):
+            raise LinnetError(f"fasttext: {self.bucket} buckets and n-grams of {self.ngrams} words cannot be")
+
+    def compiled(self) -> tuple[Any, ...]:
+        """Return the block as the kernels read it; they cut the text themselves."""
+        seed = self.bucket | self.ngrams << 32 | (not self.subwords) << 48
+        return self.kind, 6, 0, self.low, self.high, seed, self.weight
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as plain values, for the model file."""
+        more = {"bucket": self.bucket, "ngrams": self.ngrams, "subwords": self.subwords}
+        return {**super().to_dict(), **more}
+
+
 BLOCKS: dict[str, type[Block]] = {
     kind.name: kind for kind in (Words, Chars, Across, Skips, Negated, Not, Position, Affixes, Shapes)
 }
@@ -197,6 +235,9 @@ class FoldedVectors(Block):
 
     kind, name, seed = 0, "foldedvectors", 0x0E8F5A3D91C7B46D
 
+
+IMPORTED: dict[str, type[Block]] = {kind.name: kind for kind in (FoldedVectors, FastText)}
+"""The blocks that nobody asks for by name: they come with a model."""
 
 DERIVED = {
     "bpe": ("linnet.features.language", "Bpe"),
@@ -300,8 +341,8 @@ def from_dict(values: dict[str, Any]) -> Block:
     name = settings.pop("block")
     if name in DERIVED:
         return _derived(name).from_dict(settings)
-    if name == FoldedVectors.name:
-        return FoldedVectors(**settings)
+    if name in IMPORTED:
+        return IMPORTED[name](**settings)
     if name not in BLOCKS:
         raise LinnetError(nearest("feature block", name, [*BLOCKS, *DERIVED]))
     return BLOCKS[name](**settings)
@@ -322,7 +363,5 @@ def compile_blocks(blocks: Blocks) -> CompiledBlocks:
     for b in blocks:
         if b.waits:
             raise LinnetError(f"{b.waits} of '{b}' has not been learned; fit a TextClassifier with it")
-        # the tokens and the case are part of the seed: the same letters cut differently are another feature
-        seed = (b.seed + 0x9E3779B97F4A7C15 * (3 * TOKENS[b.tokens] + CASES[b.case] + b.salt)) & 0xFFFFFFFFFFFFFFFF
-        rows.append((b.kind, TOKENS[b.tokens], CASES[b.case], b.low, b.high, seed, b.weight))
+        rows.append(b.compiled())
     return CompiledBlocks(rows)

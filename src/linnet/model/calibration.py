@@ -362,14 +362,14 @@ class CalibrationCurve:
     def moved(self, scores: Floats) -> Floats:
         """Return scores that the curve has been applied to: their sigmoid or softmax are the calibrated probabilities."""
         if scores.shape[1] == 1:
-            return self._at(scores)
+            return self.at(scores)
         rows, top = np.arange(len(scores)), scores.argmax(axis=1)
         odds, rest, second = _odds(scores, top)
         out = scores.copy()
-        out[rows, top] = np.maximum(rest + self._at(odds), second + AHEAD)
+        out[rows, top] = np.maximum(rest + self.at(odds), second + AHEAD)
         return out
 
-    def _at(self, odds: Floats) -> Floats:
+    def at(self, odds: Floats) -> Floats:
         """Interpolate, one operation at a time: the same digits on every processor."""
         x, y = self.points.T
         if len(x) == 1:

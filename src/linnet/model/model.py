@@ -327,7 +327,9 @@ class Model:
 
     def calibrated_scores(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return scores as log-odds: their sigmoid or softmax are the probabilities."""
-        return scores if self.curve is None else self.curve.moved(scores)
+        if self.curve is None:
+            return scores
+        return self.curve.at(scores) if self.multilabel else self.curve.moved(scores)
 
     def answers(self, scores: npt.NDArray[np.float64], decision: Decision | None = None) -> Answers:
         """Turn scores into answers, by the rule of the model or by another one."""
@@ -451,7 +453,7 @@ class Model:
             if stored.pending is not None:
                 return replace(model, pending=store.PendingCheck(lambda: model._check_later(path)))
             if verify is not False:
-                model._check_numbers()
+                model.check_numbers()
         except (
             LinnetError,
             LookupError,
@@ -473,11 +475,12 @@ class Model:
         if self.pending is not None:
             self.pending.wait()
         try:
-            self._check_numbers()
+            self.check_numbers()
         except ValueError as error:
             raise _not_a_model(path, error) from error
 
-    def _check_numbers(self) -> None:
+    def check_numbers(self) -> None:
+        """Refuse weights that are not finite, or too large to be added up."""
         layers = {} if self.head is None else self.head.tensors()
         check_numbers({"rows": self.rows, "b": self.b, "computed_weights": self.computed_weights, **layers})
 

@@ -30,6 +30,7 @@ from linnet._kernels import network
 from linnet.errors import DataError
 from linnet.solvers.callbacks import Epoch
 from linnet.solvers.matrix import Matrix
+from linnet.solvers.numerics import log_sigmoid, sigmoid
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,47 @@ class DenseLayers:
             width = A.shape[1]
         if not layers:
             raise ValueError("its head has no layers")
-        return cls(layers)
+        tree = tensors.get("head.tree")
+        if tree is None:
+            return cls(layers)
+        if len(layers) != 1 or tree.ndim != 2 or tree.dtype != np.int64 or not tree.size or np.abs(tree).max() > width:
+            raise ValueError("the tree of its head does not fit")
+        return TreeLayers(layers, tree)
+
+
+@dataclass(frozen=True)
+class TreeLayers(DenseLayers):
+    """Hierarchical softmax: one layer scores the inner nodes of a binary tree; the score of a label is the log-probability of its path.
+
+    tree has a row a label: 1 + the number of each inner node on its path, negative where the path goes left, 0 behind its end.
+    """
+
+    tree: npt.NDArray[np.int64]  # (n_labels, depth)
+
+    @property
+    def n_outputs(self) -> int:
+        """How many scores come out."""
+        return len(self.tree)
+
+    def apply(self, sums: Floats) -> Floats:
+        """Return the scores, (n_rows, n_labels)."""
+        nodes = super().apply(sums)
+        out = np.zeros((len(nodes), len(self.tree)))
+        for step in self.tree.T:
+            there = np.flatnonzero(step)
+            out[:, there] += log_sigmoid(np.sign(step[there]) * nodes[:, np.abs(step[there]) - 1])
+        return out
+
+    def slope(self, sums: Floats, output: int) -> Floats:
+        """Return the derivative of one score by the sums of one text, (n_inputs,)."""
+        path = self.tree[output][self.tree[output] != 0]
+        nodes, signs = np.abs(path) - 1, np.sign(path)
+        left = sigmoid(-signs * super().apply(sums[None, :])[0, nodes])
+        return np.asarray(arithmetic.matmul(self.layers[0][0][:, nodes], (signs * left)[:, None])[:, 0])
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what a model file holds."""
+        return {**super().tensors(), "head.tree": self.tree}
 
 
 def _names(k: int) -> tuple[str, str]:

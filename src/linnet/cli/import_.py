@@ -1,0 +1,33 @@
+"""``linnet import``: a model of another program as a linnet model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from linnet.cli.files import InputPath, OutputPath, command
+from linnet.cli.output import echo
+from linnet.errors import shown
+from linnet.units import size_text
+
+
+@command("import", short_help="Read a fastText model and save it as a linnet model.")
+@click.argument("model", type=InputPath())
+@click.option(
+    "-o", "--out", type=OutputPath("model"), metavar="FILE", help="The model to write; by default beside MODEL."
+)
+def import_(model: str, out: str | None) -> None:
+    """Read MODEL, a fastText classifier (.bin, .ftz), and save it as a .linnet file with the same labels and probabilities.
+
+    \b
+    linnet import lid.176.ftz -o languages.linnet
+    linnet predict languages.linnet texts.csv --proba
+    """
+    from linnet.importing import import_model
+
+    target = Path(out) if out else Path(model).with_suffix(".linnet")
+    found = import_model(model)
+    found.save(target)
+    sizes = f"{found.n_features:,} features, {len(found.classes):,} labels"
+    echo(f"wrote {shown(target, 300)}, {size_text(target.stat().st_size)}: {sizes}")

@@ -1,0 +1,42 @@
+"""Models of other programs as linnet models. A new format is one file and one row of ``FORMATS``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from linnet.errors import ModelFileError, shown
+from linnet.model.model import Model
+
+FORMATS = {  # how a file begins: (module:function, what it is)
+    b"\xba\x16\x4f\x2f": ("linnet.importing.fasttext:read_fasttext", "a fastText model (.bin, .ftz)"),
+}
+
+
+def importer(path: str | os.PathLike[str] | bytes) -> Callable[[Path], Model] | None:
+    """Return what reads a file of another program, by its first bytes; None where no importer knows them."""
+    if isinstance(path, bytes):
+        return None
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(8)
+    except (OSError, ValueError):
+        return None
+    for magic, (name, _) in FORMATS.items():
+        if head.startswith(magic):
+            module, function = name.split(":")
+            found: Callable[[Path], Model] = getattr(import_module(module), function)
+            return found
+    return None
+
+
+def import_model(path: str | os.PathLike[str]) -> Model:
+    """Read a model of another program; one clear line where it is none, or not whole."""
+    read = importer(path)
+    if read is None:
+        known = ", ".join(what for _, what in FORMATS.values())
+        Path(path).stat()
+        raise ModelFileError(f"cannot import {shown(path, 300)}: not one of: {known}")
+    return read(Path(path))
