@@ -319,7 +319,7 @@ def test_the_place_of_every_fingerprint_is_found_whatever_the_set() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ((9, 0, 1, 1, 1, 7, 1.0), "unknown kind of feature block 9"),
+        ((10, 0, 1, 1, 1, 7, 1.0), "unknown kind of feature block 10"),
         ((-1, 0, 1, 1, 1, 7, 1.0), "unknown kind of feature block -1"),
         ((0, 6, 1, 1, 1, 7, 1.0), "unknown tokens 6"),
         ((0, 0, 3, 1, 1, 7, 1.0), "case 3"),

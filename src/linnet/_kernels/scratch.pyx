@@ -137,7 +137,7 @@ cdef class CompiledBlocks:
         for k, (kind, tokens, case, low, high, seed, share) in enumerate(self.rows):
             if not 0 <= kind < N_KINDS:
                 raise ValueError(f"unknown kind of feature block {kind}; the kernels know 0 to {N_KINDS - 1}")
-            if not 0 <= tokens <= TOKENS_NONE or not 0 <= case <= CASE_LOWER:
+            if not 0 <= tokens <= (TOKENS_NONE if kind == KIND_FASTTEXT else TOKENS_PENN) or not 0 <= case <= CASE_LOWER:
                 raise ValueError(f"unknown tokens {tokens} or case {case} of a feature block")
             if not 1 <= low <= high <= MOST:
                 raise ValueError(f"n-grams of {low} to {high}; give 1 <= low <= high <= {MOST}")

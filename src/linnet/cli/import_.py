@@ -9,7 +9,7 @@ import click
 from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.output import echo
 from linnet.errors import shown
-from linnet.units import size_text
+from linnet.values import size_text
 
 
 @command("import", short_help="Read a fastText model and save it as a linnet model.")
