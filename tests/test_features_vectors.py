@@ -9,7 +9,10 @@ import pytest
 import linnet
 from linnet import TextClassifier
 from linnet.errors import LinnetError
-from linnet.features.vectors import Vectors, read_vectors
+from linnet.features.blocks import FoldedVectors
+from linnet.features.buffers import text_buffers
+from linnet.features.counting import count
+from linnet.features.vectors import Vectors, _leading, _mutual_information, learn_vectors, read_vectors
 
 WORDS = ["the", "film", "good", "great", "bad", "awful", "Good", "and/or", "naïve", "plot"]
 
@@ -171,3 +174,94 @@ def test_what_cannot_go_with_vectors_is_said(vectors):
     clf = TextClassifier(vectors=str(vectors)).fit(texts, labels)
     with pytest.raises(LinnetError, match="word vectors"):
         clf.partial_fit(["good"], ["pos"])
+
+
+def topics(n, seed):
+    """Texts about food or about machines; no two of them need share a word of their topic."""
+    words = {
+        "food": [
+            "bread",
+            "butter",
+            "cheese",
+            "soup",
+            "salt",
+            "pepper",
+            "oven",
+            "plate",
+            "fork",
+            "spoon",
+            "sauce",
+            "onion",
+        ],
+        "tech": [
+            "disk",
+            "chip",
+            "cable",
+            "screen",
+            "server",
+            "router",
+            "code",
+            "kernel",
+            "driver",
+            "cache",
+            "thread",
+            "mouse",
+        ],
+    }
+    rng = np.random.default_rng(seed)
+    labels = [("food", "tech")[k % 2] for k in range(n)]
+    return [" ".join(["the", *rng.choice(words[label], 4, replace=False), "and"]) for label in labels], labels
+
+
+def test_vectors_learned_from_texts_without_labels():
+    more, _ = topics(600, 1)
+    texts, labels = topics(4, 2)
+    asked, truth = topics(200, 3)
+    plain = TextClassifier().fit(texts, labels)
+    clf = TextClassifier(unlabelled=more).fit(texts, labels)
+    right, before = ((one.predict(asked) == np.array(truth)).mean() for one in (clf, plain))
+    assert right > 0.97
+    assert right > before
+    known = Vectors(learn_vectors(text_buffers(more))).learned
+    E = known.E / np.linalg.norm(known.E, axis=1, keepdims=True)
+    nearest = known.words[int(np.argsort(-(E @ E[known.words.index("bread")]))[1])]
+    assert nearest in ["butter", "cheese", "soup", "salt", "pepper", "oven", "plate", "fork", "spoon", "sauce", "onion"]
+    again = TextClassifier(unlabelled=more).fit(texts, labels)
+    assert np.array_equal(again.decision_function(asked), clf.decision_function(asked))
+
+
+def test_learned_vectors_are_the_leading_eigenvectors():
+    rng = np.random.default_rng(0)
+    M = np.zeros((30, 30))
+    M[:10, :10], M[10:20, 10:20], M[20:, 20:] = 81.0, 9.0, 1.0
+    M += 0.001 * (lambda R: R + R.T)(rng.random((30, 30)))
+    indptr, indices, values = np.arange(0, 901, 30), np.tile(np.arange(30, dtype=np.int32), 30), M.ravel()
+    found = _leading(indptr.astype(np.int64), indices, np.ascontiguousarray(values), 3)
+    size, V = np.linalg.eigh(M)
+    order = np.argsort(-np.abs(size))[:3]
+    np.testing.assert_allclose(found @ found.T, (V[:, order] * size[order]) @ V[:, order].T, atol=1e-3)
+
+
+def test_mutual_information_is_that_of_a_plain_count():
+    texts = ["a b c", "a b", "b c d", "a d", "c d a b"] * 3
+    counted = count(text_buffers(texts), (FoldedVectors(),))
+    n = counted.rows.n_columns
+    indptr, indices, values = _mutual_information(counted.rows, n)
+    found = np.zeros((n, n))
+    for i in range(n):
+        found[i, indices[indptr[i] : indptr[i + 1]]] = values[indptr[i] : indptr[i + 1]]
+    B = counted.rows.to_scipy().toarray() > 0
+    C = B.T.astype(float) @ B
+    np.fill_diagonal(C, 0.0)
+    context = C.sum(axis=1) ** 0.75
+    with np.errstate(divide="ignore"):
+        expected = np.maximum(np.log(C * context.sum() / (C.sum(axis=1)[:, None] * context[None])), 0.0)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_texts_with_nothing_in_common_teach_no_vectors(vectors):
+    texts, labels = reviews()
+    with pytest.raises(LinnetError, match="too few words in common"):
+        TextClassifier(unlabelled=["one", "two"]).fit(texts, labels)
+    with pytest.raises(LinnetError, match="leave one of the two out"):
+        TextClassifier(unlabelled=["one", "two"], vectors=str(vectors)).fit(texts, labels)

@@ -39,7 +39,7 @@ class TextClassifier(Estimator):
 
     Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such as
     ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``vectors`` a file of word vectors that
-    join them; ``tf`` presence, count or
+    join them, or ``unlabelled`` texts (a file, a list) that such vectors are learned from; ``tf`` presence, count or
     sublinear, or several to choose from; ``idf``; ``norm`` of each block of a row ("l2", "mean" or None; "auto": what
     suits the model); ``ratio`` the power p of the supervised |log-count ratio|^p, one value or several to choose
     from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``select`` such as "chi2:5000" ("mi", "l1") keeps
@@ -64,6 +64,7 @@ class TextClassifier(Estimator):
     _: KW_ONLY
     features: Any = None
     vectors: str | None = None
+    unlabelled: Any = None
     tf: str | Iterable[str] | None = None
     idf: bool | None = None
     norm: str | None = "auto"

@@ -96,6 +96,7 @@ def log_count_ratio(
 SHORT_DOCUMENT = 500  # bytes: below this mean length, character n-grams help
 CHARS_WEIGHT = 0.8  # characters repeat what the words say: a little less than an equal share did best
 CHUNK = 1 << 14
+LITTLE_TEXT = 4_000_000  # bytes
 LOOKED_AT = 500  # texts
 WORD, ALONE = 1, 8  # class bits of characters, see classify of the kernels
 LARGE_MODEL = 2_000_000  # weights: above this, features seen in one document only are dropped
@@ -228,15 +229,18 @@ def blocks_for(n: int, size: int, *, unspaced: bool) -> AnyBlocks:
     return Words(1, 3) + Chars(2, 6, weight=CHARS_WEIGHT) if size < SHORT_DOCUMENT * max(n, 1) else (Words(1, 3),)
 
 
-def other_widths(features: AnyBlocks) -> tuple[AnyBlocks, ...]:
+def other_widths(features: AnyBlocks, size: int = 0) -> tuple[AnyBlocks, ...]:
     """Return what else is worth trying where the default is these blocks: none but the default has others.
+
+    size is that of all texts, in bytes: where it is little, characters are cheap to try in long documents too.
 
     >>> from linnet.features.blocks import describe
     >>> [describe(blocks) for blocks in other_widths(blocks_for(1, 100, unspaced=False))]
     ['words:1-2+chars:2-5']
     """
     narrow: AnyBlocks = Words(1, 2) + Chars(2, 5)
-    return (narrow,) if features == blocks_for(1, 0, unspaced=False) else ()
+    short, long = (blocks_for(1, length, unspaced=False) for length in (0, SHORT_DOCUMENT))
+    return (narrow,) if features == short or (features == long and size < LITTLE_TEXT) else ()
 
 
 def unspaced(pieces: list[TextBuffer]) -> bool:

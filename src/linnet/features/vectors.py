@@ -11,16 +11,22 @@ words like any other: the model file holds no vectors, prediction is the same lo
 r_t is the place of the word in the file, which has frequent words first; a_t is the weight a / (a + p_t) of Arora et al.
 (2017) with a = 0.001 and p_t by Zipf's law. Vectors are centred. Files: text of word2vec, GloVe and fastText (.vec), the
 binary form of word2vec, and safetensors with a list of words (NAME.words.txt) or a tokenizer.json beside it.
+
+``learn_vectors`` learns vectors from texts without labels: words that occur in the same texts more often than by chance are
+alike. M is the positive pointwise mutual information of words in stretches of 40 words, with the counts of contexts to the
+power of 0.75 (Levy et al. 2015); its leading eigenvectors, times the root of their eigenvalues, are the vectors.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,18 +39,25 @@ from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, FoldedVectors
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import Computed, Folded
-from linnet.features.counting import Slots, count, count_known
+from linnet.features.counting import Slots, count, count_known, names_of
 
 if TYPE_CHECKING:
     from linnet.features.counts import SparseCounts
 
-__all__ = ["Vectors", "WordVectors", "read_vectors", "with_tf"]
+__all__ = ["Vectors", "WordVectors", "learn_vectors", "read_vectors", "with_tf"]
+
+Floats = npt.NDArray[np.float64]
 
 MOST_WORDS = 50_000
 CENTRED_ON = 20_000  # words
 MOST_DIMENSIONS = 4_096
 _TEXT = re.compile(r"vectors:\s*(.+?)(?:\s*\*(\d*\.?\d+))?$")
 _SAFE = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
+FREQUENT_WORDS = 10_000  # that vectors are learned of
+LEAST_TEXTS = 3  # that hold such a word
+STRETCH = 40  # words
+MOST_ENTRIES = 1_000_000  # words of texts that vectors are learned from; beyond, every other text, every third ...
+LEARNED_DIMENSIONS, PASSES = 100, 6
 _MARKS = ("Ġ", "▁")  # what a tokenizer.json writes before the first piece of a word
 
 
@@ -66,6 +79,10 @@ class WordVectors:
         return slots, number
 
 
+LEARNED: dict[str, WordVectors] = {}
+"""Vectors that were learned in this process, by name."""
+
+
 class Vectors(Computed):
     """The vectors of one file; weight is how much they count beside the other blocks, tf that of the model."""
 
@@ -79,6 +96,8 @@ class Vectors(Computed):
     @property
     def learned(self) -> WordVectors:
         """The words and their vectors, read once."""
+        if self.source in LEARNED:
+            return LEARNED[self.source]
         path = Path(self.source)
         if not path.is_file():
             raise DataError(f"there is no file of word vectors at {self.source}")
@@ -151,6 +170,94 @@ def with_tf(blocks: AnyBlocks, tf: str) -> AnyBlocks:
     return tuple(Vectors(b.source, b.weight, tf) if isinstance(b, Vectors) else b for b in blocks)
 
 
+# ---- learned from texts
+
+
+def learn_vectors(pieces: list[TextBuffer]) -> str:
+    """Learn vectors from texts without labels; returns the name that ``Vectors`` knows them by in this process."""
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece.data[piece.offsets[0] : piece.offsets[-1]].tobytes() + piece.offsets.tobytes())
+    name = f"unlabelled-{digest.hexdigest()[:8]}"
+    if name not in LEARNED:
+        LEARNED[name] = _learned_from(pieces)
+    return name
+
+
+def _learned_from(pieces: list[TextBuffer]) -> WordVectors:
+    blocks = (FoldedVectors(),)
+    counted = count(pieces, blocks)
+    df = counted.rows.document_frequency()
+    kept = np.argsort(-df.astype(np.int64), kind="stable")[:FREQUENT_WORDS]
+    kept = kept[df[kept] >= LEAST_TEXTS]
+    n = len(kept)
+    if n < 2:
+        raise DataError(
+            f"{len(counted.rows):,} texts have too few words in common to learn vectors from; give more texts"
+        )
+    numbers = np.full(len(df), -1, dtype=np.int32)
+    numbers[kept] = np.arange(n, dtype=np.int32)
+    step = -(-len(counted.rows.indices) // MOST_ENTRIES)
+    rows = counted.rows.keep(numbers).take(np.arange(0, len(counted.rows), max(1, step)))
+    E = _leading(*_mutual_information(rows, n), min(LEARNED_DIMENSIONS, n))
+    data, offsets = names_of(pieces, blocks, counted.seen.take(kept), counted.fingerprints[kept])
+    words = tuple(bytes(data[a:b]).decode() for a, b in pairwise(offsets.tolist()))
+    return WordVectors(words, counted.fingerprints[kept], *_weighted(E, np.arange(n)))
+
+
+def _weighted(
+    E: npt.NDArray[Any], place: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Return the vectors centred, and how much each word counts."""
+    centre = arithmetic.mean(E[:CENTRED_ON].astype(np.float64), axis=0)
+    weight = (place + 10.0) / (place + 110.0)
+    return np.ascontiguousarray(E - centre, dtype=np.float32), weight.astype(np.float32)
+
+
+def _mutual_information(rows: SparseCounts, n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Floats]:
+    """Return the positive mutual information of n words, a symmetric CSR matrix (but for the power of the contexts)."""
+    column = rows.indices.astype(np.int64)
+    place = np.arange(len(column)) - np.repeat(rows.indptr[:-1], np.diff(rows.indptr))  # in its text
+    stretch = np.repeat(np.arange(len(rows)), np.diff(rows.indptr)) * (1 << 32) + place // STRETCH
+    pairs = []
+    for lag in range(1, STRETCH):
+        together = np.flatnonzero(stretch[lag:] == stretch[:-lag])
+        a, b = column[together], column[together + lag]
+        pairs += [a * n + b, b * n + a]
+    keys, counts = np.unique(np.concatenate(pairs) if pairs else np.zeros(0, np.int64), return_counts=True)
+    i, j = keys // n, keys % n
+    total = np.bincount(i, counts, n)  # whole numbers: exact in any order
+    context = arithmetic.power(np.maximum(total, 1.0), 0.75)
+    value = arithmetic.log(counts * arithmetic.total(context) / (total[i] * context[j]))
+    positive = value > 0
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(i[positive], minlength=n))])
+    return indptr, j[positive].astype(np.int32), value[positive]
+
+
+def _leading(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], values: Floats, d: int) -> Floats:
+    """Return the d leading eigenvectors, by simultaneous iteration, each times the root of its eigenvalue."""
+    n = len(indptr) - 1
+    Q, out = arithmetic.normal(np.random.default_rng(0), (n, d)), np.empty((n, d))
+    for _ in range(PASSES):
+        sparse.dot(indptr, indices, values, _orthonormal(Q), 0, n, out)
+        Q = out.copy()
+    size = np.array([arithmetic.norm(column) for column in Q.T])
+    return np.asarray(_orthonormal(Q) * np.sqrt(size))
+
+
+def _orthonormal(Q: Floats) -> Floats:
+    """Make columns of length 1 that stand at right angles, from left to right (Gram and Schmidt, each twice)."""
+    rows = np.ascontiguousarray(Q.T)
+    for k in range(len(rows)):
+        for _ in range(2):
+            if k:
+                shares = arithmetic.matmul(rows[:k], rows[k][:, None])
+                rows[k] -= arithmetic.matmul(shares.T, rows[:k])[0]
+        size = arithmetic.norm(rows[k])
+        rows[k] = rows[k] / size if size > 1e-12 else 0.0
+    return np.ascontiguousarray(rows.T)
+
+
 # ---- files
 
 
@@ -173,12 +280,9 @@ def read_vectors(source: str, changed: int = 0, size: int = 0) -> WordVectors:
     kept = alone[at][order]
     if not len(kept):
         raise DataError(f"{source}: none of its {len(words):,} words is a word of a text")
-    place = kept.astype(np.float64)
-    centre = arithmetic.mean(E[kept[:CENTRED_ON]].astype(np.float64), axis=0)
     return WordVectors(
-        tuple(words[k] for k in kept.tolist()), counted.fingerprints[column[order]],
-        np.ascontiguousarray(E[kept] - centre, dtype=np.float32), ((place + 10.0) / (place + 110.0)).astype(np.float32),
-    )  # fmt: skip
+        tuple(words[k] for k in kept.tolist()), counted.fingerprints[column[order]], *_weighted(E[kept], kept)
+    )
 
 
 def _of_text(path: Path) -> tuple[list[str], npt.NDArray[Any]]:

@@ -103,7 +103,7 @@ class MemoryRows:
         self.hash_bits, self.threads = features.hash_bits, plan.threads
         why = "" if features.features or not unspaced(self.buffers) else ": most texts have no blanks between words"
         default = features.features or default_blocks(self.buffers)
-        self.other = other_features(default, features) if features.features is None else ()
+        self.other = () if features.features is not None else other_features(default, features, self.buffers)
         if features.features is None and features.vectors:
             default = (*default, Vectors(features.vectors))
         self.features = self._learned(with_tf(default, features.tf), log)
@@ -261,9 +261,10 @@ def _is_table(y: Any) -> bool:
     return rows and len({len(row) for row in y}) == 1 and all(type(v) is int and v in (0, 1) for row in y for v in row)
 
 
-def other_features(default: AnyBlocks, plan: FeaturePlan) -> tuple[AnyBlocks, ...]:
+def other_features(default: AnyBlocks, plan: FeaturePlan, pieces: list[TextBuffer]) -> tuple[AnyBlocks, ...]:
     """Return the features to try in place of the default, the most promising first."""
-    others = other_widths(default) if plan.widths else ()
+    size = sum(int(piece.offsets[-1] - piece.offsets[0]) for piece in pieces)
+    others = other_widths(default, size) if plan.widths else ()
     if not plan.vectors:
         return others
     best = (*others, default)[0]

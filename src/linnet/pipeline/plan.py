@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, as_blocks
+from linnet.features.buffers import text_buffers
 from linnet.features.counting import thread_count
 from linnet.features.counts import Norm
 from linnet.features.plan import FeaturePlan
 from linnet.features.selection import Selection
-from linnet.features.vectors import Vectors
+from linnet.features.vectors import Vectors, learn_vectors
 from linnet.model.calibration import METHODS
 from linnet.models import MODELS
 from linnet.models.estimator import Traits
@@ -78,10 +79,15 @@ class Plan:
         if not tfs and clf.features is not None:
             tfs = (base.tf,)  # given features are taken as they are
         blocks = None if clf.features is None else as_blocks(clf.features)
-        if blocks is not None and clf.vectors:
-            blocks = (*blocks, Vectors(clf.vectors))
+        vectors = clf.vectors and os.fspath(clf.vectors)
+        if clf.unlabelled is not None:
+            if vectors:
+                raise LinnetError("vectors are given, or learned from unlabelled texts; leave one of the two out")
+            vectors = learn_vectors(text_buffers(_texts(clf.unlabelled)))
+        if blocks is not None and vectors:
+            blocks = (*blocks, Vectors(vectors))
         features = base.with_settings(
-            features=blocks, vectors=None if clf.features is not None else clf.vectors and os.fspath(clf.vectors),
+            features=blocks, vectors=None if clf.features is not None else vectors,
             tf=tfs[0] if tfs else None, other_tf=tfs[1:] if tfs else None, idf=clf.idf, ratio=powers, min_df=clf.min_df, max_df=clf.max_df,
             max_features=clf.max_features, hash_bits=clf.hash_bits, grid=tuple(grid.items()),
             select=None if clf.select is None else Selection.of(clf.select),
@@ -115,6 +121,15 @@ class Plan:
     def make(self, settings: Mapping[str, Any]) -> Any:
         """Return the model with the fixed settings and some more; those of the features are not the model's."""
         return self.model(**{**self.params, **{k: v for k, v in settings.items() if k not in OF_FEATURES}})
+
+
+def _texts(unlabelled: Any) -> Any:
+    """Return texts without labels: those of a file, a Dataset, or a list."""
+    if isinstance(unlabelled, str | os.PathLike):
+        from linnet.data import read
+
+        unlabelled = read(unlabelled)
+    return getattr(unlabelled, "text", unlabelled)
 
 
 def _share(label_smoothing: Any) -> float:
