@@ -150,15 +150,6 @@ def excerpt(text: str, most: int = 80) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def counted(n: int, what: str, several: str | None = None) -> str:
-    """Write a number and what it counts.
-
-    >>> counted(1, "text"), counted(1200, "text"), counted(2, "class", "classes")
-    ('1 text', '1,200 texts', '2 classes')
-    """
-    return f"{n:,} {what if n == 1 else several or what + 's'}"
-
-
 def percent(share: float) -> str:
     """Write a share so that little is not nothing.
 

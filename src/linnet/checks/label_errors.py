@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.checks.checked_data import CheckedData, Finding, Ints, counted, excerpt, percent
+from linnet.checks.checked_data import CheckedData, Finding, Ints, excerpt, percent
 from linnet.data.splitting import fold_indices
+from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Blocks, Chars, Words
 from linnet.features.buffers import text_buffers
 from linnet.features.counting import Counted, Seen, names_of, thread_count

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, lgamma
 from typing import Any
@@ -17,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.checks.checked_data import CheckedData, Finding, counted, percent
+from linnet.checks.checked_data import CheckedData, Finding, percent
+from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Words
 from linnet.features.counting import names_of
 
@@ -75,75 +77,55 @@ def loopholes(m: CheckedData) -> Finding:
     return Finding("loopholes", level, "; ".join(parts), len(ranked), None, ADVICE, tuple(listed), details)
 
 
+@dataclass(frozen=True)
 class _Table:
-    """How many texts of each class hold each word, in the data and in what it is compared with."""
+    """How many texts of each class hold each word, (n_words, n_classes), and how many there are, (n_classes,)."""
 
-    def __init__(
-        self, names: list[str], here: Floats, there: Floats, sizes: Floats, other_sizes: Floats, what: str
-    ) -> None:
-        self.names, self.here, self.there = names, here, there  # (n_words, n_classes) both
-        self.sizes, self.other_sizes, self.what = sizes, other_sizes, what
+    names: list[str]
+    what: str  # that the data is compared with
+    whole: Floats  # of all the data
+    here: Floats  # of the part that is compared
+    there: Floats  # of what it is compared with
+    whole_sizes: Floats
+    sizes: Floats
+    other_sizes: Floats
 
     @classmethod
     def of(cls, m: CheckedData) -> _Table:
-        blocks = (Words(1, 1),)
+        blocks, n, k = (Words(1, 1),), len(m), len(m.labels)
         counted_ = m.counted(blocks)
-        n, k = len(m), len(m.labels)
-        rows = counted_.rows.slice(0, n)
-        df = rows.document_frequency()
-        least = 1 if n < FEW else max(3, n // 5000)
-        kept = np.flatnonzero(df >= least)
+        df = counted_.rows.slice(0, n).document_frequency()
+        kept = np.flatnonzero(df >= (1 if n < FEW else max(3, n // 5000)))
         numbers = np.full(len(df), -1, np.int32)
         numbers[kept] = np.arange(len(kept), dtype=np.int32)
         every = counted_.rows.take(np.arange(m.starts[-1])).keep(numbers)  # a copy: others count on the same rows
-        y, labelled, there = _compared(m)
-        y_here = np.where(there[:n], k, m.codes).astype(np.int32) if not m.others else m.codes
-        here = every.slice(0, n).class_counts(m.codes, k)
-        if m.others:
-            compared = every.slice(n, m.starts[-1]).class_counts(y[n:], k + 1)[:, :k]
-            first = here
-        else:
-            halves = every.slice(0, n)
-            first = halves.class_counts(y_here, k + 1)[:, :k]
-            compared = here - first
-        pad = [_padded(c, len(kept)) for c in (here, first, compared)]
+        y, there = _compared(m)
+        groups = (np.arange(len(y)) < n, ~there, there)
+        classes = [np.where(group, y, k).astype(np.int32) for group in groups]  # the last: of other groups, or unknown
+        counts = [every.class_counts(mine, k + 1)[:, :k].astype(np.float64) for mine in classes]
+        sizes = [np.bincount(mine, minlength=k + 1)[:k].astype(np.float64) for mine in classes]
         data, offsets = names_of(m.pieces, blocks, counted_.seen.take(kept), counted_.fingerprints[kept])
-        raw, at = data.tobytes(), offsets.tolist()
-        names = [raw[a:b].decode("utf-8", "replace") for a, b in pairwise(at)]
-        made = cls(names, pad[1], pad[2], np.bincount(y_here, minlength=k)[:k].astype(float),
-                   np.bincount(y[labelled & there], minlength=k)[:k].astype(float),
-                   "the other set" if m.others else "the later rows")  # fmt: skip
-        made.whole, made.whole_sizes = pad[0], np.bincount(m.codes, minlength=k).astype(float)
-        return made
-
-    whole: Floats
-    whole_sizes: Floats
+        raw = data.tobytes()
+        names = [raw[a:b].decode("utf-8", "replace") for a, b in pairwise(offsets.tolist())]
+        return cls(names, "the other set" if m.others else "the later rows", *counts, *sizes)
 
 
-def _padded(counts: Any, n: int) -> Floats:
-    out = np.zeros((n, counts.shape[1]))
-    out[: len(counts)] = counts
-    return out
-
-
-def _compared(m: CheckedData) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return the class of each row of all sets (unknown labels: one more), which have one, and which are compared with."""
+def _compared(m: CheckedData) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """Return the class of each row of all sets (unknown labels: one more), and which rows are compared with."""
     k, n = len(m.labels), len(m)
     if not m.others:
         there = np.zeros(n, dtype=bool)
         for code in range(k):
             mine = np.flatnonzero(m.codes == code)
             there[mine[(len(mine) + 1) // 2 :]] = True
-        return m.codes, np.ones(n, dtype=bool), there
+        return m.codes, there
     number = {label: code for code, label in enumerate(m.labels)}
     parts = [m.codes]
     for other in m.others:
-        labels = [] if other.label is None else other.label.to_pylist()
-        labels = labels or [""] * len(other)
+        labels = [""] * len(other) if other.label is None else other.label.to_pylist()
         parts.append(np.array([number.get(label, k) for label in labels], dtype=np.int32))
     y = np.concatenate(parts)
-    there = np.arange(len(y)) >= n
-    return y, y < k, there
+    return y, np.arange(len(y)) >= n
 
 
 def _giving_away(m: CheckedData, table: _Table) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from linnet.checks.checked_data import CheckedData, Finding, Ints, counted, excerpt, percent
+from linnet.checks.checked_data import CheckedData, Finding, Ints, excerpt, percent
+from linnet.draw.terminal import count as counted
 from linnet.text.duplicates import repeats
 
 # ---- Exact and near duplicates within the data: they straddle splits and make every score too good.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from linnet.checks.checked_data import LEVELS, CheckedData, Finding, counted
+from linnet.checks.checked_data import LEVELS, CheckedData, Finding
 from linnet.checks.label_errors import label_errors
 from linnet.checks.loopholes import loopholes
 from linnet.checks.row_checks import (
@@ -23,6 +23,7 @@ from linnet.checks.row_checks import (
 )
 from linnet.data import Dataset, read
 from linnet.draw.markup import paragraphs, safe
+from linnet.draw.terminal import count as counted
 from linnet.errors import DataError, nearest
 
 # ---- The result of a check: all findings on one page, for a terminal, a notebook, or a program.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from typing import Any
 
 import click
 
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, OutputPath, command
-from linnet.cli.labelled_rows import in_bins, label_column, multilabel
-from linnet.cli.output import ProgressBars, print_lines, say, say_sealed, write_json
+from linnet.cli.labelled_rows import read_labelled
+from linnet.cli.output import ProgressBars, print_lines, say, say_sealed, write_csv, write_json
 from linnet.errors import LinnetError
 from linnet.values import parse_list
 
@@ -49,7 +48,7 @@ def check(data: str, others: tuple[str, ...], **options: Any) -> None:
     only = None if options["only"] is None else parse_list(options["only"])
     skip = parse_list(options["skip"])
     chosen(only, skip)  # refuse before reading a large file
-    sets = [_read(path, options) for path in (data, *others)]
+    sets = [read_labelled(path, options, test=True, labelled=None) for path in (data, *others)]
     shared = {"random_state": options["seed"], "n_jobs": options["threads"]}
     with CheckProgress(options["quiet"]) as progress:
         found = run_checks(*sets, only=only, skip=skip, on_check=progress, **shared)
@@ -66,12 +65,7 @@ class CheckProgress(ProgressBars):
 
     def __call__(self, name: str, done: int, total: int) -> None:
         """Show which check comes next."""
-        if not self.live:
-            self.line(f"check {done + 1} of {total}: {name}")
-            return
-        if self.task is None:
-            self.stage("checking")
-        self.update(done, total, name)
+        self.step("checking", done, total, name, f"check {done + 1} of {total}: {name}")
 
 
 def _list(context: click.Context) -> None:
@@ -82,39 +76,19 @@ def _list(context: click.Context) -> None:
     context.exit()
 
 
-def _read(path: str, options: dict[str, Any]) -> Any:
-    from linnet.data import read
-    from linnet.data.seal import seal_of
-
-    seal_of(path)
-    rows = read(
-        path,
-        text=options["text"],
-        label=label_column(options),
-        format=options["format_"],
-        multilabel=multilabel(options),
-    )
-    rows = in_bins(rows, options)
-    if not options["quiet"]:
-        say(rows.describe())
-    return rows
-
-
 def _write_suspects(found: Any, out: str) -> None:
-    from linnet.files import open_atomic
-
     if "label-errors" not in [one.check for one in found]:
         raise LinnetError("--suspects needs labels and the check label-errors")
     one, m = found["label-errors"], found.material
     words = {example["row"]: " ".join(example["words"]) for example in one.examples}
-    with open_atomic(out, "w") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["row", "label", "suggested", "confidence", "words", "text"])
-        for row in one.arrays.get("suspects", []):
-            where = int(m.source_rows[row])
-            suggested = m.labels[one.arrays["suggested"][row]]
-            sure = f"{one.arrays['confidence'][row]:.4f}"
-            rows.writerow([where, m.label(row), suggested, sure, words.get(where, ""), m.text(int(row))])
+    rows = (
+        {
+            "row": (where := int(m.source_rows[row])), "label": m.label(row), "suggested": m.labels[one.arrays["suggested"][row]],
+            "confidence": f"{one.arrays['confidence'][row]:.4f}", "words": words.get(where, ""), "text": m.text(int(row)),
+        }
+        for row in one.arrays.get("suspects", [])
+    )  # fmt: skip
+    write_csv(rows, ("row", "label", "suggested", "confidence", "words", "text"), out)
     say(f"wrote {one.count:,} suspects to {out}")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +10,8 @@ import click
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns
-from linnet.cli.output import ProgressBars, print_lines, say, width, write_json
+from linnet.cli.output import ProgressBars, print_lines, say, width, write_csv, write_json
 from linnet.errors import LinnetError
-from linnet.files import open_atomic
 from linnet.values import duration
 
 
@@ -83,7 +80,7 @@ def compare(data: str | None, **options: Any) -> None:
             n_jobs=options["threads"], **{name: options[name] for name in names},
         )  # fmt: skip
     if options["out"] is not None:
-        _write_table(result.table, options["out"])
+        write_csv(result.table, list(result.table[0]), options["out"])
     if not write_json(result.to_dict(), options["json_"]) and options["out"] != "-":
         print_lines(_coloured(line, result) for line in result.to_text(width(120)).splitlines())
 
@@ -101,7 +98,7 @@ def _compare_files(data: str | None, options: dict[str, Any]) -> None:
     found = replace(compare_versions(old, new, rows), old=options["files"][0], new=options["files"][1])
     if options["out"] is not None:
         fields = ("row", "label", "old", "new", "text")
-        _write_table([{name: getattr(one, name) for name in fields} for one in found.changed], options["out"], fields)
+        write_csv(({name: getattr(one, name) for name in fields} for one in found.changed), fields, options["out"])
     if not write_json(found.to_dict(), options["json_"]) and options["out"] != "-":
         print_lines(found.lines())
     if found.verdict == "worse":
@@ -117,20 +114,9 @@ class ComparisonProgress(ProgressBars):
         fold = f"fold {v['fold']}"
         fold = f"{fold} of {v['folds']}" if event.kind == "fold" else f"curve, {v['rows']:,} rows, {fold}"
         where = f"{fold}: {event.text}"
-        if not self.live:
-            left = "" if v["left"] is None else f", about {duration(v['left'])} left"
-            self.line(f"{where} accuracy {v['accuracy']:.4f}, {v['seconds']:.2g} s{left}")
-            return
-        if self.task is None:
-            self.stage("comparing")
-        self.update(event.done, event.total, f"{where} {v['accuracy']:.4f}", left=v["left"])
-
-
-def _write_table(table: list[dict[str, Any]], out: str, fields: Sequence[str] = ()) -> None:
-    with click.open_file(out, "w", encoding="utf-8") if out == "-" else open_atomic(out, "w") as file:
-        writer = csv.DictWriter(file, fields or list(table[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(table)
+        left = "" if v["left"] is None else f", about {duration(v['left'])} left"
+        line = f"{where} accuracy {v['accuracy']:.4f}, {v['seconds']:.2g} s{left}"
+        self.step("comparing", event.done, event.total, f"{where} {v['accuracy']:.4f}", line, v["left"])
 
 
 def _coloured(line: str, found: Any) -> str:

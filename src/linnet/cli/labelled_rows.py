@@ -52,12 +52,13 @@ def read_labelled(
     options: dict[str, Any],
     *,
     test: bool = False,
+    labelled: bool | None = True,
     extra: Sequence[str] = (),
     label_columns: str | None = None,
 ) -> Dataset:
     """Read labelled rows and say what was found; a blind test set is refused for anything but a test.
 
-    options are --text, --label and --format; extra names further columns to read.
+    With labelled=None they may have no labels, and --quiet is quiet. options are --text, --label and --format; extra names further columns to read.
     """
     from linnet.data import read
     from linnet.data.seal import refuse_sealed, seal_of
@@ -68,11 +69,12 @@ def read_labelled(
         refuse_sealed(path, "to learn from")
     columns = {name.rstrip("_"): options.get(name) for name in ("text", "format_")}
     data = read(
-        path, **columns, label=label_column(options), labelled=True, also=extra, multilabel=multilabel(options),
+        path, **columns, label=label_column(options), labelled=labelled, also=extra, multilabel=multilabel(options),
         label_columns=label_columns,
     )  # fmt: skip
     data = in_bins(data, options)
-    say(data.describe())
+    if labelled or not options["quiet"]:
+        say(data.describe())
     return data
 
 

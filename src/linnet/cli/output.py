@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from linnet.errors import shown
-from linnet.files import write_atomic
+from linnet.files import open_atomic, write_atomic
 from linnet.values import duration, size_text
 
 if TYPE_CHECKING:
@@ -87,6 +88,14 @@ def table_lines(rows: list[list[str]], left: int = 1) -> list[str]:
     from linnet.draw.terminal import aligned
 
     return aligned(rows, width(120), left)
+
+
+def write_csv(rows: Iterable[Mapping[str, Any]], fields: Sequence[str], out: str) -> None:
+    """Write rows as CSV to a file, whole or not at all, or to standard output (-)."""
+    with click.open_file(out, "w", encoding="utf-8") if out == "-" else open_atomic(out, "w") as file:
+        writer = csv.DictWriter(file, fields, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def say_written(path: str | Path) -> None:
@@ -197,6 +206,17 @@ class ProgressBars:
         elif line and now - self.said >= EVERY:
             self.said = now
             self.line(f"{line}, {shown}" if shown else line)
+
+    def step(
+        self, stage: str, done: float, total: float | None, note: str, line: str, left: float | None = None
+    ) -> None:
+        """Show one step of the only stage: its bar on a terminal, a line elsewhere."""
+        if not self.live:
+            self.line(line)
+            return
+        if self.task is None:
+            self.stage(stage)
+        self.update(done, total, note, left=left)
 
     def worker(self, name: str, note: str | None) -> None:
         """Show what a worker does; None: it has gone. The first few have a bar of their own."""

@@ -34,12 +34,8 @@ def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
         size = sum(map(size_of, shards))
         say(f"{size / 1e9:,.1f} GB of input may not fit in {free / 1e9:,.1f} GB of memory: reading it as a stream")
         return max(LEAST, free // 2)
-    return None if len(shards) == 1 and not _inside(data, shards) else max(LEAST, free * 4 // 5)
-
-
-def _inside(data: tuple[str, ...], shards: list[Path]) -> bool:
-    """Say whether the one shard is not what was named: the only file of a folder or pattern."""
-    return shards[0] != Path(data[0])
+    named = len(shards) == 1 and shards[0] == Path(data[0])  # not the only file of a folder or pattern
+    return None if named else max(LEAST, free * 4 // 5)
 
 
 def _unpacked(path: Path) -> int:

@@ -108,11 +108,7 @@ class TuningProgress(ProgressBars):
             return
         v = event.values
         score = "refused: " + v["refused"] if v["score"] is None else f"{v['score']:.4f} on {v['level']}"
-        if not self.live:
-            self.line(f"{score}: {event.text} ({duration(v['left'])} left)")
-            return
-        if self.task is None:
-            self.stage("tuning")
         best = "" if v["best"] is None else f"best {v['best']:.4f}, "
         note = f"{v['candidates']} candidates, {best}{event.text}"
-        self.update(v["spent"], v["left"] + v["spent"], note, left=v["left"])
+        line = f"{score}: {event.text} ({duration(v['left'])} left)"
+        self.step("tuning", v["spent"], v["left"] + v["spent"], note, line, v["left"])

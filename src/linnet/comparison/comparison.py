@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ TABLE = (
     "model", "accuracy", "low", "high", "macro_f1", "log_loss", "train_seconds", "predict_seconds",
     "predict_megabytes_per_second", "size_bytes",
 )  # fmt: skip
+PLAIN = ("source", "metric", "rows", "rows_judged", "classes", "folds", "repeats", "folds_done", "finished", "seed")
 
 
 @dataclass(frozen=True)
@@ -177,16 +178,14 @@ class Comparison:
         Keys: source, metric, rows, rows_judged, classes, folds, repeats, folds_done, finished, seed, baseline (label, accuracy),
         models (a list, best first), pairs, skipped (a list of model, reason), curves, notes, best, recommended, words.
         """
-        names = [
-            one.name for one in fields(self) if one.name not in ("models", "pairs", "curves", "skipped", "baseline")
-        ]
         return {
-            **{name: to_plain(getattr(self, name)) for name in names},
+            **{name: to_plain(getattr(self, name)) for name in PLAIN},
             "baseline": dict(zip(("label", "accuracy"), self.baseline, strict=True)),
             "models": [model.to_dict() for model in self.models],
             "pairs": [pair.to_dict() for pair in self.pairs],
             "skipped": [{"model": name, "reason": reason} for name, reason in self.skipped.items()],
             "curves": [curve.to_dict() for curve in self.curves],
+            "notes": list(self.notes),
             "best": self.best.name,
             "recommended": self.recommended,
             "words": list(self.words),

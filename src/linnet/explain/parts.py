@@ -288,12 +288,7 @@ def explain(
     """
     if not isinstance(text, str | Mapping):
         raise LinnetError(f"explain takes one text or one row as a dict, got {type(text).__name__}")
-    return explain_many(model, [text], label, against)[0]
-
-
-def explain_many(model: Model, texts: Any, label: Any = None, against: Any = None) -> Explanations:
-    """Explain many texts; see :class:`Explanations`."""
-    return Explanations(model, texts, label, against)
+    return Explanations(model, [text], label, against)[0]
 
 
 class Explanations(Sequence[Explanation]):
@@ -342,6 +337,9 @@ class Explanations(Sequence[Explanation]):
 
     def __repr__(self) -> str:
         return f"<{len(self):,} explanations>"
+
+
+explain_many = Explanations
 
 
 def _column(model: Model, label: Any) -> int | None:

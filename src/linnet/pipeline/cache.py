@@ -11,7 +11,7 @@ import contextlib
 import errno
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -263,6 +263,12 @@ def _packed(values: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
 # ---- The names of features, written to disk as they are first met: at the end a model keeps those of the weightiest.
 
 
+def joined(names: Sequence[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Return names as UTF-8 bytes, and where each begins."""
+    offsets = np.cumsum([0, *map(len, names)], dtype=np.int64)
+    return np.frombuffer(b"".join(names), dtype=np.uint8), offsets
+
+
 class NameFile:
     """Chunks of (how many, bytes, columns, lengths, names)."""
 
@@ -296,9 +302,7 @@ class NameFile:
                 data = file.read(size)
                 for k in np.flatnonzero(mine >= 0).tolist():
                     names[mine[k]] = data[int(ends[k - 1]) if k else 0 : int(ends[k])]
-        offsets = np.zeros(len(names) + 1, dtype=np.int64)
-        np.cumsum([len(name) for name in names], out=offsets[1:])
-        return np.frombuffer(b"".join(names), dtype=np.uint8), offsets
+        return joined(names)
 
 
 # ---- The rows of the test: set aside on disk as texts, scored at the end.

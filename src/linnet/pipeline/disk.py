@@ -145,14 +145,10 @@ class DiskRows(StreamedRows):
 
     def search_rows(self) -> SearchRows:
         """Return all rows by number, or a sample where they are too many to be numbered."""
-        if self.exact and self.y is not None:
-            rows: Any = self.cache if self.whole is None else self.whole[0]
-            y, entries = self.y, self.cache.entries
-            dev = np.arange(len(y) - self.n_dev, len(y)) if self.n_dev else None
-        else:
-            rows, y, dev = self._sample()
-            entries = len(rows.indices)
-        return SearchRows(rows, self.target(y), entries, dev, None if self.per_class is None else self.per_class[y])
+        if self.exact:
+            return self.numbered_rows(self.cache if self.whole is None else self.whole[0], self.cache.entries)
+        rows, y, dev = self._sample()
+        return SearchRows(rows, self.target(y), len(rows.indices), dev, self.row_weights(y))
 
     def _sample(self) -> tuple[SparseCounts, Labels, Indices | None]:
         """Return rows, their cells, and which of them are dev rows: as many as an ordinary search would look at.
@@ -231,7 +227,7 @@ class DiskRows(StreamedRows):
         if self.watched:
             held_out = rows.take(np.arange(n_train, len(y))), self.target(y[n_train:])
             rows, y = rows.take(np.arange(n_train)), y[:n_train]
-        return FittedRows(rows, self.target(y), None if self.per_class is None else self.per_class[y], held_out)
+        return FittedRows(rows, self.target(y), self.row_weights(y), held_out)
 
     def in_blocks(self, weights: FeatureWeights, model: Any, on_epoch: OnEpoch) -> RowBlocks:
         """Return the rows of the last fit, a few blocks at a time; watched dev rows are those of one block."""
@@ -260,13 +256,9 @@ class DiskBlocks(RowBlocks):
     local: bool = True
 
     def __post_init__(self) -> None:
-        store = self.store
-        self.numbers = tuple(store.cache.of(store.fitted_parts))
-        self.n_rows, self.threads = store.n_fitted, store.threads
-        self.n_classes, self.n_outputs = store.n_classes, store.n_outputs
-        self.n_features = store.n_columns + (0 if self.weights.computed is None else len(self.weights.computed))
+        self.store.describe(self, self.weights)
+        self.numbers = tuple(self.store.cache.of(self.store.fitted_parts))
         self.gain = self.own if self.own is not None else self.weights.with_computed().gain if self.own_gain else None
-        self.multilabel, self.total_weight = store.sets is not None, store.total_weight()
 
     def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> DiskBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
@@ -279,11 +271,10 @@ class DiskBlocks(RowBlocks):
         """
         wanted = list(self.numbers) if order is None else [self.numbers[k] for k in order.tolist()]
         groups = [tuple(wanted[k : k + TOGETHER]) for k in range(0, len(wanted), TOGETHER)]
-        weights, per_class = self.weights.with_computed(), self.store.per_class
+        weights = self.weights.with_computed()
         for group, rows, y in self.store.cache.visit(groups):
             X = weighted(rows, weights, self.store.plan.features, self.store.blocks, multiply=not self.own_gain)
-            weight = None if per_class is None else per_class[y]
-            yield group, TrainingSet(X, self.store.target(y), self.n_classes, weight)
+            yield group, TrainingSet(X, self.store.target(y), self.n_classes, self.store.row_weights(y))
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum of function(rows, *args) over all blocks."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -193,7 +193,7 @@ class IncrementalLearner:
             raise LinnetError(f"forget must be from 0 (nothing) to below 1, got {forget!r}")
         if plan.features.select is not None or plan.features.max_features is not None:
             raise LinnetError("select and max_features need all rows at once; leave them out, or use hash_bits")
-        if not all(isinstance(values, tuple) and 0.0 in values for values in (plan.features.ratio,)):
+        if 0.0 not in plan.features.ratio:
             raise LinnetError("ratio needs the labels of all rows at once; leave it out, or give ratio=0")
         self.settings: dict[str, Any] = {name: values[0] for name, values in axes_of(plan.features, many=True)}
         self.settings["ratio"] = 0.0
@@ -223,9 +223,8 @@ class IncrementalLearner:
     @classmethod
     def of(cls, model: Model, plan: Plan, forget: float = 0.0) -> IncrementalLearner:
         """Return a learner that stands where a fitted model stands."""
-        frozen = replace(
-            plan.features, ratio=(0.0,), max_features=None, select=None
-        )  # known features keep their weights
+        # known features keep their weights
+        frozen = replace(plan.features, ratio=(0.0,), max_features=None, select=None)
         self = cls(replace(plan, features=frozen), forget=forget)
         vectors = any(isinstance(block, FoldedVectors) for block in model.blocks)
         if model.head is not None or model.computed or model.multilabel or vectors:
@@ -242,11 +241,8 @@ class IncrementalLearner:
         self.n_rows = int(self.class_rows.sum())
         self.n_documents = float(card.get("data", {}).get("rows_fitted", self.n_rows))
         fitted = card.get("calibration") or {}
-        self.scale, self.shift, self.curve = (
-            float(fitted.get("scale", 1.0)),
-            float(fitted.get("shift", [0.0])[0]),
-            model.curve,
-        )
+        self.scale, self.shift = float(fitted.get("scale", 1.0)), float(fitted.get("shift", [0.0])[0])
+        self.curve = model.curve
         used = np.flatnonzero(model.slots) if len(model.slots) else np.arange(len(model.rows))
         if len(model.slots):
             self.vocabulary.add(model.slots[used], np.ones(len(used), np.int32))
@@ -299,12 +295,10 @@ class IncrementalLearner:
                 )
             return None
         waiting, self.waiting = self.waiting, []
-        met = [one for chunk in (*waiting, (buffers, list(labels), weight)) for one in self._learn(*chunk, most)]
-        if len(met) == 1:
-            return met[0]
-        return ScoredChunk(
-            *(np.concatenate([getattr(one, name) for one in met]) for name in ("scores", "y", "best", "features"))
-        )
+        none, n_outputs = np.zeros(0, np.int64), 1 if len(self.classes) == 2 else len(self.classes)
+        met = [ScoredChunk(np.zeros((0, n_outputs)), none.astype(np.int32), none, none)]
+        met += [one for chunk in (*waiting, (buffers, list(labels), weight)) for one in self._learn(*chunk, most)]
+        return ScoredChunk(*(np.concatenate([getattr(one, f.name) for one in met]) for f in fields(ScoredChunk)))
 
     def _learn(
         self, buffers: list[TextBuffer], labels: list[Any], weight: Floats | None, most: int | None
@@ -312,12 +306,6 @@ class IncrementalLearner:
         number = {label: k for k, label in enumerate(self.classes)}
         y = np.fromiter((number[label] for label in labels), np.int32, len(labels))
         if not len(y):
-            yield ScoredChunk(
-                np.zeros((0, 1 if len(self.classes) == 2 else len(self.classes))),
-                y,
-                y.astype(np.int64),
-                y.astype(np.int64),
-            )
             return
         rows, columns = self._count(buffers)
         self.texts = merged(self.texts, numbers_of(buffers))
@@ -491,11 +479,8 @@ class IncrementalLearner:
             return
         scores, y = np.concatenate([one.scores for one in self.recent]), np.concatenate([one.y for one in self.recent])
         if len(np.unique(y)) > 1 and np.isfinite(scores).all() and scores.any():
-            self.scale, self.shift, self.curve = (
-                Calibration.fit(scores, y, len(self.classes), shifted=False).scale,
-                0.0,
-                None,
-            )
+            self.scale = Calibration.fit(scores, y, len(self.classes), shifted=False).scale
+            self.shift, self.curve = 0.0, None
 
     def _names(self, columns: Columns) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         """Return the names of some columns; those that no file and no text gave are empty."""
@@ -514,17 +499,17 @@ class IncrementalLearner:
         from linnet import __version__
 
         old: Mapping[str, Any] = {} if self.base is None else self.base.card
+        rows = {str(c): int(k) for c, k in zip(self.classes, self.class_rows, strict=True)}
         data = {
             "source": source_name(self.source),
             **old.get("data", {}),
             "rows": self.n_rows,
             "rows_fitted": self.n_rows,
-            "rows_dev": 0,
         }
         return {
             **old,
             "linnet": __version__,
-            "data": {**data, "classes": {str(c): int(k) for c, k in zip(self.classes, self.class_rows, strict=True)}},
+            "data": {**data, "rows_dev": 0, "classes": rows},
             "settings": dict(old.get("settings", {}))
             | settings_of(self.plan, self.features, min_df, self.settings)
             | ({"forget": self.forget} if self.forget else {}),

@@ -26,7 +26,7 @@ from linnet.features.counts import SparseCounts, concatenate
 from linnet.features.plan import FeatureWeights
 from linnet.model.learned import merged
 from linnet.pipeline import worker
-from linnet.pipeline.cache import TestRows
+from linnet.pipeline.cache import TestRows, joined
 from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import ClassCounts, FittedRows
@@ -155,10 +155,7 @@ class RemoteRows(StreamedRows):
 
     def search_rows(self) -> SearchRows:
         """Return all rows by number."""
-        assert self.y is not None  # noqa: S101 - exact
-        dev = np.arange(len(self.y) - self.n_dev, len(self.y)) if self.n_dev else None
-        weight = None if self.per_class is None else self.per_class[self.y]
-        return SearchRows(self, self.target(self.y), self.found.entries, dev, weight)
+        return self.numbered_rows(self, self.found.entries)
 
     def take(self, rows: Indices) -> SparseCounts:
         """Return rows by number: training rows of all shards first, then dev rows, as one machine has them."""
@@ -204,10 +201,7 @@ class RemoteRows(StreamedRows):
         found: dict[int, bytes] = {}
         for one in self._each(worker.names, self.tasks, self.engine.broadcast(columns)):
             found |= one
-        names = [found[int(column)] for column in columns]
-        offsets = np.zeros(len(names) + 1, dtype=np.int64)
-        np.cumsum([len(name) for name in names], out=offsets[1:])
-        return np.frombuffer(b"".join(names), dtype=np.uint8), offsets
+        return joined([found[int(column)] for column in columns])
 
     def fitted(self) -> FittedRows | None:
         """Rows are on the workers."""
@@ -232,12 +226,7 @@ class RemoteBlocks(RowBlocks):
     _sent: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        store = self.store
-        self.n_rows, self.threads = store.n_fitted, store.threads
-        self.n_classes, self.n_outputs = store.n_classes, store.n_outputs
-        computed = self.weighting.weights.computed
-        self.n_features = store.n_columns + (0 if computed is None else len(computed))
-        self.multilabel, self.total_weight = store.sets is not None, store.total_weight()
+        self.store.describe(self, self.weighting.weights)
 
     def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> RemoteBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""

@@ -32,8 +32,10 @@ from linnet.pipeline.crossval import FEW_ROWS
 from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.memory import with_computed
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import ClassCounts, encode
+from linnet.pipeline.rows import RowStore, encode
+from linnet.pipeline.search import SearchRows
 from linnet.pipeline.vocabulary import Kept, StreamVocabulary
+from linnet.solvers.training_set import RowBlocks
 
 # ---- Which rows are for training, for choosing settings (dev) and for the test.
 #
@@ -127,20 +129,27 @@ class Parts:
 LEARNED_FROM = 32_000_000  # bytes of training text that blocks learn from
 
 
+@dataclass(frozen=True)
 class Inputs:
     """The files of a run: the data, dev and test files by part, where to put temporary ones, and what to print."""
 
-    def __init__(
-        self, main: LabelledFiles, others: dict[int, LabelledFiles], folder: Path, budget: Budget, say: Callable[[str], None],
-        skip_damaged: bool = False,
-    ) -> None:  # fmt: skip
-        self.main, self.others, self.folder, self.budget, self.say = main, others, folder, budget, say
-        self.skip_damaged = skip_damaged
+    main: LabelledFiles
+    others: dict[int, LabelledFiles]
+    folder: Path
+    budget: Budget
+    say: Callable[[str], None]
+    skip_damaged: bool = False
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all files."""
-        return self.main.nbytes + sum(s.nbytes for s in self.others.values())
+
+def by_part(batch: Labelled, where: npt.NDArray[np.uint8], parts: tuple[int, ...]) -> Iterator[tuple[int, Labelled]]:
+    """Yield (part, rows) of a batch; where holds the part of each row."""
+    for part in parts:
+        mask = where == part
+        if mask.all():
+            yield part, batch
+        elif mask.any():
+            keep = booleans(mask)
+            yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable, 0)
 
 
 def count_batch(
@@ -154,7 +163,7 @@ def count_batch(
     return source.pieces, with_computed(counted, computed, buffers) if computed else counted
 
 
-class StreamedRows:
+class StreamedRows(RowStore):
     """What disk and engine share: the look at all rows, and passes over them that are the same every time."""
 
     def __init__(self, plan: Plan, inputs: Inputs, log: Log) -> None:
@@ -169,7 +178,7 @@ class StreamedRows:
     def look(self) -> None:
         """Look at all rows once; decide classes, parts and features."""
         self.log.stage(f"looking at {self.main.name}")
-        meter = Meter(self.log.on_event, "looking", self.inputs.nbytes)
+        meter = Meter(self.log.on_event, "looking", self.main.nbytes + sum(s.nbytes for s in self.others.values()))
         scan, scans = self._scans(meter)
         meter.end()
         for line in sources.describe(self.main, scan):
@@ -207,10 +216,6 @@ class StreamedRows:
     def target(self, codes: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
         """Return what is learned of rows by the number of their cell: the class, or all labels, (n_rows, n_classes)."""
         return codes if self.sets is None else self.sets[codes]
-
-    def counts(self) -> tuple[ClassCounts, npt.NDArray[np.int32]]:
-        """Return the documents of each class that hold each feature."""
-        raise NotImplementedError
 
     def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
         """Learn the weight of each feature from the rows of the last fit."""
@@ -344,13 +349,7 @@ class StreamedRows:
             where = self.parts.next(codes_of(batch.label, self.known))
             if len(self.known) > n_cells:
                 break
-            for part in parts:
-                mask = where == part
-                if mask.all():
-                    yield part, batch
-                elif mask.any():
-                    keep = booleans(mask)
-                    yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable, 0)
+            yield from by_part(batch, where, parts)
         if seen != self.scan.rows or len(self.known) > n_cells:
             raise DataError(
                 f"{self.main.name} changed while it was read; leave it alone during training, and run it again"
@@ -369,9 +368,6 @@ class StreamedRows:
 
     # ---- what both stores know once features are counted
 
-    min_df: int
-    n_columns: int
-    fingerprints: npt.NDArray[np.uint64]
     rows_of: dict[int, npt.NDArray[np.int64]]
     """Rows of each cell (class, or labels together) in TRAIN and DEV."""
     test_rows: TestRows
@@ -382,10 +378,6 @@ class StreamedRows:
     per_class: npt.NDArray[np.float64] | None
     """The weight of a row of each class; of each cell for each label, where rows may have several."""
     n_blocks_on_disk: int = 1
-
-    class_rows: npt.NDArray[np.int64]
-    n_dev: int
-    n_fitted: int
 
     def set_rows_of(self, rows_of: dict[int, npt.NDArray[np.int64]]) -> None:
         """Note how many rows of each cell the parts have."""
@@ -399,10 +391,23 @@ class StreamedRows:
             sides = label_factors(self.plan.class_weight, self.class_rows, float(every.sum()), self.classes)
             self.per_class = np.where(self.sets, sides[:, 1], sides[:, 0])
 
-    def total_weight(self) -> float:
-        """Return what the fitted rows weigh together."""
+    def numbered_rows(self, rows: Any, entries: int) -> SearchRows:
+        """Return all rows to judge settings on, taken by number from rows."""
+        assert self.y is not None  # noqa: S101 - exact
+        dev = np.arange(len(self.y) - self.n_dev, len(self.y)) if self.n_dev else None
+        return SearchRows(rows, self.target(self.y), entries, dev, self.row_weights(self.y))
+
+    def row_weights(self, y: npt.NDArray[np.int32]) -> npt.NDArray[np.float64] | None:
+        """Return what rows weigh, by the numbers of their cells."""
+        return None if self.per_class is None else self.per_class[y]
+
+    def describe(self, blocks: RowBlocks, weights: FeatureWeights) -> None:
+        """Set what solvers ask of the fitted rows, whose blocks these are."""
+        blocks.n_rows, blocks.threads = self.n_fitted, self.threads
+        blocks.n_classes, blocks.n_outputs, blocks.multilabel = self.n_classes, self.n_outputs, self.sets is not None
+        blocks.n_features = self.n_columns + (0 if weights.computed is None else len(weights.computed))
         rows: Any = sum(self.rows_of[part] for part in self.fitted_parts)
-        return arithmetic.total(rows if self.per_class is None else rows * self.per_class.T)
+        blocks.total_weight = arithmetic.total(rows if self.per_class is None else rows * self.per_class.T)
 
     @property
     def fitted_parts(self) -> tuple[int, ...]:

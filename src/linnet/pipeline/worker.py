@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.data.arrays import booleans
 from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of
 from linnet.features.blocks import AnyBlocks
 from linnet.features.buffers import TextBuffer, text_buffers
@@ -28,7 +27,7 @@ from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.model.learned import merged, numbers_of
 from linnet.pipeline.crossval import weighted
 from linnet.pipeline.disk import columns_of
-from linnet.pipeline.streamed import DEV, TEST, TRAIN, count_batch
+from linnet.pipeline.streamed import DEV, TEST, TRAIN, by_part, count_batch
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.training_set import TrainingSet
 
@@ -125,11 +124,8 @@ def _batches(task: ShardTask, shared: ShardPlan) -> Iterator[tuple[int, Labelled
         n = len(batch)
         where = np.full(n, task.parts, np.uint8) if isinstance(task.parts, int) else task.parts[at : at + n]
         at += n
-        for part in (TRAIN, DEV, TEST):
-            mask = where == part
-            if mask.any():
-                keep = booleans(mask)
-                yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable, 0), codes[mask]
+        for part, rows in by_part(batch, where, (TRAIN, DEV, TEST)):
+            yield part, rows, codes[where == part]
 
 
 def count_shard(task: ShardTask, shared: ShardPlan) -> StreamVocabulary:
