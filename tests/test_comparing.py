@@ -19,6 +19,7 @@ import linnet
 from linnet import TextClassifier
 from linnet.comparison import compare, run_comparison
 from linnet.comparison.comparison import Comparison, ModelScores, Pair
+from linnet.comparison.run_comparison import fit_power_law, forecast
 from linnet.comparison.scoring import ComparedRows, answer
 from linnet.comparison.specs import Spec, as_specs, parse
 from linnet.data import Dataset
@@ -26,7 +27,6 @@ from linnet.data.splitting import fold_indices
 from linnet.datasets import load, whole
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate import PairedTest
-from linnet.evaluate.power_law import fit_power_law, forecast
 from linnet.features import derived
 from linnet.models import MODELS
 

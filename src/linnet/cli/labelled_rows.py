@@ -58,7 +58,8 @@ def read_labelled(
 ) -> Dataset:
     """Read labelled rows and say what was found; a blind test set is refused for anything but a test.
 
-    With labelled=None they may have no labels, and --quiet is quiet. options are --text, --label and --format; extra names further columns to read.
+    With labelled=None they may have no labels, and --quiet is quiet. options are --text, --label and --format; extra names
+    further columns to read.
     """
     from linnet.data import read
     from linnet.data.seal import refuse_sealed, seal_of
