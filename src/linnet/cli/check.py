@@ -23,16 +23,19 @@ STYLES: dict[str, dict[str, Any]] = {
 @click.argument("others", type=InputPath(), nargs=-1)
 @o.data_options
 @o.bin_options
-@click.option("--only", metavar="A,B", help="Run these checks only (--list names them).")
-@click.option("--skip", metavar="A,B", help="Leave these checks out.")
-@click.option(
-    "--suspects", type=OutputPath("text"), metavar="F.csv", help="Write every suspected label error, the surest first."
-)
+@o.option("--only", "A,B", "Run these checks only (--list names them).")
+@o.option("--skip", "A,B", "Leave these checks out.")
+@o.option("--suspects", "F.csv", "Write every suspected label error, the surest first.", type=OutputPath("text"))
 @o.seed
 @o.threads
 @o.output_options
-@click.option("--list", "list_", is_flag=True, expose_value=False, is_eager=True, help="List the checks and leave.",
-              callback=lambda context, _, value: _list(context) if value else None)  # fmt: skip
+@o.flag(
+    "--list list_",
+    "List the checks and leave.",
+    expose_value=False,
+    is_eager=True,
+    callback=lambda context, _, value: _list(context) if value else None,
+)
 def check(data: str, others: tuple[str, ...], **options: Any) -> None:
     """Check DATA before you train on it, and OTHER sets (dev, test) that go with it.
 

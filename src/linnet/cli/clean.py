@@ -19,42 +19,43 @@ from linnet.values import as_bytes, parse_list
 
 @command(short_help="Clean texts, filter pages, remove duplicates; says what every rule did.")
 @click.argument("inputs", type=InputPath(), metavar="INPUT...", nargs=-1)
-@click.option(
-    "--out", type=OutputPath(), metavar="F",
-    help="Write to F (.csv, .tsv or .jsonl, also .gz or .zst; .parquet); JSON lines on standard output by default.",
-)  # fmt: skip
-@o.text_options
-@click.option(
-    "--rules", metavar="A,B=X",
-    help="Instead of html,unicode,control,urls,emails,whitespace; 'none' for none. --list-rules lists them.",
-)  # fmt: skip
-@click.option("--c4", is_flag=True, help="Add all C4 rules for web pages, with repeated three-sentence spans.")
-@click.option("--without", metavar="A,B", help="Leave rules out.")
-@click.option(
-    "--bad-words", type=InputPath(), metavar="FILE", help="Remove documents with a word of this list, one a line."
-)
-@click.option("--dedup", metavar="A,B", help="Remove duplicates: exact, near, spans.")
-@click.option(
-    "--same", default="exact", show_default=True, metavar="HOW",
-    help="What exact duplicates share: exact, spaces (white space aside), words (case and signs aside).",
-)  # fmt: skip
-@click.option(
-    "--threshold", default=0.8, show_default=True, type=float, metavar="SHARE",
-    help="Near duplicates share this much of their word shingles.",
-)  # fmt: skip
-@o.max_memory("256M")
-@click.option("--temp", type=FolderPath(), metavar="DIR", help="Where files go that wait between two passes.")
-@click.option(
-    "--removed", type=OutputPath(), metavar="F", help="Write removed documents to F, with the rule that removed them."
-)
-@click.option(
-    "--report",
+@o.option(
+    "--out",
+    "F",
+    "Write to F (.csv, .tsv or .jsonl, also .gz or .zst; .parquet); JSON lines on standard output by default.",
     type=OutputPath(),
-    metavar="F",
-    help="Write what every rule did, with samples, to F (.json, .html, .txt).",
 )
+@o.text_options
+@o.option(
+    "--rules",
+    "A,B=X",
+    "Instead of html,unicode,control,urls,emails,whitespace; 'none' for none. --list-rules lists them.",
+)
+@o.flag("--c4", "Add all C4 rules for web pages, with repeated three-sentence spans.")
+@o.option("--without", "A,B", "Leave rules out.")
+@o.option("--bad-words", "FILE", "Remove documents with a word of this list, one a line.", type=InputPath())
+@o.option("--dedup", "A,B", "Remove duplicates: exact, near, spans.")
+@o.option(
+    "--same",
+    "HOW",
+    "What exact duplicates share: exact, spaces (white space aside), words (case and signs aside).",
+    default="exact",
+    show_default=True,
+)
+@o.option(
+    "--threshold",
+    "SHARE",
+    "Near duplicates share this much of their word shingles.",
+    default=0.8,
+    show_default=True,
+    type=float,
+)
+@o.max_memory("256M")
+@o.option("--temp", "DIR", "Where files go that wait between two passes.", type=FolderPath())
+@o.option("--removed", "F", "Write removed documents to F, with the rule that removed them.", type=OutputPath())
+@o.option("--report", "F", "Write what every rule did, with samples, to F (.json, .html, .txt).", type=OutputPath())
 @o.json_flag
-@click.option("--list-rules", is_flag=True, help="List the rules and leave.")
+@o.flag("--list-rules", "List the rules and leave.")
 @o.quiet
 def clean(inputs: tuple[str, ...], **options: Any) -> None:
     """Clean every document of INPUT, and say what every rule removed. All columns are kept.

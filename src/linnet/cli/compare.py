@@ -17,11 +17,11 @@ from linnet.values import duration
 
 @command(short_help="Compare models on the same folds, with tests and a recommendation.")
 @click.argument("data", type=InputPath(), required=False)
-@click.option(
+@o.option(
     "--models",
-    metavar="A,B,C",
+    "A,B,C",
+    "For example svm,nb:alpha=1,svm:features=words:1,C=0.1,1; every model if not given.",
     callback=o.look_here,
-    help="For example svm,nb:alpha=1,svm:features=words:1,C=0.1,1; every model if not given.",
 )
 @o.number("--folds", "Parts to test on in turn: 5, or 10 below 500 rows.", least=2)
 @o.number("--repeats", "Draw the folds N times.", 1)
@@ -30,17 +30,20 @@ from linnet.values import duration
     "--curve", "curve", flag_value="best", help="Learning curve of the best model: what would more labels bring?"
 )
 @click.option("--curve-all", "curve", flag_value="all", help="The same for every model.")
-@click.option(
-    "--files", nargs=2, type=InputPath(), metavar="OLD NEW",
-    help="Compare two model files on DATA instead: is NEW better than OLD? Exits with 1 where it is clearly worse.",
-)  # fmt: skip
+@o.option(
+    "--files",
+    "OLD NEW",
+    "Compare two model files on DATA instead: is NEW better than OLD? Exits with 1 where it is clearly worse.",
+    nargs=2,
+    type=InputPath(),
+)
 @o.groups
 @o.data_options
 @o.bin_options
 @o.seed
 @o.threads
 @o.trust
-@click.option("--out", type=OutputPath("text"), metavar="F.csv", help="Write the table as CSV (- for standard output).")
+@o.option("--out", "F.csv", "Write the table as CSV (- for standard output).", type=OutputPath("text"))
 @o.output_options
 def compare(data: str | None, **options: Any) -> None:
     """Compare models on DATA, or on the built-in book reviews.

@@ -19,13 +19,13 @@ TEXTS = (
 
 
 @command(short_help="Train, compare and explain on the built-in book reviews.")
-@click.option(
+@o.option(
     "--out",
+    "F.linnet",
+    "Where to save the model.",
     type=OutputPath("model"),
     default="reviews.linnet",
     show_default=True,
-    metavar="F.linnet",
-    help="Where to save the model.",
 )
 @o.seed
 def demo(out: str, seed: int) -> None:

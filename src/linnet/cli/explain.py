@@ -20,19 +20,17 @@ if TYPE_CHECKING:
 @command(short_help="Show why a text gets its label, word by word.")
 @click.argument("model", type=InputPath())
 @click.argument("text", default="-")
-@click.option("--label", metavar="LABEL", help="Explain the score of this label instead of the predicted one.")
-@click.option("--not", "against", metavar="LABEL", help="Compare with this label: why the one and not the other?")
-@click.option("--flip", is_flag=True, help="Also find the fewest words to take out so that the answer changes.")
-@click.option(
-    "--nearest", type=InputPath(), metavar="FILE", help="Also show the examples of FILE that are most like the text."
-)
+@o.option("--label", "LABEL", "Explain the score of this label instead of the predicted one.")
+@o.option("--not against", "LABEL", "Compare with this label: why the one and not the other?")
+@o.flag("--flip", "Also find the fewest words to take out so that the answer changes.")
+@o.option("--nearest", "FILE", "Also show the examples of FILE that are most like the text.", type=InputPath())
 @o.columns
 @o.number("--top", "How many contributions to show.", 12)
 @click.option("--color/--no-color", default=None, help="Colour the words; by default on a terminal.")
-@click.option("--lines", is_flag=True, help="Explain every line of standard input; prints JSON lines.")
+@o.flag("--lines", "Explain every line of standard input; prints JSON lines.")
 @o.trust
 @o.json_flag
-@click.option("--html", "as_html", is_flag=True, help="Print an HTML page.")
+@o.flag("--html as_html", "Print an HTML page.")
 def explain(model: str, text: str, label: str | None, against: str | None, flip: bool, nearest: str | None,
             columns: tuple[str, ...], top: int, color: bool | None, lines: bool, trust: bool, json_: bool,
             as_html: bool) -> None:  # fmt: skip

@@ -17,10 +17,8 @@ __all__ = ["export"]
 
 @command(short_help="Write a model as C, JavaScript, an offline web page or JSON.")
 @click.argument("model", type=InputPath())
-@click.option(
-    "--format", "format_", metavar="c|js|html|json", help="The format; by default the ending of --out says it."
-)
-@click.option("-o", "--out", type=OutputPath(), metavar="FILE", help="The file to write; by default beside the model.")
+@o.option("--format format_", "c|js|html|json", "The format; by default the ending of --out says it.")
+@o.option("-o --out", "FILE", "The file to write; by default beside the model.", type=OutputPath())
 @o.trust
 def export(model: str, format_: str | None, out: str | None, trust: bool) -> None:
     """Write MODEL as a C file and header, an ES module, one offline web page, or JSON.

@@ -21,7 +21,7 @@ WIDTH = 100
 @o.json_flag
 @o.columns
 @o.trust
-@click.option("--all", "all_", is_flag=True, help="Show every piece; by default the first ones of each block.")
+@o.flag("--all all_", "Show every piece; by default the first ones of each block.")
 def features(
     blocks: str | None, text: str | None, json_: bool, columns: tuple[str, ...], trust: bool, all_: bool
 ) -> None:

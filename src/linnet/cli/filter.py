@@ -19,39 +19,32 @@ from linnet.values import as_bytes, parse_list
 @command("filter", short_help="Keep the rows of a corpus that a model says are worth keeping.")
 @click.argument("model", type=InputPath())
 @click.argument("inputs", type=InputPath(), metavar="INPUT...", nargs=-1, required=True)
-@click.option(
-    "--out",
-    type=FolderPath(),
-    metavar="DIR",
-    required=True,
-    help="A new folder, or one that holds this run, unfinished.",
+@o.option("--out", "DIR", "A new folder, or one that holds this run, unfinished.", type=FolderPath(), required=True)
+@o.option("--keep", "LABEL", "Keep rows of this label. Can be given several times.", multiple=True)
+@o.option(
+    "--min least",
+    "P",
+    "The probability the label must have: one for all labels, or one for each --keep, in order.",
+    multiple=True,
+    type=float,
 )
-@click.option("--keep", multiple=True, metavar="LABEL", help="Keep rows of this label. Can be given several times.")
-@click.option(
-    "--min", "least", multiple=True, type=float, metavar="P",
-    help="The probability the label must have: one for all labels, or one for each --keep, in order.",
-)  # fmt: skip
-@click.option("--top", metavar="SHARE", help="Keep the best share, such as 10%, by the probability of --keep.")
-@click.option(
-    "--of", default="documents", show_default=True, metavar="UNIT", help="A share of documents, characters or tokens."
-)
-@click.option("--quota", type=int, metavar="N", help="Keep the best N rows of each value of the column --by.")
-@click.option("--by", metavar="COL", help="The column of a quota (for web archives: host, url, language).")
+@o.option("--top", "SHARE", "Keep the best share, such as 10%, by the probability of --keep.")
+@o.option("--of", "UNIT", "A share of documents, characters or tokens.", default="documents", show_default=True)
+@o.option("--quota", "N", "Keep the best N rows of each value of the column --by.", type=int)
+@o.option("--by", "COL", "The column of a quota (for web archives: host, url, language).")
 @o.text_options
-@click.option(
-    "--clean", metavar="A,B", help="Clean texts first, with rules of `linnet clean`; 'default' for its defaults."
-)
-@click.option("--c4", is_flag=True, help="Drop pages by the C4 rules first.")
-@click.option("--proba", is_flag=True, help="Write the probability of every label, not only of --keep.")
-@click.option("--prefix", default="linnet_", show_default=True, metavar="TEXT", help="Of the names of the new columns.")
+@o.option("--clean", "A,B", "Clean texts first, with rules of `linnet clean`; 'default' for its defaults.")
+@o.flag("--c4", "Drop pages by the C4 rules first.")
+@o.flag("--proba", "Write the probability of every label, not only of --keep.")
+@o.option("--prefix", "TEXT", "Of the names of the new columns.", default="linnet_", show_default=True)
 @o.engine("local")
 @o.scheduler
 @o.threads
 @o.max_memory()
-@click.option("--timeout", type=float, metavar="SECONDS", help="A worker that takes longer for a shard is replaced.")
+@o.option("--timeout", "SECONDS", "A worker that takes longer for a shard is replaced.", type=float)
 @o.number("--retries", "More attempts for a shard.", 2, 0)
 @o.number("--max-bad", "Stop at more bad shards (10, or a tenth of all).", least=0)
-@click.option("--restart", is_flag=True, help="Throw away what DIR holds of an earlier run.")
+@o.flag("--restart", "Throw away what DIR holds of an earlier run.")
 @o.trust
 @o.json_flag
 @o.quiet

@@ -19,9 +19,7 @@ from linnet.values import size_text
 @command(short_help="Show what is in a model file.")
 @click.argument("model", type=InputPath())
 @o.number("--top", "How many features to show a class.", 10, 0)
-@click.option(
-    "--card", is_flag=True, help="Print the card as Markdown: data, settings, scores, checksums, the command."
-)
+@o.flag("--card", "Print the card as Markdown: data, settings, scores, checksums, the command.")
 @o.json_flag
 def info(model: str, top: int, card: bool, json_: bool) -> None:
     """Show the card of MODEL: data, settings, what was tried, and the weightiest features of each class."""

@@ -34,13 +34,23 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     return add
 
 
+def option(names: str, metavar: str, help_: str, **more: Any) -> Callable[[F], F]:
+    """Return an option that takes a value; names are its own and, behind a blank, that of the parameter."""
+    return click.option(*names.split(), metavar=metavar, help=help_, **more)
+
+
+def flag(names: str, help_: str, **more: Any) -> Callable[[F], F]:
+    """Return an option that is there or not."""
+    return click.option(*names.split(), is_flag=True, help=help_, **more)
+
+
 def number(
     name: str, help_: str, default: float | None = None, least: float = 1, most: int | None = None
 ) -> Callable[[F], F]:
     """Return an option that takes a number; with a default or a least value that is no whole number, any number."""
     whole = not isinstance(default, float)
     kind = click.IntRange(int(least), most) if whole else click.FloatRange(least, most)
-    return click.option(name, type=kind, default=default, show_default=default is not None, metavar="N", help=help_)
+    return option(name, "N", help_, type=kind, default=default, show_default=default is not None)
 
 
 # ---- the data
@@ -219,17 +229,11 @@ stream_options = together(
 
 # ---- output
 
-model_out = click.option(
-    "--out",
-    type=OutputPath("model"),
-    metavar="F.linnet",
-    help="Where to save; DATA with the ending .linnet by default.",
+model_out = option(
+    "--out", "F.linnet", "Where to save; DATA with the ending .linnet by default.", type=OutputPath("model")
 )
-report = click.option(
-    "--report",
-    type=OutputPath("html"),
-    metavar="F.html",
-    help="Write a page with summary, errors, curves and texts; opens offline.",
+report = option(
+    "--report", "F.html", "Write a page with summary, errors, curves and texts; opens offline.", type=OutputPath("html")
 )
 json_file = click.option(
     "--json", "json_", type=OutputPath("json"), metavar="F", help="Write the result as JSON (- for standard output)."

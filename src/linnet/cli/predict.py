@@ -27,41 +27,39 @@ from linnet.values import parse_list
 @click.argument("source", type=InputPath(), metavar="[INPUT|-]", default="-")
 @o.labels
 @o.decision_options
-@click.option(
-    "--top",
-    type=click.IntRange(1),
-    metavar="K",
-    help="Also write the K most probable labels: label_1, probability_1, label_2, ...",
+@o.option(
+    "--top", "K", "Also write the K most probable labels: label_1, probability_1, label_2, ...", type=click.IntRange(1)
 )
-@click.option(
-    "--coverage", type=o.share, metavar="P",
-    help="Also write the labels that cannot be ruled out, as set: the true one is among them with probability P.",
-)  # fmt: skip
-@click.option(
-    "--out-of-scope",
-    is_flag=True,
-    help="Also write how unlike the training rows a text is, from 0 to 1, as out_of_scope.",
+@o.option(
+    "--coverage",
+    "P",
+    "Also write the labels that cannot be ruled out, as set: the true one is among them with probability P.",
+    type=o.share,
 )
-@click.option("--proba", is_flag=True, help="Also write the probability of each class.")
-@click.option(
+@o.flag("--out-of-scope", "Also write how unlike the training rows a text is, from 0 to 1, as out_of_scope.")
+@o.flag("--proba", "Also write the probability of each class.")
+@o.option(
     "--out",
+    "F",
+    "Write to F (.csv, .tsv, .jsonl, .parquet, .arrow, .txt); standard output by default.",
     type=OutputPath(),
-    metavar="F",
-    help="Write to F (.csv, .tsv, .jsonl, .parquet, .arrow, .txt); standard output by default.",
 )
 @click.option(
     "--to",
     type=click.Choice(["lines", "csv", "tsv", "jsonl", "parquet", "arrow"]),
     help="The format of the output; by the ending of F, else lines.",
 )
-@click.option(
-    "--keep-columns", is_flag=False, flag_value="all", metavar="[A,B]",
-    help="Write the columns of INPUT too, before the result: those named, or all.",
-)  # fmt: skip
-@click.option(
-    "--safe-csv", is_flag=True,
-    help="In CSV and TSV, put ' before cells that a spreadsheet would take for a formula (= + - @ at the start).",
-)  # fmt: skip
+@o.option(
+    "--keep-columns",
+    "[A,B]",
+    "Write the columns of INPUT too, before the result: those named, or all.",
+    is_flag=False,
+    flag_value="all",
+)
+@o.flag(
+    "--safe-csv",
+    "In CSV and TSV, put ' before cells that a spreadsheet would take for a formula (= + - @ at the start).",
+)
 @o.text_options
 @o.threads
 @o.trust

@@ -20,17 +20,19 @@ from linnet.errors import LinnetError, require
 @o.number("--port", "The port; 0 takes a free one.", 8000, 0, 65535)
 @o.number("--workers", "Processes. From 2 on, one that dies is replaced. The model file is in memory once.", 1, 1, 256)
 @o.number("--threads", "Threads a large batch may use; cores / workers by default.")
-@click.option(
+@o.option(
     "--token-file",
+    "F",
+    "Ask for a bearer token: any line of F; by default that of LINNET_TOKEN, if set.",
     type=InputPath(),
-    metavar="F",
-    help="Ask for a bearer token: any line of F; by default that of LINNET_TOKEN, if set.",
 )
-@click.option("--allow-reload", is_flag=True, help="Offer POST /v1/models/reload. SIGHUP always reloads.")
-@click.option(
-    "--allow-host", multiple=True, metavar="NAME",
-    help="Answer to this host name too, where no token is asked for. Can be given several times.",
-)  # fmt: skip
+@o.flag("--allow-reload", "Offer POST /v1/models/reload. SIGHUP always reloads.")
+@o.option(
+    "--allow-host",
+    "NAME",
+    "Answer to this host name too, where no token is asked for. Can be given several times.",
+    multiple=True,
+)
 @o.number("--max-body", "Bytes of a request.", 16_000_000)
 @o.number("--max-text", "Characters of a text.", 1_000_000)
 @o.number("--max-batch", "Texts of a request.", 10_000)
@@ -44,7 +46,7 @@ from linnet.errors import LinnetError, require
     "--log", default="requests", show_default=True, type=click.Choice(["requests", "problems", "none"]),
     help="Which requests are logged, a JSON line each, on standard error.",
 )  # fmt: skip
-@click.option("--log-texts", is_flag=True, help="Log the texts too. By default no text is ever logged.")
+@o.flag("--log-texts", "Log the texts too. By default no text is ever logged.")
 @o.trust
 def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int | None:
     """Answer over HTTP with each MODEL, a file or NAME=FILE; the first is used where a request names none.

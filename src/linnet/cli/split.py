@@ -21,15 +21,15 @@ _ROW = "row of the source"
 
 @command(short_help="Divide a file into train, dev and test; --blind seals the test part.")
 @click.argument("data", type=InputPath())
-@click.option("--out-dir", type=FolderPath(), metavar="D", help="Where train, dev and test go; DATA-split by default.")
-@click.option("--train", "train_out", type=OutputPath(), metavar="F", help="The training file, in place of --out-dir.")
-@click.option("--dev", "dev_out", type=OutputPath(), metavar="F", help="The dev file; left out, there are two parts.")
-@click.option("--test", "test_out", type=OutputPath(), metavar="F", help="The test file.")
-@click.option("--fractions", metavar="A,B,C", help="Shares of the parts, for example 0.8,0.1,0.1 (default) or 90,10.")
+@o.option("--out-dir", "D", "Where train, dev and test go; DATA-split by default.", type=FolderPath())
+@o.option("--train train_out", "F", "The training file, in place of --out-dir.", type=OutputPath())
+@o.option("--dev dev_out", "F", "The dev file; left out, there are two parts.", type=OutputPath())
+@o.option("--test test_out", "F", "The test file.", type=OutputPath())
+@o.option("--fractions", "A,B,C", "Shares of the parts, for example 0.8,0.1,0.1 (default) or 90,10.")
 @o.groups
 @o.time
 @o.seed
-@click.option("--blind", is_flag=True, help="Seal the test file: every use of it is recorded and reported.")
+@o.flag("--blind", "Seal the test file: every use of it is recorded and reported.")
 @o.data_options
 @o.json_file
 def split(data: str, **options: Any) -> None:

@@ -19,12 +19,15 @@ from linnet.cli.output import say
 @o.text
 @o.label
 @o.number("--port", "The port; 0 takes a free one.", 0, 0, 65535)
-@click.option(
-    "--folder", default="linnet-studio", show_default=True, metavar="DIR",
-    help="Where answers (SQLite), runs and opened files are kept; used again the next time.",
-)  # fmt: skip
-@click.option("--no-token", is_flag=True, help="Ask for no token: every user and program of this machine may use it.")
-@click.option("--no-open", is_flag=True, help="Do not open a browser; print the address only.")
+@o.option(
+    "--folder",
+    "DIR",
+    "Where answers (SQLite), runs and opened files are kept; used again the next time.",
+    default="linnet-studio",
+    show_default=True,
+)
+@o.flag("--no-token", "Ask for no token: every user and program of this machine may use it.")
+@o.flag("--no-open", "Do not open a browser; print the address only.")
 @o.threads
 @o.trust
 def studio(

@@ -21,21 +21,12 @@ Cut = Callable[[str], list[Any]]
 @command(short_help="Show the pieces that a tokeniser makes of a text, and their places.")
 @click.argument("text", type=InputPath(or_text=True), metavar="[TEXT|FILE|-]", required=False)
 @o.token_options
-@click.option("--list", "listing", is_flag=True, help="List the tokenisers, each on an example (or on TEXT).")
-@click.option(
-    "--train",
-    type=InputPath(),
-    metavar="DATA",
-    help="Learn the tokeniser (bpe, wordpiece, bpe:2000) from the texts of DATA first.",
+@o.flag("--list listing", "List the tokenisers, each on an example (or on TEXT).")
+@o.option(
+    "--train", "DATA", "Learn the tokeniser (bpe, wordpiece, bpe:2000) from the texts of DATA first.", type=InputPath()
 )
-@click.option("--save", type=OutputPath("json"), metavar="F", help="With --train: write the learned tokeniser to F.")
-@click.option(
-    "--text",
-    "--column",
-    "column",
-    metavar="COL",
-    help=o.TEXT_HELP,
-)
+@o.option("--save", "F", "With --train: write the learned tokeniser to F.", type=OutputPath("json"))
+@o.option("--text --column column", "COL", o.TEXT_HELP)
 @o.format_
 @o.json_flag
 def tokenize(text: str | None, tokens: str, case: str, listing: bool, train: str | None, save: str | None, json_: bool,

@@ -30,7 +30,7 @@ from linnet.values import parse_settings, size_text
 
 @command(short_help="Train a classifier on a file and save it.")
 @click.argument("data", type=InputPath(), nargs=-1, required=True)
-@click.option("--model", default="svm", show_default=True, metavar="NAME", help=f"One of {', '.join(MODELS)}.")
+@o.option("--model", "NAME", f"One of {', '.join(MODELS)}.", default="svm", show_default=True)
 @o.model_out
 @o.split_options
 @o.hold_out_test
@@ -46,18 +46,9 @@ from linnet.values import parse_settings, size_text
 @o.decision_options
 @o.chosen_thresholds
 @o.stream_options
-@click.option(
-    "--like",
-    type=InputPath(),
-    metavar="MODEL",
-    help="Use the settings of this model, each with the value that was chosen.",
-)
-@click.option(
-    "--online",
-    is_flag=True,
-    help="Learn in one pass, row by row, and score every row before; hashes into 2^18 columns.",
-)
-@click.option("--no-check", is_flag=True, help="Skip the quick check for duplicates, leaks and imbalance.")
+@o.option("--like", "MODEL", "Use the settings of this model, each with the value that was chosen.", type=InputPath())
+@o.flag("--online", "Learn in one pass, row by row, and score every row before; hashes into 2^18 columns.")
+@o.flag("--no-check", "Skip the quick check for duplicates, leaks and imbalance.")
 @o.unusable
 @o.report
 @o.output_options

@@ -20,18 +20,12 @@ from linnet.values import as_bytes, as_seconds, duration, size_text
 
 @command(short_help="Search features, model and settings within a budget of time and size.")
 @click.argument("data", type=InputPath())
-@click.option("--budget", default="60s", show_default=True, metavar="TIME", help="For everything: 60s, 5m, 1h.")
-@click.option("--max-size", metavar="SIZE", help="The model file may be this large: 5MB, 500kB.")
+@o.option("--budget", "TIME", "For everything: 60s, 5m, 1h.", default="60s", show_default=True)
+@o.option("--max-size", "SIZE", "The model file may be this large: 5MB, 500kB.")
 @o.max_memory()
-@click.option("--metric", default="accuracy", show_default=True, metavar="NAME", help=f"One of {', '.join(METRICS)}.")
-@click.option("--models", metavar="A,B", help="Search among these models only; all that learn if not given.")
-@click.option(
-    "--lists",
-    type=InputPath(),
-    multiple=True,
-    metavar="F.csv",
-    help="Use the word lists of this file too; can be repeated.",
-)
+@o.option("--metric", "NAME", f"One of {', '.join(METRICS)}.", default="accuracy", show_default=True)
+@o.option("--models", "A,B", "Search among these models only; all that learn if not given.")
+@o.option("--lists", "F.csv", "Use the word lists of this file too; can be repeated.", type=InputPath(), multiple=True)
 @o.model_out
 @o.split_options
 @o.data_options
@@ -39,13 +33,10 @@ from linnet.values import as_bytes, as_seconds, duration, size_text
 @o.seed
 @o.threads
 @o.number("--candidates", "Stop after N candidates, if time allows.")
-@click.option(
-    "--resume",
-    type=OutputPath("json"),
-    metavar="F",
-    help="Keep results in this file and go on from it; OUT.tune.jsonl by default.",
+@o.option(
+    "--resume", "F", "Keep results in this file and go on from it; OUT.tune.jsonl by default.", type=OutputPath("json")
 )
-@click.option("--fresh", is_flag=True, help="Start anew, whatever the file of results holds.")
+@o.flag("--fresh", "Start anew, whatever the file of results holds.")
 @o.output_options
 def tune(data: str, **options: Any) -> None:
     """Search features, weighting, model and settings on DATA, and save the best.

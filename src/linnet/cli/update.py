@@ -17,18 +17,16 @@ from linnet.errors import LinnetError
 @command(short_help="Go on learning from new rows; the version before is kept.")
 @click.argument("model", type=InputPath())
 @click.argument("data", type=InputPath(), required=False)
-@click.option("--out", type=OutputPath("model"), metavar="F.linnet", help="Where to save; MODEL itself by default.")
-@click.option(
-    "--test",
-    type=InputPath(),
-    metavar="FILE",
-    help="Compare both versions on this file; on a fifth of DATA if not given.",
+@o.option("--out", "F.linnet", "Where to save; MODEL itself by default.", type=OutputPath("model"))
+@o.option("--test", "FILE", "Compare both versions on this file; on a fifth of DATA if not given.", type=InputPath())
+@o.option(
+    "--forget",
+    "SHARE",
+    "Drop this share of what was learned before every 1,000 new rows.",
+    type=click.FloatRange(0.0, 1.0, max_open=True),
+    default=0.0,
 )
-@click.option(
-    "--forget", type=click.FloatRange(0.0, 1.0, max_open=True), default=0.0, metavar="SHARE",
-    help="Drop this share of what was learned before every 1,000 new rows.",
-)  # fmt: skip
-@click.option("--undo", is_flag=True, help="Put the version before the last update in its place again.")
+@o.flag("--undo", "Put the version before the last update in its place again.")
 @o.data_options
 @o.seed
 @o.threads

@@ -13,20 +13,15 @@ from linnet.cli.output import Notes, echo_json, say, table_lines
 
 @command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
 @click.argument("data", type=InputPath())
-@click.option("--other", type=InputPath(), metavar="F", help="Say how much of this file the vocabulary covers.")
+@o.option("--other", "F", "Say how much of this file the vocabulary covers.", type=InputPath())
 @o.token_options
 @o.number("--min-df", "Keep words in at least so many texts.", 1)
 @o.max_features
 @o.number("--top", "How many words to show.", 10, 0)
-@click.option(
-    "--plot",
-    type=OutputPath(),
-    metavar="F",
-    help="Draw counts by rank and the fitted law to F (.svg, or .png with extra report).",
+@o.option(
+    "--plot", "F", "Draw counts by rank and the fitted law to F (.svg, or .png with extra report).", type=OutputPath()
 )
-@click.option(
-    "--save", type=OutputPath("json"), metavar="F", help="Write the vocabulary (after the cut-offs) to F, as JSON."
-)
+@o.option("--save", "F", "Write the vocabulary (after the cut-offs) to F, as JSON.", type=OutputPath("json"))
 @o.text_options
 @o.json_flag
 def vocab(
