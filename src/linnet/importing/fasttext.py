@@ -187,9 +187,10 @@ def read_fasttext(path: Path) -> Model:
     about = {
         "settings": {"model": "fasttext", "features": str(block)}, "imported": {"from": "fastText", "version": version, **args},
     }  # fmt: skip
-    model = _model(
-        block, labels, LOSSES[args["loss"]], counts[n_words:], source, target, keys, rows, words[:n_words], about
-    )
+    with np.errstate(all="ignore"):  # numbers that are none are refused below
+        model = _model(
+            block, labels, LOSSES[args["loss"]], counts[n_words:], source, target, keys, rows, words[:n_words], about
+        )
     try:
         model.check_numbers()
     except ValueError as error:
