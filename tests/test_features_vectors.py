@@ -159,7 +159,9 @@ def test_a_stream_learns_the_same_model(vectors, tmp_path):
         ]
         done = CliRunner().invoke(command, [*arguments, *flags])
         assert done.exit_code == 0, done.output
-        scores.append(linnet.load(out).decision_function(["a great film", "awful", "the plot"]))
+        model = linnet.load(out)
+        assert "vectors" in model.card["settings"]["features"]
+        scores.append(model.decision_function(["a great film", "awful", "the plot"]))
     assert np.array_equal(*scores)
 
 

@@ -113,3 +113,16 @@ def test_train_fits_once_more_on_all_rows(tmp_path, flag, capsys):
     assert card["data"]["rows_fitted"] == (216 if flag else 240)
     assert ("has learned from them too" in done.output) is not bool(flag)
     assert len(read(path)) == 240
+
+
+def test_few_test_rows_say_little(tmp_path):
+    from click.testing import CliRunner
+
+    from linnet.cli import linnet
+
+    texts, labels = topical(60)
+    path = tmp_path / "t.csv"
+    path.write_text("label,text\n" + "".join(f"{y},{x}\n" for x, y in zip(texts, labels, strict=True)))
+    done = CliRunner().invoke(linnet, ["train", str(path), "--out", str(tmp_path / "t.linnet")])
+    assert done.exit_code == 0, done.output
+    assert "test rows say little: over 5 folds of the training rows accuracy was" in done.output

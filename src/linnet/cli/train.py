@@ -91,6 +91,8 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     for line in reached(clf.card.get("decision", {}), () if clf.artefact.multilabel else result.per_class):
         say(line)
     click.echo(_score_line(result, several=clf.artefact.multilabel))
+    if result.n < FEW_TESTED:
+        _say_of_folds(run.judged, result.n)
     say_sealed(seal)
     if run.judged is not clf:
         say("the score is of a model that had not seen the test rows; the saved one has learned from them too")
@@ -100,8 +102,9 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         say(f'next: linnet explain {out} "a text"   linnet predict {out} FILE   linnet info {out}')
 
 
+FEW_TESTED = 50  # rows: with fewer, an interval is wider than a quarter
 FEATURE_OPTIONS = (
-    "features", "tf", "idf", "ratio", "min_df", "max_df", "max_features", "hash_bits", "select", "class_weight",
+    "features", "vectors", "unlabelled", "tf", "idf", "ratio", "min_df", "max_df", "max_features", "hash_bits", "select", "class_weight",
 )  # fmt: skip
 
 
@@ -184,6 +187,20 @@ def _score_line(result: Any, *, several: bool) -> str:
         return line
     return (
         f"test rows answered {result.answered:.1%}, {result.abstained:,} not; the scores are of those answered\n{line}"
+    )
+
+
+def _say_of_folds(clf: Any, n: int) -> None:
+    """Say what the folds of the training rows say, where the test rows are too few to say anything."""
+    from linnet.evaluate.intervals import wilson
+
+    choice = clf.card.get("choice", {})
+    if choice.get("folds", 0) < 2 or choice.get("metric"):
+        return
+    low, high = wilson(choice["accuracy"] * choice["rows"], choice["rows"])
+    say(
+        f"{n} test rows say little: over {choice['folds']} folds of the training rows accuracy was {choice['accuracy']:.4f} "
+        f"[{low:.4f}, {high:.4f}] on {choice['rows']:,} rows, a little kind because settings were chosen on them"
     )
 
 

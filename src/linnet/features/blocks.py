@@ -233,7 +233,7 @@ BLOCKS: dict[str, type[Block]] = {
 class FoldedVectors(Block):
     """Words again, with the weights that word vectors were folded into; see ``linnet.features.vectors``."""
 
-    kind, name, seed = 0, "foldedvectors", 0x0E8F5A3D91C7B46D
+    kind, name, seed = 0, "vectors", 0x0E8F5A3D91C7B46D
 
 
 IMPORTED: dict[str, type[Block]] = {kind.name: kind for kind in (FoldedVectors, FastText)}
