@@ -92,3 +92,35 @@ def test_train_predict_and_filter_read_it(path, tmp_path):
     ]
     assert set(rows[0]) == {"label", "text", "linnet_label", "linnet_p_1"}
     assert {row["linnet_label"] for row in rows} == {"1"}
+
+
+def test_it_is_written_too(tmp_path):
+    import pyarrow as pa
+
+    from linnet.data.writers import WRITERS
+
+    rows = {
+        "label": ["spam", "ham", None],
+        "weight": [2.0, 1.0, 1.0],
+        "text": ["win: now|here", "hi  there", "x"],
+        "length": [3, 2, 1],
+    }
+    with (tmp_path / "m.vw").open("wb") as file:
+        writer = WRITERS["vw"](file)
+        writer.write(pa.table(rows))
+        writer.close()
+    lines = (tmp_path / "m.vw").read_text().splitlines()
+    assert lines == [
+        "spam 2.0 |text win_ now_here |length length:3", "ham 1.0 |text hi there |length length:2", "|text x |length length:1",
+    ]  # fmt: skip
+    found = read(tmp_path / "m.vw")
+    assert found.label_list() == ["spam", "ham"]
+    assert found.text.to_pylist()[1] == "hi there length"
+
+
+def test_clean_and_predict_write_it(path, tmp_path):
+    linnet("clean", path, "--out", tmp_path / "clean.vw")
+    assert read(tmp_path / "clean.vw").text.to_pylist() == read(path).text.to_pylist()
+    linnet("train", path, "--model", "nb", "--features", "words:1", "--out", tmp_path / "m.linnet", "-q")
+    linnet("predict", tmp_path / "m.linnet", path, "--out", tmp_path / "p.vw", "--keep-columns")
+    assert len((tmp_path / "p.vw").read_text().splitlines()) == 200

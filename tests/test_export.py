@@ -244,6 +244,20 @@ def test_json_holds_every_weight(tmp_path):
     assert any(len(row) > len(found["b"]) + 2 for row in found["features"])  # names
 
 
+def test_a_table_of_weights(tmp_path):
+    clf = linnet.TextClassifier("nb", features="words:1").fit(["good film", "bad film"] * 10, ["p", "n"] * 10)
+    (path,) = clf.export(tmp_path / "w.tsv")
+    head, intercept, *rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
+    assert head == ["feature", "key", "norm", "p"]
+    assert intercept[0] == "(intercept)"
+    assert {row[0] for row in rows} == {"good", "bad", "film"}
+    assert (
+        float(next(row for row in rows if row[0] == "good")[3])
+        > 0
+        > float(next(row for row in rows if row[0] == "bad")[3])
+    )
+
+
 def test_what_cannot_be_exported_is_named(tmp_path):
     texts, labels = scripts(10)
     for features, word in (

@@ -17,11 +17,11 @@ __all__ = ["export"]
 
 @command(short_help="Write a model as C, JavaScript, an offline web page or JSON.")
 @click.argument("model", type=InputPath())
-@o.option("--format format_", "c|js|html|json", "The format; by default the ending of --out says it.")
+@o.option("--format format_", "c|js|html|json|tsv", "The format; by default the ending of --out says it.")
 @o.option("-o --out", "FILE", "The file to write; by default beside the model.", type=OutputPath())
 @o.trust
 def export(model: str, format_: str | None, out: str | None, trust: bool) -> None:
-    """Write MODEL as a C file and header, an ES module, one offline web page, or JSON.
+    """Write MODEL as a C file and header, an ES module, one offline web page, JSON, or a table of weights.
 
     Each reads raw text and answers as linnet does, and says what each feature adds. They need neither Python nor linnet.
     Linear models over words and chars can be exported.

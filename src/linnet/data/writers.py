@@ -11,6 +11,7 @@ import io
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -25,8 +26,9 @@ from linnet.files import open_atomic, split_ending
 ENDINGS = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".jsonlines": "jsonl",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
-    ".arrows": "arrow-stream",
+    ".arrows": "arrow-stream", ".vw": "vw",
 }  # fmt: skip
+KEPT = {*ENDINGS.values()} - {"vw"}  # formats that are written back as they are read: all columns, with their names
 GROUP_BYTES = 32 << 20  # of a row group of Parquet
 _EMPTY = strings([""]).cast(pa.large_string())[0]
 
@@ -173,6 +175,39 @@ class JSONLinesWriter(TableWriter):
         self.sink.write("".join([_json(row) + "\n" for row in table.to_pylist()]).encode("utf-8", "replace"))
 
 
+class VowpalWabbitWriter(TableWriter):
+    """Vowpal Wabbit's text format: the columns label and weight, then one namespace a column: words, or a number as name:value.
+
+    Several labels are joined by commas. The format has no quotes: a colon or a bar inside a word becomes an underscore.
+    """
+
+    def write_rows(self, table: pa.Table, first: bool) -> None:
+        """Write lines."""
+        self.sink.write("".join(map(_vw_line, table.to_pylist())).encode("utf-8", "replace"))
+
+
+def _vw_line(row: dict[str, Any]) -> str:
+    r"""A row as a line of Vowpal Wabbit.
+
+    >>> _vw_line({"label": ["a", "b c"], "weight": 2.0, "text": "so: good|bad", "stars": 4, "note": None})
+    'a,b_c 2.0 |text so_ good_bad |stars stars:4\n'
+    """
+    labels, weight = row.pop("label", None), row.pop("weight", None)
+    several = labels if isinstance(labels, list) else [] if labels is None else [labels]
+    head = ",".join("_".join(re.split(r"[\s:|,]+", str(one))) for one in several)
+    parts = [head] if head else []
+    if head and weight is not None:
+        parts.append(str(weight))
+    for name, value in row.items():
+        space = re.sub(r"[\s:|]", "_", name)
+        if isinstance(value, int | float):
+            parts.append(f"|{space} {space}:{float(value):g}")
+        elif value is not None:
+            words = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+            parts.append(" ".join([f"|{space}", *re.sub("[:|]", "_", words).split()]))
+    return " ".join(parts) + "\n"
+
+
 class ArrowWriter(TableWriter):
     """An Arrow file (Feather 2)."""
 
@@ -265,7 +300,7 @@ def _json(row: dict[str, Any]) -> str:
 
 WRITERS: dict[str, type[TableWriter]] = {
     "csv": CSVWriter, "tsv": TSVWriter, "jsonl": JSONLinesWriter, "parquet": ParquetWriter, "arrow": ArrowWriter,
-    "arrow-stream": ArrowStreamWriter, "text": TextWriter,
+    "arrow-stream": ArrowStreamWriter, "text": TextWriter, "vw": VowpalWabbitWriter,
 }  # fmt: skip
 
 
@@ -277,7 +312,7 @@ def writer_like(name: str, format: str) -> str:
     """
     if format == "arrow" and split_ending(name)[0] == ".arrows":
         return "arrow-stream"
-    return format if format in ENDINGS.values() else "jsonl"
+    return format if format in KEPT else "jsonl"
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ FORMATS = {  # name: (module:function, what it is)
     "c": ("linnet.export.c:write_c", "a C99 file and its header"),
     "js": ("linnet.export.javascript:write_js", "an ES module"),
     "html": ("linnet.export.html:write_html", "a page that classifies as you type"),
+    "tsv": ("linnet.export.json:write_tsv", "a table of weights to read, the largest first"),
     "json": ("linnet.export.json:write_json", "the weights and settings, written out"),
 }
 

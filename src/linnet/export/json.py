@@ -1,4 +1,4 @@
-"""Export to JSON: the common form of a model with its numbers written out, for those who write their own program."""
+"""Export to JSON, the common form of a model for those who write their own program, or to a table of weights to read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+
+import numpy as np
 
 from linnet.export.portable import PortableModel
 
@@ -27,6 +29,26 @@ def _parts(model: PortableModel, title: str) -> Iterator[str]:
         row = [f"{key:016x}", *map(_short, rows[k]), *([model.names[k]] if k in model.names else [])]
         yield json.dumps(row, ensure_ascii=False) + (",\n" if k + 1 < len(keys) else "\n")
     yield " ]\n}\n"
+
+
+def write_tsv(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable[str]]:
+    """Return a table to read: the name of each feature, where it was kept, its key, its part in the norm and a weight a label."""
+    if path.suffix != ".tsv":
+        path = path.with_name(path.name + ".tsv")
+    return {path: _lines(model)}
+
+
+def _lines(model: PortableModel) -> Iterator[str]:
+    labels = model.labels[-1:] if model.rows.shape[1] == 2 else model.labels  # of two classes the second
+    yield "\t".join(["feature", "key", "norm", *map(_cell, labels)]) + "\n"
+    yield "\t".join(["(intercept)", "", "", *map(str, model.b)]) + "\n"
+    for k in np.argsort(-np.abs(model.rows[:, 1:]).max(axis=1), kind="stable").tolist():
+        row = [_cell(model.names.get(k, "")), f"{int(model.keys[k]):016x}", *map(str, model.rows[k])]
+        yield "\t".join(row) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("\t", " ").replace("\n", " ").replace("\r", " ")
 
 
 def _short(x: object) -> float:

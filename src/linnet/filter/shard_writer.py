@@ -16,7 +16,7 @@ from linnet.data.arrays import floats, integers, strings
 from linnet.data.formats import FORMATS
 from linnet.data.reader import RecordReader
 from linnet.data.streaming import RowBatch
-from linnet.data.writers import ENDINGS, WRITERS, compressed, writer_like
+from linnet.data.writers import KEPT, WRITERS, compressed, writer_like
 from linnet.errors import DataError
 
 
@@ -50,7 +50,7 @@ def keeps_format(format: str) -> bool:
     >>> keeps_format("parquet"), keeps_format("warc"), keeps_format("fasttext")
     (True, True, False)
     """
-    return format in ENDINGS.values() or (format in FORMATS and FORMATS[format].rewrite is not None)
+    return format in KEPT or (format in FORMATS and FORMATS[format].rewrite is not None)
 
 
 @contextlib.contextmanager
