@@ -17,8 +17,7 @@ from linnet.draw.markup import window
 from linnet.errors import DataError, LinnetError
 from linnet.report import SECTIONS, ReportInputs, register
 from linnet.report.errors import confusion
-from linnet.report.scores import coverage
-from linnet.report.verdict import sentences
+from linnet.report.scores import coverage, sentences
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)> <!-- & \" ' \u2028 \x07 \x1b[31m ${x} {{y}}"
 

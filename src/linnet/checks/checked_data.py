@@ -1,4 +1,4 @@
-"""The inputs of the checks: the data, other sets such as dev and test, and what several checks need, computed once."""
+"""What checks are given, and what they return: the data with what several checks need, computed once; a finding."""
 
 from __future__ import annotations
 

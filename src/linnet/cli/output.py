@@ -1,4 +1,4 @@
-"""What commands print: results to standard output, messages to standard error, JSON where it is asked for."""
+"""What commands print: results to standard output, messages and progress to standard error, JSON where it is asked for."""
 
 from __future__ import annotations
 

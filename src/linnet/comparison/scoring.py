@@ -1,4 +1,4 @@
-"""From the answers of every model on every fold to scores and tests."""
+"""One model on one fold: its answers and what they cost. From the answers of every model to scores and tests."""
 
 from __future__ import annotations
 

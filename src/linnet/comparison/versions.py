@@ -1,4 +1,4 @@
-"""Two models on the same rows: whether the new one is better than the old one, and which answers change."""
+"""Two models on the same rows: whether the new one is better, which answers change; and updates that can be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics: one function and one row each; ``evaluate``, ``compare``, ``tune`` and the report read the registry.
+"""The metrics, of labels, probabilities and rankings; ``evaluate``, ``compare``, ``tune`` and the report read the registry.
 
 A metric of predicted labels is a function of counts. For each class they hold the rows that are right (``hits``), the
 rows of the class (``support``) and the rows put into it (``predicted``), as arrays of shape (draws, n_classes): one

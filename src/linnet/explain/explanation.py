@@ -1,4 +1,4 @@
-"""What an explanation is: a score and the parts it is the sum of, by feature, by character and by word."""
+"""What an explanation is: a score and the parts it is the sum of; as text, as HTML, before and after a learning step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model goes by: its features with the largest weights, class by class."""
+"""What a model goes by: its features with the largest weights, class by class, and names for hashed columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a counting model goes on learning from: its counts, kept in the model file in as few bytes as they need."""
+"""What a model file keeps of the training rows: the counts that a counting model goes on from, and numbers of the texts."""
 
 from __future__ import annotations
 

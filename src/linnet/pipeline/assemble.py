@@ -1,4 +1,4 @@
-"""From fitted weights to a model: calibrate, put weights where the lookup finds them, keep names, write the card."""
+"""From fitted weights to a model: calibrate, choose the decision rule, fill the table, keep names, write the card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of a run: rows as numbers, on disk, in blocks that fit in memory; shuffled into them by the seed.
+"""What a run keeps on the disk: rows as numbers, in blocks that fit in memory, names of features, and the test rows.
 
 A block is a file of chunks; a chunk holds the rows of one batch that were drawn for this block: sizes, columns, counts
 where they are asked for, and classes, each packed in as few bytes as its numbers need. Rows are dealt out at random,

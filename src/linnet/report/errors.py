@@ -1,4 +1,4 @@
-"""The most confident errors, with the words that led to them."""
+"""What the model gets wrong and what it goes by: confusion matrix, most confident errors, top features."""
 
 from __future__ import annotations
 

@@ -14,9 +14,8 @@ from linnet.errors import DataError, LinnetError, nearest
 from linnet.files import write_atomic
 from linnet.report.errors import confusion, errors, features
 from linnet.report.inputs import ReportInputs
-from linnet.report.scores import LabelSetInputs, calibration, scores, set_errors, set_scores, thresholds
+from linnet.report.scores import LabelSetInputs, calibration, scores, set_errors, set_scores, thresholds, verdict
 from linnet.report.training import card, curve_section, data, reproduce, training
-from linnet.report.verdict import verdict
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier

@@ -1,4 +1,4 @@
-"""Training: loss and held-out accuracy pass by pass, and the settings that were tried."""
+"""What the model was made from: data, training, learning curve, card, and how to reproduce the report."""
 
 from __future__ import annotations
 

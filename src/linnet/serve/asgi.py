@@ -12,10 +12,9 @@ from typing import Any
 import orjson
 
 from linnet.errors import LinnetError
-from linnet.serve.browsers import ALWAYS, NOTHING, check_browser
 from linnet.serve.endpoints import Endpoint, endpoints
 from linnet.serve.service import Service
-from linnet.serve.settings import RequestError
+from linnet.serve.settings import ALWAYS, NOTHING, RequestError, check_browser
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -1,4 +1,4 @@
-"""The models of a server, by name. A reload reads the files that have changed and puts all of them in place at once.
+"""The models of a server, by name, in private copies. A reload reads the files that have changed and replaces all at once.
 
 A request keeps the model it began with, so nothing is dropped and no answer mixes two models. What is mapped is a private copy of
 the file (`copies`), which all workers share: whatever is done to the file, the model in use stays as it is.

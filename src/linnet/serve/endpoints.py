@@ -11,10 +11,9 @@ import orjson
 from pydantic.json_schema import models_json_schema
 
 from linnet import __version__
-from linnet.serve.browsers import NOTHING, page_policy
 from linnet.serve.schema import ErrorReply, Explained, ModelList, PredictedMany, PredictedOne, Reloaded, Status
 from linnet.serve.service import Service
-from linnet.serve.settings import CODES, RequestError
+from linnet.serve.settings import CODES, NOTHING, RequestError, page_policy
 
 # ---- The published schema (OpenAPI 3.1), written from the table of endpoints and the classes that check requests.
 

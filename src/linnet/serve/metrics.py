@@ -1,4 +1,4 @@
-"""Counters for Prometheus. With several workers prometheus-client keeps them in files that all workers share.
+"""Counters for Prometheus, and the log. With several workers prometheus-client keeps the counters in files that all share.
 
 The process manager sets PROMETHEUS_MULTIPROC_DIR before the workers start: each worker writes its own file there, and
 whoever is asked adds the files up. The file of a worker that died stays, so a counter never falls.

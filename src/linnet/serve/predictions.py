@@ -1,4 +1,4 @@
-"""From texts to the bytes of an answer. Several requests are scored in one call of the model."""
+"""From texts to the bytes of an answer. Requests that are in flight together are scored in one call of the model."""
 
 from __future__ import annotations
 

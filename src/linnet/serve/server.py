@@ -26,10 +26,9 @@ from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from linnet.errors import LinnetError
 from linnet.serve.asgi import App
-from linnet.serve.browsers import ALWAYS, NOTHING
 from linnet.serve.metrics import FOLDER_VARIABLE, JsonLog
 from linnet.serve.service import Service
-from linnet.serve.settings import RequestError, Settings
+from linnet.serve.settings import ALWAYS, NOTHING, RequestError, Settings
 
 # ---- One connection: uvicorn's, with limits on the head of a request, which may be neither too long nor too slow.
 

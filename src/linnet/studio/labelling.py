@@ -1,4 +1,4 @@
-"""A labelling session: the next text, the labels so far, a model that learns from them, and when to stop.
+"""A labelling session: the next text, the labels so far (in SQLite), a model that learns from them, and when to stop.
 
 A label is on the disk before the next text is chosen. A thread fits the labels again, ranks the other texts and estimates
 the accuracy; texts are taken from its latest ranking, so nobody waits for it.

@@ -1,4 +1,4 @@
-"""What all pages have in common: the frame with its navigation, cards, buttons, fields, empty states."""
+"""What pages have in common: the frame with its navigation, cards, buttons, fields, empty states, charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A candidate: one way to make a classifier, with every setting fixed, so that its name says all of it.
+"""Candidates, each one way to make a classifier with every setting fixed, and the space that they are drawn from.
 
 >>> one = Candidate("svm", "words:1-2", ratio=0.5, params=(("C", 0.3),))
 >>> str(one)

@@ -1,4 +1,4 @@
-"""Judge candidates: count features once for all that share them, fit on the folds of a level, ask about held-out rows."""
+"""Judge candidates within limits of time, size and memory: on levels of ever more rows, counted once for all that share them."""
 
 from __future__ import annotations
 

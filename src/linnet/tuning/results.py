@@ -1,4 +1,4 @@
-"""What is known of the candidates so far: scores by level, and which to take."""
+"""What is known of the candidates so far, which to take, how much too good its score is, and the outcome of the search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of the search: the default first, every model as it comes, then rounds of new candidates that are halved.
+"""The search: its order, and its state file. The default first, every model as it comes, then rounds that are halved.
 
 A round draws candidates near the best so far and at random, judges all of them on little data, and takes the better
 third to the next level, and so on. What is drawn depends on the seed and on the scores so far, never on the time: a longer

@@ -12,8 +12,7 @@ from linnet.draw.charts import histogram
 from linnet.draw.markup import count_bars, safe
 from linnet.draw.terminal import count
 from linnet.studio import layout
-from linnet.studio.data_health import DataHealth
-from linnet.studio.state import BUILT_IN, Studio
+from linnet.studio.state import BUILT_IN, DataHealth, Studio
 
 # ---- A place to open data: by path, by dropping a file, or the built-in reviews.
 
