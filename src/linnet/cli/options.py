@@ -141,8 +141,8 @@ case = click.option(
 token_options = together(tokens, case)
 feature_options = together(
     features,
-    click.option("--vectors", metavar="FILE", help="Word vectors (word2vec, GloVe, fastText, safetensors) that join the features."),
-    click.option("--unlabelled", metavar="FILE", help="Texts without labels: word vectors are learned from them, and join the features."),
+    option("--vectors", "FILE", "Word vectors (word2vec, GloVe, fastText, safetensors) that join the features.", type=InputPath()),
+    option("--unlabelled", "FILE", "Texts without labels: word vectors are learned from them, and join the features.", type=InputPath()),
     click.option("--tf", metavar="NAME", callback=lambda _context, _option, value: value and tuple(value.split(",")),
                  help="How often a feature counts in a text: presence, count or sublinear; several with commas are tried."),
     click.option("--idf/--no-idf", default=None, help="Weigh rare features more."),
