@@ -12,13 +12,15 @@ from linnet.errors import shown
 from linnet.values import size_text
 
 
-@command("import", short_help="Read a fastText model and save it as a linnet model.")
+@command("import", short_help="Read a fastText or scikit-learn model and save it as a linnet model.")
 @click.argument("model", type=InputPath())
 @click.option(
     "-o", "--out", type=OutputPath("model"), metavar="FILE", help="The model to write; by default beside MODEL."
 )
 def import_(model: str, out: str | None) -> None:
-    """Read MODEL, a fastText classifier (.bin, .ftz), and save it as a .linnet file with the same labels and probabilities.
+    """Read MODEL, a fastText classifier (.bin, .ftz) or a scikit-learn pipeline (.skops), and save it as a .linnet file.
+
+    The labels and probabilities stay the same.
 
     \b
     linnet import lid.176.ftz -o languages.linnet

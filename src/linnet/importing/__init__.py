@@ -10,8 +10,9 @@ from pathlib import Path
 from linnet.errors import ModelFileError, shown
 from linnet.model.model import Model
 
-FORMATS = {  # how a file begins: (module:function, what it is)
-    b"\xba\x16\x4f\x2f": ("linnet.importing.fasttext:read_fasttext", "a fastText model (.bin, .ftz)"),
+FORMATS = {  # module:function: (how a file begins, how its name ends, what it is)
+    "linnet.importing.fasttext:read_fasttext": (b"\xba\x16\x4f\x2f", "", "a fastText model (.bin, .ftz)"),
+    "linnet.importing.sklearn:read_skops": (b"PK", ".skops", "a scikit-learn pipeline (.skops)"),
 }
 
 
@@ -24,8 +25,8 @@ def importer(path: str | os.PathLike[str] | bytes) -> Callable[[Path], Model] | 
             head = file.read(8)
     except (OSError, ValueError):
         return None
-    for magic, (name, _) in FORMATS.items():
-        if head.startswith(magic):
+    for name, (magic, ending, _) in FORMATS.items():
+        if head.startswith(magic) and os.fspath(path).endswith(ending):
             module, function = name.split(":")
             found: Callable[[Path], Model] = getattr(import_module(module), function)
             return found
@@ -36,7 +37,7 @@ def import_model(path: str | os.PathLike[str]) -> Model:
     """Read a model of another program; one clear line where it is none, or not whole."""
     read = importer(path)
     if read is None:
-        known = ", ".join(what for _, what in FORMATS.values())
+        known = ", ".join(what for _, _, what in FORMATS.values())
         Path(path).stat()
         raise ModelFileError(f"cannot import {shown(path, 300)}: not one of: {known}")
     return read(Path(path))

@@ -1,0 +1,150 @@
+"""scikit-learn's pipelines of a vectoriser and a linear model, as skops writes them (.skops): nothing in the file is run.
+
+    value of a term = tf * idf / norm,  score = b + sum of value * coef:  a row of linnet is (idf, idf * coef)
+
+The same tokens, terms and scores; what linnet's kernels do not count in the same way is refused by name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.errors import ModelFileError, require, shown
+from linnet.features.blocks import Block, Chars, Words, compile_blocks
+from linnet.features.buffers import text_buffers
+from linnet.features.counting import Slots, count
+from linnet.features.counts import Norm
+from linnet.model.model import Model, empty_table
+
+Floats = npt.NDArray[np.float64]
+PATTERN = r"(?u)\b\w\w+\b"
+VECTORISERS = ("CountVectorizer", "TfidfVectorizer")
+SOFTMAX = (
+    "LogisticRegression",
+    "MultinomialNB",
+)  # their scores give probabilities by softmax, or of two classes by the sigmoid
+MARGINS = ("LinearSVC", "SGDClassifier", "RidgeClassifier", "Perceptron", "PassiveAggressiveClassifier")
+
+
+def read_skops(path: Path) -> Model:
+    """Read a pipeline of a vectoriser, perhaps a TfidfTransformer, and a linear model or naive Bayes."""
+
+    def fail(problem: str) -> NoReturn:
+        raise ModelFileError(f"cannot import {shown(path, 300)}: {problem}")
+
+    io = require("skops.io", "a .skops file", "sklearn")
+    try:
+        odd = io.get_untrusted_types(file=path)
+        if odd:
+            fail(f"it names code outside scikit-learn: {', '.join(map(shown, odd[:5]))}")
+        found = io.load(path)
+    except ModelFileError:
+        raise
+    except Exception as error:  # whatever a damaged archive makes skops raise
+        fail(f"truncated or altered ({shown(error, 200)})")
+    steps = [step for _, step in getattr(found, "steps", ())]
+    names = [type(step).__name__ for step in steps]
+    middle = names[1:-1]
+    if len(steps) < 2 or names[0] not in VECTORISERS or middle not in ([], ["TfidfTransformer"]):
+        given = " + ".join(names) or type(found).__name__
+        fail(f"{given}; a pipeline of {' or '.join(VECTORISERS)} and a linear model can be read")
+    if names[-1] not in (*SOFTMAX, *MARGINS):
+        fail(f"the model {names[-1]}; these can be read: {', '.join((*SOFTMAX, *MARGINS))}")
+    try:
+        return _model(
+            steps[0], steps[-2] if middle or names[0] == "TfidfVectorizer" else None, steps[-1], names[-1], fail
+        )
+    except (AttributeError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        fail(f"not fitted, or altered ({shown(error, 200)})")
+
+
+def _model(vectoriser: Any, tfidf: Any, model: Any, name: str, fail: Any) -> Model:
+    block, terms = _block(vectoriser, fail)
+    idf = np.ones(len(terms))
+    tf, norm = ("presence" if vectoriser.binary else "count"), None
+    if tfidf is not None:
+        tf = "sublinear" if tfidf.sublinear_tf and not vectoriser.binary else tf
+        if tfidf.norm not in (None, "l1", "l2"):
+            fail(f"norm={tfidf.norm!r}")
+        norm = {None: None, "l1": "mean", "l2": "l2"}[tfidf.norm]
+        idf = np.asarray(tfidf.idf_, np.float64) if tfidf.use_idf else idf
+    if name == "MultinomialNB":
+        W, b = np.asarray(model.feature_log_prob_), np.asarray(model.class_log_prior_)
+        W, b = (W[1:] - W[:1], b[1:] - b[:1]) if len(W) == 2 else (W, b)
+    else:
+        W, b = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_) + np.zeros(len(np.atleast_2d(model.coef_)))
+        rest = getattr(model, "multi_class", "auto") == "ovr" or getattr(model, "solver", "") == "liblinear"
+        if name == "LogisticRegression" and len(W) > 1 and rest:
+            fail("one-vs-rest logistic regression of several classes, whose probabilities are no softmax")
+    classes = tuple(c.item() if isinstance(c, np.generic) else c for c in model.classes_)
+    if W.shape[1] != len(terms) or len(idf) != len(terms) or len(W) != (1 if len(classes) == 2 else len(classes)):
+        fail(f"altered: {W.shape[0]} x {W.shape[1]} weights for {len(classes)} classes and {len(terms)} terms")
+    keys = _keys(block, terms, fail)
+    table = empty_table(Slots.size_for(len(keys))[1], len(W))
+    slots = Slots.of(keys, table.slots)
+    at = slots.find(keys)
+    table.rows[at, 0] = idf
+    table.rows[at, 1:] = (W * idf).T
+    named = np.argsort(-np.abs(W).max(axis=0), kind="stable")[:20_000]
+    raw = [terms[k].encode() for k in named.tolist()]
+    kind: Norm = norm  # type: ignore[assignment]
+    made = Model(
+        classes, (block,), tf, kind, table, slots.shift, np.ascontiguousarray(b, np.float64),
+        np.frombuffer(b"".join(raw), np.uint8), np.concatenate([[0], np.cumsum([len(r) for r in raw])]).astype(np.int64), at[named],
+        False, {"settings": {"model": "sklearn", "features": str(block)}, "imported": {"from": "scikit-learn", "model": name}},
+    )  # fmt: skip
+    made.check_numbers()
+    return made
+
+
+def _block(v: Any, fail: Any) -> tuple[Block, list[str]]:
+    """Return the block that counts as a vectoriser does, and the terms in the order of their columns."""
+    for name in ("tokenizer", "preprocessor", "strip_accents", "stop_words"):
+        if getattr(v, name, None) is not None:
+            fail(f"the vectoriser has {name}, which linnet does not have in the same way")
+    if v.analyzer == "word" and v.token_pattern != PATTERN:
+        fail(f"token_pattern {shown(v.token_pattern)}; only scikit-learn's own, {PATTERN}, is counted alike")
+    if v.analyzer not in ("word", "char_wb"):
+        fail(f"analyzer {shown(v.analyzer)}; word and char_wb are counted alike")
+    terms = sorted(v.vocabulary_, key=v.vocabulary_.__getitem__)
+    if (
+        not terms
+        or sorted(v.vocabulary_.values()) != list(range(len(terms)))
+        or not all(isinstance(t, str) for t in terms)
+    ):
+        fail("altered: its vocabulary has no order")
+    case, (low, high) = "lower" if v.lowercase else "keep", v.ngram_range
+    if v.analyzer == "word":
+        return Words(low, high, tokens="pattern", case=case), terms
+    return Chars(low, high, tokens="whitespace", case=case), terms
+
+
+def _keys(block: Block, terms: list[str], fail: Any) -> npt.NDArray[np.uint64]:
+    """Return the fingerprint of each term."""
+    keys = np.zeros(len(terms), np.uint64)
+    sizes = np.array([t.count(" ") + 1 if isinstance(block, Words) else len(t) for t in terms])
+    for n in np.unique(sizes).tolist():
+        mine = np.flatnonzero(sizes == n)
+        some = [terms[k] for k in mine.tolist()]
+        if isinstance(block, Words):
+            h = count(text_buffers(some), (Words(n, n, tokens=block.tokens, case=block.case),), threads=1).fingerprints
+            if len(h) != len(some):  # a term is one n-gram of its own words
+                fail(f"altered: terms that are no {n}-grams of its own tokens")
+        else:
+            h = np.full(len(some), compile_blocks((block,)).rows[0][5], np.uint64)
+            for codes in np.array([[ord(c) for c in t] for t in some], np.uint64).T:
+                h = _join(h, codes)
+        keys[mine] = np.where(h == 0, np.uint64(1), h)
+    return keys
+
+
+def _join(h: npt.NDArray[np.uint64], token: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return join of the kernels."""
+    h = (h ^ token) * np.uint64(0xD6E8FEB86659FD93)
+    return np.asarray(h ^ (h >> np.uint64(32)))
