@@ -77,7 +77,7 @@ import linnet, linnet.serve.catalogue
 from click.testing import CliRunner
 from linnet.cli import linnet as command_line
 from linnet.errors import LinnetError
-from linnet.filter.rule import Rule
+from linnet.filter.settings import Rule
 from linnet.filter.settings import FilterSettings
 from linnet.model.model import Model
 from linnet.studio.state import Studio

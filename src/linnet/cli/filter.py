@@ -62,8 +62,7 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     """
     from linnet.engines import open_engine
     from linnet.filter.filtering import filter_corpus
-    from linnet.filter.rule import percent
-    from linnet.filter.settings import filter_shards
+    from linnet.filter.settings import filter_shards, percent
 
     rule = _rule(options, percent)
     shards = filter_shards(inputs, options["format_"])
@@ -86,7 +85,7 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
 
 
 def _rule(options: dict[str, Any], percent: Any) -> Any:
-    from linnet.filter.rule import Rule
+    from linnet.filter.settings import Rule
 
     keep, least = options["keep"], options["least"]
     if not keep:

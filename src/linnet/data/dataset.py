@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from linnet.data.labels import LabelBins, distributions
 from linnet.data.reader import Unusable
 from linnet.data.splitting import moments, numbered, split_indices, time_split
 from linnet.errors import DataError, nearest, shown
+from linnet.values import is_number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,16 +181,15 @@ class Dataset:
         >>> read([{"text": "good", "label": "pos", "w": 2}], also=["w"]).numbers("w").tolist()
         [2.0]
         """
+        return self._floats(self.column(name), 0.0, f"column '{name}' must hold numbers from 0")
+
+    def _floats(self, cells: Iterable[str | None], least: float, what: str) -> np.ndarray:
+        """Return cells as finite numbers, none below the least."""
         out = np.empty(len(self))
-        for row, cell in enumerate(self.column(name)):
-            try:
-                out[row] = float(cell or "")
-            except ValueError:
-                out[row] = -1.0
-            if not 0.0 <= out[row] < np.inf:
-                raise DataError(
-                    f"{self.source}: column '{name}' must hold numbers from 0; usable row {row + 1:,} has {cell!r}"
-                )
+        for row, cell in enumerate(cells):
+            out[row] = float(cell or "nan") if is_number(cell) else np.nan
+            if not (np.isfinite(out[row]) and out[row] >= least):
+                raise DataError(f"{self.source}: {what}; usable row {row + 1:,} has {cell!r:.60}")
         return out
 
     def binned(self, bins: str | int) -> Dataset:
@@ -203,16 +203,7 @@ class Dataset:
         >>> Dataset.from_lists(["a", "b", "c", "d"], [1, 2, 3, 5]).binned(2).bins
         'label<=2=low,label>2=high'
         """
-        values = np.empty(len(self))
-        for row, cell in enumerate(self.label_list()):
-            try:
-                values[row] = float(cell)
-            except (TypeError, ValueError):
-                values[row] = np.nan
-            if not np.isfinite(values[row]):
-                raise DataError(
-                    f"{self.source}: labels in bins must be numbers; usable row {row + 1:,} has {shown(cell, 40)!r}"
-                )
+        values = self._floats(self.label_list(), -np.inf, "labels in bins must be numbers")
         name = self.label_column or "label"
         found = LabelBins.quantiles(values, bins, name) if isinstance(bins, int) else LabelBins.parse(bins)
         if found.column is not None and self.label_column is not None and found.column != self.label_column:

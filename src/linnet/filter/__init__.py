@@ -21,9 +21,9 @@ __all__ = ["Rule", "Sketch", "filter_corpus"]
 if TYPE_CHECKING:
     from linnet.filter.filtering import filter_corpus
     from linnet.filter.ranking import Sketch
-    from linnet.filter.rule import Rule
+    from linnet.filter.settings import Rule
 
-_WHERE = {"Rule": "rule", "Sketch": "ranking", "filter_corpus": "filtering"}
+_WHERE = {"Rule": "settings", "Sketch": "ranking", "filter_corpus": "filtering"}
 
 
 def __getattr__(name: str) -> Any:

@@ -18,8 +18,7 @@ from linnet.filter.manifest import manifest_of, summary_html
 from linnet.filter.output_folder import OutputFolder
 from linnet.filter.passes import filter_shard, score_shard, select_shard
 from linnet.filter.ranking import find_cuts
-from linnet.filter.rule import Rule
-from linnet.filter.settings import FilterSettings, MissingShardError, Shard, filter_shards
+from linnet.filter.settings import FilterSettings, MissingShardError, Rule, Shard, filter_shards
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from linnet.data.streaming import RowBatch, open_rows
 from linnet.errors import DataError, LinnetError
 from linnet.filter.output_folder import OutputFolder
 from linnet.filter.ranking import ShardRanking
-from linnet.filter.rule import weigh
 from linnet.filter.settings import (
     BINS,
     CLEANED,
@@ -38,6 +37,7 @@ from linnet.filter.settings import (
     Shard,
     histogram,
     probability,
+    weigh,
 )  # fmt: skip
 from linnet.filter.shard_writer import KeptRows, ShardWriter, open_shard_writer
 

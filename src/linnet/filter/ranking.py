@@ -33,7 +33,7 @@ import numpy.typing as npt
 from linnet.engines import TreeSum
 from linnet.errors import LinnetError
 from linnet.filter.output_folder import OutputFolder
-from linnet.filter.rule import Rule
+from linnet.filter.settings import Rule
 from linnet.solvers.numerics import sigmoid
 
 LEVELS = 32  # of keys: level 0 are single scores, level 32 is all of them

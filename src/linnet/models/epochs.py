@@ -9,7 +9,7 @@ epoch begins (McDonald, Hall, Mann: Distributed Training Strategies for the Stru
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -58,12 +58,7 @@ class EpochState:
 
     def then(self, new: EpochState) -> EpochState:
         """Return the state after more rows, which went on from here."""
-        n = self.n_rows + new.n_rows
-        share, rest = (self.n_rows / n, new.n_rows / n) if n else (0.0, 1.0)
-        return EpochState(
-            new.W, new.b, share * self.mean_weights + rest * new.mean_weights, share * self.mean_intercept + rest * new.mean_intercept, n,
-            self.loss + new.loss, self.changed + new.changed,
-        )  # fmt: skip
+        return replace(self + new, W=new.W, b=new.b) if self.n_rows + new.n_rows else new
 
 
 class StepModel(DecisionModel):

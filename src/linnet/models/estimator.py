@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.estimator import Estimator
 from linnet.features.counting import thread_count
@@ -216,9 +215,7 @@ class LinearClassifier(Estimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on labelled rows."""
-        found = self.predict(X)
-        right = found == inputs.as_labels(y, len(found), type(self).__name__)
-        return arithmetic.mean(right, weights=inputs.as_weight(sample_weight, len(found)))
+        return inputs.accuracy(self, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags

@@ -362,3 +362,10 @@ def batch_labels(model: Any, y: Any, n: int, classes: Any) -> tuple[npt.NDArray[
         unknown = np.unique(labels[known[index] != labels])
         raise DataError(f"y holds {unknown.tolist()}, which are not in classes: {known.tolist()}")
     return known, index.astype(np.int32)
+
+
+def accuracy(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    """Return the share of rows that a model gives the right label, by their weights."""
+    found = model.predict(X)
+    right = found == as_labels(y, len(found), type(model).__name__)
+    return arithmetic.mean(right, weights=as_weight(sample_weight, len(found)))

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from linnet import arithmetic
 from linnet.data.wordlists import WordEntry, word_lists
 from linnet.errors import DataError, nearest
 from linnet.estimator import Estimator
@@ -158,9 +157,7 @@ class Lexicon(Estimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on labelled texts."""
-        found = self.predict(X)
-        right = found == inputs.as_labels(y, len(found), type(self).__name__)
-        return arithmetic.mean(right, weights=inputs.as_weight(sample_weight, len(found)))
+        return inputs.accuracy(self, X, y, sample_weight)
 
     def label_score(self, text: str, label: Any) -> float:
         """Return the matches of one label in one text."""

@@ -29,10 +29,10 @@ from linnet.estimator import above_zero, one_of, share, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochModel, EpochState
 from linnet.models.inputs import seed_of
-from linnet.models.solving import halves, outputs
-from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights
+from linnet.models.solving import accuracy_on, halves, outputs
+from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights, showing
 from linnet.solvers.matrix import Distinct, Matrix
-from linnet.solvers.online import SGD, descend
+from linnet.solvers.online import SGD, Run, descend
 from linnet.solvers.schedules import Constant
 from linnet.solvers.training_set import RowBlocks, TrainingSet
 
@@ -82,19 +82,11 @@ class Perceptron(EpochModel):
 
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. Steps follow one another, so threads have nothing to share."""
-        X, y, n_classes = rows.X, rows.y, rows.n_classes
+        X, seed = rows.X, seed_of(self.random_state)
         vars(self).pop("_state", None)
-        seed, rate = seed_of(self.random_state), above_zero("learning_rate", self.learning_rate)
-        shuffle = truth("shuffle", self.shuffle)
-        of = rows.distinct(shuffle)
-        watch, of = self._watch(X, y, of, seed, rows.on_epoch)
-        run = descend(
-            X, y, n_classes, of, loss="perceptron",
-            sgd=SGD(learning_rate=rate, schedule=Constant(), average=truth("average", self.average)),
-            bias_scale=float(truth("fit_intercept", self.fit_intercept)), max_epochs=whole("max_iter", self.max_iter),
-            seed=seed, start=self._start(X.n_features, n_classes, rate, seed), batch=whole("batch_size", self.batch_size),
-            shuffle=shuffle, on_epoch=lambda report, weights: watch(report, lambda: outputs(*weights())),
-        )  # fmt: skip
+        watch, of = self._watch(X, rows.y, rows.distinct(truth("shuffle", self.shuffle)), seed, rows.on_epoch)
+        start = self._start(X.n_features, rows.n_classes, above_zero("learning_rate", self.learning_rate), seed)
+        run = self._descend(rows, of, start, seed, whole("max_iter", self.max_iter), showing(watch, outputs))
         self.n_iter_, self.settled_, self.interrupted_ = run.passes, run.settled, run.interrupted
         self.history_ = watch.history
         self.mistakes_ = sum(report.active for report in watch.history)
@@ -111,22 +103,23 @@ class Perceptron(EpochModel):
 
     def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
         """Visit the rows once, all classes together."""
-        shuffle = truth("shuffle", self.shuffle)
-        W, b = halves(start.W, start.b) if rows.n_classes == 2 else (start.W, start.b)
-        of = rows.distinct(shuffle)
+        start_at = halves(start.W, start.b) if rows.n_classes == 2 else (start.W, start.b)
+        of = rows.distinct(truth("shuffle", self.shuffle))
         reports: list[Epoch] = []
-        sgd = SGD(
-            learning_rate=above_zero("learning_rate", self.learning_rate),
-            schedule=Constant(),
-            average=truth("average", self.average),
-        )
-        run = descend(
-            rows.X, rows.y, rows.n_classes, of, loss="perceptron", sgd=sgd, max_epochs=1, seed=seed, start=(W, b),
-            bias_scale=float(truth("fit_intercept", self.fit_intercept)), batch=whole("batch_size", self.batch_size), shuffle=shuffle,
-            on_epoch=lambda report, _: reports.append(report),
-        )  # fmt: skip
+        run = self._descend(rows, of, start_at, seed, 1, lambda report, _: reports.append(report))
         assert run.last is not None  # noqa: S101 - descend gives it
         return EpochState(*outputs(*run.last), *outputs(run.W, run.b), len(of.rows), reports[0].loss, reports[0].active)
+
+    def _descend(
+        self, rows: TrainingSet, of: Distinct, start: Weights | None, seed: Any, epochs: int, on_epoch: OnEpoch
+    ) -> Run:
+        rate, average = above_zero("learning_rate", self.learning_rate), truth("average", self.average)
+        return descend(
+            rows.X, rows.y, rows.n_classes, of, loss="perceptron", max_epochs=epochs, seed=seed, start=start,
+            sgd=SGD(learning_rate=rate, schedule=Constant(), average=average), batch=whole("batch_size", self.batch_size),
+            bias_scale=float(truth("fit_intercept", self.fit_intercept)), shuffle=truth("shuffle", self.shuffle),
+            on_epoch=on_epoch,
+        )  # fmt: skip
 
     def _watch(
         self, X: Matrix, y: npt.NDArray[np.int32], of: Distinct, seed: int, on_epoch: OnEpoch
@@ -141,14 +134,7 @@ class Perceptron(EpochModel):
             raise DataError(
                 f"validation_fraction={part:g} of {len(of.rows)} rows leaves no row to learn from or to judge by"
             )
-        rows, weight = X.take(of.rows[held]), of.weight[held]
-        right = y[of.rows[held]]
-
-        def judge(weights: Weights) -> float:
-            scores = rows.dot(weights[0]) + weights[1]
-            best = scores[:, 0] > 0.0 if scores.shape[1] == 1 else scores.argmax(axis=1)
-            return arithmetic.mean(best == right, weights=weight)
-
+        judge = accuracy_on(X.take(of.rows[held]), y[of.rows[held]], of.weight[held])
         return Callback(on_epoch, judge=judge, patience=patience), Distinct(of.rows[train], of.weight[train], of.place)
 
     def _start(self, n_features: int, n_classes: int, rate: float, seed: int) -> tuple[Floats, Floats] | None:

@@ -216,7 +216,7 @@ def fit_optimised(
     judge, patience = None, None
     if isinstance(optimiser, EarlyStopping):
         kept, held = split_indices(y, seed, (1.0 - optimiser.validation_fraction, optimiser.validation_fraction))
-        judge, patience = _judge(X.take(held), y[held], weight[held]), optimiser.patience
+        judge, patience = accuracy_on(X.take(held), y[held], weight[held]), optimiser.patience
         X, y, weight, optimiser = X.take(kept), y[kept], weight[kept], optimiser.optimiser
     l1 = _penalty(model) == "l1"
 
@@ -242,7 +242,7 @@ def _promises(optimiser: Optimiser) -> bool:
     return getattr(optimiser, "batch_size", None) is None
 
 
-def _judge(X: Matrix, y: npt.NDArray[np.int32], weight: Floats) -> Callable[[Weights], float]:
+def accuracy_on(X: Matrix, y: npt.NDArray[np.int32], weight: Floats) -> Callable[[Weights], float]:
     """Return the accuracy of weights on held-out rows."""
 
     def accuracy(weights: Weights) -> float:

@@ -19,17 +19,9 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import LinnetError
+from linnet.solvers import optimisers
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch
-from linnet.solvers.optimisers import (
-    Adadelta,
-    Adagrad,
-    Adam,
-    GradientDescent,
-    Momentum,
-    Optimiser,
-    Stepwise,
-    with_settings,
-)
+from linnet.solvers.optimisers import Optimiser, Stepwise, with_settings
 from linnet.solvers.problem import Here, Problem, least_subgradient, soft_threshold
 from linnet.solvers.whole import LBFGS, Newton, ProximalGradient, Told, Whole
 
@@ -38,11 +30,11 @@ Floats = npt.NDArray[np.float64]
 PIECE = 1 << 14  # of a vector: a few arrays of this many numbers stay in the cache
 
 OPTIMISERS: dict[str, type[Optimiser]] = {
-    "gradient-descent": GradientDescent,
-    "momentum": Momentum,
-    "adagrad": Adagrad,
-    "adadelta": Adadelta,
-    "adam": Adam,
+    "gradient-descent": optimisers.GradientDescent,
+    "momentum": optimisers.Momentum,
+    "adagrad": optimisers.Adagrad,
+    "adadelta": optimisers.Adadelta,
+    "adam": optimisers.Adam,
     "newton": Newton,
     "lbfgs": LBFGS,
     "proximal-gradient": ProximalGradient,
@@ -61,7 +53,7 @@ class EarlyStopping(Optimiser):
     EarlyStopping(optimiser=LBFGS(tol=1e-08, history=10), patience=3, validation_fraction=0.1)
     """
 
-    optimiser: Optimiser = field(default_factory=Adam)
+    optimiser: Optimiser = field(default_factory=optimisers.Adam)
     patience: int = 5
     validation_fraction: float = 0.1
 

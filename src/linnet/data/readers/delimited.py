@@ -20,15 +20,8 @@ from linnet.data.columns import column_names, has_header, is_name_row
 from linnet.data.decode import printable
 from linnet.data.input_file import InputFile
 from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader
-from linnet.data.readers.records import (
-    Dialect,
-    pieces,
-    quote_positions,
-    records,
-    swallowed_lines,
-    unquote,
-    whole_records,
-)
+from linnet.data.readers import records as lexer
+from linnet.data.readers.records import Dialect, records, unquote, whole_records
 
 _HEAD = 1 << 18
 _SAMPLE = 1000
@@ -114,7 +107,7 @@ def _well_quoted(head: bytes, dialect: Dialect) -> bool:
     >>> _well_quoted(b'a\t"x\ty"\n', Dialect("\t")), _well_quoted(b'a\t"Yes" he said\n', Dialect("\t"))
     (True, False)
     """
-    quotes = quote_positions(head, dialect)
+    quotes = lexer.quote_positions(head, dialect)
     if quotes is None:
         return False
     raw = np.frombuffer(head + b"\n", dtype=np.uint8)
@@ -147,9 +140,9 @@ def _batches(
     wanted = None if names is None else set(names)
     keep = [index for index, name in enumerate(reader.names) if wanted is None or name in wanted]
     rows_before = 0
-    for data in pieces(file.read, partial(whole_records, dialect=dialect), options.batch_bytes, file.name):
+    for data in lexer.pieces(file.read, partial(whole_records, dialect=dialect), options.batch_bytes, file.name):
         columns, bad, n_rows = _parse(data, dialect, len(reader.names), keep, threads=not options.streaming)
-        found = list(islice(swallowed_lines(data, dialect, len(reader.names), n_rows), _MOST_NOTES))
+        found = list(islice(lexer.swallowed_lines(data, dialect, len(reader.names), n_rows), _MOST_NOTES))
         reader.notes += [str(replace(one, row=rows_before + one.row)) for one in found]
         rows_before += n_rows
         if n_rows:
