@@ -1,4 +1,4 @@
-"""Values as they are written: lists with commas, settings as NAME=VALUE, and results as the values of JSON.
+"""Values as they are written: times and sizes, lists with commas, settings as NAME=VALUE, and results as the values of JSON.
 
 >>> parse_list("svm, nb,")
 ['svm', 'nb']

@@ -1,4 +1,4 @@
-"""Which column is the text and which the label: as given, else by name, else by what the columns hold.
+"""Which column is the text and which the label: as given, else by name, else by what the columns hold; and their names.
 
 The choice is never silent: it comes with a sentence that says what was chosen and why.
 """

@@ -1,4 +1,4 @@
-"""The registry of file formats: one row each, and how a source finds its row.
+"""The registry of file formats: one row each, how a source finds its row, and which files are meant.
 
 A new format is one file in `linnet.data.readers` with two functions (recognise it by its first bytes, open it) and one
 row here. Then `read`, `stream`, training, prediction and `linnet filter` read it.

@@ -1,4 +1,4 @@
-"""Blocks over words by what they mean in a language: ``lemmas:1-2``, ``stems:1:de``, ``pos:1``, ``adjectives:1``.
+"""Blocks over derived words, lemmas, stems, tags or learned pieces: ``lemmas:1-2``, ``stems:1:de``, ``pos:1``, ``adjectives:1``.
 
 Lemmas and stems count "runs" and "running" as one word; pos tells "a like" from "to like"; adjectives drops the rest of
 the text. ``linnet.text.lang`` makes the words, and needs ``pip install linnet[lang]``; ``pos:1:spacy=en_core_web_sm``

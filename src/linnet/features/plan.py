@@ -1,4 +1,4 @@
-"""A recipe: how texts become weighted rows for a model, and which settings are tried on dev.
+"""A plan: how features are weighted, how texts become weighted rows for a model, and which settings are tried on dev.
 
 The default recipe of the linear SVM was measured on seven data sets (design, decision 8): words 1-3 with punctuation as
 tokens, characters 2-6 inside words where documents are short; presence; tf-idf times |log-count ratio|^p; L2 per block.

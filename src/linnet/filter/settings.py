@@ -1,4 +1,4 @@
-"""The settings of a run, and what a worker makes of them: the model, the cleaner, the names of the new columns.
+"""The settings of a run: rule and shards, and what a worker makes of them: the model, the cleaner, the names of the new columns.
 
 The shards of a run: files, folders and patterns in; each with the name that its output will have.
 

@@ -1,4 +1,4 @@
-"""The scikit-learn contract, without scikit-learn.
+"""The scikit-learn contract, without scikit-learn, and the traits of a model: what it can do, in one value.
 
 ``fit`` returns self, learned state ends in ``_``. Importing scikit-learn takes over a
 second, so only what its own tools ask for (tags, NotFittedError) does.

@@ -1,4 +1,6 @@
-"""Multinomial naive Bayes: a text is words drawn one by one from the bag of its class.
+"""Naive Bayes of words: drawn one by one from a bag (multinomial), or present and absent (Bernoulli).
+
+Multinomial naive Bayes: a text is words drawn one by one from the bag of its class.
 
     log P(x, y) = log P(y) + sum_j x_j log theta_yj + what all classes share,     theta_yj = share of word j in class y
 

@@ -1,4 +1,4 @@
-"""Train embeddings and a head by mini-batches: what happens around the kernel.
+"""The net: dense layers behind the sums, and how embeddings and layers are trained by mini-batches, around the kernel.
 
 The kernel takes the steps; here the rows are shuffled, dropout masks drawn, passes reported, and the best weights kept.
 Rows are visited as a set (see :mod:`linnet.solvers.matrix`), so their order in the file and repeats do not matter; one

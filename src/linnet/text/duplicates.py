@@ -1,4 +1,4 @@
-"""Rows that say the same: exact duplicates, and near duplicates by the share of word shingles in common.
+"""Texts that say the same: exact duplicates, near duplicates by the share of word shingles in common, repeated sentences.
 
 >>> rows = ["A good film, with a good cast.", "a good film with a good cast", "Something else.", "A good film, with a good cast."]
 >>> exact_groups(rows).tolist(), exact_groups(rows, "words").tolist()

@@ -1,4 +1,4 @@
-"""Arrow in its three forms (file, stream, Feather 2), and Arrow tables in memory.
+"""Arrow in its three forms (file, stream, Feather 2), Parquet, Arrow tables in memory, and Python objects.
 
 Python objects as rows: lists, pairs, dictionaries, numpy, pandas, polars, and anything that speaks Arrow.
 """

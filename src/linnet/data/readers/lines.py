@@ -1,4 +1,4 @@
-"""Formats with one document a line: plain text, and fastText's `__label__` lines.
+"""Formats with one document a line: plain text, fastText's `__label__` lines, Vowpal Wabbit's.
 
 Vowpal Wabbit's text format: `label importance 'tag |namespace word:2.5 word |other word`, one document a line.
 

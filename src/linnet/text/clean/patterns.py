@@ -1,4 +1,4 @@
-"""Web addresses, e-mail addresses and numbers: removed, or replaced by a word that the classifier can use.
+"""Markup, web addresses, e-mail addresses and numbers: removed, or replaced by a word that the classifier can use.
 
 Each rule jumps from one tell-tale sign (``://``, ``www.``, ``@``) to the next, so that a text without them costs next to
 nothing, and looks back a bounded number of characters, so that no text can make it slow.
