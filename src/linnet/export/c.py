@@ -58,7 +58,7 @@ def _settings(model: PortableModel) -> Iterator[str]:
     yield from (unicode_table(f"ln_{name}") for name in tables)
     numbers = {
         "OUTPUTS": n_outputs, "BLOCKS": len(model.blocks), "CHARS": int(any(b["chars"] for b in model.blocks)),
-        "TF": model.tf, "NORM": model.norm, "SHIFT": model.shift, "HASHED": int(model.hashed), "ROW": 3 + n_outputs,
+        "TF": model.tf, "NORM": model.norm, "SHIFT": model.shift, "HASHED": int(model.hashed), "ROW": (4 + n_outputs) // 2 * 2,
         "MULTILABEL": int(model.multilabel), "CURVE": len(model.curve), "LEAST": repr(model.least),
     }  # fmt: skip
     yield "".join(f"#define LN_{name} {value}\n" for name, value in numbers.items())
@@ -76,7 +76,7 @@ def _settings(model: PortableModel) -> Iterator[str]:
 
 def _rows(model: PortableModel) -> Iterator[str]:
     yield "/* for each place: the fingerprint (low, high), the bits of its part of the norm and of its weights */\n"
-    yield "static const uint32_t ln_table[] = {\n"
+    yield "#if defined(__GNUC__)\n__attribute__((aligned(64)))\n#endif\nstatic const uint32_t ln_table[] = {\n"
     words = model.table().ravel()
     for start in range(0, len(words), WORDS_A_LINE << 10):
         part = words[start : start + (WORDS_A_LINE << 10)].tolist()

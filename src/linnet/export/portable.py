@@ -51,10 +51,11 @@ class PortableModel:
         each = np.arange(len(home))
         place = np.maximum.accumulate(home - each) + each
         size = max(int(place[-1]) + 2 if len(place) else 0, (1 << (64 - self.shift)) + 1)
-        table = np.zeros((size, 2 + self.rows.shape[1]), np.uint32)
+        width = 2 + self.rows.shape[1]
+        table = np.zeros((size, width + width % 2), np.uint32)  # an even number of words crosses fewer cache lines
         table[place, 0] = self.keys & np.uint64(0xFFFFFFFF)
         table[place, 1] = self.keys >> np.uint64(32)
-        table[place, 2:] = np.ascontiguousarray(self.rows).view(np.uint32)
+        table[place, 2:width] = np.ascontiguousarray(self.rows).view(np.uint32)
         return table
 
 

@@ -381,7 +381,8 @@ static int ln_push(ln_found *f, uint64_t h, uint32_t start, uint32_t end) {
 }
 
 static int ln_emit(const ln_text *s, const ln_block *block, ln_found *f) {
-    size_t t, i, k, n, first;
+    size_t t, i, k, n, first, stop;
+    uint32_t start;
     uint64_t h;
     for (t = 0; t < s->n_tokens; t++) {
         const ln_token *token = s->tokens + t;
@@ -398,10 +399,15 @@ static int ln_emit(const ln_text *s, const ln_block *block, ln_found *f) {
         first = block->low < n + 2 ? block->low : n + 2;
         for (i = 0; i + first <= n + 2; i++) {
             h = block->seed;
-            for (k = i; k < i + block->high && k < n + 2; k++) {
+            stop = i + block->high < n + 2 ? i + block->high : n + 2;
+            start = i > n ? c[n - 1].end : c[i ? i - 1 : 0].start;
+            for (k = i; k < stop; k++) {
                 h = ln_join(h, k == 0 || k == n + 1 ? 32 : c[k - 1].code);
-                if (k + 1 - i >= first && !ln_push(f, h, i > n ? c[n - 1].end : c[i ? i - 1 : 0].start,
-                                                   k == 0 ? c[0].start : c[k > n ? n - 1 : k - 1].end)) return 0;
+                if (k + 1 - i < first) continue;
+                if (f->visit) f->ends[f->n] = k == 0 ? start : c[k > n ? n - 1 : k - 1].end;
+                f->starts[f->n] = start;
+                f->fps[f->n] = h ? h : 1;
+                if (++f->n == LN_BATCH && !ln_flush(f)) return 0;
             }
         }
     }
