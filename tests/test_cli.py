@@ -149,9 +149,17 @@ def test_demo_tells_the_whole_story(tmp_path):
     done = run("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     out = done.stdout.decode()
-    for word in ("svm", "logistic", "nb", "95 % interval", "= score", "What to try next"):
+    for word in ("labels may be wrong", "near-duplicates", "test accuracy", "= score", "What to try next"):
         assert word in out
-    assert (tmp_path / "reviews.linnet").exists()
+    assert "delivery: probability" in out
+    for name in ("tickets.csv", "tickets.linnet", "tickets.html"):
+        assert (tmp_path / name).exists()
+    assert run("demo", cwd=tmp_path).returncode == 0  # its own files are no obstacle
+    (tmp_path / "tickets.csv").write_text("text,label\nmine,a\n")
+    refused = run("demo", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert b"another tickets.csv" in refused.stderr
+    assert (tmp_path / "tickets.csv").read_text() == "text,label\nmine,a\n"
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def studio(
     open it. Stop it with Ctrl-C.
 
     \b
-    linnet studio                         choose there; the built-in reviews are one click away
+    linnet studio                         choose there; the built-in tickets are one click away
     linnet studio reviews.csv             health, training, errors, fixing labels
     linnet studio reviews.linnet          try a model
     linnet studio unlabelled.csv          label the most useful texts first

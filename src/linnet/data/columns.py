@@ -24,7 +24,7 @@ _TEXT = (
 )
 _LABEL = (
     "label labels class classes category categories target targets sentiment polarity stars star rating ratings score "
-    "y tag tags topic topics intent emotion emotions gold annotation newsgroup spam toxic language lang genre type "
+    "y tag tags topic topics queue intent emotion emotions gold annotation newsgroup spam toxic language lang genre type "
     "group output"
 )
 TEXT_NAMES, LABEL_NAMES = tuple(_TEXT.split()), tuple(_LABEL.split())

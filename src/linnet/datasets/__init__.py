@@ -1,4 +1,4 @@
-"""Data sets by name: short book reviews that come with linnet, and public ones from a local mirror, a cache or the hub.
+"""Data sets by name: book reviews and support tickets that come with linnet, and public ones from a local mirror, a cache or the hub.
 
 >>> train, dev, test = load("reviews")
 >>> len(train), len(dev), len(test), train.labels
@@ -12,16 +12,19 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
-from importlib.resources import files
+from importlib.resources import as_file, files
 from typing import NamedTuple
 
-from linnet.data import Dataset
+from linnet.data import Dataset, read
 from linnet.datasets.named import CATALOGUE
 from linnet.errors import DataError, check_choice
 
 __all__ = ["CATALOGUE", "NAMES", "DatasetParts", "lexicon", "load", "whole"]
 
-NAMES = {"reviews": "690 short book reviews, positive or negative, written for linnet (BSD-3-Clause)"}
+NAMES = {
+    "reviews": "690 short book reviews, positive or negative, written for linnet (BSD-3-Clause)",
+    "tickets": "1,630 support tickets of a web shop in eight queues, with faults to be found, written for linnet (BSD-3-Clause)",
+}
 
 
 def lexicon() -> dict[str, float]:
@@ -41,12 +44,12 @@ class DatasetParts(NamedTuple):
 def load(name: str) -> DatasetParts:
     """Return the train, dev and test parts of a data set.
 
-    ``name`` is "reviews", which comes with linnet; a name of ``CATALOGUE`` such as "ag_news"; or owner/name of a public
+    ``name`` is "reviews" or "tickets", which come with linnet; a name of ``CATALOGUE`` such as "ag_news"; or owner/name of a public
     data set on the hub (owner/name@config for one of several tables). Public ones are looked for under LINNET_DATA, then in
     the cache, then on the hub; their licence is in the notes of each part.
     """
     if name in NAMES:
-        return DatasetParts(*_built_in(name))
+        return DatasetParts(*_built_in(name)) if name == "reviews" else DatasetParts(whole(name))
     from linnet.datasets.named import read_named, resolve, split_name
 
     base, config, _ = split_name(name)
@@ -73,10 +76,13 @@ def _built_in(name: str) -> tuple[Dataset, Dataset, Dataset]:
 def whole(name: str) -> Dataset:
     """Return all parts of a built-in data set behind one another.
 
-    >>> len(whole("reviews"))
-    690
+    >>> len(whole("reviews")), len(whole("tickets")), len(whole("tickets").labels)
+    (690, 1530, 8)
     """
     check_choice("built-in data set", name, NAMES)
+    if name == "tickets":  # as a user's own file would be read; those without a queue are left out
+        with as_file(files(__name__) / "tickets.csv") as path:
+            return replace(read(path, label="queue", labelled=True), source="built-in tickets")
     parts = _built_in(name)
     texts = [text for part in parts for text in part.text.to_pylist()]
     labels = [label for part in parts for label in part.label_list()]

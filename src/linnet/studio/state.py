@@ -183,7 +183,7 @@ def explained_prediction(clf: TextClassifier, text: str) -> ExplainedPrediction:
     return ExplainedPrediction(label, probabilities, words, shown, unknown, exact, len(text) > LONGEST)
 
 
-BUILT_IN = "built-in reviews"
+BUILT_IN, TICKETS = "built-in reviews", "built-in tickets"
 PARTS = ("dev", "train", "test")
 
 
@@ -210,11 +210,11 @@ class Studio:
     # ---- data
 
     def open(self, path: str, text: str | None = None, label: str | None = None) -> None:
-        """Open a data file or a model by its path; "built-in reviews" is the data that comes with linnet."""
-        if path == BUILT_IN:
+        """Open a data file or a model by its path; "built-in reviews" and "built-in tickets" come with linnet."""
+        if path in (BUILT_IN, TICKETS):
             from linnet.datasets import whole
 
-            self.take(whole("reviews"))
+            self.take(whole(path.removeprefix("built-in ")))
             return
         if not path.strip():
             raise DataError("give the path of a file")

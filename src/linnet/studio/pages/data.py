@@ -12,9 +12,9 @@ from linnet.draw.charts import histogram
 from linnet.draw.markup import count_bars, safe
 from linnet.draw.terminal import count
 from linnet.studio import layout
-from linnet.studio.state import BUILT_IN, DataHealth, Studio
+from linnet.studio.state import BUILT_IN, TICKETS, DataHealth, Studio
 
-# ---- A place to open data: by path, by dropping a file, or the built-in reviews.
+# ---- A place to open data: by path, by dropping a file, or built-in data.
 
 
 def open_data(studio: Studio, after: str, *, name: str = "Path of a CSV, TSV, JSON lines or Parquet file") -> None:
@@ -39,6 +39,7 @@ def open_data(studio: Studio, after: str, *, name: str = "Path of a CSV, TSV, JS
     with layout.row().style("width:100%"):
         path = layout.field(name, lambda: load(path.value))
         layout.button("Open", lambda: load(path.value))
+        layout.button("Use the built-in tickets", lambda: load(TICKETS), quiet=True)
         layout.button("Use the built-in reviews", lambda: load(BUILT_IN), quiet=True)
     ui.upload(label="or drop a file here", auto_upload=True, on_upload=dropped, max_files=1).props("flat")
 
