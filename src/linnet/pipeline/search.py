@@ -88,7 +88,12 @@ def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = ()) ->
         axes.append(("features", tuple(map(describe, (default, *other) if many else (*other, default)))))
     first = dict(plan.many if many else plan.few)
     return [
-        (name, (first[name], *(v for v in values if v != first[name])) if first.get(name) in values else values)
+        (
+            name,
+            (first[name], *(v for v in values if v != first[name]))
+            if name in first and first[name] in values
+            else values,
+        )
         for name, values in axes
         if values
     ]
