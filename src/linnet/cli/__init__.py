@@ -25,7 +25,7 @@ except KeyboardInterrupt:  # while Python was still reading the program
 __all__ = ["main"]
 
 COMMANDS = {  # name: (module:function, help)
-    "demo": ("linnet.cli.demo:demo", "Train, compare and explain on the built-in book reviews."),
+    "demo": ("linnet.cli.demo:demo", "Check, train and explain on the built-in support tickets."),
     "check": ("linnet.cli.check:check", "Find duplicates, leaks, wrong labels and loopholes in a file."),
     "split": ("linnet.cli.split:split", "Divide a file into train, dev and test; --blind seals the test part."),
     "train": ("linnet.cli.train:train", "Train a classifier on a file and save it."),

@@ -46,6 +46,12 @@ from linnet.values import parse_settings, size_text
 @o.decision_options
 @o.chosen_thresholds
 @o.stream_options
+@o.option(
+    "--seeds",
+    "FILE",
+    "No labels at all: make them from words of each class (word,label, a line each); see docs/vectors.md.",
+    type=InputPath(),
+)
 @o.option("--like", "MODEL", "Use the settings of this model, each with the value that was chosen.", type=InputPath())
 @o.flag("--online", "Learn in one pass, row by row, and score every row before; hashes into 2^18 columns.")
 @o.flag("--no-check", "Skip the quick check for duplicates, leaks and imbalance.")
@@ -73,13 +79,15 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     if options["online"]:
         train_online(clf, data, out, options)
         return
-    streamed = train_streamed(clf, data, options)
+    streamed = None if options["seeds"] else train_streamed(clf, data, options)
     if streamed is None:
         run = _train(clf, data[0], options, extra)
     else:
         run = Training(clf, clf, streamed.evaluation, more={"stream": streamed.to_dict()})
     clf, result, options = run.saved, run.result, run.options or options
     about = data_card(data, options) | run.digests
+    if options["seeds"]:
+        about |= {"labels_made_from": Path(options["seeds"]).name}  # so the scores of the card are no accuracies
     clf.add_to_card(test=test_card(result), command=plain_command(), data=about, reference=run.reference)
     clf.save(out)
     seal = look(options["test"], "train", out) if options["test"] else None
@@ -90,8 +98,13 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         return
     for line in reached(clf.card.get("decision", {}), () if clf.artefact.multilabel else result.per_class):
         say(line)
-    click.echo(_score_line(result, several=clf.artefact.multilabel))
-    if result.n < FEW_TESTED:
+    line = _score_line(result, several=clf.artefact.multilabel)
+    click.echo(
+        line.replace("test accuracy", "agreement with labels made from the word lists") if options["seeds"] else line
+    )
+    if options["seeds"]:
+        _say_of_labels(clf, data[0], options)
+    elif result.n < FEW_TESTED:
         _say_of_folds(run.judged, result.n)
     say_sealed(seal)
     if run.judged is not clf:
@@ -147,7 +160,10 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
 
     weighed = [options["weight"]] if options["weight"] else []
     columns = [*extra, *split_columns(options), *weighed]
-    rows = read_labelled(data, options, extra=columns, label_columns=options["label_columns"])
+    if options["seeds"]:
+        rows = _by_seeds(clf, data, options)
+    else:
+        rows = read_labelled(data, options, extra=columns, label_columns=options["label_columns"])
     for name in weighed:
         rows.numbers(name)  # a cell that is no number is named by its row in the file
     write_unusable(rows.unusable, options["unusable"])
@@ -174,6 +190,39 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
         except KeyboardInterrupt:
             say("interrupted: the model without the test rows is saved")
     return Training(clf, saved, result, fit_on, test, reference, digests, options=options)
+
+
+def _by_seeds(clf: Any, data: str, options: dict[str, Any]) -> Any:
+    """Return the texts of a file with labels made from word lists."""
+    from linnet.data import Dataset, read
+    from linnet.pipeline.seeds import label_by_seeds
+
+    for name in ("groups", "time", "weight", "test", "label_columns", "label_bins", "label_quantiles", "multilabel"):
+        if options.get(name):
+            raise LinnetError(f"--seeds makes the labels; leave out --{name.replace('_', '-')}")
+    found = read(data, text=options["text"], format=options["format_"], labelled=False)
+    texts = found.text.to_pylist()
+    if not any(options[name] for name in ("features", "vectors", "unlabelled")):
+        clf.set_params(unlabelled=texts)
+    made = label_by_seeds(texts, options["seeds"], clf)
+    say(
+        f"{found.source}: {len(texts):,} texts, {made.with_words:,} with words of one class; {made.clear:,} are clear, "
+        f"{len(made.rows):,} got a label that a model trained on those is surest of"
+    )
+    return replace(Dataset.from_lists([texts[k] for k in made.rows], made.labels), source=found.source)
+
+
+def _say_of_labels(clf: Any, data: str, options: dict[str, Any]) -> None:
+    """Say what is known of a model whose labels came from word lists."""
+    if not options["label"]:
+        say(
+            "judged without labels: to know how right it is, label some rows and run linnet evaluate, or name their column with --label"
+        )
+        return
+    truth = read_labelled(data, options | {"seeds": None}, labelled=True)
+    found = clf.evaluate(truth)
+    low, high = found.accuracy_interval
+    click.echo(f"accuracy {found.accuracy:.4f} [{low:.4f}, {high:.4f}] on the {found.n:,} rows that have a label")
 
 
 def _score_line(result: Any, *, several: bool) -> str:
