@@ -136,6 +136,7 @@ MODELS = {
     "several classes, curve": lambda: curved(fitted("svm", features="words:1-2"), 1.2),
     "characters and bytes": lambda: fitted("logistic", features="words:1-3:characters+words:2-4:bytes+chars:1:bytes"),
     "several labels": several,
+    "word vectors": lambda: fitted("svm", features="words:1+chars:2-3", unlabelled=scripts(30)[0], tf="sublinear"),
 }
 
 

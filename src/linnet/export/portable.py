@@ -19,7 +19,7 @@ from linnet.errors import LinnetError
 from linnet.features.counts import NORM, TF
 from linnet.model.model import Model
 
-KINDS = ("words", "chars", "foldedvectors")
+KINDS = ("words", "chars", "vectors")
 TOKENISERS = 5  # words, pattern, whitespace, characters, bytes
 
 
