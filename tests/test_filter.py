@@ -83,8 +83,9 @@ def test_parquet_keeps_what_the_model_says_with_the_same_schema(model, corpus, t
         assert after["id"].to_pylist() == list(ids)  # in the order of the input
         assert np.allclose(after["linnet_p_pos"].to_numpy(), list(ids.values()), atol=1e-6)
         assert set(after["linnet_label"].to_pylist()) <= {"pos", "neg"}
-    assert json.loads((tmp_path / "out" / "manifest.json").read_text()) == manifest
+    assert json.loads((tmp_path / "out" / "_manifest.json").read_text()) == manifest
     assert not (tmp_path / "out" / ".linnet-filter").exists()
+    assert len(pq.read_table(tmp_path / "out")) == manifest["kept"]  # the folder is one table to those who read folders
 
 
 def test_bad_rows_are_in_the_quarantine_with_reasons(model, tmp_path):
@@ -95,7 +96,7 @@ def test_bad_rows_are_in_the_quarantine_with_reasons(model, tmp_path):
     manifest = run(model, path, tmp_path / "out", Rule({"pos": 0.0}))
     check_counts(manifest)
     assert manifest["unusable_by"] == {"empty text": 2, "not a JSON object": 2}
-    rows = [json.loads(line) for line in (tmp_path / "out/quarantine/rows.jsonl.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (tmp_path / "out/_quarantine/rows.jsonl.jsonl").read_text().splitlines()]
     assert [(r["row"], r["reason"]) for r in rows] == [
         (2, "not a JSON object"), (3, "not a JSON object"), (4, "empty text"), (5, "empty text"),
     ]  # fmt: skip
@@ -311,7 +312,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(model, corpus, tmp_pat
         try:
             run(model, corpus, out, rule, on_progress=tell)
         except Stopped:
-            assert not (out / "manifest.json").exists()
+            assert not (out / "_manifest.json").exists()
             done = list((out / ".linnet-filter").rglob("0*.json"))
             rng.choice(done).unlink()  # a record that was not written, or half of one
             rng.choice([p for p in done if p.exists()] or done).write_text("{")
@@ -372,7 +373,7 @@ def test_the_page_is_whole_and_loads_nothing(model, corpus, tmp_path):
     from html.parser import HTMLParser
 
     run(model, corpus, tmp_path / "out", Rule({"pos": None}, top=0.1))
-    page = (tmp_path / "out/summary.html").read_text()
+    page = (tmp_path / "out/_summary.html").read_text()
     assert "http" not in page
     assert "<script" not in page
     HTMLParser().feed(page)

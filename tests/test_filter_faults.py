@@ -225,7 +225,7 @@ def test_a_damaged_shard_is_set_aside_and_the_counts_add_up(made, tmp_path, rule
     assert manifest["bad_shards"][0]["rows"] == (500 if damage == "page" else None)
     assert manifest["rows"] == (2000 if damage == "page" else 1500)
     assert not (tmp_path / "out/part-002.parquet").exists()
-    assert (tmp_path / "out/quarantine/shards.json").exists()
+    assert (tmp_path / "out/_quarantine/shards.json").exists()
     sick.unlink()  # what is left is what a corpus without that shard gives
     with open_engine("local", workers=1, kind="threads") as engine:
         filter_corpus(model, [corpus], tmp_path / "without", RULES[rule], engine=engine)

@@ -203,7 +203,7 @@ def test_filter_names_swallowed_rows(folder):
     done = run("filter", "m.linnet", "q.csv", "--out", "kept", "--keep", "pos", "--quiet")
     assert done.exit_code == 0, done.exception
     assert "row 3: a quote is closed too late" in done.output
-    assert "row 3" in json.loads((folder / "kept" / "manifest.json").read_text())["notes"][0]["note"]
+    assert "row 3" in json.loads((folder / "kept" / "_manifest.json").read_text())["notes"][0]["note"]
 
 
 def test_a_header_whose_quote_is_not_closed(folder):

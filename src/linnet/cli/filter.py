@@ -148,10 +148,10 @@ def _print_totals(manifest: dict[str, Any], options: dict[str, Any], progress: F
             f"(asked: {100 * cut['top']:g} %, error bound {100 * cut['error_bound']:g} points, plus ties)"
         )
     if manifest["bad_shards"]:
-        say(f"{len(manifest['bad_shards'])} bad shards, see {options['out']}/quarantine/shards.json; the first: "
+        say(f"{len(manifest['bad_shards'])} bad shards, see {options['out']}/_quarantine/shards.json; the first: "
             f"{manifest['bad_shards'][0]['name']}: {manifest['bad_shards'][0]['reason']}")  # fmt: skip
     if not options["quiet"]:
-        say(f"written to {options['out']}, with manifest.json and summary.html")
+        say(f"written to {options['out']}, with _manifest.json and _summary.html")
 
 
 class FilterProgressBars(ProgressBars):

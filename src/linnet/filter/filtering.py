@@ -112,7 +112,7 @@ def _keep_apart(folder: OutputFolder, shards: list[Shard]) -> None:
     if links or own & {shard.path for shard in shards}:
         raise LinnetError(f"{folder.path} is where the input is; choose another --out")
     taken = [
-        shard.name for shard in shards if shard.name in ("manifest.json", "summary.html", "quarantine/shards.json")
+        shard.name for shard in shards if shard.name in ("_manifest.json", "_summary.html", "_quarantine/shards.json")
     ]
     if taken:
         raise LinnetError(f"a shard is called {taken[0]}, as a file of the output is; rename it")

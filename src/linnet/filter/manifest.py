@@ -179,5 +179,5 @@ def _shards(shards: list[dict[str, Any]]) -> str:
         [s["name"], f"{s['rows']:,}", f"{s['kept']:,}", _share(s["kept"], s["rows"]), f"{s['unusable']:,}"]
         for s in shards[:MOST_SHARDS]
     ]
-    more = note(f"{len(shards) - MOST_SHARDS:,} more in manifest.json.") if len(shards) > MOST_SHARDS else ""
+    more = note(f"{len(shards) - MOST_SHARDS:,} more in _manifest.json.") if len(shards) > MOST_SHARDS else ""
     return f"<h2>Shards</h2>{text_table([head, *rows])}{more}"

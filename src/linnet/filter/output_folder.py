@@ -1,11 +1,13 @@
 """The output folder and what it knows of a run that is not finished.
 
     DIR/NAME...                 the kept rows, a file a shard, each whole or not there
-    DIR/quarantine/NAME.jsonl   rows that could not be used, with reasons
-    DIR/quarantine/shards.json  shards that could not be used, with reasons
-    DIR/manifest.json           counts and histograms: written last, so a folder with it is complete
-    DIR/summary.html            the same for people
+    DIR/_quarantine/NAME.jsonl   rows that could not be used, with reasons
+    DIR/_quarantine/shards.json  shards that could not be used, with reasons
+    DIR/_manifest.json           counts and histograms: written last, so a folder with it is complete
+    DIR/_summary.html            the same for people
     DIR/.linnet-filter/         while the run lasts: settings, a record a finished shard, scores
+
+Readers of folders (pyarrow, Spark, Dask, DuckDB) skip names that begin with _ or a dot, so DIR can be read as one table.
 
 A record is written after the files it speaks of, so a shard with a record is done and one without is done again, with the
 same bytes.
@@ -33,9 +35,9 @@ class OutputFolder:
         self.path = Path(path)
         self.state = self.path / ".linnet-filter"
         self.parts = self.state / "parts"
-        self.manifest = self.path / "manifest.json"
-        self.summary = self.path / "summary.html"
-        self.bad_shards = self.path / "quarantine" / "shards.json"
+        self.manifest = self.path / "_manifest.json"
+        self.summary = self.path / "_summary.html"
+        self.bad_shards = self.path / "_quarantine" / "shards.json"
         self._held: Any = None
 
     def output(self, name: str) -> Path:
@@ -44,7 +46,7 @@ class OutputFolder:
 
     def quarantine(self, name: str) -> Path:
         """The bad rows of a shard."""
-        return self.path / "quarantine" / f"{name}.jsonl"
+        return self.path / "_quarantine" / f"{name}.jsonl"
 
     def scores(self, index: int) -> Path:
         """The scores of a shard between two passes."""
