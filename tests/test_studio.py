@@ -658,3 +658,47 @@ def test_the_estimate_is_near_the_truth_on_real_data():
         held.append(found.interval[0] <= truth <= found.interval[1])
     assert -0.12 < np.mean(differences) < 0.06  # about 0.09 too low over twelve seeds, and so before
     assert sum(held) >= 4
+
+
+# ---- a file that is labelled in part
+
+
+def test_a_partly_labelled_file_is_finished_and_joined_back(tmp_path):
+    import csv
+
+    rows = [
+        (f"R{k}", f"{'good' if k % 2 else 'bad'} text number {k}", ("pos" if k % 2 else "neg") if k < 6 else "")
+        for k in range(30)
+    ]
+    path = tmp_path / "reviews.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "text", "label", "stars"), *((*row, "3") for row in rows)])
+    studio = Studio(tmp_path / "studio", threads=1)
+    studio.open(str(path))
+    assert len(studio.data) == 6
+    assert len(studio.unlabelled) == 24
+    session = studio.label_texts(["neg", "pos"])
+    assert session.done == 6
+    for _ in range(10):
+        text = session.texts[session.current.row]
+        assert text not in session.given  # only texts without a label are asked for
+        assert session.answer(session.current.row, "pos" if "good" in text else "neg")
+    assert studio.export(tmp_path / "out.csv") == 10
+    with (tmp_path / "out.csv").open(newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [row["id"] for row in found] == [row[0] for row in rows]  # every row, in the order of the file
+    assert list(found[0]) == ["id", "text", "label", "stars", "labelled_label", "probability", "source", "time"]
+    assert [row["source"] for row in found[:6]] == ["file"] * 6
+    assert sum(row["source"] == "person" for row in found) == 10
+    assert all(row["time"] for row in found if row["source"] == "person")
+    assert all(
+        row["labelled_label"] == ("pos" if "good" in row["text"] else "neg")
+        for row in found
+        if row["source"] != "model"
+    )
+    assert all(0 < float(row["probability"]) <= 1 for row in found)
+    data = studio.take_answers()  # added to the labels of the file, not in their place
+    assert len(data) == 16
+    assert len(studio.unlabelled) == 14
+    assert data.source == str(path)
+    session.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -192,7 +192,7 @@ class Advice:
 
 
 class Labelling:
-    """Texts without labels, to be labelled one by one.
+    """Texts without labels, to be labelled one by one; given are texts among them whose label is known.
 
     >>> texts = ["good one", "bad one", "good two", "bad two", "good three", "bad three"]
     >>> session = Labelling(texts, ["neg", "pos"], LabelStore(":memory:"), "doctest", background=False)
@@ -212,6 +212,7 @@ class Labelling:
         seed: int = 0,
         threads: int | None = None,
         background: bool = True,
+        given: Mapping[str, str] | None = None,
     ) -> None:
         if len(labels) < 2:
             raise LinnetError(f"labelling needs at least two labels to choose from, got {len(labels)}; name them first")
@@ -220,6 +221,7 @@ class Labelling:
         self.labels = tuple(labels)
         self.pool = Pool.of(self.texts, seed, threads)
         self.learner = Learner(self.pool, self.labels)
+        self.given = dict(given or {})
         self.answers: dict[int, str] = {}
         self.skipped: list[int] = []
         self.drawn: list[int] = []
@@ -244,6 +246,7 @@ class Labelling:
     def _restore(self) -> None:
         """Read the labels that are in the store."""
         row = {text: k for k, text in enumerate(self.texts)}
+        self.answers.update((row[text], label) for text, label in self.given.items() if label in self.labels)
         for answer in self.store.of(self.task):
             at = row.get(answer.text)
             if at is None or answer.why == "fix":

@@ -15,12 +15,14 @@ import pyarrow as pa
 from linnet.checks.checked_data import CheckedData, Finding
 from linnet.checks.run_checks import CHECKS, Checkup, applicable
 from linnet.classifier import TextClassifier, load
-from linnet.data import Dataset, read
+from linnet.data import Dataset, read, stream
+from linnet.data.reader import Unusable
 from linnet.data.seal import refuse_sealed
+from linnet.data.writers import open_writer
 from linnet.draw.markup import marked, safe
 from linnet.errors import DataError, LinnetError
 from linnet.report.inputs import LONGEST, Predictions
-from linnet.studio.labelling import Labelling, open_store
+from linnet.studio.labelling import GivenLabel, Labelling, open_store
 from linnet.studio.runs import Runs, TrainingRun, data_key
 from linnet.text.vocabulary import Zipf
 
@@ -365,18 +367,78 @@ class Studio:
             raise LinnetError("there are no texts; open a file first")
         self.data.refuse_multilabel("labelling")
         names = list(dict.fromkeys(name.strip() for name in labels if name.strip()))
-        session = Labelling(self.data.text.to_pylist(), names, self.answers, self.task, threads=self.threads)
+        texts, given, blank = self.data.text.to_pylist(), {}, self.unlabelled
+        if (
+            blank and self.data.label is not None
+        ):  # a file that is labelled in part: its labels teach, the rest is asked
+            given = dict(zip(texts, self.data.label.to_pylist(), strict=True))
+            texts += blank
+        session = Labelling(texts, names, self.answers, self.task, threads=self.threads, given=given)
         self.answers.name(self.task, names)
         if self.labelling is not None:
             self.labelling.close()
         self.labelling = session
         return session
 
+    @property
+    def unlabelled(self) -> list[str]:
+        """The texts of the data that have no label."""
+        if self.data is None:
+            return []
+        return [row.text for row in self.data.unusable.rows if row.reason == "no label" and row.text.strip()]
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write the labels; of a file its own table, all columns in order, then label, probability, source and time.
+
+        The source is "person", "file" (it had the label), or "model" where nobody has labelled the text yet. Returns how
+        many labels a person gave.
+        """
+        session = self.labelling
+        if session is None:
+            raise LinnetError("there are no labels yet; label some texts first")
+        if self.data is None or not Path(session.task).is_file():
+            return self.answers.export(session.task, path)
+        mine = {a.text: a for a in self.answers.of(session.task) if a.label is not None}
+        number = {text: k for k, text in enumerate(session.texts)}
+        with open_writer(path) as writer:
+            for batch in stream(session.task, text=self.data.text_column, keep=True):
+                found = [
+                    self._labelled(session, text, mine.get(text), number.get(text)) for text in batch.text.to_pylist()
+                ]
+                kept: Any = batch.kept
+                columns = dict(zip(kept.column_names, kept.columns, strict=True))
+                for name, values in zip(
+                    ("label", "probability", "source", "time"), zip(*found, strict=True), strict=True
+                ):
+                    columns[f"labelled_{name}" if name in columns else name] = pa.array(
+                        values, pa.float64() if name == "probability" else pa.string()
+                    )
+                writer.write(pa.table(columns))
+        return len(mine)
+
+    @staticmethod
+    def _labelled(session: Labelling, text: str, answer: GivenLabel | None, row: int | None) -> tuple[Any, ...]:
+        """Return label, probability, source and time of a text."""
+        p = None if session.fitted is None or row is None else session.fitted.proba[row]
+        label = answer.label if answer is not None else session.given.get(text)
+        if label is not None:
+            known = None if p is None or label not in session.labels else float(p[session.labels.index(label)])
+            return label, known, "person" if answer is not None else "file", None if answer is None else answer.at
+        if p is None:
+            return None, None, None, None
+        return session.labels[int(p.argmax())], float(p.max()), "model", None
+
     def take_answers(self) -> Dataset:
-        """Make the labelled texts the current data, to train on."""
+        """Make the labelled texts the current data, to train on; those that the file had labels for stay."""
         if self.labelling is None:
             raise LinnetError("there are no labels yet; label some texts first")
         mine = self.answers.labels(self.labelling.task)
+        if self.labelling.given and self.data is not None:
+            both = {**self.labelling.given, **mine}
+            left = [row for row in self.data.unusable.rows if row.reason != "no label" or row.text not in mine]
+            taken = Dataset.from_lists(list(both), list(both.values()))
+            self.take(replace(self.data, text=taken.text, label=taken.label, unusable=Unusable.of(left), also={}))
+            return self.data
         if len(set(mine.values())) < 2:
             raise LinnetError("there are fewer than two different labels so far; label some more texts")
         name = f"{len(mine):,} labels of {Path(self.labelling.task).name}"

@@ -16,7 +16,7 @@ from linnet.studio.pages.data import open_data
 from linnet.studio.state import Studio
 
 LEAD = "The texts that help the model most come first. Every label is saved before the next text is shown."
-KEYS = "123456789abcdefghijklmnopqrtvwxyz"  # without s (skip) and u (undo)
+KEYS = "123456789abcdefghijklmnopqrtvwxz"  # without s (skip), u (undo) and y (yes, as the model says)
 WHY = {
     "new": "unlike the texts so far",
     "unsure": "the model is uncertain",
@@ -53,9 +53,12 @@ def _begin(studio: Studio) -> None:
     names = studio.answers.names(studio.task) or data.labels
     kept = len([a for a in studio.answers.of(studio.task) if a.why != "fix" and a.label is not None])
     again = f" Labelling continues with {count(kept, 'label')} from before." if kept else ""
+    blank = len(studio.unlabelled) if data.label is not None else 0
     shown = " The labels of the file are not shown while you label." if data.label is not None else ""
+    if blank:
+        shown = f" The {len(data):,} labels of the file teach the model."
     with layout.empty(
-        f"Label {len(data):,} texts",
+        f"Label {blank or len(data):,} texts",
         f"Enter the labels to choose from, at least two, separated by commas.{shown}{again}",
     ):
 
@@ -91,7 +94,12 @@ class LabelPage:
                         key = f"<kbd>{KEYS[k].upper()}</kbd>" if k < len(KEYS) else ""
                         made = layout.html(f"{key}{safe(label)}", "choice", "button").props("type=button")
                         made.on("click", lambda label=label: self._answer(self._row(), label))
-                    for key, word, act in (("S", "skip", self._skip), ("U", "undo", self._undo)):
+                    others = (
+                        ("Y", "as the model says", self._accept),
+                        ("S", "skip", self._skip),
+                        ("U", "undo", self._undo),
+                    )
+                    for key, word, act in others:
                         layout.html(f"<kbd>{key}</kbd>{word}", "choice quiet", "button").props("type=button").on(
                             "click", act
                         )
@@ -123,12 +131,21 @@ class LabelPage:
             self._answer(at, None)
         elif key == "u":
             self._undo()
+        elif key == "y" and at == self._row():
+            self._accept()
         elif key in self.keys:
             self._answer(at, self.keys[key])
 
     def _answer(self, at: int, label: str | None) -> None:
         self.session.answer(at, label)
         self.refresh()
+
+    def _accept(self) -> None:
+        guess = self.session.guess()
+        if guess is None:
+            ui.notify("The model has no answer yet.")
+        else:
+            self._answer(self._row(), guess[0])
 
     def _skip(self) -> None:
         self._answer(self._row(), None)
@@ -141,12 +158,12 @@ class LabelPage:
     def _export(self, form: str) -> None:
         path = self.studio.folder / f"labels.{form}"
         try:
-            n = self.studio.answers.export(self.session.task, path)
+            n = self.studio.export(path)
         except LinnetError as error:
             ui.notify(str(error), type="negative")
             return
         ui.download.file(path)
-        ui.notify(f"wrote {count(n, 'label')} to {path}")
+        ui.notify(f"wrote {path} with {count(n, 'label')} of yours")
 
     async def _train(self) -> None:
         if await layout.attempt(self.studio.take_answers):
@@ -167,7 +184,7 @@ class LabelPage:
             predicted = "" if guess is None else f"model: {safe(guess[0])} {100 * guess[1]:.0f} %"
             self.why.set_content(f"<span>{WHY.get(pick.why, safe(pick.why))}</span><span>{predicted}</span>")
             self.say.set_content(safe(session.texts[pick.row]))
-            self.say.props(f'data-row={pick.row} data-keys="{"".join(self.keys)}su"')
+            self.say.props(f'data-row={pick.row} data-keys="{"".join(self.keys)}suy"')
         skipped = f", {len(session.skipped):,} skipped" if session.skipped else ""
         share = max(0.005, session.done / max(1, len(session.texts)))
         self.figures.set_content(
