@@ -109,14 +109,22 @@ class Vectors(Computed):
         """One a dimension."""
         return tuple(f"{self.source} {k + 1}" for k in range(self.learned.E.shape[1]))
 
-    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
-        """Return the vectors of all documents."""
-        known = self.learned
-        slots, number = known.slots
-        rows: SparseCounts = count_known(
-            [piece], (FoldedVectors(),), slots.slots, slots.shift, number, len(known.words),
+    def _count(self, pieces: list[TextBuffer]) -> SparseCounts:
+        """Count the words that have a vector."""
+        slots, number = self.learned.slots
+        return count_known(
+            pieces, (FoldedVectors(),), slots.slots, slots.shift, number, len(self.learned.words),
             counting=self.tf != "presence", threads=1,
         )  # fmt: skip
+
+    def known_share(self, pieces: list[TextBuffer]) -> float:
+        """Return the share of the words of some texts that have a vector."""
+        every = len(count(pieces, (FoldedVectors(),), threads=1).rows.indices)
+        return len(self._count(pieces).indices) / max(1, every)
+
+    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
+        """Return the vectors of all documents."""
+        known, rows = self.learned, self._count([piece])
         values = rows.values(self.tf, known.weight, norm="l2", multiply=True)
         out = np.empty((len(piece), known.E.shape[1]))
         sparse.dot(rows.indptr, rows.indices, values, known.E, 0, len(piece), out)

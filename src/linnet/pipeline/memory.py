@@ -16,7 +16,15 @@ from linnet.features.computed import ComputedBlocks, compute, needed, split
 from linnet.features.counting import Counted, Names, Seen, names_of
 from linnet.features.counts import SparseCounts
 from linnet.features.derived import Derived, Part, Texts
-from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, default_blocks, other_widths, unspaced
+from linnet.features.plan import (
+    LARGE_MODEL,
+    FeaturePlan,
+    FeatureWeights,
+    default_blocks,
+    looked_at,
+    other_widths,
+    unspaced,
+)
 from linnet.features.selection import kept_columns
 from linnet.features.vectors import Vectors, with_tf
 from linnet.model.learned import numbers_of
@@ -29,6 +37,7 @@ from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.training_set import RowBlocks
 
+MOSTLY_KNOWN = 0.7  # share of the words that have a vector: below, features without vectors are tried first
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Soft = tuple[tuple[Any, ...], Floats] | None
@@ -269,7 +278,10 @@ def other_features(default: AnyBlocks, plan: FeaturePlan, pieces: list[TextBuffe
         return others
     best = (*others, default)[0]
     joined = tuple((*best, Vectors(plan.vectors, weight)) for weight in (2.0, 1.0))
-    return (*(joined if others else joined[:1]), best)
+    sample = [taken(pieces, np.arange(0, n, looked_at(n)))] if (n := sum(map(len, pieces))) else []
+    known = Vectors(plan.vectors).known_share(sample)  # vectors of another language have little to say
+    found = (*(joined if others else joined[:1]), best)
+    return found if known >= MOSTLY_KNOWN else (best, *found[:-1])
 
 
 def count_features(
