@@ -267,3 +267,10 @@ def test_texts_with_nothing_in_common_teach_no_vectors(vectors):
         TextClassifier(unlabelled=["one", "two"]).fit(texts, labels)
     with pytest.raises(LinnetError, match="leave one of the two out"):
         TextClassifier(unlabelled=["one", "two"], vectors=str(vectors)).fit(texts, labels)
+
+
+def test_vectors_of_another_language_come_last(vectors):
+    german = [f"der Film war {'gut' if k % 2 else 'schlecht'} und lang" for k in range(40)]
+    clf = TextClassifier(vectors=str(vectors)).fit(german, [k % 2 for k in range(40)])
+    assert "vectors" not in clf.card["settings"]["features"]
+    assert Vectors(str(vectors)).known_share(text_buffers(["the film good", "xyz"])) == 0.75
