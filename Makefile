@@ -9,6 +9,7 @@
 # make fuzz   a million random inputs for the tokenisers and blocks, against the plain-Python reference and alone
 # make hostile  bad inputs, altered model files, kills, full disks, closed pipes; rewrites docs/reliability.md (40 minutes)
 # make docs   check the documentation's examples
+# make site   the documentation as a web site in site/, to be opened as files or served; a wrong link is an error
 # make sdist  the source distribution, tried in a fresh environment: build, install, demo, predict
 PYTHON ?= python3
 VENV   ?= .venv
@@ -18,7 +19,7 @@ SOURCES := $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.pyx' -o -n
 
 export LINNET_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test test-all explore fuzz hostile dev lint bench bench-scale docs sdist clean
+.PHONY: demo test test-all explore fuzz hostile dev lint bench bench-scale docs site sdist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/linnet demo
@@ -64,6 +65,11 @@ bench-scale: $(VENV)/.installed $(VENV)/.tools
 
 docs: $(VENV)/.installed $(VENV)/.tools
 	$(BIN)/python -m pytest -q tests/test_docs.py
+
+# Not with -q: then warnings would not count.
+site: $(VENV)/.tools
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "open site/index.html"
 
 sdist: $(VENV)/.runtime
 	rm -rf dist

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import doctest
 import os
+import re
 from pathlib import Path
 
+import click
 import pytest
+
+from linnet.cli import linnet as command_line
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+CODE = re.compile(r"^```\w*\n(.*?)^```|(?<!`)`([^`\n]+)`(?!`)", re.MULTILINE | re.DOTALL)  # blocks, and code in a line
+SHOWN = re.compile(r"(?:^|\$ |\| )linnet ([a-z]+)([^|#\n]*)", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -27,3 +33,18 @@ def test_examples(page, tmp_path):
         assert result.attempted >= 6
     elif page.parent.name == "models":
         assert result.attempted >= 2, "a page on a model has a runnable example"
+    elif page.parent.name == "tutorials":
+        assert result.attempted >= 2, "a tutorial has a runnable example"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_commands_exist(page):
+    """Every command that a page shows is there, with all its options."""
+    text = page.read_text(encoding="utf-8")
+    code = "\n".join(block or span for block, span in CODE.findall(text))
+    for name, rest in SHOWN.findall(code):
+        command = command_line.get_command(click.Context(command_line), name)
+        assert command, f"linnet {name}{rest}"
+        options = {option for given in command.params for option in (*given.opts, *given.secondary_opts)} | {"--help"}
+        asked = set(re.findall(r"(?<=\s)--?[A-Za-z][\w-]*", re.sub(r"'[^']*'|\"[^\"]*\"", "", rest)))
+        assert asked <= options, f"linnet {name}{rest}"

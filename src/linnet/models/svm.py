@@ -75,7 +75,7 @@ class LinearSVM(StepModel):
     ``tol`` bounds the spread of the projected gradient (dual), or how far the weights are from the conditions of the
     optimum, relative to weights of zero (coordinate); ``max_iter`` the passes (None: 1000 for dual, 200 steps for
     coordinate, 20 for sgd). ``fit_intercept``, ``intercept_scaling`` (dual, sgd). ``class_weight`` None, "balanced" or
-    {label: factor}. ``cost`` (sgd only): cost[i][j] is the price of answering class j where class i is right, classes
+    {label: factor}. ``cost`` (sgd only): ``cost[i][j]`` is the price of answering class j where class i is right, classes
     sorted; None charges 1 for every error. ``decay`` (sgd only): the weight decay; None takes that which C stands for.
     ``random_state``, ``n_jobs``.
 
