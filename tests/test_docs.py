@@ -14,7 +14,8 @@ from linnet.cli import linnet as command_line
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
-CODE = re.compile(r"^```\w*\n(.*?)^```|(?<!`)`([^`\n]+)`(?!`)", re.MULTILINE | re.DOTALL)  # blocks, and code in a line
+# Code of a page: fenced blocks, indented lines, and spans inside a line.
+CODE = re.compile(r"^```\w*\n(.*?)^```|^ {4}([^\n]+)|(?<!`)`([^`\n]+)`(?!`)", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"(?:^|\$ |\| )linnet ([a-z]+)([^|#\n]*)", re.MULTILINE)
 
 
@@ -43,7 +44,7 @@ def test_examples(page, tmp_path):
 def test_commands_exist(page):
     """Every command that a page shows is there, with all its options."""
     text = page.read_text(encoding="utf-8")
-    code = "\n".join(block or span for block, span in CODE.findall(text))
+    code = "\n".join("".join(found) for found in CODE.findall(text))
     for name, rest in SHOWN.findall(code):
         command = command_line.get_command(click.Context(command_line), name)
         assert command, f"linnet {name}{rest}"
