@@ -138,13 +138,18 @@ class LinearClassifier(Estimator):
                 b[c] = -NEVER
         return W, b
 
+    @property
+    def own_gain(self) -> bool:
+        """Whether the weights of features stay beside the rows, one a class, as a gain; else rows are multiplied by them."""
+        return self.traits.gain_per_class
+
     def against_rest(self, rows: TrainingSet) -> Weights:
         """Fit one label: rows without it are class 0, rows with it class 1."""
         return self.solve(rows)
 
     def _plain(self, rows: TrainingSet) -> TrainingSet:
         """Write out the values, unless the model takes rows with a gain."""
-        if self.traits.gain_per_class:
+        if self.own_gain:
             return rows
         if rows.X.gain is not None:
             raise DataError(f"{type(self).__name__} takes plain features; a gain per class is for LinearSVM")

@@ -127,6 +127,11 @@ class LinearSVM(StepModel):
         own = self.solver in (None, "dual") and self.penalty == "l2"
         return self.solve(rows) if own else super().one_vs_rest(rows)
 
+    @property
+    def own_gain(self) -> bool:
+        """Whether the solver takes a gain a class: stochastic steps and L1 take plain features."""
+        return self.penalty == "l2" and self.solver not in ("sgd", "coordinate") and not isinstance(self.solver, SGD)
+
     def solve_soft(self, rows: TrainingSet) -> Weights:
         """Fit to two copies of the rows where the solver takes each class against the rest."""
         own = self.solver in (None, "dual") and self.penalty == "l2"

@@ -74,7 +74,7 @@ def weighted(
 def folded(model: Any, W: Any, weights: FeatureWeights) -> npt.NDArray[np.float32]:
     """Return weights that apply to tf / norm: what the rows were multiplied by goes into them."""
     W32: npt.NDArray[np.float32] = np.ascontiguousarray(W, dtype=np.float32)
-    return W32 if model.traits.gain_per_class else W32 * weights.with_computed().norm[:, None]
+    return W32 if model.own_gain else W32 * weights.with_computed().norm[:, None]
 
 
 def check_presence(model: Any, weights: FeatureWeights, plan: FeaturePlan, blocks: Blocks) -> None:
@@ -122,7 +122,7 @@ def fit_rows(
             return float(correct(S, truth).mean())
 
         callback = on_epoch = Callback(on_epoch, judge=judge)
-    every, own = weights.with_computed(), model.traits.gain_per_class
+    every, own = weights.with_computed(), model.own_gain
     X = weighted(rows, every, plan, blocks, multiply=not own)
     if own:
         X = replace(X, gain=every.gain)

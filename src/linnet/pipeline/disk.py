@@ -241,7 +241,7 @@ class DiskRows(StreamedRows):
                 return float(correct(S, self.target(y)).mean())
 
             on_epoch = Callback(on_epoch, judge=judge)
-        return DiskBlocks(self, weights, model.traits.gain_per_class, on_epoch)
+        return DiskBlocks(self, weights, model.own_gain, on_epoch)
 
 
 @dataclass

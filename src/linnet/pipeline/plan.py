@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from linnet.errors import LinnetError, nearest
@@ -18,6 +18,8 @@ from linnet.features.vectors import Vectors, learn_vectors
 from linnet.model.calibration import METHODS
 from linnet.models import MODELS
 from linnet.models.estimator import Traits
+from linnet.solvers.descent import OPTIMISERS
+from linnet.solvers.online import SGD
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
@@ -63,11 +65,11 @@ class Plan:
         base: FeaturePlan = model.plan
         known = model().get_params()
         grid = {name: values for name, values in base.grid if name not in fixed}
-        for name, value in (clf.params or {}).items():
+        for name, value in _with_solver(dict(clf.params or {}), known).items():
             if name not in known:
                 raise LinnetError(nearest("setting", name, known))
             grid.pop(name, None)
-            if isinstance(value, list | tuple):
+            if isinstance(value, list | tuple) and not any(isinstance(v, list | tuple) for v in value):  # not a matrix
                 grid[name] = tuple(value)
             else:
                 fixed[name] = value
@@ -121,6 +123,20 @@ class Plan:
     def make(self, settings: Mapping[str, Any]) -> Any:
         """Return the model with the fixed settings and some more; those of the features are not the model's."""
         return self.model(**{**self.params, **{k: v for k, v in settings.items() if k not in OF_FEATURES}})
+
+
+def _with_solver(params: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the solver the settings that are its own: solver "sgd" and learning_rate 0.1 become SGD(learning_rate=0.1).
+
+    >>> _with_solver({"solver": "adam", "batch_size": 8, "C": 1.0}, {"solver": None, "C": None})["solver"].batch_size
+    8
+    """
+    name = params.get("solver")
+    kind: Any = SGD if name == "sgd" else OPTIMISERS.get(name) if isinstance(name, str) else None
+    own = [] if kind is None else [f.name for f in fields(kind) if f.name in params and f.name not in known]
+    if not own:
+        return params
+    return {k: v for k, v in params.items() if k not in own} | {"solver": kind(**{k: params[k] for k in own})}
 
 
 def _texts(unlabelled: Any) -> Any:

@@ -209,7 +209,7 @@ class RemoteRows(StreamedRows):
 
     def in_blocks(self, weights: FeatureWeights, model: Any, on_epoch: OnEpoch) -> RowBlocks:
         """Return the rows of the last fit."""
-        own = bool(model.traits.gain_per_class)
+        own = model.own_gain
         weighting = Weighting(weights, self.plan.features, own, self.per_class, self.fitted_parts)
         return RemoteBlocks(self, weighting, on_epoch, weights.with_computed().gain if own else None)
 
