@@ -399,3 +399,9 @@ def test_newsgroups_have_headers():
     found = check(FOLDER / "20newsgroups/train.parquet", only=["loopholes"])["loopholes"]
     assert "Subject" in found.details["headers"]
     assert found.level in ("warning", "problem")
+
+
+def test_few_different_texts_are_no_reason_to_stop():
+    texts = ["good film", "bad film", "nice cast", "poor cast", "lovely plot", "dull plot"] * 5
+    found = check((texts, ["pos", "neg"] * 15), only=["label-errors"])
+    assert "too few different rows" in found["label-errors"].says

@@ -32,15 +32,15 @@ SHOWN = 20
 MOST_WEIGHTS = 20_000_000  # of one fold: columns times outputs
 WORK = ((10, 3e7), (5, 6e7), (3, 1e8))  # folds, and the entries times outputs times folds they are worth
 CHARS_UP_TO = 4_000_000  # bytes of text: beyond this characters are left out
-LEAST = 20  # rows
+LEAST = 20  # different rows
 MOST_CLASSES = 300
 WEAK = 0.3  # of the way from always giving the commonest label to being right: a weaker model cannot judge
 
 
 def label_errors(m: CheckedData) -> Finding:
     """Rank the rows by how surely a model that never saw them gives them another label."""
-    if len(m) < LEAST or np.sum(np.bincount(m.codes) >= 2) < 2:
-        return Finding("label-errors", "ok", "too few rows to judge labels by a model")
+    if len(np.unique(m.exact[: len(m)])) < LEAST or np.sum(np.bincount(m.codes) >= 2) < 2:
+        return Finding("label-errors", "ok", "too few different rows to judge labels by a model")
     if len(m.labels) > min(MOST_CLASSES, len(m) // 4):
         return Finding("label-errors", "ok", f"{len(m.labels):,} labels for {len(m):,} rows are too many to judge")
     plan = _Plan.of(m)
