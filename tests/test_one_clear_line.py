@@ -336,3 +336,18 @@ def test_signed_files_that_are_no_models(bases, tmp_path):
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_more_signed_files_that_are_no_models(seed, bases, tmp_path):
     check_altered(bases, random.Random(seed), tmp_path / "x.linnet", 1500)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["features", "words:1", "a text"], 0), (["train", "missing.csv"], 2), (["train", "--nonsense"], 2)],
+)
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_nobody_reads(tmp_path, arguments, code, stream):
+    reader, writer = os.pipe()
+    os.close(reader)
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: writer}
+    plain = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}  # with buffers, as in a user's shell
+    done = subprocess.run([sys.executable, "-m", "linnet", *arguments], cwd=tmp_path, env=plain, check=False, **streams)
+    os.close(writer)
+    assert done.returncode == code

@@ -13,6 +13,7 @@ try:
     import os
     import sys
     import threading
+    from collections.abc import Iterator
     from typing import Any
 
     import click
@@ -105,9 +106,13 @@ def linnet(debug: bool) -> None:
 
 
 def _drop_output() -> None:
-    """Let Python flush what is left of standard output into nothing."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Let Python flush what is left for a stream that nobody reads any more into nothing."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _open_streams() -> None:
@@ -129,9 +134,19 @@ def _leave(code: int) -> None:
     sys.exit(code)
 
 
+@contextlib.contextmanager
+def _unread() -> Iterator[None]:
+    """Go on where nobody reads a message."""
+    try:
+        yield
+    except OSError:
+        _drop_output()
+
+
 def _say(message: object) -> None:
     line = str(message)
-    click.echo(f"linnet: {line if line.isprintable() and len(line) <= 4000 else shown(line, 4000)}", err=True)
+    with _unread():
+        click.echo(f"linnet: {line if line.isprintable() and len(line) <= 4000 else shown(line, 4000)}", err=True)
 
 
 def main() -> None:
@@ -148,14 +163,15 @@ def main() -> None:
         _say(error)
         sys.exit(2)
     except click.ClickException as error:
-        error.show()
+        with _unread():
+            error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("linnet: interrupted", err=True)
+        _say("interrupted")
         _leave(130)
     except SystemExit as error:
         if error.code == 143:
-            click.echo("linnet: ended by SIGTERM", err=True)
+            _say("ended by SIGTERM")
             _leave(143)
         raise
     except BrokenPipeError:
