@@ -244,6 +244,50 @@ def scale_table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+FEW = {
+    "earlier": "fixed settings of the first version", "linnet": "**linnet**", "vectors": "with GloVe vectors",
+    "unlabelled": "with 5,000 texts without labels", "scikit": "scikit-learn, C by folds", "sentence": "sentence transformer",
+}  # fmt: skip
+
+
+def few_table(result: dict[str, Any]) -> str:
+    """Accuracy from few rows a class: a column a system, a row a data set and number of rows."""
+    systems = [s for s in FEW if any(s in cell for one in result.values() for cell in one.values())]
+    lines = [
+        "| data set, rows a class | " + " | ".join(FEW[s] for s in systems) + " |",
+        "|---|" + "---:|" * len(systems),
+    ]
+
+    def row(name: str, cells: list[dict[str, Any]]) -> str:
+        means = [
+            [100 * sum(c[s]["accuracy"]) / len(c[s]["accuracy"]) for c in cells if s in c]
+            if all(s in c for c in cells)
+            else []
+            for s in systems
+        ]
+        return f"| {name} | " + " | ".join(f"{sum(m) / len(m):.1f}" if m else "-" for m in means) + " |"
+
+    sizes = sorted({int(n) for one in result.values() for n in one})
+    lines += [row(f"{name}, {n}", [one[str(n)]]) for name, one in result.items() for n in sizes if str(n) in one]
+    lines += [row(f"mean, {n}", [one[str(n)] for one in result.values() if str(n) in one]) for n in sizes]
+    return "\n".join(lines)
+
+
+def quality_table(result: dict[str, Any]) -> str:
+    """linnet's default beside what people build by hand; a star: significantly different from linnet."""
+    sets = result["sets"]
+    systems = [s for s in ("linnet", "scikit", "fasttext", "vw") if any(s in one["systems"] for one in sets.values())]
+    lines = ["| data set | rows | classes | " + " | ".join(systems) + " |", "|---|---:|---:|" + "---:|" * len(systems)]
+    for name, one in sets.items():
+        cells = []
+        for system in systems:
+            found = one["systems"].get(system)
+            mark = "*" if found and found.get("linnet_is", "tie") != "tie" else ""
+            cells.append("-" if found is None else f"{100 * found['accuracy']:.2f}{mark}")
+        lines.append(f"| {name} | {one['rows']:,} | {one['classes']} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 TABLES = {  # name of the results and of the markers: the page, the function
     "peers": ("README.md", tables),
     "accuracy": ("README.md", accuracy_table),
@@ -256,6 +300,8 @@ TABLES = {  # name of the results and of the markers: the page, the function
     "tokenisers": ("docs/tokenisers.md", tokenisers_table),
     "blocks": ("docs/features.md", blocks_table),
     "scale": ("docs/scale.md", scale_table),
+    "few": ("docs/vectors.md", few_table),
+    "quality": ("docs/tables.md", quality_table),
 }
 
 
