@@ -76,7 +76,7 @@ sdist: $(VENV)/.runtime
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -c "import mesonpy; mesonpy.build_sdist('dist')"
 	$(PYTHON) -m venv dist/fresh
 	PIP_CONSTRAINT=constraints.txt dist/fresh/bin/python -m pip --disable-pip-version-check -q install dist/linnet-*.tar.gz
-	cd dist && fresh/bin/linnet demo && echo "A wonderful book." | fresh/bin/linnet predict reviews.linnet - --proba
+	cd dist && fresh/bin/linnet demo && echo "Where is my parcel?" | fresh/bin/linnet predict tickets.linnet - --proba
 
 # What building and running linnet takes, and linnet itself as a user would get it: built and installed, not linked.
 $(VENV)/.runtime: pyproject.toml constraints.txt tools/requirements.py
