@@ -1,4 +1,4 @@
-"""Data for tests of solvers and models: sparse rows with everything that breaks kernels."""
+"""Data for tests of solvers and models: sparse rows with everything that breaks kernels, and texts of two topics."""
 
 from __future__ import annotations
 
@@ -66,3 +66,29 @@ def matrices(draw, least_rows=1, dtype=None):
         values += list(row.values())
         indptr.append(len(columns))
     return Matrix(np.array(indptr, np.int64), np.array(columns, np.int32), np.array(values, kind), d)
+
+
+TOPICS = {
+    "food": ["bread", "butter", "cheese", "soup", "salt", "pepper", "oven", "plate", "fork", "spoon", "sauce", "onion"],
+    "tech": [
+        "disk",
+        "chip",
+        "cable",
+        "screen",
+        "server",
+        "router",
+        "code",
+        "kernel",
+        "driver",
+        "cache",
+        "thread",
+        "mouse",
+    ],
+}
+
+
+def topics(n, seed):
+    """Texts of four words of a topic, and their topics; two texts of one topic need not share a word."""
+    rng = np.random.default_rng(seed)
+    labels = [("food", "tech")[k % 2] for k in range(n)]
+    return [" ".join(["the", *rng.choice(TOPICS[y], 4, replace=False), "and"]) for y in labels], labels

@@ -1,12 +1,16 @@
 """Word vectors: the files they come in, and that a folded model scores as the vectors would."""
 
 import json
+import pickle
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import linnet
+from generated import TOPICS, topics
 from linnet import TextClassifier
 from linnet.errors import LinnetError
 from linnet.features.blocks import FoldedVectors
@@ -178,43 +182,6 @@ def test_what_cannot_go_with_vectors_is_said(vectors):
         clf.partial_fit(["good"], ["pos"])
 
 
-def topics(n, seed):
-    """Texts about food or about machines; no two of them need share a word of their topic."""
-    words = {
-        "food": [
-            "bread",
-            "butter",
-            "cheese",
-            "soup",
-            "salt",
-            "pepper",
-            "oven",
-            "plate",
-            "fork",
-            "spoon",
-            "sauce",
-            "onion",
-        ],
-        "tech": [
-            "disk",
-            "chip",
-            "cable",
-            "screen",
-            "server",
-            "router",
-            "code",
-            "kernel",
-            "driver",
-            "cache",
-            "thread",
-            "mouse",
-        ],
-    }
-    rng = np.random.default_rng(seed)
-    labels = [("food", "tech")[k % 2] for k in range(n)]
-    return [" ".join(["the", *rng.choice(words[label], 4, replace=False), "and"]) for label in labels], labels
-
-
 def test_vectors_learned_from_texts_without_labels():
     more, _ = topics(600, 1)
     texts, labels = topics(4, 2)
@@ -224,10 +191,10 @@ def test_vectors_learned_from_texts_without_labels():
     right, before = ((one.predict(asked) == np.array(truth)).mean() for one in (clf, plain))
     assert right > 0.97
     assert right > before
-    known = Vectors(learn_vectors(text_buffers(more))).learned
+    known = Vectors(learn_vectors(text_buffers(more))).word_vectors
     E = known.E / np.linalg.norm(known.E, axis=1, keepdims=True)
     nearest = known.words[int(np.argsort(-(E @ E[known.words.index("bread")]))[1])]
-    assert nearest in ["butter", "cheese", "soup", "salt", "pepper", "oven", "plate", "fork", "spoon", "sauce", "onion"]
+    assert nearest in TOPICS["food"]
     again = TextClassifier(unlabelled=more).fit(texts, labels)
     assert np.array_equal(again.decision_function(asked), clf.decision_function(asked))
 
@@ -274,3 +241,11 @@ def test_vectors_of_another_language_come_last(vectors):
     clf = TextClassifier(vectors=str(vectors)).fit(german, [k % 2 for k in range(40)])
     assert "vectors" not in clf.card["settings"]["features"]
     assert Vectors(str(vectors)).known_share(text_buffers(["the film good", "xyz"])) == 0.75
+
+
+def test_learned_vectors_go_along_to_other_processes():
+    more, _ = topics(300, 1)
+    block = Vectors(learn_vectors(text_buffers(more)), 2.0, "sublinear")
+    code = "import pickle, sys; b = pickle.load(sys.stdin.buffer); print(b, b.tf, len(b.word_vectors.words))"
+    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(block), capture_output=True, check=True)
+    assert done.stdout.decode().split() == [str(block), "sublinear", str(len(block.word_vectors.words))]

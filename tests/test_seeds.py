@@ -5,40 +5,17 @@ import pytest
 from click.testing import CliRunner
 
 import linnet
+from generated import topics
 from linnet import TextClassifier
 from linnet.cli import linnet as command
 from linnet.errors import LinnetError
 from linnet.pipeline.seeds import label_by_seeds
 
-WORDS = {
-    "food": ["bread", "butter", "cheese", "soup", "salt", "pepper", "oven", "plate", "fork", "spoon", "sauce", "onion"],
-    "tech": [
-        "disk",
-        "chip",
-        "cable",
-        "screen",
-        "server",
-        "router",
-        "code",
-        "kernel",
-        "driver",
-        "cache",
-        "thread",
-        "mouse",
-    ],
-}
 SEEDS = {"food": ["bread", "soup"], "tech": ["disk", "server"]}
 
 
-def texts(n=400, seed=0):
-    """Texts of four words of a topic; a third of them holds a seed."""
-    rng = np.random.default_rng(seed)
-    labels = [("food", "tech")[k % 2] for k in range(n)]
-    return [" ".join(["the", *rng.choice(WORDS[y], 4, replace=False), "and"]) for y in labels], labels
-
-
 def test_texts_without_a_seed_get_the_right_label_too():
-    x, y = texts()
+    x, y = topics(400, 0)
     made = label_by_seeds(x, SEEDS, TextClassifier(unlabelled=x))
     assert len(made.rows) == 280
     without = [k for k, row in enumerate(made.rows) if not {*x[row].split()} & {"bread", "soup", "disk", "server"}]
@@ -49,7 +26,7 @@ def test_texts_without_a_seed_get_the_right_label_too():
 
 
 def test_the_command_says_that_nothing_was_judged(tmp_path):
-    x, y = texts()
+    x, y = topics(400, 0)
     (tmp_path / "rows.csv").write_text("text,topic\n" + "".join(f"{a},{b}\n" for a, b in zip(x, y, strict=True)))
     (tmp_path / "seeds.csv").write_text("word,label\n" + "".join(f"{w},{c}\n" for c in SEEDS for w in SEEDS[c]))
     arguments = [
@@ -82,6 +59,6 @@ def test_the_command_says_that_nothing_was_judged(tmp_path):
     ],
 )
 def test_seeds_that_cannot_work_are_refused(seeds, said):
-    x, _ = texts(40)
+    x, _ = topics(40, 0)
     with pytest.raises(LinnetError, match=said):
         label_by_seeds(x, seeds, TextClassifier())

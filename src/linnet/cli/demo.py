@@ -48,7 +48,7 @@ def demo(out: str, seed: int) -> None:
         "label-errors,near-duplicates,duplicates",
     )
     _run("2. Train. Every setting is chosen on held-out rows, the score is of rows never seen.",
-         "train", DATA, "--label", "queue", "--out", out, "--force", "--report", report, "--seed", str(seed), "--quiet")  # fmt: skip
+         "train", DATA, "--label", "queue", "--out", out, "--report", report, "--seed", str(seed), "--quiet")  # fmt: skip
     for k, text in enumerate(TEXTS):
         _run("3. Why? The parts add up to the score." if k == 0 else "", "explain", out, text, "--top", "6")
     click.echo(f"\nThe report with all scores, errors and charts: {report}\nWhat to try next:")

@@ -76,6 +76,8 @@ def train(data: tuple[str, ...], **options: Any) -> None:
 
     out, clf = model_path(data[0], options["out"]), _classifier(options)
     extra = needed(clf.plan().features.features or ())  # wrong settings are refused before reading a large file
+    if options["seeds"] and (options["online"] or len(data) > 1):
+        raise LinnetError("--seeds labels the texts of one file; leave out --online and further files")
     if options["online"]:
         train_online(clf, data, out, options)
         return

@@ -13,7 +13,7 @@ r_t is the place of the word in the file, which has frequent words first; a_t is
 binary form of word2vec, and safetensors with a list of words (NAME.words.txt) or a tokenizer.json beside it.
 
 ``learn_vectors`` learns vectors from texts without labels: words that occur in the same texts more often than by chance are
-alike. M is the positive pointwise mutual information of words in stretches of 40 words, with the counts of contexts to the
+alike. M is the positive pointwise mutual information of words in segments of 40 words, with the counts of contexts to the
 power of 0.75 (Levy et al. 2015); its leading eigenvectors, times the root of their eigenvalues, are the vectors.
 """
 
@@ -55,7 +55,7 @@ _TEXT = re.compile(r"vectors:\s*(.+?)(?:\s*\*(\d*\.?\d+))?$")
 _SAFE = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 FREQUENT_WORDS = 10_000  # that vectors are learned of
 LEAST_TEXTS = 3  # that hold such a word
-STRETCH = 40  # words
+SEGMENT = 40  # words
 MOST_ENTRIES = 1_000_000  # words of texts that vectors are learned from; beyond, every other text, every third ...
 LEARNED_DIMENSIONS, PASSES = 100, 6
 _MARKS = ("Ġ", "▁")  # what a tokenizer.json writes before the first piece of a word
@@ -93,8 +93,18 @@ class Vectors(Computed):
         self.source, self.weight, self.tf = os.fspath(source), weight, tf
         self._check_weight()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Take vectors that were learned in this process along to another one."""
+        return {**vars(self), "learned": LEARNED.get(self.source)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        learned = state.pop("learned")
+        if learned is not None:
+            LEARNED.setdefault(state["source"], learned)
+        vars(self).update(state)
+
     @property
-    def learned(self) -> WordVectors:
+    def word_vectors(self) -> WordVectors:
         """The words and their vectors, read once."""
         if self.source in LEARNED:
             return LEARNED[self.source]
@@ -107,13 +117,13 @@ class Vectors(Computed):
     @property
     def columns(self) -> tuple[str, ...]:
         """One a dimension."""
-        return tuple(f"{self.source} {k + 1}" for k in range(self.learned.E.shape[1]))
+        return tuple(f"{self.source} {k + 1}" for k in range(self.word_vectors.E.shape[1]))
 
     def _count(self, pieces: list[TextBuffer]) -> SparseCounts:
         """Count the words that have a vector."""
-        slots, number = self.learned.slots
+        slots, number = self.word_vectors.slots
         return count_known(
-            pieces, (FoldedVectors(),), slots.slots, slots.shift, number, len(self.learned.words),
+            pieces, (FoldedVectors(),), slots.slots, slots.shift, number, len(self.word_vectors.words),
             counting=self.tf != "presence", threads=1,
         )  # fmt: skip
 
@@ -124,7 +134,7 @@ class Vectors(Computed):
 
     def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
         """Return the vectors of all documents."""
-        known, rows = self.learned, self._count([piece])
+        known, rows = self.word_vectors, self._count([piece])
         values = rows.values(self.tf, known.weight, norm="l2", multiply=True)
         out = np.empty((len(piece), known.E.shape[1]))
         sparse.dot(rows.indptr, rows.indices, values, known.E, 0, len(piece), out)
@@ -136,7 +146,7 @@ class Vectors(Computed):
 
     def folded(self, W: npt.NDArray[np.float32]) -> Folded:
         """Return a weight a word and output, from a weight a dimension and output."""
-        known = self.learned
+        known = self.word_vectors
         weights = arithmetic.matmul(known.E.astype(np.float64), W.astype(np.float64)) * known.weight[:, None]
         return Folded(
             FoldedVectors(), known.fingerprints, known.weight, np.asarray(weights, dtype=np.float32),
@@ -226,10 +236,10 @@ def _mutual_information(rows: SparseCounts, n: int) -> tuple[npt.NDArray[np.int6
     """Return the positive mutual information of n words, a symmetric CSR matrix (but for the power of the contexts)."""
     column = rows.indices.astype(np.int64)
     place = np.arange(len(column)) - np.repeat(rows.indptr[:-1], np.diff(rows.indptr))  # in its text
-    stretch = np.repeat(np.arange(len(rows)), np.diff(rows.indptr)) * (1 << 32) + place // STRETCH
+    segment = np.repeat(np.arange(len(rows)), np.diff(rows.indptr)) * (1 << 32) + place // SEGMENT
     pairs = []
-    for lag in range(1, STRETCH):
-        together = np.flatnonzero(stretch[lag:] == stretch[:-lag])
+    for lag in range(1, SEGMENT):
+        together = np.flatnonzero(segment[lag:] == segment[:-lag])
         a, b = column[together], column[together + lag]
         pairs += [a * n + b, b * n + a]
     keys, counts = np.unique(np.concatenate(pairs) if pairs else np.zeros(0, np.int64), return_counts=True)

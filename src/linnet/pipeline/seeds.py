@@ -75,7 +75,7 @@ def label_by_seeds(texts: Sequence[str], lists: Any, clf: TextClassifier) -> See
 def _nearness(pieces: list[TextBuffer], seeds: list[list[str]]) -> Floats:
     """Return how near each text is to the words of each class, in standard deviations."""
     block = Vectors(learn_vectors(pieces))
-    known = block.learned
+    known = block.word_vectors
     number = {word: k for k, word in enumerate(known.words)}
     E = _unit(known.E.astype(np.float64))
     centres = np.zeros((len(seeds), E.shape[1]))
