@@ -18,15 +18,9 @@ import pytest
 from linnet import __version__
 from linnet.datasets import load
 from linnet.evaluate.metrics import ALL_METRICS
+from running import run
 
 TRAIN, DEV, TEST = load("reviews")
-
-
-def run(*arguments, stdin=None, cwd=None, env=None):
-    command = [sys.executable, "-m", "linnet", *map(str, arguments)]
-    return subprocess.run(
-        command, input=stdin, capture_output=True, cwd=cwd, timeout=120, env={**os.environ, **(env or {})}, check=False
-    )
 
 
 def write(path, data):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
+import running
 from linnet.cli import linnet
 from linnet.data import read
 from linnet.datasets import load
@@ -19,17 +17,7 @@ TRAIN, DEV, TEST = load("reviews")
 
 
 def run(*arguments, cwd, stdin=None):
-    command = [sys.executable, "-m", "linnet", *map(str, arguments)]
-    return subprocess.run(
-        command,
-        input=stdin,
-        capture_output=True,
-        cwd=cwd,
-        timeout=120,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "100"},
-    )
+    return running.run(*arguments, stdin=stdin, cwd=cwd, env={"COLUMNS": "100"}, text=True)
 
 
 def refused(*arguments):

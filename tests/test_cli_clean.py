@@ -13,13 +13,13 @@ import time
 
 import pytest
 
+from running import run
+
 LINNET = [sys.executable, "-m", "linnet", "clean"]
 
 
 def linnet(*args, stdin="", code=0, cwd=None):
-    done = subprocess.run([*LINNET, *map(str, args)], input=stdin, capture_output=True, text=True, cwd=cwd)
-    assert done.returncode == code, done.stderr
-    return done
+    return run("clean", *args, stdin=stdin, cwd=cwd, text=True, code=code)
 
 
 @pytest.fixture

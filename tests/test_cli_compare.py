@@ -13,7 +13,8 @@ import pytest
 
 from linnet.evaluate.metrics import METRICS
 from linnet.models import MODELS
-from test_cli import TRAIN, run, write
+from running import run
+from test_cli import TRAIN, write
 
 QUICK = ("--models", "svm,nb", "--features", "words:1", "--folds", "3")
 

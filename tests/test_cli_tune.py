@@ -15,7 +15,8 @@ import pytest
 
 import linnet
 from linnet.data import Dataset
-from test_cli import TRAIN, run, write
+from running import run
+from test_cli import TRAIN, write
 
 QUICK = ("--models", "nb,svm", "--candidates", "7", "--budget", "120s")
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import subprocess
-import sys
 
 import pytest
 
 from linnet.data import read, stream
 from linnet.data.formats import find_format, find_shards
 from linnet.data.labelled import LabelledFiles
+from running import run
 
 GOOD, BAD, PLAIN = ["good", "fine", "lovely"], ["bad", "dull", "awful"], ["the", "film", "was", "plot", "cast"]
 
@@ -34,10 +33,7 @@ def path(tmp_path):
 
 
 def linnet(*args):
-    command = [sys.executable, "-m", "linnet", *map(str, args)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done
+    return run(*args, text=True, code=0)
 
 
 def test_labels_and_words(tmp_path):

@@ -21,7 +21,7 @@ from linnet import datasets
 from linnet.datasets import named
 from linnet.datasets.named import CATALOGUE
 from linnet.errors import DataError
-from test_cli import run
+from running import run
 
 ROWS = {
     "train": [("good film", 1), ("bad film", 0), ("fine", 1), ("poor", 0)] * 5,

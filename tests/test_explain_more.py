@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linnet
+import running
 from linnet import TextClassifier
 from linnet.datasets import load
 from linnet.errors import LinnetError
@@ -279,13 +278,7 @@ def folder(clf, tmp_path_factory):
 
 
 def run(*args, cwd, given=""):
-    return subprocess.run(
-        [sys.executable, "-m", "linnet", "explain", *map(str, args)],
-        cwd=cwd,
-        input=given,
-        capture_output=True,
-        text=True,
-    )
+    return running.run("explain", *args, cwd=cwd, stdin=given, text=True)
 
 
 def test_command_line(folder):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 
 import linnet
+import running
 from linnet import TextClassifier
 from linnet.datasets import load
 from linnet.errors import DataError, ModelFileError
@@ -300,10 +299,7 @@ def test_feature_functions_stand_beside_the_words(tmp_path):
 
 
 def run(*arguments):
-    command = [sys.executable, "-m", "linnet", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return running.run(*arguments, text=True, code=0).stdout
 
 
 def test_command_line(tmp_path):

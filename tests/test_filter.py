@@ -7,8 +7,6 @@ import gzip
 import json
 import random
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import running
 from filter_corpora import folder_bytes, make_jsonl, make_model, make_parquet, texts_and_ids
 from linnet.classifier import load
 from linnet.engines import open_engine
@@ -383,11 +382,7 @@ def test_the_page_is_whole_and_loads_nothing(model, corpus, tmp_path):
 
 def test_the_command_line(model, corpus, tmp_path):
     def linnet(*args, code=0):
-        done = subprocess.run(
-            [sys.executable, "-m", "linnet", "filter", *map(str, args)], capture_output=True, text=True
-        )
-        assert done.returncode == code, done.stderr
-        return done
+        return running.run("filter", *args, text=True, code=code)
 
     done = linnet(model, corpus / "*.parquet", "--out", tmp_path / "out", "--keep", "pos", "--min", 0.7, "--threads", 2)
     assert "in  " in done.stdout

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import linnet
+import running
 from linnet import TextClassifier
 from linnet.datasets import load
 from linnet.errors import LinnetError
@@ -92,8 +91,7 @@ def test_command_line(name, tmp_path):
     _write(tmp_path / "train.csv")
 
     def run(*arguments):
-        command = [sys.executable, "-m", "linnet", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+        return running.run(*arguments, cwd=tmp_path, text=True)
 
     done = run("train", "train.csv", "--model", name, "--out", "m.linnet", "--json", "out.json", "--quiet")
     assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import linnet
+import running
 from linnet.datasets import load
 from linnet.draw.markup import window
 from linnet.errors import DataError, LinnetError
@@ -295,8 +296,7 @@ def test_a_report_needs_no_other_package():
 
 
 def run(*arguments, cwd):
-    command = [sys.executable, "-m", "linnet", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, cwd=cwd, timeout=180, check=False, text=True)
+    return running.run(*arguments, cwd=cwd, text=True)
 
 
 def test_train_and_evaluate_write_reports(tmp_path):

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linnet
+import running
 
 pytest.importorskip("uvicorn")
 
@@ -681,10 +682,7 @@ def test_the_page_needs_nothing_from_elsewhere(local):
 
 
 def run(*arguments: str, **environment: str):
-    return subprocess.run(
-        [sys.executable, "-m", "linnet", "serve", *arguments], capture_output=True, text=True, timeout=60,
-        env={**os.environ, **environment},
-    )  # fmt: skip
+    return running.run("serve", *arguments, env=environment, text=True)
 
 
 def test_what_cannot_be_served_is_one_line(folder, tmp_path):

@@ -31,6 +31,7 @@ from linnet.pipeline.streamed import DEV, TEST, TRAIN, Parts
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.values import as_bytes
 from reference import varint as reference
+from running import run
 
 DATA = os.environ.get("LINNET_DATA")
 WORDS = ["good", "fine", "great", "lovely", "bright", "warm", "poor", "bad", "dull", "awful", "grey", "cold"]
@@ -413,25 +414,21 @@ def test_input_that_changes_is_noticed_and_nothing_is_left(tmp_path, monkeypatch
 # ---- the command line
 
 
-def run(*arguments: object, **settings: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "linnet", *map(str, arguments)], capture_output=True, text=True, **settings
-    )  # type: ignore[call-overload, no-any-return]
-
-
 def test_command_line(tmp_path):
     folder, out = write(tmp_path, shards=3), tmp_path / "m.linnet"
-    done = run("train", folder, "--max-memory", "1GB", "--model", "nb", "--out", out, "--json", "-")
+    done = run("train", folder, "--max-memory", "1GB", "--model", "nb", "--out", out, "--json", "-", text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["stream"]["rows"] == 600
     assert found["test"]["accuracy"] > 0.8
     assert "MB/s" in done.stderr
     assert load(out).predict(["a lovely great film", "a dull poor plot"]).tolist() == ["pos", "neg"]
-    piped = run("train", "-", "--max-memory", "1GB", "--model", "nb", "--out", tmp_path / "p.linnet",
-                input="label,text\n" + "\n".join(f"{label},{text}" for text, label in zip(*reviews(200), strict=True)))  # fmt: skip
+    rows = "label,text\n" + "\n".join(f"{label},{text}" for text, label in zip(*reviews(200), strict=True))
+    piped = run(
+        "train", "-", "--max-memory", "1GB", "--model", "nb", "--out", tmp_path / "p.linnet", text=True, stdin=rows
+    )
     assert piped.returncode == 0, piped.stderr
-    wrong = run("train", folder, "--workers", 2)
+    wrong = run("train", folder, "--workers", 2, text=True)
     assert wrong.returncode == 2
     assert "--engine" in wrong.stderr
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import running
 from linnet.errors import DataError, MissingExtraError
 from linnet.text import TOKENS, Vocabulary, Zipf, tokenize
 
@@ -159,14 +159,7 @@ def test_png(tmp_path: Path) -> None:
 
 
 def run(*arguments: str, cwd: Path, stdin: bytes = b"") -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "linnet", *arguments],
-        cwd=cwd,
-        input=stdin,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
+    done = running.run(*arguments, cwd=cwd, stdin=stdin)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import linnet
+import running
 from generated import counts
 from linnet import TextClassifier
 from linnet.cli.output import TrainingProgress
@@ -151,11 +149,7 @@ def test_lines_of_passes(capsys):
 
 
 def run(*arguments, cwd):
-    command = [sys.executable, "-m", "linnet", *map(str, arguments)]
-    env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(
-        command, capture_output=True, cwd=cwd, timeout=120, text=True, encoding="utf-8", env=env, check=False
-    )
+    return running.run(*arguments, cwd=cwd, text=True)
 
 
 @pytest.fixture(scope="module")

@@ -284,7 +284,9 @@ def read_vectors(source: str, changed: int = 0, size: int = 0) -> WordVectors:
     """Read a file; words that the tokeniser cuts are left out, of those that fold to one word the first stays."""
     path = Path(source)
     words, E = _of_safetensors(path) if path.suffix == ".safetensors" else _of_text(path)
-    if E.ndim != 2 or len(words) != len(E) or not 0 < E.shape[1] <= MOST_DIMENSIONS or not len(words):
+    if not words:
+        raise DataError(f"{source}: holds no word vectors")
+    if E.ndim != 2 or len(words) != len(E) or not 0 < E.shape[1] <= MOST_DIMENSIONS:
         raise DataError(f"{source}: {len(words):,} words and vectors of the shape {E.shape} do not go together")
     E = np.asarray(E, dtype=np.float32)
     if not np.isfinite(E).all():
