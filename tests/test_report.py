@@ -18,7 +18,7 @@ from linnet.draw.markup import window
 from linnet.errors import DataError, LinnetError
 from linnet.report import SECTIONS, ReportInputs, register
 from linnet.report.errors import confusion
-from linnet.report.scores import coverage, sentences
+from linnet.report.scores import coverage, verdict
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)> <!-- & \" ' \u2028 \x07 \x1b[31m ${x} {{y}}"
 
@@ -182,17 +182,17 @@ def test_many_classes():
 
 def test_verdict_says_what_is_wrong(three, report):
     clf, texts, labels = three
-    lost = " ".join(sentences(ReportInputs.of(clf, linnet.Dataset.from_lists(texts, labels))))
+    lost = verdict(ReportInputs.of(clf, linnet.Dataset.from_lists(texts, labels)))
     assert "predicted as" in lost
     assert "Weakest class" in lost
     train = linnet.Dataset.from_lists(["apple pear plum"] * 30 + ["cat dog hen"] * 30, ["a&b"] * 30 + ["<i>c</i>"] * 30)
-    good = " ".join(sentences(ReportInputs.of(clf, train)))
+    good = verdict(ReportInputs.of(clf, train))
     assert "There are no errors." in good
-    assert "clearly better" in good
-    bad = " ".join(sentences(ReportInputs.of(clf, linnet.Dataset.from_lists(["apple"] * 30, ["<i>c</i>"] * 30))))
-    assert "worse than that" in bad
-    few = " ".join(sentences(report.inputs))
-    assert "The estimate is rough" in few
+    assert good.index("clearly better") < good.index("100.0")  # the verdict, then the number
+    bad = verdict(ReportInputs.of(clf, linnet.Dataset.from_lists(["apple"] * 30, ["<i>c</i>"] * 30)))
+    assert "<strong>worse than</strong>" in bad
+    few = verdict(report.inputs)
+    assert few.index("The estimate is rough") < few.index('class="number"')  # warnings too
 
 
 def test_curves_only_where_there_is_history(report, reviews, tmp_path):
@@ -262,7 +262,7 @@ def test_check_learning_curve_and_seal_are_shown(reviews, tmp_path):
     assert "looked at 3 times" in text
     assert "Learning curve" in text
     assert "With twice the labels" in text
-    assert f"leaks: {leaky['leaks'].says}" in "".join(Page("".join(sentences(page.inputs))).text)
+    assert f"leaks: {leaky['leaks'].says}" in "".join(Page(verdict(page.inputs)).text)
     assert learning_curve(clf, train.take([0, 1])) is None
     assert 'id="learning-curve"' not in linnet.Report(clf, test).html
 

@@ -28,7 +28,7 @@ from linnet.evaluate.metrics import METRICS, score_of
 from linnet.features.blocks import BLOCKS, Words
 from linnet.models import MODELS
 from linnet.tuning import run_search
-from linnet.tuning.candidate import Candidate, FeatureSpace, SearchSpace
+from linnet.tuning.candidate import FeatureSpace, SearchSpace
 from linnet.tuning.judging import Clock, Limits, file_size, resident
 from linnet.tuning.results import corrected
 from linnet.tuning.search import SearchState, packed, unpacked
@@ -432,7 +432,7 @@ def test_whatever_is_drawn_can_be_made():
         model = space.models[k % len(space.models)]
         c = space.draw(model, space.features.draw(rng), rng) if k % 2 else space.near(space.own(model), rng)
         c.make(0, 1).plan()
-        assert Candidate.from_dict(json.loads(c.key)) == c
+        assert json.loads(c.key) == c.to_dict()
         seen |= {b.split(":")[0] for b in c.features.split("+")}
     assert seen == set(BLOCKS)
 
@@ -447,3 +447,30 @@ def test_a_new_model_of_the_registry_is_searched_without_a_word_here(monkeypatch
     assert "another" in space.models
     assert 0.5 <= dict(space.draw("another", "words:1", rng).params)["alpha"] <= 2.0
     assert quick(models="another", candidates=3).winner.candidate.model == "another"
+
+
+def test_several_labels_a_row():
+    rng = np.random.default_rng(0)
+    leaning = rng.dirichlet(np.full(60, 0.2), 4)
+    sets = [tuple(f"l{k}" for k in range(4) if k == n % 4 or rng.random() < 0.2) for n in range(240)]
+    mix = [np.mean([leaning[int(label[1])] for label in one], axis=0) for one in sets]
+    texts = [" ".join(rng.choice([f"w{k}" for k in range(60)], 9, p=p)) for p in mix]
+    given = {"models": "nb,svm", "candidates": 5, "budget": 600, "test": (texts[200:], sets[200:])}
+    found = tune(texts[:200], sets[:200], **given)
+    assert found.metric == "micro-f1"
+    assert found.model.artefact.multilabel
+    T, P = (
+        np.array([[f"l{k}" in one for k in range(4)] for one in rows])
+        for rows in (sets[200:], found.model.predict(texts[200:]))
+    )
+    assert found.test.micro_f1 == pytest.approx(f1_score(T, P, average="micro"), abs=1e-12)
+    assert found.table[0]["low"] < found.table[0]["score"] < found.table[0]["high"]
+    assert found.optimism.expected <= found.winner.score
+    again = tune(texts[:200], sets[:200], metric="macro_f1", n_jobs=1, **given)
+    assert again.metric == "macro-f1"
+    with pytest.raises(DataError, match="metric of several labels a row"):
+        tune(texts, sets, metric="matthews")
+    truth, answers = rng.random((50, 3)) < 0.4, rng.random((50, 3)) < 0.4
+    for name in ("micro", "macro", "weighted"):
+        expected = f1_score(truth, answers, average=name, zero_division=0)
+        assert score_of(f"{name}-f1", truth, answers, 3) == pytest.approx(expected, abs=1e-12)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet.data import Dataset
+from linnet.draw.terminal import cut
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted
 from linnet.features.derived import Shared
 from linnet.text.duplicates import exact_groups, near_groups
+from linnet.values import to_plain
 
 Ints = npt.NDArray[np.int64]
 
@@ -93,13 +95,11 @@ class CheckedData:
 
     def text(self, row: int) -> str:
         """Return one text of all sets."""
-        found: str = self.texts[row].as_py()
-        return found
+        return str(self.texts[row].as_py())
 
     def label(self, row: int) -> str:
         """Return the label of one row of the data."""
-        name: str = self.labels[self.codes[row]]
-        return name
+        return str(self.labels[self.codes[row]])
 
     def where(self, rows: Sequence[int] | Ints) -> list[int]:
         """Return the source rows of some rows of the data."""
@@ -134,10 +134,8 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; the keys are always the same."""
-        return {
-            "check": self.check, "level": self.level, "says": self.says, "count": self.count, "share": self.share,
-            "advice": self.advice, "examples": [dict(one) for one in self.examples], "details": dict(self.details),
-        }  # fmt: skip
+        names = (field.name for field in fields(self) if field.name != "arrays")
+        return {name: to_plain(getattr(self, name)) for name in names}
 
 
 def excerpt(text: str, most: int = 80) -> str:
@@ -146,8 +144,7 @@ def excerpt(text: str, most: int = 80) -> str:
     >>> excerpt("a very long text", 10)
     'a very lo…'
     """
-    line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return cut(" ".join(text[: 4 * most].split()), most)
 
 
 def percent(share: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.checks.checked_data import CheckedData, Finding, Ints, excerpt, percent
+from linnet.checks.checked_data import CheckedData, Finding, excerpt, percent
 from linnet.draw.terminal import count as counted
 from linnet.text.duplicates import repeats
 
@@ -30,11 +30,21 @@ def duplicates(m: CheckedData) -> Finding:
     says = f"{count:,} of {whole:,} texts {'repeats' if count == 1 else 'repeat'} an earlier one"
     if n_empty:
         says += f" ({n_empty:,} of them empty)"
-    level = "warning" if count >= MANY * whole else "note"
-    details = {"rows": count, "empty": n_empty, "groups": int((np.bincount(m.exact[:n]) > 1).sum())}
+    sizes = np.bincount(m.exact[:n])
+    details = {"rows": count, "empty": n_empty, "groups": int((sizes > 1).sum())}
+    examples: list[dict[str, Any]] = []
+    for group in np.argsort(-sizes, kind="stable")[
+        : min(5, details["groups"])
+    ].tolist():  # the texts that occur most often
+        rows = np.flatnonzero(m.exact[:n] == group)
+        examples.append({"text": excerpt(m.text(int(rows[0]))), "times": len(rows), "rows": m.where(rows[:10])})
     return Finding(
-        "duplicates", level, says, count, count / whole, ADVICE, _largest(m, m.exact[:n]), details, {"repeats": again}
-    )
+        "duplicates", _level(count, MANY * whole), says, count, count / whole, ADVICE, tuple(examples), details, {"repeats": again}
+    )  # fmt: skip
+
+
+def _level(count: int, many: float) -> str:
+    return "warning" if count >= many else "note"
 
 
 def near_duplicates(m: CheckedData) -> Finding:
@@ -45,29 +55,14 @@ def near_duplicates(m: CheckedData) -> Finding:
     if not count:
         return Finding("near-duplicates", "ok", "no two texts are nearly the same")
     says = f"{counted(count, 'text is', 'texts are')} nearly the same as an earlier one ({percent(count / n)})"
-    level = "warning" if count >= MANY * n else "note"
-    return Finding(
-        "near-duplicates", level, says, count, count / n, ADVICE, _pairs(m, again), {"rows": count}, {"repeats": again}
-    )
-
-
-def _largest(m: CheckedData, groups: Ints, most: int = 5) -> tuple[dict[str, Any], ...]:
-    """Return the texts that occur most often."""
-    sizes = np.bincount(groups)
-    ranked = np.argsort(-sizes, kind="stable")[:most]
-    out: list[dict[str, Any]] = []
-    for group in ranked[sizes[ranked] > 1].tolist():
-        rows = np.flatnonzero(groups == group)
-        out.append({"text": excerpt(m.text(int(rows[0]))), "times": len(rows), "rows": m.where(rows[:10])})
-    return tuple(out)
-
-
-def _pairs(m: CheckedData, again: Any, most: int = 5) -> tuple[dict[str, Any], ...]:
-    out: list[dict[str, Any]] = []
-    for row in np.flatnonzero(again)[:most].tolist():
+    examples: list[dict[str, Any]] = []
+    for row in np.flatnonzero(again)[:5].tolist():
         first = int(np.flatnonzero(m.near == m.near[row])[0])
-        out.append({"text": excerpt(m.text(row)), "like": excerpt(m.text(first)), "rows": m.where([first, row])})
-    return tuple(out)
+        examples.append({"text": excerpt(m.text(row)), "like": excerpt(m.text(first)), "rows": m.where([first, row])})
+    level, details = _level(count, MANY * n), {"rows": count}
+    return Finding(
+        "near-duplicates", level, says, count, count / n, ADVICE, tuple(examples), details, {"repeats": again}
+    )
 
 
 # ---- Texts of another set (dev, test) that are in the data too: the score on that set is not a score on new texts.
@@ -87,44 +82,29 @@ def near_leaks(m: CheckedData) -> Finding:
 
 
 def _leaks(m: CheckedData, near: bool) -> Finding:
-    name = "near-leaks" if near else "leaks"
+    name, groups = ("near-leaks", m.near) if near else ("leaks", m.exact)
     sets: list[dict[str, Any]] = []
     examples: list[dict[str, Any]] = []
     rows: list[Any] = []
-    total, worst = 0, 0.0
-    for k, other in enumerate(m.others, 1):
-        first, last = m.starts[k], m.starts[k + 1]
-        shared = m.exact[first:last] <= m.exact[: len(m)].max()  # groups are numbered by first sight
+    for other, first, last in zip(m.others, m.starts[1:-1], m.starts[2:], strict=True):
+        shared = groups[first:last] <= groups[: len(m)].max()  # groups are numbered by first sight
         if near:
-            shared = (m.near[first:last] <= m.near[: len(m)].max()) & ~shared
-        count = int(shared.sum())
+            shared &= m.exact[first:last] > m.exact[: len(m)].max()
         rows.append(np.flatnonzero(shared))
-        total += count
-        share = count / max(1, len(other))
-        worst = max(worst, share)
-        sets.append({"source": other.source, "count": count, "share": share})
+        sets.append({"source": other.source, "count": len(rows[-1]), "share": len(rows[-1]) / max(1, len(other))})
         for row in rows[-1][: 5 - len(examples)].tolist():
-            groups = m.near if near else m.exact
-            mine = int(np.flatnonzero(groups[: len(m)] == groups[first + row])[0])
-            examples.append(
-                {
-                    "text": excerpt(m.text(first + row)),
-                    "source": other.source,
-                    "row": row + 1,
-                    "in_data": m.where([mine])[0],
-                }
-            )
+            mine = m.where(np.flatnonzero(groups[: len(m)] == groups[first + row])[:1])[0]
+            text = excerpt(m.text(first + row))
+            examples.append({"text": text, "source": other.source, "row": row + 1, "in_data": mine})
+    total, worst = sum(s["count"] for s in sets), max(s["share"] for s in sets)
     what = "nearly the same as one in the data" if near else "in the data too"
     if not total:
-        return Finding(name, "ok", f"no text of {_named(sets)} is {what}", details={"sets": sets})
+        named = ", ".join(str(s["source"]) for s in sets)
+        return Finding(name, "ok", f"no text of {named} is {what}", details={"sets": sets})
     parts = [f"{counted(s['count'], 'text')} of {s['source']} ({percent(s['share'])})" for s in sets if s["count"]]
     says = f"{'; '.join(parts)} {'is' if total == 1 else 'are'} {what}"
     level = "problem" if worst >= 0.01 and not near else "warning"
     return Finding(name, level, says, total, worst, LEAK_ADVICE, tuple(examples), {"sets": sets}, {"rows": rows})
-
-
-def _named(sets: list[dict[str, Any]]) -> str:
-    return ", ".join(str(s["source"]) for s in sets)
 
 
 # ---- The same text with different labels: no model can predict all of them.
@@ -145,9 +125,9 @@ def conflicts(m: CheckedData) -> Finding:
         labels = Counter(m.label(int(row)) for row in mine)
         examples.append({"text": excerpt(m.text(int(mine[0]))), "labels": dict(labels), "rows": m.where(mine[:10])})
     says = f"{counted(len(torn), 'text')} {'has' if len(torn) == 1 else 'have'} different labels ({len(rows):,} rows)"
-    level = "warning" if len(rows) >= 0.005 * len(m) else "note"
     return Finding(
-        "conflicts", level, says, len(torn), len(rows) / len(m), "decide on one label for each, or leave them out",
+        "conflicts", _level(len(rows), 0.005 * len(m)), says, len(torn), len(rows) / len(m),
+        "decide on one label for each, or leave them out",
         tuple(examples), {"texts": len(torn), "rows": len(rows)}, {"rows": rows},
     )  # fmt: skip
 
@@ -206,11 +186,11 @@ def tiny(m: CheckedData) -> Finding:
         what = f"{'is' if len(rows) == 1 else 'are'} tiny (two characters or fewer, or no letter or digit)"
         parts.append(f"{counted(len(rows), 'text')} {what}")
     count = empty + len(rows)
-    level = "warning" if count >= 0.02 * whole else "note"
     examples = [{"text": excerpt(m.text(int(row))), "row": m.where([row])[0]} for row in rows[:5].tolist()]
     examples += [{"text": "", "row": row.row} for row in m.data.unusable.rows if row.reason == "empty text"][:5]
     says = f"{'; '.join(parts)} ({percent(count / whole)})"
     advice = "leave them out, or find out where their texts got lost"
+    level = _level(count, 0.02 * whole)
     return Finding("tiny", level, says, count, count / whole, advice, tuple(examples), details, {"rows": rows})
 
 
@@ -249,18 +229,13 @@ def encoding(m: CheckedData) -> Finding:
     details = {**counts, "notes": list(m.data.notes)}
     if not parts and not m.data.notes:
         return Finding("encoding", "ok", "no sign of encoding damage or left-over markup", details=details)
-    level = "warning" if len(damaged) >= 0.001 * len(m) and len(damaged) else "note"
     examples = [
         {"kind": kind, "text": excerpt(m.text(int(row))), "row": m.where([row])[0]}
         for kind in SIGNS
         for row in rows[kind][:2].tolist()
     ]
     count = len(damaged) + len(np.setdiff1d(marked, damaged))
-    says = "; ".join(
-        [
-            *([f"{counted(count, 'text')}: {', '.join(parts)} ({percent(count / len(m))})"] if parts else []),
-            *m.data.notes,
-        ]
-    )
+    found_ = [f"{counted(count, 'text')}: {', '.join(parts)} ({percent(count / len(m))})"] if parts else []
+    says, level = "; ".join([*found_, *m.data.notes]), _level(len(damaged), max(1, 0.001 * len(m)))
     advice = "read the file again in its own encoding (--format, or save it as UTF-8), or repair it: linnet clean"
     return Finding("encoding", level, says, count, count / len(m), advice, tuple(examples), details, {"rows": damaged})

@@ -8,19 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from linnet.checks import row_checks
 from linnet.checks.checked_data import LEVELS, CheckedData, Finding
 from linnet.checks.label_errors import label_errors
 from linnet.checks.loopholes import loopholes
-from linnet.checks.row_checks import (
-    conflicts,
-    duplicates,
-    encoding,
-    imbalance,
-    leaks,
-    near_duplicates,
-    near_leaks,
-    tiny,
-)
 from linnet.data import Dataset, read
 from linnet.draw.markup import paragraphs, safe
 from linnet.draw.terminal import count as counted
@@ -152,9 +143,8 @@ def example_lines(found: Finding) -> list[str]:
     for one in found.examples:
         if "suggested" in one:
             words = f" (words: {', '.join(one['words'])})" if one["words"] else ""
-            out.append(
-                f"row {one['row']:,}: {one['label']} -> {one['suggested']} {one['confidence']:.2f}{words} {one['text']}"
-            )
+            other = f"{one['label']} -> {one['suggested']} {one['confidence']:.2f}"
+            out.append(f"row {one['row']:,}: {other}{words} {one['text']}")
         elif "word" in one:
             out.append(f"'{one['word']}' for {one['label']}: {one['why']}")
         else:
@@ -188,16 +178,16 @@ class Check:
 
 
 CHECKS: dict[str, Check] = {
-    "leaks": Check(leaks, "texts of the other sets that are in the data", others=True, brief=True),
-    "near-leaks": Check(near_leaks, "the same for nearly the same texts", others=True),
-    "duplicates": Check(duplicates, "the same text twice", brief=True),
-    "near-duplicates": Check(near_duplicates, "nearly the same text twice"),
-    "conflicts": Check(conflicts, "the same text under different labels", labels=True, brief=True),
+    "leaks": Check(row_checks.leaks, "texts of the other sets that are in the data", others=True, brief=True),
+    "near-leaks": Check(row_checks.near_leaks, "the same for nearly the same texts", others=True),
+    "duplicates": Check(row_checks.duplicates, "the same text twice", brief=True),
+    "near-duplicates": Check(row_checks.near_duplicates, "nearly the same text twice"),
+    "conflicts": Check(row_checks.conflicts, "the same text under different labels", labels=True, brief=True),
     "loopholes": Check(loopholes, "words that give a label away", labels=True, several=False),
     "label-errors": Check(label_errors, "labels a model disagrees with", labels=True, several=False),
-    "imbalance": Check(imbalance, "classes of very different size", labels=True, brief=True),
-    "tiny": Check(tiny, "empty and tiny texts", brief=True),
-    "encoding": Check(encoding, "damaged characters and left-over markup"),
+    "imbalance": Check(row_checks.imbalance, "classes of very different size", labels=True, brief=True),
+    "tiny": Check(row_checks.tiny, "empty and tiny texts", brief=True),
+    "encoding": Check(row_checks.encoding, "damaged characters and left-over markup"),
 }
 
 

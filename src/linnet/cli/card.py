@@ -13,6 +13,7 @@ import numpy as np
 
 from linnet.cli.files import InputPath
 from linnet.errors import shown
+from linnet.files import digest
 
 RUN_ONLY = (
     "out", "threads", "json_", "report", "cache", "workers", "scheduler", "unusable", "quiet", "force", "no_check", "engine", "max_memory",
@@ -46,8 +47,7 @@ def data_card(data: tuple[str, ...], options: Mapping[str, Any]) -> dict[str, An
     """Return the checksums of the files that a model was trained on: of their bytes as they lie there."""
     files = {"sha256": data[0]} if len(data) == 1 else {}
     files |= {f"{name}_sha256": options[name] for name in ("dev", "test") if options.get(name)}
-    found = {name: _digest(path) for name, path in files.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: digest(path) for name, path in files.items() if Path(path).is_file()}
 
 
 def columns_digest(rows: Any) -> str:
@@ -63,27 +63,12 @@ def columns_digest(rows: Any) -> str:
     return whole.hexdigest()
 
 
-def _digest(path: str) -> str | None:
-    file = Path(path)
-    if not file.is_file():
-        return None
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
 def test_card(result: Any) -> dict[str, Any]:
     """Return the scores on the test rows, with the 95 % interval of the first."""
-    if hasattr(result, "subset_accuracy"):
-        return {
-            "rows": result.n,
-            "micro_f1": result.micro_f1,
-            "interval": list(result.micro_f1_interval),
-            "macro_f1": result.macro_f1,
-        }
-    return {
-        "rows": result.n, "accuracy": result.accuracy, "interval": list(result.accuracy_interval), "macro_f1": result.macro_f1,
-        "log_loss": result.log_loss,
-    }  # fmt: skip
+    several = hasattr(result, "subset_accuracy")
+    first, *others = ("micro_f1", "macro_f1") if several else ("accuracy", "macro_f1", "log_loss")
+    found = {"rows": result.n, first: getattr(result, first), "interval": list(getattr(result, f"{first}_interval"))}
+    return found | {name: getattr(result, name) for name in others}
 
 
 def markdown(name: str, card: Mapping[str, Any]) -> Iterator[str]:

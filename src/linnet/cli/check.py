@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, OutputPath, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import ProgressBars, print_lines, say, say_sealed, write_csv, write_json
 from linnet.errors import LinnetError
@@ -18,6 +18,15 @@ STYLES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+def _list(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    from linnet.checks.run_checks import CHECKS
+
+    if value:
+        for name, one in CHECKS.items():
+            click.echo(f"{name:<16} {one.what}")
+        context.exit()
+
+
 @command(short_help="Find duplicates, leaks, wrong labels and loopholes in a file.")
 @click.argument("data", type=InputPath())
 @click.argument("others", type=InputPath(), nargs=-1)
@@ -25,17 +34,11 @@ STYLES: dict[str, dict[str, Any]] = {
 @o.bin_options
 @o.option("--only", "A,B", "Run these checks only (--list names them).")
 @o.option("--skip", "A,B", "Leave these checks out.")
-@o.option("--suspects", "F.csv", "Write every suspected label error, the surest first.", type=OutputPath("text"))
+@o.option("--suspects", "F.csv", "Write every suspected label error, the surest first.")
 @o.seed
 @o.threads
 @o.output_options
-@o.flag(
-    "--list list_",
-    "List the checks and leave.",
-    expose_value=False,
-    is_eager=True,
-    callback=lambda context, _, value: _list(context) if value else None,
-)
+@o.flag("--list list_", "List the checks and leave.", expose_value=False, is_eager=True, callback=_list)
 def check(data: str, others: tuple[str, ...], **options: Any) -> None:
     """Check DATA before you train on it, and OTHER sets (dev, test) that go with it.
 
@@ -69,14 +72,6 @@ class CheckProgress(ProgressBars):
     def __call__(self, name: str, done: int, total: int) -> None:
         """Show which check comes next."""
         self.step("checking", done, total, name, f"check {done + 1} of {total}: {name}")
-
-
-def _list(context: click.Context) -> None:
-    from linnet.checks.run_checks import CHECKS
-
-    for name, one in CHECKS.items():
-        click.echo(f"{name:<16} {one.what}")
-    context.exit()
 
 
 def _write_suspects(found: Any, out: str) -> None:

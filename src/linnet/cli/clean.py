@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import FolderPath, InputPath, OutputPath, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.output import Notes, ProgressBars, echo_json, say
 from linnet.errors import LinnetError, nearest
 from linnet.values import as_bytes, parse_list
@@ -20,40 +20,23 @@ from linnet.values import as_bytes, parse_list
 @command(short_help="Clean texts, filter pages, remove duplicates; says what every rule did.")
 @click.argument("inputs", type=InputPath(), metavar="INPUT...", nargs=-1)
 @o.option(
-    "--out",
-    "F",
-    "Write to F (.csv, .tsv or .jsonl, also .gz or .zst; .parquet); JSON lines on standard output by default.",
-    type=OutputPath(),
+    "--out", "F", "Write to F (.csv, .tsv, .jsonl, also .gz or .zst; .parquet); else JSON lines on standard output."
 )
 @o.text_options
-@o.option(
-    "--rules",
-    "A,B=X",
-    "Instead of html,unicode,control,urls,emails,whitespace; 'none' for none. --list-rules lists them.",
-)
+@o.option("--rules", "A,B=X", "Instead of html,unicode,control,urls,emails,whitespace; 'none', or of --list-rules.")
 @o.flag("--c4", "Add all C4 rules for web pages, with repeated three-sentence spans.")
 @o.option("--without", "A,B", "Leave rules out.")
-@o.option("--bad-words", "FILE", "Remove documents with a word of this list, one a line.", type=InputPath())
+@o.option("--bad-words", "FILE", "Remove documents with a word of this list, one a line.")
 @o.option("--dedup", "A,B", "Remove duplicates: exact, near, spans.")
 @o.option(
-    "--same",
-    "HOW",
-    "What exact duplicates share: exact, spaces (white space aside), words (case and signs aside).",
-    default="exact",
-    show_default=True,
-)
-@o.option(
-    "--threshold",
-    "SHARE",
-    "Near duplicates share this much of their word shingles.",
-    default=0.8,
-    show_default=True,
-    type=float,
-)
+    "--same", "HOW", "What exact duplicates share: exact, spaces (white space aside), words (case and signs aside).",
+    default="exact", show_default=True,
+)  # fmt: skip
+@o.option("--threshold", "SHARE", "The share of word shingles of near duplicates.", default=0.8, show_default=True)
 @o.max_memory("256M")
-@o.option("--temp", "DIR", "Where files go that wait between two passes.", type=FolderPath())
-@o.option("--removed", "F", "Write removed documents to F, with the rule that removed them.", type=OutputPath())
-@o.option("--report", "F", "Write what every rule did, with samples, to F (.json, .html, .txt).", type=OutputPath())
+@o.option("--temp", "DIR", "Where files go that wait between two passes.")
+@o.option("--removed", "F", "Write removed documents to F, with the rule that removed them.")
+@o.option("--report", "F", "Write what every rule did, with samples, to F (.json, .html, .txt).")
 @o.json_flag
 @o.flag("--list-rules", "List the rules and leave.")
 @o.quiet

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, OutputPath, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns
 from linnet.cli.output import ProgressBars, print_lines, say, width, write_csv, write_json
 from linnet.errors import LinnetError
@@ -17,33 +17,20 @@ from linnet.values import duration
 
 @command(short_help="Compare models on the same folds, with tests and a recommendation.")
 @click.argument("data", type=InputPath(), required=False)
-@o.option(
-    "--models",
-    "A,B,C",
-    "For example svm,nb:alpha=1,svm:features=words:1,C=0.1,1; every model if not given.",
-    callback=o.look_here,
-)
+@o.option("--models", "A,B,C", "Such as svm,nb:alpha=1,svm:C=0.1,1; every model if not given.", callback=o.look_here)
 @o.number("--folds", "Parts to test on in turn: 5, or 10 below 500 rows.", least=2)
 @o.number("--repeats", "Draw the folds N times.", 1)
 @o.features
-@click.option(
-    "--curve", "curve", flag_value="best", help="Learning curve of the best model: what would more labels bring?"
-)
+@click.option("--curve", flag_value="best", help="Learning curve of the best model: what would more labels bring?")
 @click.option("--curve-all", "curve", flag_value="all", help="The same for every model.")
-@o.option(
-    "--files",
-    "OLD NEW",
-    "Compare two model files on DATA instead: is NEW better than OLD? Exits with 1 where it is clearly worse.",
-    nargs=2,
-    type=InputPath(),
-)
+@o.option("--files", "OLD NEW", "Compare two model files on DATA: exits with 1 where NEW is clearly worse.", nargs=2)
 @o.groups
 @o.data_options
 @o.bin_options
 @o.seed
 @o.threads
 @o.trust
-@o.option("--out", "F.csv", "Write the table as CSV (- for standard output).", type=OutputPath("text"))
+@o.option("--out", "F.csv", "Write the table as CSV (- for standard output).")
 @o.output_options
 def compare(data: str | None, **options: Any) -> None:
     """Compare models on DATA, or on the built-in book reviews.

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import OutputPath, command
+from linnet.cli.files import command
 from linnet.errors import DataError
 from linnet.files import open_atomic
 
@@ -21,14 +21,7 @@ TEXTS = (
 
 
 @command(short_help="Check, train and explain on the built-in support tickets.")
-@o.option(
-    "--out",
-    "F.linnet",
-    "Where to save the model.",
-    type=OutputPath("model"),
-    default="tickets.linnet",
-    show_default=True,
-)
+@o.option("--out", "F.linnet", "Where to save the model.", default="tickets.linnet", show_default=True)
 @o.seed
 def demo(out: str, seed: int) -> None:
     """Check 1,630 support tickets of a web shop, train a model on them, and see why it answers what it answers.
@@ -38,15 +31,8 @@ def demo(out: str, seed: int) -> None:
     report = str(Path(out).with_suffix(".html"))
     _write_tickets()
     click.echo(f"{DATA}: 1,630 tickets in eight queues, some without one, and a few faults to be found.")
-    _run(
-        "1. Is the file fit to train on?",
-        "check",
-        DATA,
-        "--label",
-        "queue",
-        "--only",
-        "label-errors,near-duplicates,duplicates",
-    )
+    _run("1. Is the file fit to train on?",
+         "check", DATA, "--label", "queue", "--only", "label-errors,near-duplicates,duplicates")  # fmt: skip
     _run("2. Train. Every setting is chosen on held-out rows, the score is of rows never seen.",
          "train", DATA, "--label", "queue", "--out", out, "--report", report, "--seed", str(seed), "--quiet")  # fmt: skip
     for k, text in enumerate(TEXTS):

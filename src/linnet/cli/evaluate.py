@@ -39,7 +39,12 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     if rows.bins is None and isinstance(bins, str) and {str(c) for c in clf.artefact.classes}.isdisjoint(rows.counts):
         rows = rows.binned(bins)
         say(f"labels by the bins of the model, {bins}: " + "; ".join(rows.notes[-1:]))
-    _check_labels(clf, rows, model)
+    known = {str(c) for c in clf.artefact.classes}
+    if known.isdisjoint(rows.counts):
+        raise DataError(
+            f"{shown(rows.source, 200)}: the model knows none of its labels ({_few(rows.counts)}); {shown(model, 200)} knows "
+            f"{_few(known)}. Give the label column with --label, or the model that was trained on such labels"
+        )
     seen = clf.artefact.texts_seen(rows)
     if seen.share >= SEEN:
         say(
@@ -61,31 +66,14 @@ def evaluate(model: str, data: str, **options: Any) -> None:
         page.save(options["report"])
         say_written(options["report"])
         result = page.evaluation
-    content = {
-        "model": model,
-        "data": data,
-        "seal": seal.to_dict() if seal else None,
-        "share_seen_in_training": seen.share if seen.looked_at else None,
-        **result.to_dict(),
-    }
+    sealed, share = seal.to_dict() if seal else None, seen.share if seen.looked_at else None
+    content = {"model": model, "data": data, "seal": sealed, "share_seen_in_training": share, **result.to_dict()}
     if not write_json(content, options["json_"]):
         click.echo(result.to_text(width()))
         say_sealed(seal)
 
 
-def _check_labels(clf: Any, rows: Any, model: str) -> None:
-    """Refuse rows that the model cannot be judged on: it knows none of their labels."""
-    known = {str(c) for c in clf.artefact.classes}
-    theirs = rows.counts
-    if known.isdisjoint(theirs):
-        raise DataError(
-            f"{shown(rows.source, 200)}: the model knows none of its labels ({_few(theirs)}); {shown(model, 200)} knows {_few(known)}. "
-            "Give the label column with --label, or the model that was trained on such labels"
-        )
-
-
 def _few(labels: Any, most: int = 3) -> str:
     some = sorted(map(str, labels))
-    return ", ".join(shown(label, 40) for label in some[:most]) + (
-        f" and {len(some) - most:,} more" if len(some) > most else ""
-    )
+    more = f" and {len(some) - most:,} more" if len(some) > most else ""
+    return ", ".join(shown(label, 40) for label in some[:most]) + more

@@ -11,6 +11,7 @@ from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import colours, echo_json
 from linnet.data.input_file import stdin
+from linnet.draw.terminal import cut
 from linnet.errors import LinnetError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @o.option("--label", "LABEL", "Explain the score of this label instead of the predicted one.")
 @o.option("--not against", "LABEL", "Compare with this label: why the one and not the other?")
 @o.flag("--flip", "Also find the fewest words to take out so that the answer changes.")
-@o.option("--nearest", "FILE", "Also show the examples of FILE that are most like the text.", type=InputPath())
+@o.option("--nearest", "FILE", "Also show the examples of FILE that are most like the text.")
 @o.columns
 @o.number("--top", "How many contributions to show.", 12)
 @click.option("--color/--no-color", default=None, help="Colour the words; by default on a terminal.")
@@ -108,7 +109,6 @@ def _nearest_text(alike: list[Any]) -> str:
         return "no example shares a feature with the text"
     lines = [f"{'similarity':>10}  the examples most like it"]
     for n in alike:
-        line = " ".join(n.text.split())
-        lines.append(f"{n.similarity:>10.3f}  {n.label}: {line if len(line) <= 100 else line[:99] + '…'}")
+        lines.append(f"{n.similarity:>10.3f}  {n.label}: {cut(' '.join(n.text.split()), 100)}")
         lines.append(f"{'':>10}  row {n.row + 1:,}; in common: {', '.join(n.shared)}")
     return "\n".join(lines)

@@ -58,12 +58,9 @@ class FileCommand(click.Command):
                 value = ctx.params.get(p.name or "")
                 for name in [value] if isinstance(value, str) else value or ():
                     _check_name(name)
-        outputs = {
-            p.opts[0]: (ctx.params.get(p.name or ""), p.type.kind)
-            for p in self.params
-            if isinstance(p.type, OutputPath)
-        }
-        check_outputs({option: (path, kind) for option, (path, kind) in outputs.items() if path}, inputs_of(ctx))
+        kinds = {p: p.type.kind for p in self.params if isinstance(p.type, OutputPath)}
+        written = {p.opts[0]: (ctx.params.get(p.name or ""), kind) for p, kind in kinds.items()}
+        check_outputs({option: (path, kind) for option, (path, kind) in written.items() if path}, inputs_of(ctx))
         with contextlib.nullcontext() if ctx.info_name in ("serve", "studio") else ended_by_sigterm():
             return super().invoke(ctx)
 
@@ -79,10 +76,8 @@ def ended_by_sigterm() -> Iterator[None]:
     def end(number: int, frame: Any) -> None:
         raise TerminatedError(128 + number)
 
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    ):
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
     signal.signal(signal.SIGTERM, end)
@@ -98,15 +93,9 @@ def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..
     def make(function: Callable[..., Any]) -> click.Command:
         made = click.command(name, cls=FileCommand, **attributes)(function)
         if any(isinstance(p.type, OutputPath) for p in made.params):
-            made.params.append(
-                click.Option(
-                    ["--force"],
-                    is_flag=True,
-                    expose_value=False,
-                    callback=_keep_force,
-                    help="Replace a file that is of another kind than the one to be written.",
-                )
-            )
+            what = "Replace a file that is of another kind than the one to be written."
+            force = click.Option(["--force"], is_flag=True, expose_value=False, callback=_keep_force, help=what)
+            made.params.append(force)
         return made
 
     return make

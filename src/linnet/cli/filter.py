@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import FolderPath, InputPath, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.output import ProgressBars, echo_json, say
 from linnet.errors import LinnetError, shown
 from linnet.values import as_bytes, parse_list
@@ -19,15 +18,9 @@ from linnet.values import as_bytes, parse_list
 @command("filter", short_help="Keep the rows of a corpus that a model says are worth keeping.")
 @click.argument("model", type=InputPath())
 @click.argument("inputs", type=InputPath(), metavar="INPUT...", nargs=-1, required=True)
-@o.option("--out", "DIR", "A new folder, or one that holds this run, unfinished.", type=FolderPath(), required=True)
-@o.option("--keep", "LABEL", "Keep rows of this label. Can be given several times.", multiple=True)
-@o.option(
-    "--min least",
-    "P",
-    "The probability the label must have: one for all labels, or one for each --keep, in order.",
-    multiple=True,
-    type=float,
-)
+@o.option("--out", "DIR", "A new folder, or one that holds this run, unfinished.", required=True)
+@o.many("--keep", "LABEL", "Keep rows of this label.")
+@o.many("--min least", "P", "The probability that the label must have: once, or once for each --keep.", type=float)
 @o.option("--top", "SHARE", "Keep the best share, such as 10%, by the probability of --keep.")
 @o.option("--of", "UNIT", "A share of documents, characters or tokens.", default="documents", show_default=True)
 @o.option("--quota", "N", "Keep the best N rows of each value of the column --by.", type=int)
@@ -161,11 +154,9 @@ class FilterProgressBars(ProgressBars):
         super().__init__(quiet)
         self.total = self.done = self.shards = self.finished = self.read = 0
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, value, trace)
-        if kind is KeyboardInterrupt:
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        if error[0] is KeyboardInterrupt:
             self.line(
                 f"{self.finished:,} of {self.shards:,} shards done; the same command goes on where this one stopped"
             )

@@ -14,15 +14,11 @@ from linnet.cli.output import echo_json, print_lines
 @command(short_help="Say whether the input of a model has changed since training.")
 @click.argument("model", type=InputPath())
 @click.argument("data", type=InputPath())
-@o.option("--reference", "FILE", "Compare with these texts, not with the held-out rows of training.", type=InputPath())
+@o.option("--reference", "FILE", "Compare with these texts, not with the held-out rows of training.")
 @o.option(
-    "--level",
-    "SHARE",
-    "The share of false alarms that is accepted, over all tests together.",
+    "--level", "SHARE", "The share of false alarms that is accepted, over all tests together.", default=0.05, show_default=True,
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-)
+)  # fmt: skip
 @o.text_options
 @o.threads
 @o.trust

@@ -34,14 +34,32 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     return add
 
 
+# A value is a file or folder where its placeholder says so; F is a file of any kind, found by its ending.
+PATHS = {
+    **dict.fromkeys(("FILE", "OLD NEW", "MODEL", "DATA"), InputPath()), "DIR": FolderPath(), "F": OutputPath(),
+    "F.csv": OutputPath("text"), "F.json": OutputPath("json"), "F.html": OutputPath("html"), "F.linnet": OutputPath("model"),
+}  # fmt: skip
+
+
 def option(names: str, metavar: str, help_: str, **more: Any) -> Callable[[F], F]:
     """Return an option that takes a value; names are its own and, behind a blank, that of the parameter."""
-    return click.option(*names.split(), metavar=metavar, help=help_, **more)
+    return click.option(*names.split(), metavar=metavar, help=help_, **{"type": PATHS.get(metavar), **more})
+
+
+def many(names: str, metavar: str, help_: str, **more: Any) -> Callable[[F], F]:
+    """Return an option that can be given several times."""
+    return option(names, metavar, f"{help_} Can be given several times.", multiple=True, **more)
 
 
 def flag(names: str, help_: str, **more: Any) -> Callable[[F], F]:
     """Return an option that is there or not."""
     return click.option(*names.split(), is_flag=True, help=help_, **more)
+
+
+def choice(name: str, choices: str, help_: str, default: str | None = None) -> Callable[[F], F]:
+    """Return an option that takes one of some words."""
+    kind = click.Choice(choices.split())
+    return click.option(name, type=kind, default=default, show_default=default is not None, help=help_)
 
 
 def number(
@@ -56,57 +74,40 @@ def number(
 # ---- the data
 
 TEXT_HELP = "The text column; found by name or content if not given."
-text = click.option("--text", metavar="COL", help=TEXT_HELP)
-label = click.option("--label", metavar="COL", help="The label column; found by name or content if not given.")
-format_ = click.option(
-    "--format", "format_", metavar="NAME",
-    help="csv, tsv, jsonl, parquet, arrow, warc, fasttext, vw, text or folder; found by itself if not given.",
+text = option("--text", "COL", TEXT_HELP)
+label = option("--label", "COL", "The label column; found by name or content if not given.")
+format_ = option(
+    "--format format_", "NAME", "csv, tsv, jsonl, parquet, arrow, warc, fasttext, vw, text or folder; found by itself if not given."
 )  # fmt: skip
-multilabel = click.option(
-    "--multilabel", metavar="SEP", help="What stands between the labels of a row, such as '|': a row may have several. Lists of "
+multilabel = option(
+    "--multilabel", "SEP", "What stands between the labels of a row, such as '|': a row may have several. Lists of "
     "labels and fastText lines need no SEP; 'none' takes them for one label.",
 )  # fmt: skip
 text_options = together(text, format_)
 data_options = together(text, label, format_, multilabel)
 bin_options = together(
-    click.option("--label-bins", metavar="BINS",
-                 help="Labels from numbers: 'stars<=2=negative,stars>=4=positive'. Rows in no bin are left out."),
-    click.option("--label-quantiles", type=click.IntRange(2, 100), metavar="N",
-                 help="Labels from numbers: N parts of equal size, in order."),
+    option("--label-bins", "BINS", "Labels from numbers: 'stars<=2=negative,stars>=4=positive'. Rows in no bin are left out."),
+    option("--label-quantiles", "N", "Labels from numbers: N parts of equal size, in order.", type=click.IntRange(2, 100)),
 )  # fmt: skip
 soft_options = together(
-    click.option(
-        "--label-columns", metavar="PATTERN", help="Learn from label distributions: columns of DATA with a probability for each "
-        "label, such as 'p_*'.",
-    ),
-    click.option(
-        "--label-smoothing", type=float, default=0.0, metavar="S", help="Give this share of each label to all classes alike.",
-    ),
+    option("--label-columns", "PATTERN", "Learn from label distributions: columns with a probability for each label, such as 'p_*'."),
+    option("--label-smoothing", "S", "Give this share of each label to all classes alike.", type=float, default=0.0),
 )  # fmt: skip
-unusable = click.option(
-    "--unusable", type=OutputPath("text"), metavar="F.csv", help="Write the rows that could not be used to this file."
-)
-columns = click.option(
-    "--column", "columns", multiple=True, metavar="NAME=VALUE",
-    help="A column of the text's row, for models with column:NAME features. Can be given several times.",
-)  # fmt: skip
+unusable = option("--unusable", "F.csv", "Write the rows that could not be used to this file.")
+columns = many("--column columns", "NAME=VALUE", "A column of the text's row, for models with column:NAME features.")
 
 # ---- how rows are split
 
-groups = click.option(
-    "--groups", metavar="COL", help="Keep rows with the same value together; 'duplicates': near duplicates."
+groups = option("--groups", "COL", "Keep rows with the same value together; 'duplicates': near duplicates.")
+time = option("--time", "COL", "Test on the newest rows, by this column of dates or numbers.")
+split_options = together(
+    option("--dev", "FILE", "Choose settings on this file; on a part of DATA if not given."),
+    option("--test", "FILE", "Test on this file; on a tenth of DATA if not given."),
+    groups,
+    time,
 )
-time = click.option("--time", metavar="COL", help="Test on the newest rows, by this column of dates or numbers.")
-dev = click.option(
-    "--dev", type=InputPath(), metavar="FILE", help="Choose settings on this file; on a part of DATA if not given."
-)
-test = click.option(
-    "--test", type=InputPath(), metavar="FILE", help="Test on this file; on a tenth of DATA if not given."
-)
-split_options = together(dev, test, groups, time)
-hold_out_test = click.option("--hold-out-test", is_flag=True,
-                             help="Do not fit the saved model once more with the rows that it was tested on.")  # fmt: skip
-weight = click.option("--weight", metavar="COL", help="The column of row weights: a row of weight 2 counts as two.")
+hold_out_test = flag("--hold-out-test", "Do not fit the saved model once more with the rows that it was tested on.")
+weight = option("--weight", "COL", "The column of row weights: a row of weight 2 counts as two.")
 seed = number("--seed", "The same seed and input give the same result.", 0, 0)
 
 # ---- features and tokens
@@ -124,122 +125,105 @@ def look_here(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any
     return value
 
 
-trust = click.option(
-    "--trust", is_flag=True, callback=look_here,
-    help="Import the functions that the model file names. Only for files from people you trust: functions can do anything.",
+trust = flag(
+    "--trust", "Import the functions that the model file names. Only for files from people you trust: functions can do anything.",
+    callback=look_here,
 )  # fmt: skip
-features = click.option(
-    "--features", metavar="BLOCKS", callback=look_here, help="For example words:1-2+chars:2-5; by document length if not given."
-)  # fmt: skip
+features = option(
+    "--features", "BLOCKS", "For example words:1-2+chars:2-5; by document length if not given.", callback=look_here
+)
 max_features = number("--max-features", "Keep the N most frequent features.")
-tokens = click.option("--tokens", type=InputPath(), default="words", show_default=True, metavar="NAME",
-                      help="The tokeniser, or the file of a learned one; linnet tokenize --list lists them.")  # fmt: skip
-case = click.option(
-    "--case", type=click.Choice(["fold", "lower", "keep"]), default="fold", show_default=True,
-    help="How letters are folded.",
+token_options = together(
+    option("--tokens", "NAME", "The tokeniser, or the file of a learned one; linnet tokenize --list lists them.",
+           type=InputPath(), default="words", show_default=True),
+    choice("--case", "fold lower keep", "How letters are folded.", "fold"),
 )  # fmt: skip
-token_options = together(tokens, case)
 feature_options = together(
     features,
-    option("--vectors", "FILE", "Word vectors (word2vec, GloVe, fastText, safetensors) that join the features.", type=InputPath()),
-    option("--unlabelled", "FILE", "Texts without labels: word vectors are learned from them, and join the features.", type=InputPath()),
-    click.option("--tf", metavar="NAME", callback=lambda _context, _option, value: value and tuple(value.split(",")),
-                 help="How often a feature counts in a text: presence, count or sublinear; several with commas are tried."),
+    option("--vectors", "FILE", "Word vectors (word2vec, GloVe, fastText, safetensors) that join the features."),
+    option("--unlabelled", "FILE", "Texts without labels: word vectors are learned from them, and join the features."),
+    option("--tf", "NAME", "How often a feature counts in a text: presence, count or sublinear; several with commas are tried.",
+           callback=lambda _context, _option, value: value and tuple(value.split(","))),
     click.option("--idf/--no-idf", default=None, help="Weigh rare features more."),
-    click.option("--ratio", type=float, metavar="P", help="Fix the power of the log-count ratio; 0 leaves it out."),
-    click.option("--norm", type=click.Choice(["l2", "mean", "none"]), help="How each block of features is scaled."),
+    option("--ratio", "P", "Fix the power of the log-count ratio; 0 leaves it out.", type=float),
+    choice("--norm", "l2 mean none", "How each block of features is scaled."),
     number("--min-df", "Drop features seen in fewer documents."),
-    click.option("--max-df", type=float, metavar="SHARE", help="Drop features seen in more than this share of documents."),
+    option("--max-df", "SHARE", "Drop features seen in more than this share of documents.", type=float),
     max_features,
-    click.option("--select", metavar="HOW:N", help="Keep the N features that tell most of the labels: chi2:5000, mi:, l1:."),
+    option("--select", "HOW:N", "Keep the N features that tell most of the labels: chi2:5000, mi:, l1:."),
     number("--hash-bits", "No vocabulary: hash into 2^N columns.", least=8, most=28),
 )  # fmt: skip
 
 # ---- training
 
-settings = click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE",
-    help="Set a setting of the model: a number, true, false, none, text or JSON; with commas, values to choose from. "
-    "Can be given several times.",
+settings = many(
+    "--set settings", "NAME=VALUE",
+    "Set a setting of the model: a number, true, false, none, text or JSON; with commas, values to choose from.",
 )  # fmt: skip
 training_options = together(
-    click.option("--C", "C", type=float, metavar="C", help="Fix C instead of choosing it (svm, logistic)."),
-    click.option("--alpha", type=float, metavar="A", help="Fix the smoothing instead of choosing it (nb)."),
+    option("--C C", "C", "Fix C instead of choosing it (svm, logistic).", type=float),
+    option("--alpha", "A", "Fix the smoothing instead of choosing it (nb).", type=float),
     settings,
-    click.option("--class-weight", type=click.Choice(["balanced"]), help="Let rare classes count as much as common ones."),
-    click.option("--solver", metavar="NAME", help="The solver of svm or logistic: adam, lbfgs, ...; the model's own if not given."),
-    click.option("--watch", is_flag=True, help="Keep dev rows out of the last fit; show loss and dev score after every pass."),
-)  # fmt: skip
+    choice("--class-weight", "balanced", "Let rare classes count as much as common ones."),
+    option("--solver", "NAME", "The solver of svm or logistic: adam, lbfgs, ...; the model's own if not given."),
+    flag("--watch", "Keep dev rows out of the last fit; show loss and dev score after every pass."),
+)
 
 # ---- answers
 
 share = click.FloatRange(0.0, 1.0)
 decision_options = together(
-    click.option("--threshold", multiple=True, metavar="LABEL=P",
-                 help="Answer LABEL where its probability is P or more, and only there; P alone: every label. Can be given several times."),
-    click.option("--cost", metavar="COSTS", help="Answer the label of least expected cost: a CSV with a row a truth and a column an "
-                 'answer, or JSON such as \'{"spam": {"ham": 5}}\'.'),
-    click.option("--abstain", type=share, metavar="P", help="Leave rows unanswered, so that answers have the accuracy P; 0: none."),
-    click.option("--answer", type=share, metavar="P", help="Answer the share P of the rows, the surest."),
+    many("--threshold", "LABEL=P", "Answer LABEL where its probability is P or more, and only there; P alone: every label."),
+    option("--cost", "COSTS", "Answer the label of least expected cost: a CSV with a row a truth and a column an "
+           'answer, or JSON such as \'{"spam": {"ham": 5}}\'.'),
+    option("--abstain", "P", "Leave rows unanswered, so that answers have the accuracy P; 0: none.", type=share),
+    option("--answer", "P", "Answer the share P of the rows, the surest.", type=share),
 )  # fmt: skip
 chosen_thresholds = together(
-    click.option("--precision", multiple=True, metavar="LABEL=P",
-                 help="Choose the threshold of LABEL for this precision on held-out rows. Can be given several times."),
-    click.option("--recall", multiple=True, metavar="LABEL=P",
-                 help="Choose the threshold of LABEL for this recall on held-out rows. Can be given several times."),
+    many("--precision", "LABEL=P", "Choose the threshold of LABEL for this precision on held-out rows."),
+    many("--recall", "LABEL=P", "Choose the threshold of LABEL for this recall on held-out rows."),
+)
+calibration = choice(
+    "--calibration", "auto scale sigmoid isotonic none",
+    "How scores become probabilities; auto: what has the lowest log loss on held-out rows.", "auto",
 )  # fmt: skip
-calibration = click.option(
-    "--calibration", type=click.Choice(["auto", "scale", "sigmoid", "isotonic", "none"]), default="auto", show_default=True,
-    help="How scores become probabilities; auto: what has the lowest log loss on held-out rows.",
-)  # fmt: skip
-labels = click.option("--labels", metavar="A,B", help="Choose from these labels only.")
+labels = option("--labels", "A,B", "Choose from these labels only.")
 
 # ---- machines
 
 threads = number("--threads", "Threads; all cores by default. Never changes the result.")
-scheduler = click.option(
-    "--scheduler", metavar="ADDRESS", help="A running Dask scheduler or Spark master; without, one starts here."
-)
+scheduler = option("--scheduler", "ADDRESS", "A running Dask scheduler or Spark master; without, one starts here.")
 
 
 def max_memory(default: str | None = None) -> Callable[[F], F]:
     """Add --max-memory."""
-    return click.option(
-        "--max-memory", metavar="SIZE", default=default, show_default=bool(default), help="Stay within so much memory, such as 2GB."
-    )  # fmt: skip
+    return option(
+        "--max-memory", "SIZE", "Stay within so much memory, such as 2GB.", default=default, show_default=bool(default)
+    )
 
 
 def engine(default: str | None = None) -> Callable[[F], F]:
     """Add --engine."""
-    return click.option(
-        "--engine", metavar="NAME", default=default, show_default=bool(default),
-        help="Let the workers of an engine do the work: local, dask or spark.",
-    )  # fmt: skip
+    what = "Let the workers of an engine do the work: local, dask or spark."
+    return option("--engine", "NAME", what, default=default, show_default=bool(default))
 
 
 stream_options = together(
     max_memory(),
-    click.option("--cache", type=FolderPath(), metavar="DIR",
-                 help="Where the temporary cache of a stream lies; by default the system's place."),
-    click.option("--skip-damaged", is_flag=True, help="Leave out files that cannot be read to their end, and say which."),
+    option("--cache", "DIR", "Where the temporary cache of a stream lies; by default the system's place."),
+    flag("--skip-damaged", "Leave out files that cannot be read to their end, and say which."),
     engine(),
     number("--workers", "Workers of the engine; one a core by default."),
     scheduler,
-)  # fmt: skip
+)
 
 # ---- output
 
-model_out = option(
-    "--out", "F.linnet", "Where to save; DATA with the ending .linnet by default.", type=OutputPath("model")
-)
-report = option(
-    "--report", "F.html", "Write a page with summary, errors, curves and texts; opens offline.", type=OutputPath("html")
-)
-json_file = click.option(
-    "--json", "json_", type=OutputPath("json"), metavar="F", help="Write the result as JSON (- for standard output)."
-)
-json_flag = click.option("--json", "json_", is_flag=True, help="Print the result as JSON.")
-quiet = click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
+model_out = option("--out", "F.linnet", "Where to save; DATA with the ending .linnet by default.")
+report = option("--report", "F.html", "Write a page with summary, errors, curves and texts; opens offline.")
+json_file = option("--json json_", "F", "Write the result as JSON (- for standard output).", type=OutputPath("json"))
+json_flag = flag("--json json_", "Print the result as JSON.")
+quiet = flag("--quiet -q", "Print no progress.")
 output_options = together(json_file, quiet)
 
 

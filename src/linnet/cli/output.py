@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -155,9 +154,7 @@ class ProgressBars:
             self.bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         if self.bars is not None:
             self.bars.stop()
             self.bars = None
@@ -243,11 +240,9 @@ class TrainingProgress(ProgressBars):
         self.watch = watch
         self.passes: list[Event] = []
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self._end_of_passes()
-        super().__exit__(kind, value, trace)
+        super().__exit__(*error)
 
     def __call__(self, event: Event) -> None:
         """Show an event."""

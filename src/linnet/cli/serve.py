@@ -20,19 +20,9 @@ from linnet.errors import LinnetError, require
 @o.number("--port", "The port; 0 takes a free one.", 8000, 0, 65535)
 @o.number("--workers", "Processes. From 2 on, one that dies is replaced. The model file is in memory once.", 1, 1, 256)
 @o.number("--threads", "Threads a large batch may use; cores / workers by default.")
-@o.option(
-    "--token-file",
-    "F",
-    "Ask for a bearer token: any line of F; by default that of LINNET_TOKEN, if set.",
-    type=InputPath(),
-)
+@o.option("--token-file", "FILE", "Ask for a bearer token: any line of FILE; by default that of LINNET_TOKEN, if set.")
 @o.flag("--allow-reload", "Offer POST /v1/models/reload. SIGHUP always reloads.")
-@o.option(
-    "--allow-host",
-    "NAME",
-    "Answer to this host name too, where no token is asked for. Can be given several times.",
-    multiple=True,
-)
+@o.many("--allow-host", "NAME", "Answer to this host name too, where no token is asked for.")
 @o.number("--max-body", "Bytes of a request.", 16_000_000)
 @o.number("--max-text", "Characters of a text.", 1_000_000)
 @o.number("--max-batch", "Texts of a request.", 10_000)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import FolderPath, InputPath, OutputPath, check_outputs, command
+from linnet.cli.files import InputPath, check_outputs, command
 from linnet.cli.labelled_rows import split_columns
 from linnet.cli.output import Notes, say, write_json
 from linnet.data.labels import are_scattered, scattered
@@ -21,10 +21,10 @@ _ROW = "row of the source"
 
 @command(short_help="Divide a file into train, dev and test; --blind seals the test part.")
 @click.argument("data", type=InputPath())
-@o.option("--out-dir", "D", "Where train, dev and test go; DATA-split by default.", type=FolderPath())
-@o.option("--train train_out", "F", "The training file, in place of --out-dir.", type=OutputPath())
-@o.option("--dev dev_out", "F", "The dev file; left out, there are two parts.", type=OutputPath())
-@o.option("--test test_out", "F", "The test file.", type=OutputPath())
+@o.option("--out-dir", "DIR", "Where train, dev and test go; DATA-split by default.")
+@o.option("--train train_out", "F", "The training file, in place of --out-dir.")
+@o.option("--dev dev_out", "F", "The dev file; left out, there are two parts.")
+@o.option("--test test_out", "F", "The test file.")
 @o.option("--fractions", "A,B,C", "Shares of the parts, for example 0.8,0.1,0.1 (default) or 90,10.")
 @o.groups
 @o.time
@@ -55,10 +55,8 @@ def split(data: str, **options: Any) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            reason = error.strerror or error
-            raise LinnetError(
-                f"cannot make the folder {shown(path.parent, 300)}: {reason}; choose another --out-dir"
-            ) from None
+            where, reason = shown(path.parent, 300), error.strerror or error
+            raise LinnetError(f"cannot make the folder {where}: {reason}; choose another --out-dir") from None
     _write(table, parts, outs)
     found = _summary(data, rows, parts, outs)
     if options["blind"]:
@@ -98,9 +96,8 @@ def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
         raise LinnetError("give --out-dir, or --train, --dev and --test, not both")
     if named:
         if set(named) != set(wanted):
-            raise LinnetError(
-                f"{n_parts} parts need {', '.join('--' + name for name in wanted)}; got {', '.join('--' + n for n in named)}"
-            )
+            need, got = (", ".join(f"--{name}" for name in names) for names in (wanted, named))
+            raise LinnetError(f"{n_parts} parts need {need}; got {got}")
         outs = {name: Path(named[name]) for name in wanted}
     else:
         source = Path("data.csv" if data == "-" else data.rstrip("/"))
@@ -112,14 +109,11 @@ def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
     for path in outs.values():
         format_to_write(path)
         refuse_sealed(path, "to write to")
-    check_outputs(
-        {
-            f"--{name}" if named else f"--out-dir, {path.name}": (str(path), None)
-            for name, path in outs.items()
-            if path.exists()
-        },
-        [data],
-    )
+    there = {name: path for name, path in outs.items() if path.exists()}
+    options_of = {
+        f"--{name}" if named else f"--out-dir, {path.name}": (str(path), None) for name, path in there.items()
+    }
+    check_outputs(options_of, [data])
     return outs
 
 

@@ -20,11 +20,7 @@ from linnet.cli.output import say
 @o.label
 @o.number("--port", "The port; 0 takes a free one.", 0, 0, 65535)
 @o.option(
-    "--folder",
-    "DIR",
-    "Where answers (SQLite), runs and opened files are kept; used again the next time.",
-    default="linnet-studio",
-    show_default=True,
+    "--folder", "DIR", "Where answers, runs and opened files are kept.", default="linnet-studio", show_default=True
 )
 @o.flag("--no-token", "Ask for no token: every user and program of this machine may use it.")
 @o.flag("--no-open", "Do not open a browser; print the address only.")

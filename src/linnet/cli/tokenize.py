@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, OutputPath, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.output import Notes, echo_json, say, table_lines, width
 from linnet.errors import LinnetError, shown
 
@@ -22,10 +22,8 @@ Cut = Callable[[str], list[Any]]
 @click.argument("text", type=InputPath(or_text=True), metavar="[TEXT|FILE|-]", required=False)
 @o.token_options
 @o.flag("--list listing", "List the tokenisers, each on an example (or on TEXT).")
-@o.option(
-    "--train", "DATA", "Learn the tokeniser (bpe, wordpiece, bpe:2000) from the texts of DATA first.", type=InputPath()
-)
-@o.option("--save", "F", "With --train: write the learned tokeniser to F.", type=OutputPath("json"))
+@o.option("--train", "DATA", "Learn the tokeniser (bpe, wordpiece, bpe:2000) from the texts of DATA first.")
+@o.option("--save", "F.json", "With --train: write the learned tokeniser to this file.")
 @o.option("--text --column column", "COL", o.TEXT_HELP)
 @o.format_
 @o.json_flag

@@ -13,14 +13,7 @@ from linnet.cli.card import columns_digest, data_card, plain_command, test_card
 from linnet.cli.files import InputPath, check_outputs, command, inputs_of
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
 from linnet.cli.options import asked, reached
-from linnet.cli.output import (
-    command_line,
-    say,
-    say_sealed,
-    say_written,
-    write_json,
-    write_unusable,
-)
+from linnet.cli.output import command_line, say, say_sealed, say_written, write_json, write_unusable
 from linnet.cli.streamed import FEATURES, HASH_BITS, train_online, train_streamed
 from linnet.datasets.named import official
 from linnet.errors import LinnetError
@@ -46,13 +39,8 @@ from linnet.values import parse_settings, size_text
 @o.decision_options
 @o.chosen_thresholds
 @o.stream_options
-@o.option(
-    "--seeds",
-    "FILE",
-    "No labels at all: make them from words of each class (word,label, a line each); see docs/vectors.md.",
-    type=InputPath(),
-)
-@o.option("--like", "MODEL", "Use the settings of this model, each with the value that was chosen.", type=InputPath())
+@o.option("--seeds", "FILE", "No labels at all: make them from words of each class (word,label, a line each).")
+@o.option("--like", "MODEL", "Use the settings of this model, each with the value that was chosen.")
 @o.flag("--online", "Learn in one pass, row by row, and score every row before; hashes into 2^18 columns.")
 @o.flag("--no-check", "Skip the quick check for duplicates, leaks and imbalance.")
 @o.unusable
@@ -101,13 +89,13 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     for line in reached(clf.card.get("decision", {}), () if clf.artefact.multilabel else result.per_class):
         say(line)
     line = _score_line(result, several=clf.artefact.multilabel)
-    click.echo(
-        line.replace("test accuracy", "agreement with labels made from the word lists") if options["seeds"] else line
-    )
     if options["seeds"]:
+        click.echo(line.replace("test accuracy", "agreement with labels made from the word lists"))
         _say_of_labels(clf, data[0], options)
-    elif result.n < FEW_TESTED:
-        _say_of_folds(run.judged, result.n)
+    else:
+        click.echo(line)
+        if result.n < FEW_TESTED:
+            _say_of_folds(run.judged, result.n)
     say_sealed(seal)
     if run.judged is not clf:
         say("the score is of a model that had not seen the test rows; the saved one has learned from them too")
@@ -172,10 +160,8 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
     digests = {"columns_sha256": columns_digest(rows)}
     options = official(data, options)
     fit_on, dev, test = split_rows(rows, options, extra)
-    labels, every = (
-        rows.counts.keys(),
-        None if options["test"] or options["watch"] or options["hold_out_test"] else rows,
-    )
+    labels = rows.counts.keys()
+    every = None if options["test"] or options["watch"] or options["hold_out_test"] else rows
     del rows  # the parts are copies
     if not options["no_check"]:
         _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
@@ -234,11 +220,8 @@ def _score_line(result: Any, *, several: bool) -> str:
         return f"test micro F1 {result.micro_f1:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, macro F1 {result.macro_f1:.4f}, {rest}"
     (low, high), rest = result.accuracy_interval, f"macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}"
     line = f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {rest}"
-    if not result.abstained:
-        return line
-    return (
-        f"test rows answered {result.answered:.1%}, {result.abstained:,} not; the scores are of those answered\n{line}"
-    )
+    answered = f"test rows answered {result.answered:.1%}, {result.abstained:,} not; the scores are of those answered\n"
+    return f"{answered}{line}" if result.abstained else line
 
 
 def _say_of_folds(clf: Any, n: int) -> None:
@@ -264,13 +247,15 @@ def _like(clf: Any, path: str, options: dict[str, Any]) -> Any:
     given = {p for p in options if ctx.get_parameter_source(p) == click.core.ParameterSource.COMMANDLINE}
     if "model" in given and options["model"] != like.model:
         raise LinnetError(f"--like {path} is a {like.model}; leave out --model, or --like")
-    params = {*FEATURE_OPTIONS, "norm"}
     mine = clf.get_params(deep=False)
-    like.set_params(
-        **{name: mine[name] for name in params & given}, n_jobs=clf.n_jobs, refit=clf.refit, decision=clf.decision
-    )
-    if "seed" in given:
-        like.set_params(random_state=clf.random_state)
+    taken = {
+        "n_jobs",
+        "refit",
+        "decision",
+        *({*FEATURE_OPTIONS, "norm"} & given),
+        *({"random_state"} if "seed" in given else ()),
+    }
+    like.set_params(**{name: mine[name] for name in taken})
     like.params = {**(like.params or {}), **(clf.params or {})}
     return like
 

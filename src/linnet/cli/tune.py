@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, OutputPath, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
 from linnet.cli.output import ProgressBars, say, say_sealed, width, write_json
 from linnet.cli.train import model_path
 from linnet.datasets.named import official
-from linnet.evaluate.metrics import METRICS, find_metric
+from linnet.evaluate.metrics import METRICS, SET_METRICS, find_metric
 from linnet.tuning.judging import process_began
 from linnet.values import as_bytes, as_seconds, duration, size_text
 
@@ -23,9 +23,9 @@ from linnet.values import as_bytes, as_seconds, duration, size_text
 @o.option("--budget", "TIME", "For everything: 60s, 5m, 1h.", default="60s", show_default=True)
 @o.option("--max-size", "SIZE", "The model file may be this large: 5MB, 500kB.")
 @o.max_memory()
-@o.option("--metric", "NAME", f"One of {', '.join(METRICS)}.", default="accuracy", show_default=True)
+@o.option("--metric", "NAME", f"One of {', '.join(METRICS)}; of several labels a row {', '.join(SET_METRICS)}.")
 @o.option("--models", "A,B", "Search among these models only; all that learn if not given.")
-@o.option("--lists", "F.csv", "Use the word lists of this file too; can be repeated.", type=InputPath(), multiple=True)
+@o.many("--lists", "FILE", "Use the word lists of this file too.")
 @o.model_out
 @o.split_options
 @o.data_options
@@ -33,9 +33,7 @@ from linnet.values import as_bytes, as_seconds, duration, size_text
 @o.seed
 @o.threads
 @o.number("--candidates", "Stop after N candidates, if time allows.")
-@o.option(
-    "--resume", "F", "Keep results in this file and go on from it; OUT.tune.jsonl by default.", type=OutputPath("json")
-)
+@o.option("--resume", "F.json", "Keep results in this file and go on from it; OUT.tune.jsonl by default.")
 @o.flag("--fresh", "Start anew, whatever the file of results holds.")
 @o.output_options
 def tune(data: str, **options: Any) -> None:
@@ -60,14 +58,15 @@ def tune(data: str, **options: Any) -> None:
     as_seconds(options["budget"])  # refuse before reading
     for name in ("max_size", "max_memory"):
         as_bytes(options[name], f"--{name.replace('_', '-')}")
-    find_metric(options["metric"])
+    if options["metric"] not in SET_METRICS:
+        find_metric(options["metric"])
     rows = read_labelled(data, options, extra=split_columns(options))
     options = official(data, options)
     fit_on, dev, test = split_rows(rows, options)
     state = Path(options["resume"] or f"{out}.tune.jsonl")
     shared = {
         name.rstrip("_"): options[name]
-        for name in ("dev", "test", "groups", "time", "text", "label", "out", "format_")
+        for name in ("dev", "test", "groups", "time", "text", "label", "out", "format_", "multilabel", "label_bins")
         if options[name] is not None
     } | ({} if options["test"] else {"hold_out_test": True})
     names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "candidates", "fresh")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, OutputPath, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import print_lines, say, write_json
 from linnet.errors import LinnetError
@@ -17,15 +17,12 @@ from linnet.errors import LinnetError
 @command(short_help="Go on learning from new rows; the version before is kept.")
 @click.argument("model", type=InputPath())
 @click.argument("data", type=InputPath(), required=False)
-@o.option("--out", "F.linnet", "Where to save; MODEL itself by default.", type=OutputPath("model"))
-@o.option("--test", "FILE", "Compare both versions on this file; on a fifth of DATA if not given.", type=InputPath())
+@o.option("--out", "F.linnet", "Where to save; MODEL itself by default.")
+@o.option("--test", "FILE", "Compare both versions on this file; on a fifth of DATA if not given.")
 @o.option(
-    "--forget",
-    "SHARE",
-    "Drop this share of what was learned before every 1,000 new rows.",
+    "--forget", "SHARE", "Drop this share of what was learned before every 1,000 new rows.", default=0.0,
     type=click.FloatRange(0.0, 1.0, max_open=True),
-    default=0.0,
-)
+)  # fmt: skip
 @o.flag("--undo", "Put the version before the last update in its place again.")
 @o.data_options
 @o.seed
@@ -48,8 +45,8 @@ def update(model: str, data: str | None, **options: Any) -> None:
     if options["undo"]:
         if data is not None or options["out"]:
             raise LinnetError("--undo takes the model alone: linnet update MODEL --undo")
-        earlier, kept = undo(model)
-        click.echo(f"{model} is {earlier.name} again; the newer version is {kept.name}")
+        earlier, newer = undo(model)
+        click.echo(f"{model} is {earlier.name} again; the newer version is {newer.name}")
         return
     if data is None:
         raise LinnetError("update needs new labelled rows: linnet update MODEL NEW.csv, or --undo")
@@ -60,15 +57,9 @@ def update(model: str, data: str | None, **options: Any) -> None:
     out = options["out"] or model
     kept_at = write_version(new, model, out)
     found = replace(found, old="before", new="after")
-    content = {
-        "model": out,
-        "kept": str(kept_at) if kept_at else model,
-        "update": new.card["update"],
-        "test": found.to_dict(),
-    }
+    kept = str(kept_at or model)
+    content = {"model": out, "kept": kept, "update": new.card["update"], "test": found.to_dict()}
     if not write_json(content, options["json_"]):
         print_lines(found.lines())
         click.echo(f"saved {out}, learned from {new.card['update']['rows']:,} more rows")
-    say(
-        f"the version before is {kept_at or model}" + ("; linnet update MODEL --undo brings it back" if kept_at else "")
-    )
+    say(f"the version before is {kept}" + ("; linnet update MODEL --undo brings it back" if kept_at else ""))

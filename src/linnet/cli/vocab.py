@@ -7,21 +7,19 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, OutputPath, command
+from linnet.cli.files import InputPath, command
 from linnet.cli.output import Notes, echo_json, say, table_lines
 
 
 @command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
 @click.argument("data", type=InputPath())
-@o.option("--other", "F", "Say how much of this file the vocabulary covers.", type=InputPath())
+@o.option("--other", "FILE", "Say how much of this file the vocabulary covers.")
 @o.token_options
 @o.number("--min-df", "Keep words in at least so many texts.", 1)
 @o.max_features
 @o.number("--top", "How many words to show.", 10, 0)
-@o.option(
-    "--plot", "F", "Draw counts by rank and the fitted law to F (.svg, or .png with extra report).", type=OutputPath()
-)
-@o.option("--save", "F", "Write the vocabulary (after the cut-offs) to F, as JSON.", type=OutputPath("json"))
+@o.option("--plot", "F", "Draw counts by rank and the fitted law to F (.svg, or .png with extra report).")
+@o.option("--save", "F.json", "Write the vocabulary (after the cut-offs) as JSON.")
 @o.text_options
 @o.json_flag
 def vocab(
@@ -49,6 +47,7 @@ def vocab(
     if save:
         kept.save(save)
         say(f"{len(kept):,} words written to {save}")
+    rows = zip(kept.words[:top], kept.counts.tolist(), kept.document_frequency.tolist(), strict=False)
     found: dict[str, Any] = {
         "source": data,
         "texts": every.n_documents,
@@ -61,7 +60,7 @@ def vocab(
         "kept_coverage": int(kept.counts.sum()) / every.n_tokens,
         "cut_offs": every.cut_offs(),
         "zipf": {"exponent": law.exponent, "scale": law.scale} if law else None,
-        "top": _top(kept, top),
+        "top": [{"word": w, "count": n, "texts": d} for w, n, d in rows],
         "other": {"source": other, **covered.to_dict()} if covered else None,
     }
     if json_:
@@ -72,20 +71,13 @@ def vocab(
         click.echo("\n" + law.to_text())
 
 
-def _top(kept: Any, top: int) -> list[dict[str, Any]]:
-    rows = zip(kept.words[:top], kept.counts.tolist(), kept.document_frequency.tolist(), strict=False)
-    return [{"word": w, "count": n, "texts": d} for w, n, d in rows]
-
-
 def _lines(found: dict[str, Any]) -> list[str]:
     texts, total, types = found["texts"], found["tokens"], found["types"]
-    lines = [
-        f"{found['source']}: {texts:,} texts, {total:,} tokens, {types:,} different, {found['seen_once']:,} of them seen once"
-    ]
+    once = f"{found['seen_once']:,} of them seen once"
+    lines = [f"{found['source']}: {texts:,} texts, {total:,} tokens, {types:,} different, {once}"]
     if found["kept"] != types:
-        cuts = f"min_df {found['min_df']}" + (
-            f", max_features {found['max_features']:,}" if found["max_features"] else ""
-        )
+        most = f", max_features {found['max_features']:,}" if found["max_features"] else ""
+        cuts = f"min_df {found['min_df']}{most}"
         lines.append(f"kept with {cuts}: {found['kept']:,} words, {found['kept_coverage']:.2%} of the tokens")
     if found["top"]:
         top = [[_printable(row["word"]), f"{row['count']:,}", f"{row['texts']:,}"] for row in found["top"]]
@@ -94,19 +86,11 @@ def _lines(found: dict[str, Any]) -> list[str]:
     lines += ["", *table_lines([["in texts", "words left", "of tokens"], *left])]
     other = found["other"]
     if other:
-        lines += [
-            "",
-            f"{other['source']}: {other['texts']:,} texts, {other['tokens']:,} tokens, {other['types']:,} different",
-        ]
-        lines.append(
-            f"covered: {other['coverage']:.2%} of the tokens, {other['known_types']:,} of the different words; "
-            f"OOV rate {other['oov_rate']:.2%}"
-        )
-        if other["unknown"]:
-            lines.append(
-                "most frequent unknown: "
-                + ", ".join(f"{_printable(u['word'])} ({u['count']:,})" for u in other["unknown"])
-            )
+        sizes = f"{other['texts']:,} texts, {other['tokens']:,} tokens, {other['types']:,} different"
+        known = f"{other['coverage']:.2%} of the tokens, {other['known_types']:,} of the different words"
+        lines += ["", f"{other['source']}: {sizes}", f"covered: {known}; OOV rate {other['oov_rate']:.2%}"]
+        unknown = ", ".join(f"{_printable(u['word'])} ({u['count']:,})" for u in other["unknown"])
+        lines += [f"most frequent unknown: {unknown}"] if unknown else []
     return lines
 
 

@@ -10,8 +10,8 @@ from statistics import NormalDist, median
 from typing import TYPE_CHECKING, Any
 
 from linnet.draw.markup import paragraphs, safe, text_table
-from linnet.draw.terminal import aligned
-from linnet.evaluate.intervals import Interval, wilson
+from linnet.draw.terminal import aligned, ends
+from linnet.evaluate.intervals import Interval, wilson, with_intervals
 from linnet.evaluate.significance import PairedTest
 from linnet.values import to_plain
 
@@ -55,9 +55,7 @@ class ModelScores:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values; intervals are [low, high]."""
         found = {RENAMED.get(key, key): value for key, value in to_plain(self).items() if key != "metrics"}
-        for name, (value, interval) in self.metrics.items():
-            found |= {name: value, f"{name}_interval": list(interval)}
-        return found
+        return found | with_intervals(self.metrics)
 
 
 @dataclass(frozen=True)
@@ -109,8 +107,7 @@ class Curve:
             {"rows": n, "accuracy": right / self.held, "interval": list(wilson(right, self.held))}
             for n, right in zip(self.rows, self.right, strict=True)
         ]
-        forecast = to_plain(self.forecast)
-        return {"model": self.model, "points": points, "forecast": forecast, "words": of_curve(self)}
+        return {"model": self.model, "points": points, "forecast": to_plain(self.forecast), "words": of_curve(self)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,11 +162,10 @@ class Comparison:
         """Return the table as it is printed, its head first; where it is wider than width, without what matters least."""
         rows = [["model", self.metric, "95 % interval", "macro F1", "log loss", "train s", "MB/s", "size MB"]]
         for m in self.models:
-            low, high = m.accuracy_interval
-            rows.append([
-                m.name, f"{m.accuracy:.4f}", f"[{low:.4f}, {high:.4f}]", f"{m.macro_f1:.4f}", f"{m.log_loss:.4f}",
-                f"{m.train_seconds:.3g}", f"{m.megabytes_per_second:.3g}", f"{m.size / 1e6:.3g}",
-            ])  # fmt: skip
+            scores = (m.accuracy, m.macro_f1, m.log_loss)
+            first, *others = (f"{value:.4f}" for value in scores)
+            costs = (f"{value:.3g}" for value in (m.train_seconds, m.megabytes_per_second, m.size / 1e6))
+            rows.append([m.name, first, ends(m.accuracy_interval), *others, *costs])
         for column in (4, 3):
             if sum(max(map(len, cells)) + 2 for cells in zip(*rows, strict=True)) - 2 > width:
                 rows = [row[:column] + row[column + 1 :] for row in rows]
@@ -222,8 +218,7 @@ def curve_cells(curve: Curve, metric: str = "accuracy") -> list[list[str]]:
     """Return a learning curve as it is printed, its head first."""
     cells = [[f"{curve.model}: training rows", metric, "95 % interval"]]
     for n, right in zip(curve.rows, curve.right, strict=True):
-        low, high = wilson(right, curve.held)
-        cells.append([f"{n:,}", f"{right / curve.held:.4f}", f"[{low:.4f}, {high:.4f}]"])
+        cells.append([f"{n:,}", f"{right / curve.held:.4f}", ends(wilson(right, curve.held))])
     return cells
 
 
@@ -267,20 +262,31 @@ def folds(found: Comparison) -> str:
 
 def of_comparison(found: Comparison) -> list[str]:
     """Return the sentences: best against each other model, the test, its power, the baseline, the recommendation."""
-    best = found.best
-    lines = [_against_best(pair) for pair in _with_best(found)]
-    if lines:
-        lines.append(_test(found))
-    alike = [pair for pair in _with_best(found) if not pair.differ]
-    if alike and _by_rows(found):
-        lines.append(_sensitivity(found, alike))
+    pairs = _with_best(found)
+    by_rows = bool(pairs) and pairs[0].test.test.startswith(("McNemar", "paired t"))  # and not by folds
+    lines = [
+        f"{pair.other} is worse than {pair.better} by {points(pair.difference)} ({p_text(pair.p)})."
+        if pair.differ
+        else f"{pair.better} and {pair.other} do not differ significantly ({p_text(pair.p)}; {points(pair.difference)} apart)."
+        for pair in pairs
+    ]
+    if by_rows:
+        what = "McNemar on" if found.metric == "accuracy" else "paired t-test on the F1 of the labels of"
+        lines.append(f"Test: {what} the same {found.rows_judged:,} held-out rows{_corrected(found)}.")
+    elif pairs:
+        over = f"corrected repeated k-fold t-test (Nadeau and Bengio) over {found.folds_done} folds"
+        lines.append(f"Test: {over}{_corrected(found)}.")
+    alike = [pair.discordant for pair in pairs if not pair.differ]
+    if alike and by_rows:  # the difference that has a chance of 80 % to be found, from how often the models disagree
+        z = NormalDist().inv_cdf(1 - 0.025 / len(found.pairs)) + NormalDist().inv_cdf(0.8)
+        seen = points(z * math.sqrt(max(1.0, median(alike))) / found.rows_judged)
+        lines.append(f"With {found.rows_judged:,} rows, differences below about {seen} are often not found.")
     label, share = found.baseline
-    low = best.accuracy_interval[0]
     metric = "% accuracy" if found.metric == "accuracy" else "% F1 of the rows"
     always = f"always predicting '{label}' gives {100 * share:.1f} {metric}"
     lines.append(
         f"Baseline: {always}."
-        if low > share
+        if found.best.accuracy_interval[0] > share
         else f"Warning: {always}; no model is clearly better than that. Get more rows or better labels first."
     )
     lines += [of_curve(curve) for curve in found.curves]
@@ -294,34 +300,8 @@ def _with_best(found: Comparison) -> list[Pair]:
     return sorted((pair for pair in found.pairs if pair.better == found.best.name), key=lambda pair: order[pair.other])
 
 
-def _against_best(pair: Pair) -> str:
-    if pair.differ:
-        return f"{pair.other} is worse than {pair.better} by {points(pair.difference)} ({p_text(pair.p)})."
-    return f"{pair.better} and {pair.other} do not differ significantly ({p_text(pair.p)}; {points(pair.difference)} apart)."
-
-
-def _by_rows(found: Comparison) -> bool:
-    """Say whether the test was over rows, not over folds."""
-    return bool(found.pairs) and found.pairs[0].test.test.startswith(("McNemar", "paired t"))
-
-
-def _test(found: Comparison) -> str:
-    if _by_rows(found):
-        what = "McNemar on" if found.metric == "accuracy" else "paired t-test on the F1 of the labels of"
-        name = f"{what} the same {found.rows_judged:,} held-out rows"
-    else:
-        name = f"corrected repeated k-fold t-test (Nadeau and Bengio) over {found.folds_done} folds"
-    many = len(found.pairs)
-    corrected = f"; p-values corrected for {many} pairs (Holm)" if many > 1 else ""
-    return f"Test: {name}{corrected}."
-
-
-def _sensitivity(found: Comparison, alike: list[Pair]) -> str:
-    """Say which difference has a chance of 80 % to be found, from how often the models disagree."""
-    n = found.rows_judged
-    z = NormalDist().inv_cdf(1 - 0.025 / len(found.pairs)) + NormalDist().inv_cdf(0.8)
-    seen = z * math.sqrt(max(1.0, median(pair.discordant for pair in alike))) / n
-    return f"With {n:,} rows, differences below about {points(seen)} are often not found."
+def _corrected(found: Comparison) -> str:
+    return f"; p-values corrected for {len(found.pairs)} pairs (Holm)" if len(found.pairs) > 1 else ""
 
 
 def recommendation(found: Comparison) -> tuple[str, str]:
@@ -335,28 +315,21 @@ def recommendation(found: Comparison) -> tuple[str, str]:
         return best.name, "the only model compared"
     scores = {m.name: m for m in found.models}
     alike = [pair for pair in _with_best(found) if not pair.differ]
-    close = [scores[pair.other] for pair in alike if pair.difference <= CLOSE]
-    better = [m for m in close if _cheaper(m, best)]
-    if better:
-        chosen = min(better, key=lambda m: (round(math.log(m.size, 1.1)), m.train_seconds, m.name))
-        return chosen.name, f"no significant difference from {best.name}, and {_why(chosen, best)}"
+    cheaper: list[tuple[ModelScores, str]] = []
+    for m in (scores[pair.other] for pair in alike if pair.difference <= CLOSE):
+        smaller, faster = best.size / m.size, best.train_seconds / max(m.train_seconds, 1e-9)
+        reasons = [f"{smaller:.1f} times smaller"] if smaller >= SMALLER else []
+        reasons += [f"{faster:.1f} times faster to train"] if faster >= FASTER else []
+        if reasons and (smaller >= SMALLER or m.size <= 1.1 * best.size):
+            cheaper.append((m, " and ".join(reasons)))
+    if cheaper:
+        chosen, why = min(
+            cheaper, key=lambda one: (round(math.log(one[0].size, 1.1)), one[0].train_seconds, one[0].name)
+        )
+        return chosen.name, f"no significant difference from {best.name}, and {why}"
     if not alike:
         return best.name, "significantly better than every other model"
     return best.name, "most accurate, and no cheaper model is within one point"
-
-
-def _cheaper(m: ModelScores, best: ModelScores) -> bool:
-    faster = m.train_seconds * FASTER <= best.train_seconds
-    return m.size * SMALLER <= best.size or (m.size <= 1.1 * best.size and faster)
-
-
-def _why(m: ModelScores, best: ModelScores) -> str:
-    reasons = []
-    if m.size * SMALLER <= best.size:
-        reasons.append(f"{best.size / m.size:.1f} times smaller")
-    if m.train_seconds * FASTER <= best.train_seconds:
-        reasons.append(f"{best.train_seconds / max(m.train_seconds, 1e-9):.1f} times faster to train")
-    return " and ".join(reasons)
 
 
 def of_curve(curve: Curve) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -125,39 +125,32 @@ def forecast(
 # ---- Ctrl-C, noticed even where a fit catches it to keep its weights so far.
 
 
-class Interrupts:
-    """Within ``with Interrupts() as stop``, ``stop.asked`` says whether Ctrl-C was pressed.
+@contextlib.contextmanager
+def interrupts() -> Iterator[Callable[..., None]]:
+    """Yield a function that raises KeyboardInterrupt again if Ctrl-C was pressed in the block; it takes any event.
 
-    The usual KeyboardInterrupt is raised too. Only the main thread gets Ctrl-C; elsewhere this does nothing.
+    Only the main thread gets Ctrl-C; elsewhere the function does nothing.
     """
+    asked = threading.Event()
 
-    def __init__(self) -> None:
-        self.asked = False
-        self._before: Any = None
-
-    def __enter__(self) -> Interrupts:
-        if threading.current_thread() is threading.main_thread():
-            before = signal.getsignal(signal.SIGINT)
-            if callable(before):
-                self._before = before
-                signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            self._before = None
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
-        self._before(number, frame)
-
-    def check(self, *_: Any) -> None:
-        """Raise KeyboardInterrupt if it was asked for and something caught it; takes any event."""
-        if self.asked:
+    def check(*_: Any) -> None:
+        if asked.is_set():
             raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield check
+        return
+
+    def note(number: int, frame: Any) -> None:
+        asked.set()
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 FEW_ROWS = 500  # below this, ten folds: five would leave too few rows to learn from
@@ -209,13 +202,11 @@ def compare(
         raise LinnetError(f"curve must be True (the best model), 'all' or False, got {curve!r}")
     columns = (groups,) if isinstance(groups, str) and groups != "duplicates" else ()
     rows = ComparedRows.of(labelled_data(data, y, "compare", extra=(*needed_by(specs), *columns)), groups)
-    n_folds = (10 if len(rows.codes) < FEW_ROWS else 5) if folds is None else folds
-    if folds is None:
-        n_folds = min(n_folds, len(rows.codes))
+    n_folds = min(10 if len(rows.codes) < FEW_ROWS else 5, len(rows.codes)) if folds is None else folds
     pairs = fold_indices(rows.codes, random_state, n_folds, repeats=repeats, groups=rows.groups)
-    with Interrupts() as stop:
-        run = _ComparisonRun(specs, rows, pairs, share, on_event, stop)
-        run.expect_curves(len(specs) if curve == "all" else 1 if curve else 0, n_folds)
+    with interrupts() as check:
+        run = _ComparisonRun(specs, rows, pairs, share, on_event, check)
+        run.total += (len(specs) if curve == "all" else 1 if curve else 0) * n_folds * HALVINGS
         answers = run.all_folds(n_folds)
         scores = sorted(
             (score(name, mine, rows, n_folds) for name, mine in answers.items()), key=lambda m: -m.accuracy
@@ -243,15 +234,11 @@ def _notes(rows: ComparedRows, folds: int, stopped: bool) -> list[str]:
             "independent, so differences are a little less sure than they look"
         )
     if few:
-        named = ", ".join(f"'{label}' {n}" for label, n in few[:5]) + (
-            f" and {len(few) - 5} more" if len(few) > 5 else ""
-        )
-        alone = (
-            " A label with one row is never learned when that row is held out." if any(n == 1 for _, n in few) else ""
-        )
-        notes.append(
-            f"labels with fewer rows than the {folds} folds: {named}; some folds hold none of them out.{alone}"
-        )
+        named = ", ".join(f"'{label}' {n}" for label, n in few[:5])
+        named += f" and {len(few) - 5} more" if len(few) > 5 else ""
+        notes.append(f"labels with fewer rows than the {folds} folds: {named}; some folds hold none of them out.")
+        if any(n == 1 for _, n in few):
+            notes[-1] += " A label with one row is never learned when that row is held out."
     twice = int(repeats(exact_groups(rows.data.text)).sum())
     if groups is None and twice > MANY_TWICE * len(rows.codes):
         notes.append(
@@ -267,25 +254,14 @@ class _ComparisonRun:
     """The fits of a comparison: what is done, what is left, and how long that will take."""
 
     def __init__(
-        self,
-        specs: list[Spec],
-        rows: ComparedRows,
-        pairs: Folds,
-        share: bool,
-        on_event: OnEvent | None,
-        stop: Interrupts,
-    ) -> None:
+        self, specs: list[Spec], rows: ComparedRows, pairs: Folds, share: bool, on_event: OnEvent | None,
+        check: Callable[..., None],
+    ) -> None:  # fmt: skip
         self.specs, self.rows, self.pairs, self.share = specs, rows, pairs, share
-        self.on_event, self.stop = on_event, stop
+        self.on_event, self.check = on_event, check
         self.skipped: dict[str, str] = {}
-        self.seconds: dict[str, list[float]] = {spec.name: [] for spec in specs}
         self.stopped = False
-        self.done, self.total, self.curve_work = 0, len(specs) * len(pairs), 0.0
-
-    def expect_curves(self, curves: int, folds: int) -> None:
-        """Count the fits of learning curves in."""
-        self.total += curves * folds * HALVINGS
-        self.curve_work = curves * folds * sum(0.5**k for k in range(1, HALVINGS + 1))
+        self.done, self.total, self.began = 0, len(specs) * len(pairs), time.perf_counter()
 
     def all_folds(self, folds: int) -> dict[str, list[FoldAnswers]]:
         """Return the answers of each model on the folds that all of them have done.
@@ -326,30 +302,20 @@ class _ComparisonRun:
         return {name: mine[:done] for name, mine in answers.items()}
 
     def _ask(self, spec: Spec, fit_on: Indices, held: Indices, *, measure: bool = False) -> FoldAnswers:
-        began = time.perf_counter()
-        found = answer(spec, self.rows, fit_on, held, share=self.share, measure=measure, on_event=self.stop.check)
-        self.stop.check()
+        found = answer(spec, self.rows, fit_on, held, share=self.share, measure=measure, on_event=self.check)
+        self.check()
         self.done += 1
-        self.seconds[spec.name].append((time.perf_counter() - began) * len(self.rows.codes) / max(1, len(fit_on)))
         return found
 
     def _say(self, kind: str, spec: Spec, fold: int, found: FoldAnswers) -> None:
         if self.on_event is not None:
+            whole = self.done + len(self.skipped) >= len(self.specs)  # one fold at least was done by all
+            left = (time.perf_counter() - self.began) / self.done * max(0, self.total - self.done) if whole else None
             values = {
                 "model": spec.name, "fold": fold + 1, "folds": len(self.pairs), "accuracy": found.right / len(found.held),
-                "seconds": found.train_seconds, "rows": found.train_rows, "left": self._left(),
+                "seconds": found.train_seconds, "rows": found.train_rows, "left": left,
             }  # fmt: skip
             self.on_event(Event(kind, spec.name, self.done, self.total, values))
-
-    def _left(self) -> float | None:
-        """Return about how many seconds are left; None before the first fold is done by all."""
-        active = [spec.name for spec in self.specs if spec.name not in self.skipped]
-        if not all(self.seconds[name] for name in active):
-            return None
-        share = len(self.pairs[0][0]) / len(self.rows.codes)
-        each = {name: share * float(np.mean(self.seconds[name])) for name in active}
-        fits = sum(max(0, len(self.pairs) - len(self.seconds[name])) * each[name] for name in active)
-        return fits + self.curve_work * float(np.mean(list(each.values())))
 
     def curve(self, name: str, full: list[FoldAnswers], seed: int) -> Curve:
         """Return the learning curve of a model on the first repeat: its folds with a half, a quarter ... of the rows."""
@@ -365,7 +331,6 @@ class _ComparisonRun:
                 found = []
                 for k in range(folds):
                     found.append(self._ask(spec, shrunk[k][step], self.pairs[k][1]))
-                    self.curve_work = max(0.0, self.curve_work - 0.5 ** (step + 1))
                     self._say("curve", spec, k, found[-1])
                 right.insert(-1, [a.right for a in found])
                 sizes.insert(-1, float(np.mean([a.train_rows for a in found])))

@@ -15,12 +15,12 @@ from linnet.comparison.comparison import ModelScores, Pair
 from linnet.comparison.specs import Spec
 from linnet.data import Dataset
 from linnet.errors import DataError
-from linnet.evaluate import PairedTest, corrected_t, evaluate, evaluate_multilabel, holm, mcnemar, paired_bootstrap
+from linnet.evaluate import corrected_t, evaluate, evaluate_multilabel, holm, mcnemar, paired_bootstrap
 from linnet.evaluate.intervals import Interval
 from linnet.evaluate.multilabel import row_f1
 from linnet.evaluate.significance import paired_t
 from linnet.features.derived import Shared
-from linnet.pipeline.crossval import Fold, HeldOut, check_two_labels, file_size_of, fit_and_predict, strata
+from linnet.pipeline.crossval import Fold, check_two_labels, file_size_of, fit_and_predict, strata
 from linnet.pipeline.rows import encode
 
 # ---- One model on one fold: what it answers for the held-out rows, and what that costs.
@@ -69,11 +69,9 @@ class ComparedRows:
     def baseline(self) -> tuple[str, float]:
         """Return the most frequent label, and the mean score of always predicting it alone."""
         top, rows = int(self.counts().argmax()), np.arange(len(self.codes))
-        if self.sets is None:
-            return self.classes[top], float(self.scores(rows, np.full(len(rows), top)).mean())
-        return self.classes[top], float(
-            self.scores(rows, np.arange(len(self.classes)) == top + 0 * rows[:, None]).mean()
-        )
+        alone = np.full(len(rows), top)
+        answers = alone if self.sets is None else alone[:, None] == np.arange(len(self.classes))
+        return self.classes[top], float(self.scores(rows, answers).mean())
 
 
 @dataclass(frozen=True)
@@ -107,25 +105,18 @@ def answer(
     found = fit_and_predict(clf, rows.data, Fold(fit_on, held), groups=rows.groups, part=part, on_event=on_event)
     number = {label: k for k, label in enumerate(rows.classes)}
     known = np.array([number[str(c)] for c in clf.model_.classes], dtype=np.int64)
-    if rows.sets is not None:
-        predicted, p = np.zeros((len(held), len(rows.classes)), bool), np.full((len(held), len(rows.classes)), TINY)
-        predicted[:, known], p[:, known] = found.predicted, found.proba
-        log_p = np.log(np.clip(np.where(rows.sets[held], p, 1.0 - p), TINY, 1 - TINY)).mean(axis=1)
+    p = np.zeros((len(held), len(rows.classes)))  # 0 where the training part had none of a class
+    p[:, known] = found.proba
+    if rows.sets is None:
+        predicted, p_true = known[found.predicted], p[np.arange(len(held)), rows.codes[held], None]
     else:
-        predicted, log_p = _of_one(rows.codes[held], known, len(rows.classes), found)
+        predicted, p_true = np.zeros(p.shape, bool), np.where(rows.sets[held], p, 1.0 - p)
+        predicted[:, known] = found.predicted
+    log_p = np.log(np.clip(p_true, TINY, 1 - TINY)).mean(axis=1)
     return FoldAnswers(
         held, predicted, log_p, float(rows.scores(held, predicted).sum()), len(fit_on), found.train_seconds,
         found.predict_seconds, file_size_of(clf) if measure else None, _chosen(clf),
     )  # fmt: skip
-
-
-def _of_one(truth: Indices, known: Indices, n_classes: int, found: HeldOut) -> tuple[Indices, Floats]:
-    """Return the answers as class numbers, and the log probability of the true class."""
-    column = np.full(n_classes, -1, dtype=np.int64)
-    column[known] = np.arange(len(known))
-    mine = column[truth]  # the column of the true class; -1 where the training part had none of it
-    p = np.where(mine >= 0, found.proba[np.arange(len(truth)), np.maximum(mine, 0)], 0.0)
-    return known[found.predicted], np.log(np.clip(p, TINY, 1 - TINY))
 
 
 def _chosen(clf: TextClassifier) -> dict[str, Any]:
@@ -139,21 +130,20 @@ def score(name: str, answers: Sequence[FoldAnswers], rows: ComparedRows, folds: 
     """Sum up one model: scores over all held-out rows of a repeat, then means over the repeats."""
     found: list[dict[str, tuple[float, Interval]]] = []
     losses = []
-    for one in _batched(answers, folds):
+    for one in (answers[k : k + folds] for k in range(0, len(answers), folds)):
         held, predicted = _joined(one)
         if rows.sets is not None:
             found.append(dict(evaluate_multilabel(rows.sets[held], predicted, rows.classes).scores))
         else:
             result = evaluate(rows.codes[held], predicted, range(len(rows.classes)))
-            found.append({
-                "accuracy": (result.accuracy, result.accuracy_interval),
-                "macro_f1": (result.macro_f1, result.macro_f1_interval),
-                **{key: (value, result.averages_intervals[key]) for key, value in result.averages.items()},
-            })  # fmt: skip
+            found.append({key: (value, result.averages_intervals[key]) for key, value in result.averages.items()})
         losses.append(-float(np.mean(np.concatenate([a.log_p for a in one]))))
     size = sum(float(rows.shared.sizes[a.held].sum()) for a in answers)
     chosen = Counter(repr(a.settings) for a in answers).most_common(1)[0][0]
-    means = {key: (float(np.mean([e[key][0] for e in found])), _mean([e[key][1] for e in found])) for key in found[0]}
+    means: dict[str, tuple[float, Interval]] = {}
+    for key in found[0]:
+        low, high = np.mean([e[key][1] for e in found], axis=0).tolist()
+        means[key] = float(np.mean([e[key][0] for e in found])), (low, high)
     return ModelScores(
         name,
         *means["accuracy" if rows.sets is None else "samples_f1"],
@@ -169,17 +159,8 @@ def score(name: str, answers: Sequence[FoldAnswers], rows: ComparedRows, folds: 
     )
 
 
-def _batched(values: Sequence[FoldAnswers], n: int) -> list[Sequence[FoldAnswers]]:
-    return [values[k : k + n] for k in range(0, len(values), n)]
-
-
 def _joined(answers: Sequence[FoldAnswers]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
     return np.concatenate([a.held for a in answers]), np.concatenate([a.predicted for a in answers])
-
-
-def _mean(intervals: list[tuple[float, float]]) -> tuple[float, float]:
-    low, high = np.mean(intervals, axis=0)
-    return float(low), float(high)
 
 
 def pairs_of(
@@ -211,22 +192,21 @@ def _pair(
     right_a, right_b = rows.scores(held, first), rows.scores(held, second)
     by_rows = mcnemar(right_a, right_b) if rows.sets is None else paired_t(right_a, right_b)
     by_fold = np.array(a.fold_accuracy) - np.array(b.fold_accuracy)
-    sizes = [(x.train_rows, len(x.held)) for x in answers_a]
-    fold_test: PairedTest | None = None
-    if len(by_fold) > 1:
-        n_train, n_held = np.mean(sizes, axis=0)
-        fold_test = corrected_t(by_fold, n_train, n_held, repeats=repeats)
+    n_train, n_held = np.mean([(x.train_rows, len(x.held)) for x in answers_a], axis=0)
+    fold_test = corrected_t(by_fold, n_train, n_held, repeats=repeats) if len(by_fold) > 1 else None
+    bootstrap, macro_f1 = by_rows, None
+    if rows.sets is None:
+        right = np.ones(len(held), bool)
+        bootstrap = paired_bootstrap(right, right_a.astype(bool), right_b.astype(bool), seed=seed)
+        if macro:
+            macro_f1 = paired_bootstrap(rows.codes[held], first, second, metric="macro-f1", draws=1000, seed=seed)
     return {
         "better": a.name,
         "other": b.name,
         "difference": a.accuracy - b.accuracy,
         "discordant": int(np.sum(right_a != right_b)),
         "test": fold_test if repeats > 1 and fold_test is not None else by_rows,
-        "bootstrap": by_rows
-        if rows.sets is not None
-        else paired_bootstrap(np.ones(len(held), bool), right_a.astype(bool), right_b.astype(bool), seed=seed),
+        "bootstrap": bootstrap,
         "fold_test": fold_test,
-        "macro_f1": paired_bootstrap(rows.codes[held], first, second, metric="macro-f1", draws=1000, seed=seed)
-        if macro and rows.sets is None
-        else None,
+        "macro_f1": macro_f1,
     }

@@ -12,6 +12,7 @@ import numpy as np
 
 from linnet.classifier import TextClassifier, load
 from linnet.data import Dataset
+from linnet.draw.terminal import estimate
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate.intervals import Interval, wilson
 from linnet.evaluate.significance import PairedTest, mcnemar
@@ -68,20 +69,11 @@ class VersionComparison:
     def lines(self, most: int = 10) -> Iterator[str]:
         """Yield the comparison as text: the scores, the test, the first changed answers."""
         yield f"{self.n:,} rows of {self.source}"
-        for name, value, (low, high) in (
-            (self.old, self.old_accuracy, self.old_interval),
-            (self.new, self.new_accuracy, self.new_interval),
-        ):
-            yield f"{name}: accuracy {value:.4f} [{low:.4f}, {high:.4f}]"
-        words = {
-            "better": "The new model is better",
-            "worse": "The new model is worse",
-            "not clear": "No clear difference",
-        }
-        yield f"{words[self.verdict]}: {self.gained:,} rows gained, {self.lost:,} lost, p = {self.test.p:.3g} ({self.test.test})."
-        yield f"{len(self.changed):,} answers change ({len(self.changed) / self.n:.1%})" + (
-            ":" if self.changed else "."
-        )
+        yield f"{self.old}: accuracy {estimate(self.old_accuracy, self.old_interval)}"
+        yield f"{self.new}: accuracy {estimate(self.new_accuracy, self.new_interval)}"
+        words = "No clear difference" if self.verdict == "not clear" else f"The new model is {self.verdict}"
+        yield f"{words}: {self.gained:,} rows gained, {self.lost:,} lost, p = {self.test.p:.3g} ({self.test.test})."
+        yield f"{len(self.changed):,} answers change ({len(self.changed) / self.n:.1%}){':' if self.changed else '.'}"
         for one in self.changed[:most]:
             mark = "+" if one.new == one.label else "-" if one.old == one.label else " "
             yield f"  {mark} row {one.row:,}: {one.old} -> {one.new} (label {one.label})  {' '.join(one.text.split())[:70]}"

@@ -96,8 +96,8 @@ class Dataset:
         """Refuse rows with several labels."""
         if self.separator is not None:
             raise DataError(
-                f"{self.source}: rows have several labels; train, compare, predict and evaluate take them, {caller} takes one label a row "
-                "(multilabel=False, --multilabel none: each combination of labels is a label)"
+                f"{self.source}: rows have several labels; train, tune, compare, predict and evaluate take them, {caller} takes "
+                "one label a row (multilabel=False, --multilabel none: each combination of labels is a label)"
             )
 
     def label_sets(self) -> list[tuple[str, ...]]:

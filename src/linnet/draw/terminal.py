@@ -33,6 +33,20 @@ def score(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
+def estimate(value: float, interval: Sequence[float]) -> str:
+    """Write an estimate and its interval.
+
+    >>> estimate(0.75, (0.6, 0.85))
+    '0.7500 [0.6000, 0.8500]'
+    """
+    return f"{value:.4f} {ends(interval)}"
+
+
+def ends(interval: Sequence[float]) -> str:
+    """Write an interval."""
+    return f"[{interval[0]:.4f}, {interval[1]:.4f}]"
+
+
 def short(n: float) -> str:
     """Write a number in few characters.
 

@@ -12,21 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, nearest, shown
-from linnet.evaluate import tables
-from linnet.evaluate.intervals import Interval, bootstrap_many, f1_wilson, wilson
-from linnet.evaluate.metrics import (
-    METRICS,
-    PROBABILITY_METRICS,
-    Area,
-    CalibrationBin,
-    Counts,
-    TopK,
-    areas,
-    calibration_bins,
-    mean_area,
-    share,
-    top_k,
-)
+from linnet.evaluate import metrics, tables
+from linnet.evaluate.intervals import Interval, bootstrap_many, f1_wilson, wilson, with_intervals
+from linnet.evaluate.metrics import METRICS, PROBABILITY_METRICS, Area, CalibrationBin, Counts, TopK, share
 from linnet.model.decision import Answers
 from linnet.values import to_plain
 
@@ -158,7 +146,7 @@ class Evaluation:
 
         >>> found = evaluate([1, 2, 3, 5], [1, 3, 3, 3], [1, 2, 3, 5]).ordinal
         >>> found["mean_absolute_error"][0], round(found["quadratic_kappa"][0], 4)
-        (0.75, 0.6923)
+        (0.75, 0.75)
         """
         if self.places is None or not self.confusion.sum():
             return None
@@ -177,10 +165,8 @@ class Evaluation:
         counts = self.confusion[t, p]
         values = scores(counts[None, :])[0]
         intervals = bootstrap_many(counts, scores, level=self.level, draws=self.draws, seed=self.seed)
-        return {
-            "mean_absolute_error": (float(values[0]), intervals[0]),
-            "quadratic_kappa": (float(values[1]), intervals[1]),
-        }
+        pairs = zip(values.tolist(), intervals, strict=True)
+        return dict(zip(("mean_absolute_error", "quadratic_kappa"), pairs, strict=True))
 
     @cached_property
     def cells(self) -> tuple[Indices, Indices, Indices]:
@@ -209,10 +195,8 @@ class Evaluation:
         """
         truth, predicted, counts = (values[self.cells[0] != self.cells[1]] for values in self.cells)
         labels = (*self.classes, *self.unknown_labels)
-        return [
-            (labels[truth[k]], self.classes[predicted[k]], int(counts[k]))
-            for k in np.argsort(-counts, kind="stable")[:n]
-        ]
+        best = np.argsort(-counts, kind="stable")[:n]
+        return [(labels[truth[k]], self.classes[predicted[k]], int(counts[k])) for k in best]
 
     @property
     def confusion(self) -> Indices:
@@ -266,14 +250,8 @@ class Evaluation:
                 counts = Counts(t, p, self.n_labels, drawn)
                 return np.stack([m.score(counts) for m in METRICS.values()], axis=1)
 
-            found = bootstrap_many(
-                cells,
-                scores,
-                level=self.level,
-                draws=min(self.draws, max(200, DRAWN // len(cells))),
-                seed=self.seed,
-                width=self.n_labels,
-            )
+            draws = min(self.draws, max(200, DRAWN // len(cells)))
+            found = bootstrap_many(cells, scores, level=self.level, draws=draws, seed=self.seed, width=self.n_labels)
         names = [name.replace("-", "_") for name in METRICS]
         return {**dict(zip(names, found, strict=True)), "accuracy": self.accuracy_interval}
 
@@ -283,25 +261,26 @@ class Evaluation:
         if self.proba is None:
             return ()
         confidence = self.proba[np.arange(self.n), self.predicted]
-        return calibration_bins(self.truth == self.predicted, confidence)
+        return metrics.calibration_bins(self.truth == self.predicted, confidence)
 
     @cached_property
     def areas(self) -> list[tuple[Area, Area] | None]:
         """ROC and precision-recall area of each class against the rest; None where all rows are on one side."""
-        return [] if self.proba is None else areas(self.truth, self.proba, self.level)
+        return [] if self.proba is None else metrics.areas(self.truth, self.proba, self.level)
 
     @cached_property
     def mean_areas(self) -> tuple[Area | None, Area | None]:
         """Both areas of the second of two classes, else their means over classes."""
         found = [both for both in (self.areas[1:] if len(self.classes) == 2 else self.areas) if both is not None]
-        return mean_area([roc for roc, _ in found], self.level), mean_area([pr for _, pr in found], self.level)
+        mean = metrics.mean_area
+        return mean([roc for roc, _ in found], self.level), mean([pr for _, pr in found], self.level)
 
     @cached_property
     def top_k(self) -> tuple[TopK, ...]:
         """How often the truth is among the best 2, 3, 5 and 10, as far as there are more classes than that."""
         if self.proba is None:
             return ()
-        return tuple(top_k(self.truth, self.proba, k, self.level) for k in TOP if k < len(self.classes))
+        return tuple(metrics.top_k(self.truth, self.proba, k, self.level) for k in TOP if k < len(self.classes))
 
     def confusion_interval(self, truth: int, predicted: int) -> Interval:
         """Wilson's interval of the share of the rows of class number `truth` that are put into `predicted`.
@@ -332,16 +311,10 @@ class Evaluation:
             "n": self.n,
             "abstained": self.abstained,
             "mean_cost": to_plain(self.mean_cost),
-            "ordinal": None
-            if self.ordinal is None
-            else {
-                key: value
-                for name, (score, ends) in self.ordinal.items()
-                for key, value in ((name, score), (f"{name}_interval", list(ends)))
-            },
+            "ordinal": self.ordinal and with_intervals(self.ordinal),
             "classes": to_plain(self.classes),
             "level": self.level,
-            **{key: to_plain(getattr(self, key)) for name in names for key in (name, f"{name}_interval")},
+            **with_intervals({name: self.score(name) for name in names}),
             "per_class": [{**to_plain(one), **self._areas_of(c)} for c, one in enumerate(self.per_class)],
             "confusion": self.confusion.tolist() if small else None,
             "largest_confusions": to_plain([list(one) for one in self.largest_confusions(100)]),
@@ -354,10 +327,8 @@ class Evaluation:
 
     def _areas_of(self, c: int) -> dict[str, Any]:
         both = (self.areas[c] if self.areas else None) or (None, None)
-        found: dict[str, Any] = {}
-        for name, area in zip(("roc_area", "pr_area"), both, strict=True):
-            found |= {name: area and area.value, f"{name}_interval": area and list(area.interval)}
-        return found
+        pairs = ((None, None) if area is None else (area.value, area.interval) for area in both)
+        return with_intervals(dict(zip(("roc_area", "pr_area"), pairs, strict=True)))
 
     def to_text(self, width: int = 80) -> str:
         """A plain-text report for the terminal.
@@ -425,7 +396,7 @@ def evaluate(
         if len(labels) == n_rows and len(kept) < n_rows:
             if not kept:
                 raise DataError(
-                    "no row has an answer; ask for a lower accuracy of the answered rows, or a larger share of them"
+                    "no row has an answer; ask for a lower accuracy of the answers, or a larger share of rows"
                 )
             labels, truth, P = [labels[k] for k in kept], [truth[k] for k in kept], None if P is None else P[kept]
     p = P.argmax(axis=1) if labels is None and P is not None else _predictions(labels, len(truth), index)
@@ -458,26 +429,20 @@ def evaluate_answers(
 ) -> Evaluation:
     """Compare the answers of a model with the truth."""
     names = np.array([*classes, None], dtype=object)
-    return evaluate(
-        y_true, names[answers.best].tolist(), classes, proba=answers.proba, costs=costs, order=order, seed=seed
-    )
+    labels = names[answers.best].tolist()
+    return evaluate(y_true, labels, classes, proba=answers.proba, costs=costs, order=order, seed=seed)
 
 
 def _warnings(per_class: tuple[ClassScores, ...], unknown: Mapping[Label, int]) -> list[str]:
-    warnings = []
-    if unknown:
-        rows = sum(unknown.values())
-        warnings.append(
-            f"{rows:,} {'row has a label' if rows == 1 else 'rows have labels'} the classifier does not know "
-            f"({_named(list(unknown))}); counted as errors"
-        )
-    never = [one.label for one in per_class if not one.predicted]
-    if never:
-        warnings.append(f"nothing was predicted as {_named(never)}; precision is undefined there and set to 0.0")
-    absent = [one.label for one in per_class if not one.support]
-    if absent:
-        warnings.append(f"no row is labelled {_named(absent)}; recall is undefined there and set to 0.0")
-    return warnings
+    never, absent = ([one.label for one in per_class if not getattr(one, name)] for name in ("predicted", "support"))
+    rows = sum(unknown.values())
+    has = "row has a label" if rows == 1 else "rows have labels"
+    lines = {
+        f"{rows:,} {has} the classifier does not know ({_named(list(unknown))}); counted as errors": unknown,
+        f"nothing was predicted as {_named(never)}; precision is undefined there and set to 0.0": never,
+        f"no row is labelled {_named(absent)}; recall is undefined there and set to 0.0": absent,
+    }
+    return [line for line, labels in lines.items() if labels]
 
 
 def _named(labels: list[Label], most: int = 5) -> str:

@@ -7,7 +7,7 @@ jackknife for smooth functions of rows such as areas; the plain bootstrap, on co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from statistics import NormalDist
 from typing import Any
 
@@ -71,6 +71,19 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 
 Interval = tuple[float, float]
+
+
+def with_intervals(scores: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    """Return scores and their intervals for JSON, each under a key of its own.
+
+    >>> with_intervals({"f1": (0.5, (0.4, 0.6)), "area": (None, None)})
+    {'f1': 0.5, 'f1_interval': [0.4, 0.6], 'area': None, 'area_interval': None}
+    """
+    return {
+        key: found
+        for name, (value, ends) in scores.items()
+        for key, found in ((name, value), (f"{name}_interval", ends and list(ends)))
+    }
 
 
 def wilson(successes: float, n: float, level: float = 0.95) -> Interval:

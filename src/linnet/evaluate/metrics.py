@@ -264,10 +264,11 @@ class Counts:
     n_classes: int
     weights: npt.NDArray[Any]
 
-    @classmethod
-    def of_rows(cls, truth: Indices, answers: Indices, n_classes: int) -> Counts:
-        """Count every row once."""
-        return cls(truth, answers, n_classes, np.ones((1, len(truth))))
+    @staticmethod
+    def of_rows(truth: Indices, answers: Indices, n_classes: int, weights: Floats | None = None) -> Counts:
+        """Count rows, by default every row once; of several labels a row both are indicator matrices."""
+        kind = Counts if truth.ndim == 1 else LabelSetCounts
+        return kind(truth, answers, n_classes, np.ones((1, len(truth))) if weights is None else weights)
 
     @cached_property
     def n(self) -> Floats:
@@ -314,6 +315,30 @@ class Counts:
         return share(2 * self.hits, self.support + self.predicted)
 
 
+class LabelSetCounts(Counts):
+    """The same of rows that may have several labels: truth and answers are indicator matrices, (rows, n_classes)."""
+
+    @cached_property
+    def right(self) -> Floats:
+        """Rows of each draw all of whose labels are right."""
+        return np.asarray(self.weights @ (self.truth == self.answers).all(axis=1))
+
+    @cached_property
+    def hits(self) -> Floats:
+        """Rows that have a label and are given it."""
+        return np.asarray(self.weights @ (self.truth & self.answers))
+
+    @cached_property
+    def support(self) -> Floats:
+        """Rows that have a label."""
+        return np.asarray(self.weights @ self.truth)
+
+    @cached_property
+    def predicted(self) -> Floats:
+        """Rows that are given a label."""
+        return np.asarray(self.weights @ self.answers)
+
+
 # ---- metrics of predicted labels
 
 
@@ -327,9 +352,14 @@ def macro(c: Counts, scores: Floats) -> Floats:
     return share(arithmetic.total(scores, axis=1), (c.support + c.predicted > 0).sum(axis=1))
 
 
+def micro_f1(c: Counts) -> Floats:
+    """Return the F1 of all classes together; with one label a row it is the accuracy."""
+    return share(2 * c.hits.sum(axis=1), (c.support + c.predicted).sum(axis=1))
+
+
 def weighted(c: Counts, scores: Floats) -> Floats:
     """Return the mean over classes, weighted by support."""
-    return share(arithmetic.total(scores * c.support, axis=1), c.n)
+    return share(arithmetic.total(scores * c.support, axis=1), c.support.sum(axis=1))
 
 
 def balanced_accuracy(c: Counts) -> Floats:
@@ -366,6 +396,12 @@ METRICS: dict[str, LabelMetric] = {
     "weighted-recall": LabelMetric("weighted recall", lambda c: weighted(c, c.recall), shown=False),
 }
 """Metrics of predicted labels, by the name that ``--metric`` takes; in JSON and Python _ stands for -."""
+SET_METRICS: dict[str, LabelMetric] = {
+    "micro-f1": LabelMetric("micro F1", micro_f1),
+    **{name: METRICS[name] for name in ("macro-f1", "weighted-f1")},
+    "subset-accuracy": LabelMetric("subset accuracy", accuracy),
+}
+"""The same where rows may have several labels."""
 
 
 # ---- metrics of probabilities
@@ -416,21 +452,26 @@ ALL_METRICS: dict[str, LabelMetric | ProbabilityMetric] = {**METRICS, **PROBABIL
 # ---- use
 
 
-def find_metric(name: str) -> str:
-    """Return the name of a metric of predicted labels; _ may stand for -.
+def find_metric(name: str | None, several: bool = False) -> str:
+    """Return the name of a metric of predicted labels, the first where none is given; _ may stand for -.
 
-    >>> find_metric("macro_f1")
-    'macro-f1'
+    >>> find_metric("macro_f1"), find_metric(None, several=True)
+    ('macro-f1', 'micro-f1')
     """
-    found = str(name).replace("_", "-")
-    if found not in METRICS:
-        raise DataError(nearest("metric", str(name), METRICS))
+    known = SET_METRICS if several else METRICS
+    found = next(iter(known)) if name is None else str(name).replace("_", "-")
+    if found not in known:
+        raise DataError(nearest("metric of several labels a row" if several else "metric", str(name), known))
     return found
+
+
+def _score(metric: str) -> Callable[[Counts], Floats]:
+    return (METRICS.get(metric) or SET_METRICS[metric]).score
 
 
 def score_of(metric: str, truth: Indices, predicted: Indices, n_classes: int) -> float:
     """Return a metric of predicted class numbers; 0.0 where it is undefined."""
-    return float(np.nan_to_num(METRICS[metric].score(Counts.of_rows(truth, predicted, n_classes))[0]))
+    return float(np.nan_to_num(_score(metric)(Counts.of_rows(truth, predicted, n_classes))[0]))
 
 
 def resampled_scores(metric: str, truth: Indices, answers: list[Indices], weights: Floats, n_classes: int) -> Floats:
@@ -438,5 +479,5 @@ def resampled_scores(metric: str, truth: Indices, answers: list[Indices], weight
 
     weights, (draws, rows), says how often a row was drawn.
     """
-    score = METRICS[metric].score
-    return np.nan_to_num(np.stack([score(Counts(truth, one, n_classes, weights)) for one in answers], axis=1))
+    score = _score(metric)
+    return np.nan_to_num(np.stack([score(Counts.of_rows(truth, one, n_classes, weights)) for one in answers], axis=1))

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.draw.terminal import aligned, estimate
 from linnet.errors import DataError
 from linnet.evaluate.evaluation import ClassScores
-from linnet.evaluate.intervals import Interval, jackknife_interval, mean_interval, wilson
+from linnet.evaluate.intervals import Interval, jackknife_interval, mean_interval, wilson, with_intervals
 from linnet.evaluate.metrics import share
+from linnet.evaluate.tables import class_rows
 from linnet.models.inputs import indicators
 from linnet.values import to_plain
 
@@ -46,26 +48,21 @@ class MultilabelEvaluation:
             raise AttributeError(name)
         return self.scores[key][name.endswith("_interval")]
 
+    def score(self, metric: str) -> tuple[float, Interval]:
+        """Return a score and its interval, by the name that ``--metric`` takes."""
+        return self.scores[metric.replace("-", "_")]
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON; intervals are [low, high]."""
-        found = {key: to_plain(getattr(self, key)) for name in self.scores for key in (name, f"{name}_interval")}
-        return {
-            **found,
-            **{key: to_plain(getattr(self, key)) for key in ("n", "level", "labels", "per_label", "unknown_labels")},
-        }
+        names = ("n", "level", "labels", "per_label", "unknown_labels")
+        return with_intervals(self.scores) | {name: to_plain(getattr(self, name)) for name in names}
 
     def to_text(self, width: int = 100) -> str:
         """Return the scores as a page of text: the means with their intervals, then the labels, the commonest first."""
         lines = [f"{self.n:,} rows, {len(self.labels):,} labels, several a row"]
-        for name, (value, (low, high)) in self.scores.items():
-            lines.append(f"{name.replace('_', ' '):<18} {value:.4f}  [{low:.4f}, {high:.4f}]")
-        head = max(5, *(len(str(one.label)) for one in self.per_label))
-        lines += ["", f"{'label':<{head}}  precision  recall      F1    rows"]
+        lines += [f"{name.replace('_', ' '):<18} {estimate(*both)}" for name, both in self.scores.items()]
         ranked = sorted(self.per_label, key=lambda one: (-one.support, str(one.label)))
-        lines += [
-            f"{one.label!s:<{head}}  {one.precision:9.4f}  {one.recall:6.4f}  {one.f1:6.4f}  {one.support:6,}"
-            for one in ranked
-        ]
+        lines += ["", *aligned(class_rows(ranked), width)]
         if self.unknown_labels:
             lines += ["", f"not known to the model, and missed: {', '.join(map(str, self.unknown_labels))}"]
         return "\n".join(line[:width] for line in lines)

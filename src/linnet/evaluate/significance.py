@@ -167,17 +167,8 @@ def corrected_t(
         raise DataError(f"the t-test needs the differences of two folds or more, all finite; got {differences!r}")
     if not (n_train > 0 and n_held > 0):
         raise DataError(f"n_train and n_held must be above 0, got {n_train!r} and {n_held!r}")
-    mean, free = float(d.mean()), len(d) - 1
     error = math.sqrt((1 / len(d) + n_held / n_train) * float(d.var(ddof=1)))
-    name = f"corrected {'repeated ' if repeats > 1 else ''}k-fold t-test"
-    if error <= 1e-12 * max(1.0, abs(mean)):  # every fold the same
-        same = abs(mean) <= 1e-12
-        return PairedTest(
-            name, 1.0 if same else 0.0, mean, 0.0 if same else math.copysign(math.inf, mean), (mean, mean)
-        )
-    t = mean / error
-    half = two_sided_quantile(level, free) * error
-    return PairedTest(name, two_sided(t, free), mean, t, (mean - half, mean + half))
+    return _t_test(f"corrected {'repeated ' if repeats > 1 else ''}k-fold t-test", d, error, level)
 
 
 def paired_t(scores_a: npt.ArrayLike, scores_b: npt.ArrayLike, *, level: float = 0.95) -> PairedTest:
@@ -189,12 +180,17 @@ def paired_t(scores_a: npt.ArrayLike, scores_b: npt.ArrayLike, *, level: float =
     """
     a, b = _paired(scores_a, scores_b)
     d = a.astype(np.float64) - b.astype(np.float64)
+    return _t_test("paired t-test", d, math.sqrt(float(d.var(ddof=1)) / len(d)) if len(d) > 1 else 0.0, level)
+
+
+def _t_test(name: str, d: Floats, error: float, level: float) -> PairedTest:
+    """Return the test of a mean with a standard error; without any spread it is certain."""
     mean, free = float(d.mean()), len(d) - 1
-    error = math.sqrt(float(d.var(ddof=1)) / len(d)) if free > 0 else 0.0
-    if error == 0.0:
-        return PairedTest("paired t-test", 1.0 if mean == 0.0 else 0.0, mean, 0.0, (mean, mean))
+    if error <= 1e-12 * max(1.0, abs(mean)):
+        same = abs(mean) <= 1e-12
+        return PairedTest(name, float(same), mean, 0.0 if same else math.copysign(math.inf, mean), (mean, mean))
     half = two_sided_quantile(level, free) * error
-    return PairedTest("paired t-test", two_sided(mean / error, free), mean, mean / error, (mean - half, mean + half))
+    return PairedTest(name, two_sided(mean / error, free), mean, mean / error, (mean - half, mean + half))
 
 
 def holm(p_values: Sequence[float] | npt.ArrayLike) -> Floats:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linnet.draw.markup import marked, page, safe, table
+from linnet.draw.markup import marked, page, safe, table, text_table
 from linnet.draw.terminal import aligned, cut
 from linnet.solvers.callbacks import Curves
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from linnet.explain.parts import DocumentParts
 
 Floats = npt.NDArray[np.float64]
+FACTS = (
+    "label", "against", "score", "probability", "against_probability", "bias", "placeless", "exact", "method",
+)  # fmt: skip
 _PIECE = re.compile(r"\s+|[\w'’]+|[^\w\s'’]+")  # blanks, words, signs
 
 
@@ -54,16 +57,10 @@ class Contribution:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            "feature": self.feature,
-            "block": self.block,
-            "value": self.value,
-            "count": self.count,
-            "spans": [list(s) for s in self.spans],
-            **({} if self.amount is None else {"amount": self.amount}),
-            **({"also": list(self.also)} if self.also else {}),
-            **({"said": self.said} if self.said else {}),
-        }
+        found = {name: getattr(self, name) for name in ("feature", "block", "value", "count")}
+        more = {"amount": self.amount, "also": list(self.also), "said": self.said}
+        given = {name: value for name, value in more.items() if value not in (None, [], "")}
+        return {**found, "spans": [list(span) for span in self.spans], **given}
 
 
 class Span(NamedTuple):
@@ -100,6 +97,12 @@ class Explanation:
         if not isinstance(self.parts, ListedParts):
             self.parts = ListedParts(self.parts.top(None))
         return self.parts.contributions
+
+    @property
+    def rather(self) -> str:
+        """What the label is compared with, in words; nothing without."""
+        other = "" if self.against_probability is None else f" ({self.against_probability:.3f})"
+        return "" if self.against is None else f" rather than {self.against}{other}"
 
     @property
     def method(self) -> str:
@@ -151,15 +154,7 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; keys are only ever added."""
         return {
-            "label": self.label,
-            "against": self.against,
-            "score": self.score,
-            "probability": self.probability,
-            "against_probability": self.against_probability,
-            "bias": self.bias,
-            "placeless": self.placeless,
-            "exact": self.exact,
-            "method": self.method,
+            **{name: getattr(self, name) for name in FACTS},
             "unknown_features": self.unknown,
             "words": [{"word": w, "value": v} for w, v in self.by_word()],
             "spans": [s._asdict() for s in self.spans() if s.value],
@@ -178,8 +173,7 @@ class Explanation:
         return self.to_text()
 
     def __repr__(self) -> str:
-        against = "" if self.against is None else f" rather than {self.against}"
-        return f"<Explanation: {self.label}{against}, score {self.score:+.4f}, {self.text[:40]!r}>"
+        return f"<Explanation: {self.label}{self.rather}, score {self.score:+.4f}, {self.text[:40]!r}>"
 
     def _repr_html_(self) -> str:
         return explanation_html(self)
@@ -247,9 +241,7 @@ def explanation_text(e: Explanation, n: int, color: bool) -> str:
         else:
             tone = (BLUE if weight > 0 else ORANGE)[int(shade * 2.99)]
             marked.append(f"\x1b[{tone}m{piece}\x1b[0m")
-    other = "" if e.against_probability is None else f" ({e.against_probability:.3f})"
-    against = f" rather than {e.against}{other}" if e.against is not None else ""
-    lines = ["".join(marked), "", f"{e.label}{against}: probability {e.probability:.3f}, score {e.score:+.4f}", ""]
+    lines = ["".join(marked), "", f"{e.label}{e.rather}: probability {e.probability:.3f}, score {e.score:+.4f}", ""]
     if not e.exact:
         lines[-1:] = [f"contributions are {e.method}: they add up, but hold for this text only", ""]
     lines += [f"{'contribution':>12}  word", *(_line(*part) for part in e.summed(e.by_word(), n, "word"))]
@@ -274,10 +266,7 @@ def _line(name: str, value: float, block: str = "") -> str:
 
 def explanation_html(e: Explanation, n: int = 12) -> str:
     """Write the marked text and its tables."""
-    head = f"<p><b>{safe(e.label)}</b> (probability {e.probability:.3f})"
-    if e.against is not None:
-        other = "" if e.against_probability is None else f" ({e.against_probability:.3f})"
-        head += f" rather than <b>{safe(e.against)}</b>{other}"
+    head = f"<p><b>{safe(e.label)}</b> (probability {e.probability:.3f}){safe(e.rather)}"
     method = "" if e.exact else f"; contributions are {safe(e.method)}"
     by_feature = [(f"{c.shown} ({c.block})", c.value) for c in e.contributions]
     tables = "".join(
@@ -337,26 +326,20 @@ class LearningStep:
     weights: Mapping[Any, tuple[tuple[str, float, float], ...]]
 
     def _rows(self) -> list[list[str]]:
-        rows = [["score", str(c), f"{a:+.4f}", f"{b:+.4f}", f"{b - a:+.4f}"] for c, (a, b) in self.scores.items()]
-        for c in (self.label, *self.blamed):
-            rows += [[name, str(c), f"{a:+.4f}", f"{b:+.4f}", f"{b - a:+.4f}"] for name, a, b in self.weights[c][:MOST]]
-        return rows
+        changes = [("score", c, a, b) for c, (a, b) in self.scores.items()]
+        changes += [(name, c, a, b) for c in (self.label, *self.blamed) for name, a, b in self.weights[c][:MOST]]
+        rows = [[name, str(c), f"{a:+.4f}", f"{b:+.4f}", f"{b - a:+.4f}"] for name, c, a, b in changes]
+        return [["feature", "class", "before", "after", "change"], *rows]
 
     def _head(self) -> str:
         blamed = ", ".join(map(str, self.blamed)) or "none"
         return f"predicted {self.predicted}, the label is {self.label}; classes blamed: {blamed}"
 
     def __str__(self) -> str:
-
-        return "\n".join(
-            [self._head(), *aligned([["feature", "class", "before", "after", "change"], *self._rows()], 100, 2)]
-        )
+        return "\n".join([self._head(), *aligned(self._rows(), 100, 2)])
 
     def _repr_html_(self) -> str:
-        cells = [[safe(cell) for cell in row] for row in self._rows()]
-        return (
-            f"<div><p>{safe(self._head())}</p>{table(['feature', 'class', 'before', 'after', 'change'], cells)}</div>"
-        )
+        return f"<div><p>{safe(self._head())}</p>{text_table(self._rows())}</div>"
 
 
 def learning_step(

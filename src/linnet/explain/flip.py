@@ -8,7 +8,7 @@ choices: then no single one of them can be put back.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any
@@ -53,16 +53,9 @@ class Flip:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            "label": self.label,
-            "probability": self.probability,
-            "found": self.found,
-            "removed": [{"start": a, "end": b, "text": self.text[a:b]} for a, b in self.removed],
-            "minimal": self.minimal,
-            "new_text": self.left,
-            "new_label": self.new_label,
-            "new_probability": self.new_probability,
-        }
+        names = ("label", "probability", "found", "minimal", "new_label", "new_probability")
+        removed = [{"start": a, "end": b, "text": self.text[a:b]} for a, b in self.removed]
+        return {**{name: getattr(self, name) for name in names}, "removed": removed, "new_text": self.left}
 
     @property
     def summary(self) -> str:
@@ -181,9 +174,8 @@ class _Search:
     def _order(self) -> list[int]:
         """Return the words by what they add to the score of the label, largest first."""
         against = None if self.to is None else self.model.classes[self.to]
-        added = explain_many(self.model, self._pieces([self.text]), self.model.classes[self.label], against)[
-            0
-        ].characters()
+        (found,) = explain_many(self.model, self._pieces([self.text]), self.model.classes[self.label], against)
+        added = found.characters()
         sums = [float(added[a:b].sum()) for a, b in self.places]
         return sorted(range(len(sums)), key=lambda k: (-sums[k], k))
 
@@ -217,7 +209,7 @@ class _Search:
         every = n <= EVERY
         sizes = range(1, n) if every else [1]
         choices = (c for size in sizes for c in combinations(sorted(removed), size))
-        for some in _batches(choices):
+        while some := list(islice(choices, BATCH)):
             done = np.flatnonzero(self.ahead(some) < 0)
             if len(done):
                 fewer = list(some[int(done[0])])
@@ -234,8 +226,3 @@ class _Search:
             self.text, classes[self.label], self.probability, removed is not None,
             tuple(self.places[k] for k in words), left, classes[label], probability, minimal,
         )  # fmt: skip
-
-
-def _batches(choices: Iterator[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
-    while some := list(islice(choices, BATCH)):
-        yield some

@@ -21,6 +21,7 @@ from linnet.explain.walk import walk
 from linnet.features.buffers import TextBuffer
 from linnet.features.computed import compute
 from linnet.model.model import Model
+from linnet.values import to_plain
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -38,13 +39,7 @@ class Neighbour:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            "row": self.row,
-            "label": self.label,
-            "similarity": self.similarity,
-            "shared": list(self.shared),
-            "text": self.text,
-        }
+        return dict(to_plain(self))
 
 
 class Index:
@@ -63,22 +58,14 @@ class Index:
         self.model = model
         self.pieces, self.labels = _examples(model, examples)
         self.sizes = _sizes(model)
-        indptr, indices, data = [np.zeros(1, np.int64)], [], []
-        for piece in self.pieces:
-            for run in runs(piece):
-                ptr, columns, values = self._vectors(run)
-                indptr.append(ptr[1:] + indptr[-1][-1])
-                indices.append(columns.astype(np.int32))
-                data.append(values.astype(np.float32))
-        n, width = sum(map(len, self.pieces)), len(self.sizes)
-        X = csr_matrix(
-            (
-                np.concatenate(data) if data else np.zeros(0, np.float32),
-                np.concatenate(indices) if indices else np.zeros(0, np.int32),
-                np.concatenate(indptr),
-            ),
-            shape=(n, width),
-        )
+        indptr, indices, data = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
+        for run in (run for piece in self.pieces for run in runs(piece)):
+            ptr, columns, values = self._vectors(run)
+            indptr.append(ptr[1:] + indptr[-1][-1])
+            indices.append(columns.astype(np.int32))
+            data.append(values.astype(np.float32))
+        parts = (np.concatenate(data), np.concatenate(indices), np.concatenate(indptr))
+        X = csr_matrix(parts, shape=(sum(map(len, self.pieces)), len(self.sizes)))
         X.sum_duplicates()
         length = np.sqrt(np.asarray(X.multiply(X).sum(axis=1))).ravel()
         scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
@@ -118,30 +105,21 @@ class Index:
         rows = np.argsort(-similarity, kind="stable")[:n]
         rows = rows[similarity[rows] > 0]
         shared = part[rows].toarray() * query
-        names = self._names(piece)
-        return [
-            self._neighbour(int(r), float(similarity[r]), columns, s, names) for r, s in zip(rows, shared, strict=True)
-        ]
-
-    def _names(self, piece: TextBuffer) -> dict[int, str]:
-        w = walk(self.model, piece)
+        w, first = walk(self.model, piece), len(self.sizes) - len(self.model.computed_weights)
         names = dict(zip(w.slot.tolist()[::-1], w.named(np.arange(len(w.slot)))[::-1], strict=True))
-        first = len(self.sizes) - len(self.model.computed_weights)
-        return {**names, **{first + k: name for k, name in enumerate(self.model.computed_names)}}
+        names |= {first + k: name for k, name in enumerate(self.model.computed_names)}
+        found = []
+        for row, mine in zip(rows.tolist(), shared, strict=True):
+            best = [k for k in np.argsort(-mine, kind="stable")[:5].tolist() if mine[k] > 0]
+            words = dict.fromkeys(names[int(columns[k])].strip() for k in best)
+            label = None if self.labels is None else self.labels[row]
+            found.append(Neighbour(row, label, self._text(row), min(1.0, float(similarity[row])), tuple(words)))
+        return found
 
-    def _neighbour(
-        self, row: int, similarity: float, columns: Ints, shared: Floats, names: dict[int, str]
-    ) -> Neighbour:
-        best = [k for k in np.argsort(-shared, kind="stable")[:5].tolist() if shared[k] > 0]
-        d = row
-        for piece in self.pieces:
-            if d < len(piece):
-                text = piece.text(d)
-                break
-            d -= len(piece)
-        label = None if self.labels is None else self.labels[row]
-        words = dict.fromkeys(names[int(columns[k])].strip() for k in best)
-        return Neighbour(row, label, text, min(1.0, similarity), tuple(words))
+    def _text(self, row: int) -> str:
+        starts = np.cumsum([0, *map(len, self.pieces)])
+        k = int(np.searchsorted(starts, row, side="right")) - 1
+        return self.pieces[k].text(row - int(starts[k]))
 
 
 def _examples(model: Model, examples: Any) -> tuple[list[TextBuffer], list[Any] | None]:

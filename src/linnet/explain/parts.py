@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, overload
@@ -36,13 +35,8 @@ class DocumentChunk:
     added: Floats  # and what they add
 
     def __init__(
-        self,
-        model: Model,
-        piece: TextBuffer,
-        label: int | None,
-        against: int | None,
-        texts: Sequence[str] | None = None,
-    ) -> None:
+        self, model: Model, piece: TextBuffer, label: int | None, against: int | None, texts: Sequence[str] | None = None
+    ) -> None:  # fmt: skip
         self.model, self.piece, self.texts = model, piece, texts
         self.two = model.n_outputs == 1
         self._ranked: dict[int, tuple[FeatureBatch, list[int]]] = {}
@@ -56,18 +50,11 @@ class DocumentChunk:
         own = scores[each, self.label]
         self.score = own if self.two or self.against is None else own - scores[each, self.against]
         self._weigh(sums, len(scores))
-        self._facts = list(
-            zip(
-                self.label.tolist(),
-                itertools.repeat(None) if self.against is None else self.against.tolist(),
-                self.score.tolist(),
-                proba[each, self.label].tolist(),
-                self.bias.tolist(),
-                self.walked.unknown.tolist(),
-                itertools.repeat(None) if self.against is None else proba[each, self.against].tolist(),
-                strict=False,
-            )
-        )
+        against_, other = [None] * len(scores), [None] * len(scores)
+        if self.against is not None:
+            against_, other = self.against.tolist(), proba[each, self.against].tolist()
+        columns = (self.label, self.score, proba[each, self.label], self.bias, self.walked.unknown)
+        self._facts = list(zip(*(column.tolist() for column in columns), against_, other, strict=True))
 
     def document(self, d: int) -> TextBuffer:
         """Return one document with what stands beside it."""
@@ -98,9 +85,8 @@ class DocumentChunk:
         self.amounts = compute(model.computed, [self.piece]).astype(np.float64) if k else np.zeros((n, 0))
         columns = np.tile(np.arange(k), n)
         self.values = self._added(model.rows[:, 1:], w.ptr, w.slot, w.factor, slopes)
-        self.added = self._added(
-            model.computed_weights, k * np.arange(n + 1), columns, self.amounts.ravel(), slopes
-        ).reshape(n, k)
+        ends = k * np.arange(n + 1)
+        self.added = self._added(model.computed_weights, ends, columns, self.amounts.ravel(), slopes).reshape(n, k)
         if slopes is None:
             self.bias = np.empty(n)
             for d, (plus, minus, sign) in enumerate(zip(*map(np.ndarray.tolist, self._columns()), strict=True)):
@@ -122,13 +108,12 @@ class DocumentChunk:
     ) -> Floats:
         """Return factor times the weight of some rows of W; those of document d are ptr[d] ... ptr[d + 1] - 1."""
         out = np.empty(len(rows))
-        if slopes is None and len(rows):
+        if len(rows) and slopes is None:
             weigh_features(ptr, rows, factor, W, *self._columns(), out)
-        elif slopes is not None:
+        elif len(rows) and slopes is not None:
             documents = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-            if len(rows):
-                np.einsum("nk,nk->n", W[rows].astype(np.float64), slopes[documents], out=out)
-                out *= factor
+            np.einsum("nk,nk->n", W[rows].astype(np.float64), slopes[documents], out=out)
+            out *= factor
         return out
 
     def _slopes(self, sums: Floats) -> Floats:
@@ -147,7 +132,7 @@ class DocumentChunk:
 
     def explanation(self, d: int) -> Explanation:
         """Return one explanation; its parts are made when they are asked for."""
-        label, against, score, probability, bias, unknown, other = self._facts[d]
+        label, score, probability, bias, unknown, against, other = self._facts[d]
         classes = self.model.classes
         return Explanation(
             self.text(d), classes[label], None if against is None else classes[against], score, probability, bias,
@@ -267,21 +252,16 @@ class DocumentParts:
         """Return what has no place in the text."""
         found = [c for c in self._computed() if not any(b > a for a, b in c.spans)]
         w, (a, b) = self.chunk.walked, self.range
-        empty = w.end[w.first[a:b]] <= w.begin[w.first[a:b]]  # few or none: pieces that stand for no character
-        odd = [
-            f
-            for f in (np.flatnonzero(empty) + a).tolist()
-            if np.all((w.end <= w.begin)[w.first[f] : w.first[f] + w.count[f]])
-        ]
+        empty = w.end <= w.begin  # few or none: pieces that stand for no character
+        some = (np.flatnonzero(empty[w.first[a:b]]) + a).tolist()
+        odd = [f for f in some if np.all(empty[w.first[f] : w.first[f] + w.count[f]])]
         return tuple(found + FeatureBatch(self.chunk, np.array(odd, np.int64)).make(0, len(odd)))
 
 
 CHUNK = 1 << 15  # bytes of text that are explained together
 
 
-def explain(
-    model: Model, text: str | Mapping[str, Any], label: Any = None, against: Any = None
-) -> Explanation:  # fmt: skip
+def explain(model: Model, text: str | Mapping[str, Any], label: Any = None, against: Any = None) -> Explanation:
     """Explain the score of one label, by default of the predicted one; with against, how far it is ahead of that one.
 
     text is a text, or a row with other columns.

@@ -142,19 +142,15 @@ def _merged(found: list[tuple[Walked, npt.NDArray[np.uint8]]], blocks: Blocks, t
     order = np.argsort(np.concatenate([w.document for w in walks]), kind="stable")
     moved = np.cumsum([0, *(len(w.fps) for w in walks)]).tolist()
 
-    def features(name: str) -> npt.NDArray[Any]:
-        return np.asarray(np.concatenate([getattr(w, name) for w in walks])[order])
-
-    def places(name: str) -> npt.NDArray[Any]:
-        return np.concatenate([getattr(w, name) for w in walks])
+    def joined(names: str) -> dict[str, npt.NDArray[Any]]:
+        return {name: np.concatenate([getattr(w, name) for w in walks]) for name in names.split()}
 
     return Walked(
         blocks, np.asarray(np.sum([w.ptr for w in walks], axis=0)),
         np.concatenate([numbers[w.block] for w, numbers in found])[order],
-        features("slot"), features("factor"),
-        np.concatenate([w.first + k for w, k in zip(walks, moved, strict=False)])[order], features("count"),
-        places("fps"), places("start"), places("length"), places("begin"), places("end"),
-        np.sum([w.unknown for w in walks], axis=0), texts,
+        first=np.concatenate([w.first + k for w, k in zip(walks, moved, strict=False)])[order],
+        **{name: column[order] for name, column in joined("slot factor count").items()},
+        **joined("fps start length begin end"), unknown=np.sum([w.unknown for w in walks], axis=0), texts=texts,
     )  # fmt: skip
 
 

@@ -66,8 +66,6 @@ class Plan:
         known = model().get_params()
         grid = {name: values for name, values in base.grid if name not in fixed}
         for name, value in _with_solver(dict(clf.params or {}), known).items():
-            if name not in known:
-                raise LinnetError(nearest("setting", name, known))
             grid.pop(name, None)
             if isinstance(value, list | tuple) and not any(isinstance(v, list | tuple) for v in value):  # not a matrix
                 grid[name] = tuple(value)
@@ -131,12 +129,18 @@ def _with_solver(params: dict[str, Any], known: Mapping[str, Any]) -> dict[str, 
     >>> _with_solver({"solver": "adam", "batch_size": 8, "C": 1.0}, {"solver": None, "C": None})["solver"].batch_size
     8
     """
-    name = params.get("solver")
-    kind: Any = SGD if name == "sgd" else OPTIMISERS.get(name) if isinstance(name, str) else None
-    own = [] if kind is None else [f.name for f in fields(kind) if f.name in params and f.name not in known]
-    if not own:
+    solvers: dict[Any, Any] = {"sgd": SGD, **OPTIMISERS} if "solver" in known else {}
+    settings = {name: [f.name for f in fields(kind) if f.name not in known] for name, kind in solvers.items()}
+    chosen = params.get("solver") if isinstance(params.get("solver"), str) else None
+    own = {name: value for name, value in params.items() if name in settings.get(chosen, ())}
+    for name in params.keys() - known.keys() - own.keys():
+        of_solver = f" (with the solver {chosen})" if chosen in settings else ""
+        others = [solver for solver, names in settings.items() if name in names]
+        more = f"; {name} is a setting of the solvers {', '.join(others)}" if others else ""
+        raise LinnetError(nearest("setting", name, [*known, *settings.get(chosen, ())]) + of_solver + more)
+    if not own or chosen is None:
         return params
-    return {k: v for k, v in params.items() if k not in own} | {"solver": kind(**{k: params[k] for k in own})}
+    return {k: v for k, v in params.items() if k not in own} | {"solver": solvers[chosen](**own)}
 
 
 def _texts(unlabelled: Any) -> Any:

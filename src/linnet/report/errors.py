@@ -30,15 +30,10 @@ def confusion(inputs: ReportInputs) -> str:
         parts.append(_largest(inputs))
     shown = sum(len(cell.shown) for cell in inputs.cells.values())
     if shown < inputs.n:
-        parts.append(
-            note(
-                f"This page contains {shown:,} of {inputs.n:,} texts: up to {TEXTS_OF_A_CELL} for each cell, drawn at random "
-                f"(seed {inputs.seed}), fewer where there are many cells; long texts are cut."
-            )
-        )
-    return "".join(
-        [*parts, data_island("cells", {f"{t},{p}": _texts(inputs, c) for (t, p), c in inputs.cells.items()})]
-    )
+        few = f"up to {TEXTS_OF_A_CELL} for each cell, drawn at random (seed {inputs.seed}), fewer where there are many cells"
+        parts.append(note(f"This page contains {shown:,} of {inputs.n:,} texts: {few}; long texts are cut."))
+    parts.append(data_island("cells", {f"{t},{p}": _texts(inputs, c) for (t, p), c in inputs.cells.items()}))
+    return "".join(parts)
 
 
 def _largest(inputs: ReportInputs) -> str:
@@ -56,17 +51,11 @@ def _largest(inputs: ReportInputs) -> str:
 def _texts(inputs: ReportInputs, cell: MatrixCell) -> dict[str, Any]:
     """Return the texts of a cell as data: the page writes them as text, never as HTML."""
     low, high = inputs.result.confusion_interval(cell.truth, cell.predicted)
-    truth = inputs.names[cell.truth]
-    interval = f"95 % interval {percent(low)} to {percent(high)}"
-    return {
-        "title": f"{truth}, predicted {inputs.names[cell.predicted]}: {count(cell.size, 'row')}",
-        "share": f"{percent(inputs.share(cell))} of {truth} ({interval})",
-        "size": cell.size,
-        "texts": [
-            [int(row) + 1, round(float(inputs.confidence[row]), 3), cut(inputs.text(row), CHARACTERS)]
-            for row in cell.shown
-        ],
-    }
+    truth, confidence = inputs.names[cell.truth], inputs.confidence
+    texts = [[int(row) + 1, round(float(confidence[row]), 3), cut(inputs.text(row), CHARACTERS)] for row in cell.shown]
+    title = f"{truth}, predicted {inputs.names[cell.predicted]}: {count(cell.size, 'row')}"
+    share = f"{percent(inputs.share(cell))} of {truth} (95 % interval {percent(low)} to {percent(high)})"
+    return {"title": title, "share": share, "size": cell.size, "texts": texts}
 
 
 def data_island(name: str, value: Any) -> str:
@@ -116,11 +105,11 @@ OPEN = 12  # classes shown at once
 def features(inputs: ReportInputs) -> str | None:
     """List the features with the largest weights of each class."""
     classes = inputs.clf.artefact.classes
-    blocks = [
-        f'<section class="class"><h3>{safe(label)}</h3>{_bars(found)}</section>'
-        for label, found in zip(classes, _top(inputs), strict=True)
-        if found
-    ]
+    blocks = []
+    for label, found in zip(classes, _top(inputs), strict=True):
+        if found:
+            rows = [(cut(name, 40), weight / found[0][1], f"{weight:.2f}") for name, weight in found]
+            blocks.append(f'<section class="class"><h3>{safe(label)}</h3>{bars(rows, "features")}</section>')
     if not blocks:
         return None
     shown = f'<div class="grid">{"".join(blocks[:OPEN])}</div>'
@@ -128,15 +117,8 @@ def features(inputs: ReportInputs) -> str | None:
         rest = f'<div class="grid">{"".join(blocks[OPEN:])}</div>'
         shown += f"<details><summary>{len(blocks) - OPEN:,} more classes</summary>{rest}</details>"
     mean = "Weights relative to their mean over the classes. " if len(classes) > 2 else ""
-    return (
-        note(f"{mean}▁ is the edge of a word. A name, date or id in this list may not help on new texts: check it.")
-        + shown
-    )
-
-
-def _bars(found: list[tuple[str, float]]) -> str:
-    most = found[0][1]
-    return bars([(cut(name, 40), weight / most, f"{weight:.2f}") for name, weight in found], "features")
+    edge = "▁ is the edge of a word. A name, date or id in this list may not help on new texts: check it."
+    return note(mean + edge) + shown
 
 
 def _top(inputs: ReportInputs) -> list[list[tuple[str, float]]]:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from linnet.draw.markup import page, resource, safe
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.files import write_atomic
+from linnet.report import scores, training
 from linnet.report.errors import confusion, errors, features
 from linnet.report.inputs import ReportInputs
-from linnet.report.scores import LabelSetInputs, calibration, scores, set_errors, set_scores, thresholds, verdict
-from linnet.report.training import card, curve_section, data, reproduce, training
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
@@ -45,27 +44,28 @@ def _given(name: str) -> Render:
 
 
 SECTIONS: dict[str, Section] = {
-    "verdict": Section("Verdict", verdict),
-    "data": Section("Data", data),
+    "verdict": Section("Verdict", scores.verdict),
+    "data": Section("Data", training.data),
     "check": Section("Data check", _given("check")),
-    "training": Section("Training", training),
-    "learning-curve": Section("Learning curve", curve_section),
+    "training": Section("Training", training.training),
+    "learning-curve": Section("Learning curve", training.curve_section),
     "comparison": Section("Model comparison", _given("comparison")),
-    "scores": Section("Scores", scores),
+    "scores": Section("Scores", scores.scores),
     "confusion": Section("Confusion matrix", confusion),
     "errors": Section("Most confident errors", errors),
-    "calibration": Section("Calibration", calibration),
-    "thresholds": Section("Thresholds", thresholds),
+    "calibration": Section("Calibration", scores.calibration),
+    "thresholds": Section("Thresholds", scores.thresholds),
     "features": Section("Top features", features),
-    "card": Section("Model card", card),
-    "reproduce": Section("How to reproduce", reproduce),
+    "card": Section("Model card", training.card),
+    "reproduce": Section("How to reproduce", training.reproduce),
 }
 
 
 SET_SECTIONS: dict[str, Section] = {
-    "scores": Section("Scores", set_scores),
+    "verdict": Section("Verdict", scores.set_verdict),
+    "scores": Section("Scores", scores.set_scores),
     **{name: SECTIONS[name] for name in ("check", "training", "comparison")},
-    "errors": Section("Errors", set_errors),
+    "errors": Section("Errors", scores.set_errors),
     **{name: SECTIONS[name] for name in ("features", "card", "reproduce")},
 }
 """The sections of a report on rows that may have several labels."""
@@ -133,7 +133,7 @@ class Report:
         extra = {"comparison": comparison, "check": check, "curve": curve, "seal": seal}
         several = clf.artefact.multilabel
         self.sections = SET_SECTIONS if several else SECTIONS
-        inputs: Any = LabelSetInputs if several else ReportInputs
+        inputs: Any = scores.LabelSetInputs if several else ReportInputs
         self.inputs = inputs.of(clf, data, command=command, seed=seed, files=files or {}, extra=extra)
         self.title = title or f"{clf.card.get('settings', {}).get('model', 'model')} on {data.source}"
 

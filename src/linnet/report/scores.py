@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from linnet.draw.charts import Axis, Line, Points, Ranges, figure
-from linnet.draw.markup import bar, note, paragraphs, safe, table
+from linnet.draw.markup import bar, note, paragraphs, safe, table, text_table
 from linnet.draw.terminal import count, percent, score
 from linnet.evaluate import wilson
 from linnet.evaluate.metrics import ALL_METRICS
@@ -29,62 +29,58 @@ FEW = 20  # rows that are too few to say anything of
 
 
 def verdict(inputs: ReportInputs) -> str:
-    """Write the verdict, the accuracy first."""
-    low, high = inputs.result.accuracy_interval
-    head = (
-        f'<p class="headline"><span class="number">{percent(inputs.result.accuracy)}</span> accuracy on '
-        f"{count(inputs.n, 'text')} <span class='ends'>(95\u00a0% interval {percent(low)} to {percent(high)})</span></p>"
+    """Write what to make of the model, warnings, the number, and what is behind it."""
+    result = inputs.result
+    support = inputs.table.sum(axis=1)
+    always, share = inputs.names[int(support.argmax())], float(support.max() / inputs.n)
+    head = f"accuracy on {count(inputs.n, 'text')}"
+    top = headline(result.accuracy, result.accuracy_interval, head, f"always predicting <b>{safe(always)}</b>", share)
+    return top[0] + warning_list([*top[1], *warnings(inputs)]) + top[2] + paragraphs(sentences(inputs))
+
+
+def headline(
+    value: float, interval: Sequence[float], what: str, baseline: str, share: float
+) -> tuple[str, list[str], str]:
+    """Return the verdict of a score beside a baseline, warnings about its interval, and the number, all HTML."""
+    low, high = interval
+    found = "clearly better than" if low > share else "worse than" if high < share else "not clearly better than"
+    rough = f"The estimate is rough: the interval is {100 * (high - low):.0f} points wide. Test on more texts."
+    return (
+        f'<p class="headline">The model is <strong>{found}</strong> {baseline}, which gives {percent(share)}.</p>',
+        [rough] if high - low > WIDE else [],
+        f'<p class="headline"><span class="number">{percent(value)}</span> {what} '
+        f"<span class='ends'>(95\u00a0% interval {percent(low)} to {percent(high)})</span></p>",
     )
-    return head + paragraphs(sentences(inputs))
+
+
+def warning_list(lines: Iterable[str]) -> str:
+    """Return warnings, of HTML, as a list; nothing where there are none."""
+    items = "".join(f"<li><strong>Warning:</strong> {line}</li>" for line in lines)
+    return f'<ul class="warnings">{items}</ul>' if items else ""
+
+
+def warnings(inputs: Any) -> list[str]:
+    """Return what stands in the way of trusting the scores, as HTML: of the data check, the test set and the evaluation."""
+    found = []
+    check, seal = inputs.extra.get("check"), inputs.extra.get("seal")
+    if check is not None and getattr(check, "level", "ok") in ("warning", "problem"):
+        worst = check.ranked()[0]
+        what = f'<a href="#check">{safe(worst.check)}: {safe(worst.says)}</a>'
+        found.append(f"Data check: <strong>{safe(check.words)}</strong> ({what}).")
+    if seal is not None and len(seal.looks) > 1:
+        found.append(
+            f"Blind test set: <b>{safe(seal.words)}</b>; the more often it is used to choose, the more its score is too high."
+        )
+    return found + [f"{safe(line)}." for line in getattr(inputs.result, "warnings", ())]
 
 
 def sentences(inputs: ReportInputs) -> list[str]:
-    """Return the verdict as sentences of HTML."""
-    found = [_baseline(inputs), _precision(inputs), _worst_confusion(inputs), _weakest(inputs)]
-    found += [_probabilities(inputs), _confident(inputs), _checked(inputs), _seal(inputs)]
-    found += [f"<strong>Warning:</strong> {safe(line)}." for line in inputs.result.warnings]
-    return [line for line in found if line]
-
-
-def _checked(inputs: ReportInputs) -> str:
-    found = inputs.extra.get("check")
-    if found is None or getattr(found, "level", "ok") not in ("warning", "problem"):
-        return ""
-    worst = found.ranked()[0]
-    return f'Data check: <strong>{safe(found.words)}</strong> (<a href="#check">{safe(worst.check)}: {safe(worst.says)}</a>).'
-
-
-def _seal(inputs: ReportInputs) -> str:
+    """Return what is behind the number as sentences of HTML."""
+    found = [_worst_confusion(inputs), _weakest(inputs), _probabilities(inputs), _confident(inputs)]
     seal = inputs.extra.get("seal")
-    if seal is None:
-        return ""
-    more = (
-        "; the more often a test set is used to choose, the more its score is too high" if len(seal.looks) > 1 else ""
-    )
-    return f"Blind test set, sealed {safe(seal.sealed[:10])}: <b>{safe(seal.words)}</b>{more}."
-
-
-def _baseline(inputs: ReportInputs) -> str:
-    support = inputs.table.sum(axis=1)
-    top = int(support.argmax())
-    share = float(support[top] / inputs.n)
-    low, high = inputs.result.accuracy_interval
-    baseline = f"Always predicting <b>{safe(inputs.names[top])}</b> would give {percent(share)}"
-    if low > share:
-        return f"{baseline}; the model is clearly better than that."
-    if high < share:
-        return f"{baseline}: <strong>the model is worse than that</strong>."
-    return f"{baseline}: <strong>the model is not clearly better than that</strong>."
-
-
-def _precision(inputs: ReportInputs) -> str:
-    low, high = inputs.result.accuracy_interval
-    if high - low > WIDE:
-        return (
-            f"The estimate is rough: with {count(inputs.n, 'row')} the interval is {100 * (high - low):.0f} points wide. Test on "
-            "more rows before you compare small differences."
-        )
-    return f"The estimate is precise to about {50 * (high - low):.1f} points either way, for texts like these."
+    if seal is not None and len(seal.looks) <= 1:
+        found.append(f"Blind test set, sealed {safe(seal.sealed[:10])}: <b>{safe(seal.words)}</b>.")
+    return [line for line in found if line]
 
 
 def _worst_confusion(inputs: ReportInputs) -> str:
@@ -149,19 +145,15 @@ OPEN = 30  # classes that are listed at once
 def scores(inputs: ReportInputs) -> str:
     """Write two tables: one score a row, one class a row."""
     result = inputs.result
-    rows = []
-    for name, metric in ALL_METRICS.items():
-        value, ends = result.score(name)
-        rows.append([metric.title, score(value, 4), _ends(ends)])
+    found = [(metric.title, *result.score(name)) for name, metric in ALL_METRICS.items()]
+    rows = [[title, score(value, 4), _ends(ends)] for title, value, ends in found]
     rows += [[f"top-{t.k} accuracy", score(t.accuracy, 4), _ends(t.interval)] for t in result.top_k]
     head = ["class", "precision", "recall", "F1", "", "rows", "ROC area"]
     classes = []
     for c, one in enumerate(result.per_class):
         both = result.areas[c] if result.areas else None
-        three = [
-            _with_interval(getattr(one, name), getattr(one, f"{name}_interval"))
-            for name in ("precision", "recall", "f1")
-        ]
+        names = ("precision", "recall", "f1")
+        three = [_with_interval(getattr(one, name), getattr(one, f"{name}_interval")) for name in names]
         roc = _with_interval(both[0].value, both[0].interval) if both else "–"
         classes.append([safe(one.label), *three, bar(one.f1), f"{one.support:,}", roc])
     by_class = table(head, classes, "classes")
@@ -245,14 +237,17 @@ def thresholds(inputs: ReportInputs) -> str:
 
 def coverage(inputs: ReportInputs) -> tuple[Any, Any, Any]:
     """Return limits of confidence, the share of rows at or above each, and the accuracy of those."""
-    order = np.argsort(inputs.confidence, kind="stable")
-    sure, right = inputs.confidence[order], inputs.right[order]
     limits = np.round(np.linspace(0, 1, POINTS), 2)
-    first = np.searchsorted(sure, limits - 1e-12)
-    above = len(sure) - first
-    hits = np.concatenate([np.cumsum(right[::-1])[::-1], [0]])[first]
-    kept = above >= min(FEWEST, len(sure))
-    return limits[kept], above[kept] / len(sure), hits[kept] / above[kept]
+    above, hits = _above(inputs.confidence, inputs.right, limits)
+    kept = above >= min(FEWEST, inputs.n)
+    return limits[kept], above[kept] / inputs.n, hits[kept] / above[kept]
+
+
+def _above(scores: Any, hit: Any, limits: Any) -> tuple[Any, Any]:
+    """Return how many scores are at or above each limit, and how many of those are hits."""
+    order = np.argsort(scores, kind="stable")
+    first = np.searchsorted(scores[order], limits - 1e-12)
+    return len(order) - first, np.concatenate([np.cumsum(hit[order][::-1])[::-1], [0]])[first]
 
 
 def _two_classes(inputs: ReportInputs) -> str:
@@ -260,10 +255,7 @@ def _two_classes(inputs: ReportInputs) -> str:
     positive, P = result.truth == 1, result.proba
     assert P is not None  # noqa: S101 - evaluated with probabilities
     limits = np.round(np.linspace(0.01, 0.99, 99), 2)
-    order = np.argsort(P[:, 1], kind="stable")
-    first = np.searchsorted(P[order, 1], limits)
-    put = len(order) - first
-    hits = np.concatenate([np.cumsum(positive[order][::-1])[::-1], [0]])[first]
+    put, hits = _above(P[:, 1], positive, limits)
     total = int(positive.sum())
     some = put > 0  # without predictions there is no precision
     precision, recall, f1 = hits[some] / put[some], hits / max(1, total), 2 * hits / np.maximum(1, put + total)
@@ -306,13 +298,22 @@ class LabelSetInputs:
         return cls(clf, data, clf.evaluate(data), answers, **more)
 
 
+def set_verdict(inputs: LabelSetInputs) -> str:
+    """Write what to make of the model, warnings and the number: the micro F1."""
+    result = inputs.result
+    sizes = {str(one.label): one.support for one in result.per_label}
+    always = max(sizes, key=lambda label: sizes[label])
+    share = 2 * sizes[always] / max(1, sum(sizes.values()) + result.n)
+    head = f"micro F1 on {count(result.n, 'text')}"
+    top = headline(result.micro_f1, result.micro_f1_interval, head, f"always predicting <b>{safe(always)}</b>", share)
+    unknown = [f"Labels that the model does not know: {safe(', '.join(map(str, result.unknown_labels)))}."]
+    return top[0] + warning_list([*top[1], *warnings(inputs), *(unknown if result.unknown_labels else ())]) + top[2]
+
+
 def set_scores(inputs: LabelSetInputs) -> str:
     """Write two tables: one score a row, one label a row."""
     result = inputs.result
-    rows = [
-        [safe(name.replace("_", " ")), score(value, 4), f"{low:.4f} to {high:.4f}"]
-        for name, (value, (low, high)) in result.scores.items()
-    ]
+    rows = [[name.replace("_", " "), score(value, 4), _ends(ends)] for name, (value, ends) in result.scores.items()]
     ranked = sorted(result.per_label, key=lambda one: (-one.support, str(one.label)))
     labels = [
         [safe(one.label), score(one.precision), score(one.recall), score(one.f1), bar(one.f1), f"{one.support:,}"]
@@ -335,13 +336,8 @@ def set_errors(inputs: LabelSetInputs) -> str | None:
     if not order:
         return None
     rows = [
-        [
-            safe(", ".join(truth[k])),
-            safe(", ".join(inputs.answers[k])),
-            safe(str(inputs.data.text[k].as_py())[:CHARACTERS]),
-        ]
+        (", ".join(truth[k]), ", ".join(inputs.answers[k]), str(inputs.data.text[k].as_py())[:CHARACTERS])
         for k in order[:SHOWN]
     ]
-    return note(f"{len(order):,} of {len(truth):,} rows have a label too few or too many.") + table(
-        ["labels", "predicted", "text"], rows
-    )
+    few = note(f"{len(order):,} of {len(truth):,} rows have a label too few or too many.")
+    return few + text_table([("labels", "predicted", "text"), *rows])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -15,6 +14,7 @@ from linnet import __version__
 from linnet.draw.charts import Axis, Band, Line, figure, histogram
 from linnet.draw.markup import count_bars, note, paragraphs, safe, table
 from linnet.draw.terminal import count, percent, score
+from linnet.files import digest
 from linnet.report.inputs import ReportInputs
 
 if TYPE_CHECKING:
@@ -47,11 +47,8 @@ def data(inputs: ReportInputs) -> str:
         f'<div class="pair"><figure>{balance}<figcaption>{caption}</figcaption></figure>',
         f"<figure>{histogram(words, 'words', label)}<figcaption>{label}</figcaption></figure></div>",
     ]
-    if inputs.extra.get("check") is None:
-        parts.append(
-            note("For leaks, near duplicates and suspected label errors run <code>linnet check</code> on the data.")
-        )
-    return "".join(parts)
+    more = note("For leaks, near duplicates and suspected label errors run <code>linnet check</code> on the data.")
+    return "".join(parts) + (more if inputs.extra.get("check") is None else "")
 
 
 TRIED = 12
@@ -64,11 +61,8 @@ def training(inputs: ReportInputs) -> str | None:
     parts = [_curves(passes) if len(passes) > 1 else "", _tried(inputs.clf.card.get("choice") or {})]
     if not any(parts):
         return None
-    if not history:
-        parts.append(
-            note("Curves of the loss are known only after training: use <code>linnet train ... --report</code>.")
-        )
-    return "".join(parts)
+    more = note("Curves of the loss are known only after training: use <code>linnet train ... --report</code>.")
+    return "".join(parts) + ("" if history else more)
 
 
 def _curves(passes: list[dict[str, Any]]) -> str:
@@ -135,14 +129,9 @@ def learning_curve(clf: Any, data: Any) -> Curve | None:
 
     chosen = clf.card.get("settings", {})
     fixed = {name: chosen[name] for name, _ in clf.plan().features.grid if name in chosen}
-    given = {
-        **clf.get_params(deep=False),
-        "ratio": chosen.get("ratio"),
-        "tf": chosen.get("tf"),
-        "params": {**(clf.params or {}), **fixed},
-    }
-    if clf.features is None:
-        given["features"] = chosen.get("features")
+    given = clf.get_params(deep=False) | {name: chosen.get(name) for name in ("ratio", "tf")}
+    given["params"] = {**(clf.params or {}), **fixed}
+    given["features"] = chosen.get("features") if clf.features is None else clf.features
     try:
         return compare(data, models={"model": TextClassifier(**given)}, folds=FOLDS, curve=True).curves[0]
     except LinnetError:
@@ -183,7 +172,9 @@ def card(inputs: ReportInputs) -> str:
 
 def reproduce(inputs: ReportInputs) -> str:
     """Write the command and what it was run with."""
-    rows = [[safe(kind), f"{safe(path)}{_checksum(Path(path))}"] for kind, path in inputs.files.items()]
+    files = ((kind, path, digest(path) if Path(path).is_file() else "") for kind, path in inputs.files.items())
+    mark = '<span class="interval">sha256 '
+    rows = [[safe(kind), f"{safe(path)} {sum_ and f'{mark}{sum_}</span>'}"] for kind, path, sum_ in files]
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pyarrow"))
     rows.append(["versions", f"linnet {__version__}, Python {platform.python_version()}, {safe(packages)}"])
     rows.append(["seed", str(inputs.seed)])
@@ -192,11 +183,3 @@ def reproduce(inputs: ReportInputs) -> str:
         + table(["", ""], rows, "card")
         + note("The same model and rows give the same file, byte for byte.")
     )
-
-
-def _checksum(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return f' <span class="interval">sha256 {digest}</span>'

@@ -18,7 +18,6 @@ import numpy as np
 
 from linnet import arithmetic
 from linnet.classifier import TextClassifier
-from linnet.errors import LinnetError
 from linnet.features.blocks import BLOCKS, AnyBlocks, Block, Chars, Words, describe, parse
 from linnet.features.counts import TF
 from linnet.features.plan import FeaturePlan
@@ -55,20 +54,6 @@ class Candidate:
         """Return the settings that are set, as plain values."""
         given = {k: v for k, v in asdict(self).items() if v is not None and k != "params"}
         return {**given, "params": dict(self.params)}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Candidate:
-        """Read back what ``to_dict`` gave.
-
-        >>> one = Candidate("svm", "words:1", params=(("C", 2.0),))
-        >>> Candidate.from_dict(one.to_dict()) == one
-        True
-        """
-        try:
-            rest = {k: v for k, v in values.items() if k != "params"}
-            return cls(**rest, params=tuple(sorted(values.get("params", {}).items())))
-        except TypeError as error:
-            raise LinnetError(f"these are not the settings of a candidate: {values!r:.200} ({error})") from None
 
     def make(self, seed: int, threads: int | None) -> TextClassifier:
         """Return the classifier, not fitted."""
@@ -139,7 +124,8 @@ class FeatureSpace:
         if rng.random() < 0.7 or not blocks:
             blocks.append(self._block(rng, CHARACTERS, weighted=bool(blocks)))
         more = int(rng.random() < 0.5) + int(rng.random() < 0.3)
-        blocks += [self._block(rng, self._extras(), weighted=True) for _ in range(more)]
+        others = tuple(name for name in BLOCKS if name not in (*WORDS, *CHARACTERS))
+        blocks += [self._block(rng, others, weighted=True) for _ in range(more)]
         return self._named(blocks)
 
     def near(self, features: str, rng: np.random.Generator) -> str:
@@ -156,12 +142,9 @@ class FeatureSpace:
             blocks[k] = replace(blocks[k], low=low, high=high)
         elif move < 0.9 and len(blocks) > 1:
             blocks[k] = replace(blocks[k], weight=float(rng.choice(WEIGHTS)))
-        else:
-            blocks[k] = self._other_case(blocks[k])
+        elif isinstance(block := blocks[k], Words | Chars):  # the folding of letters
+            blocks[k] = replace(block, case="keep" if block.case == "fold" else "fold")
         return self._named(blocks)
-
-    def _extras(self) -> tuple[str, ...]:
-        return tuple(name for name in BLOCKS if name not in (*WORDS, *CHARACTERS))
 
     def _block(self, rng: np.random.Generator, names: tuple[str, ...], *, weighted: bool) -> Block:
         name = names[int(rng.integers(len(names)))]
@@ -172,12 +155,6 @@ class FeatureSpace:
     def _range(self, name: str, rng: np.random.Generator) -> Range:
         choices = RANGES.get(name, OTHERS)
         return choices[int(rng.integers(len(choices)))]
-
-    def _other_case(self, block: Block) -> Block:
-        """Turn the folding of letters on or off, where the block has both."""
-        if isinstance(block, Words | Chars):
-            return replace(block, case="keep" if block.case == "fold" else "fold")
-        return block
 
     def _named(self, blocks: list[Block]) -> str:
         """Write blocks in the order of the registry, each once, the user's lists behind them."""

@@ -29,8 +29,8 @@ from linnet.features.derived import Shared
 from linnet.features.plan import FeaturePlan
 from linnet.model.model import empty_table
 from linnet.models.inputs import row_weights
-from linnet.pipeline.assemble import NAMED_FEATURES
-from linnet.pipeline.crossval import MOST_DEV, CrossValidation, Fold, choose_folds
+from linnet.pipeline.assemble import NAMED_FEATURES, choose_thresholds
+from linnet.pipeline.crossval import MOST_DEV, CrossValidation, Fold, choose_folds, strata
 from linnet.pipeline.memory import count_features, with_computed
 from linnet.solvers.dual import LANES
 from linnet.tuning.candidate import Candidate
@@ -93,18 +93,13 @@ class Clock:
         """Seconds of the whole budget that are left, a small margin kept back."""
         return self.budget * (1 - MARGIN) - self.spent
 
-    @property
-    def stopped(self) -> bool:
-        """Whether somebody asked to stop."""
-        return self._stopped.is_set()
-
     def stop(self) -> None:
         """Ask every running fit to stop after its pass."""
         self._stopped.set()
 
     def check(self, *_: Any) -> None:
         """Raise OutOfTimeError if the search must end now; takes any arguments, so that it can be a callback."""
-        if self.stopped or self.left <= self.reserve:
+        if self._stopped.is_set() or self.left <= self.reserve:
             raise OutOfTimeError
 
     def last_call(self, *_: Any) -> None:
@@ -149,14 +144,12 @@ class Level:
         return sum(len(fold.train) for fold in self.folds)
 
 
-def levels_for(
-    y: npt.NDArray[np.int32], n_classes: int, dev: Indices | None, rows: SparseCounts, seed: int
-) -> list[Level]:
+def levels_for(y: npt.NDArray[Any], n_classes: int, dev: Indices | None, rows: SparseCounts, seed: int) -> list[Level]:
     """Return the levels, the smallest first; rows are those of the default features."""
     chosen = choose_folds(y, n_classes, dev, len(rows.indices), seed)
     if len(chosen) > 1:
-        return _by_folds(y, tuple(chosen), seed)
-    return _by_size(y, dev, Level(f"{len(chosen[0].train):,} rows", tuple(chosen), base=True), seed)
+        return _by_folds(strata(y), tuple(chosen), seed)
+    return _by_size(strata(y), dev, Level(f"{len(chosen[0].train):,} rows", tuple(chosen), base=True), seed)
 
 
 def _by_folds(y: npt.NDArray[np.int32], chosen: Folds, seed: int) -> list[Level]:
@@ -272,7 +265,7 @@ class Limits:
                 f"its file would be {size_text(file_size(columns, lookups))}, above {size_text(self.max_size)}"
             )
 
-    def check_memory(self, candidate: Candidate, plan: FeaturePlan, judge: Judge) -> None:
+    def check_memory(self, plan: FeaturePlan, judge: Judge) -> None:
         """Refuse a candidate that would take too much memory; drop what can be dropped before it begins."""
         if self.max_memory is None:
             return
@@ -320,10 +313,13 @@ KEPT = 3  # groups of candidates whose rows are kept
 
 @dataclass(frozen=True)
 class TuningRows:
-    """The rows to tune on: all but the test rows. dev holds the numbers of the dev rows, None for folds."""
+    """The rows to tune on: all but the test rows. dev holds the numbers of the dev rows, None for folds.
+
+    Where rows may have several labels y is an indicator matrix, (n_rows, n_classes).
+    """
 
     classes: tuple[Any, ...]
-    y: npt.NDArray[np.int32]
+    y: npt.NDArray[Any]
     dev: Indices | None
     shared: Shared
 
@@ -370,7 +366,7 @@ class Judge:
         saved and the numbers that a feature has in it; and the scores, (n_rows, n_outputs), for calibration.
         """
         plan = candidate.make(self.seed, self.threads).plan()
-        self.limits.check_memory(candidate, plan.features, self)
+        self.limits.check_memory(plan.features, self)
         group = self.group(candidate, plan.features)
         self.clock.check()
         level = self.levels[number]
@@ -391,8 +387,9 @@ class Judge:
         S = np.concatenate([scores for scores, _, _ in found])
         columns, lookups = self._columns(group, plan.features), found[0][2]
         self.limits.check_size(columns, lookups)
+        held = np.concatenate([fold.held_out for fold in level.folds])
         return {
-            "answers": (S[:, 0] > 0).astype(np.int64) if S.shape[1] == 1 else S.argmax(axis=1),
+            "answers": _answers(S, self.material.y[held]),
             "seconds": round(sum(seconds for _, seconds, _ in found), 4), "counting": round(group.seconds, 4),
             "columns": columns, "lookups": lookups,
         }, S  # fmt: skip
@@ -438,3 +435,10 @@ class Judge:
             return 1 << plan.hash_bits
         n = group.counted.rows.n_columns
         return n if plan.select is None else min(n, plan.select.k)
+
+
+def _answers(S: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> Indices:
+    """Return the class of each row; of several labels, 1 for those above their threshold, which is chosen as in training."""
+    if y.ndim == 2:
+        return (choose_thresholds(S, y) <= S).astype(np.int64)
+    return (S[:, 0] > 0).astype(np.int64) if S.shape[1] == 1 else S.argmax(axis=1)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.draw.markup import paragraphs, safe, text_table
-from linnet.draw.terminal import aligned
-from linnet.evaluate import Evaluation
+from linnet.draw.terminal import aligned, cut, estimate
+from linnet.evaluate import Evaluation, MultilabelEvaluation, evaluate_multilabel
 from linnet.evaluate.intervals import Interval
 from linnet.evaluate.metrics import METRICS, resampled_scores, score_of
 from linnet.tuning.candidate import Candidate
@@ -122,13 +122,17 @@ class CandidateResult:
 class Results:
     """Results of every level by the key of their candidate, in the order in which they came in."""
 
-    def __init__(self, levels: list[Level], metric: str, y: npt.NDArray[np.int32], n_classes: int, seed: int) -> None:
+    def __init__(self, levels: list[Level], metric: str, y: npt.NDArray[Any], n_classes: int, seed: int) -> None:
         self.levels, self.metric, self.y, self.n_classes, self.seed = levels, metric, y, n_classes, seed
         self.base = next(k for k, level in enumerate(levels) if level.base)
         self.at: list[dict[str, CandidateResult]] = [{} for _ in levels]
         self.refused: dict[str, tuple[Candidate, str]] = {}
         self.default: str | None = None
         self.scores: dict[str, list[npt.NDArray[np.float64]]] = {}
+
+    def truth(self, rows: Indices) -> Indices:
+        """Return the class of some rows; of several labels, 0 and 1 for each."""
+        return self.y[rows].astype(np.int64)
 
     def add(self, result: CandidateResult) -> None:
         """Take in a result."""
@@ -240,7 +244,7 @@ class Results:
     def _bootstrap(self, pool: list[CandidateResult]) -> Optimism:
         rows = pool[0].rows
         answers = [r.predicted for r in pool]
-        return corrected(self.metric, rows, self.y[rows].astype(np.int64), answers, self.n_classes, self.seed)
+        return corrected(self.metric, rows, self.truth(rows), answers, self.n_classes, self.seed)
 
 
 # ---- The outcome of a search: the model, a leaderboard with intervals, how much too high the best score is, sentences.
@@ -261,7 +265,7 @@ class Tuning:
     winner: CandidateResult
     results: Results = field(repr=False)
     optimism: Optimism
-    test: Evaluation | None
+    test: Evaluation | MultilabelEvaluation | None
     command: str
     source: str
     rows: int
@@ -293,28 +297,34 @@ class Tuning:
         """The dev score of the winner less that of the default, on the highest level that both were judged on."""
         if self.results.default is None:
             return None
-        pairs = (
-            (level.get(self.winner.candidate.key), level.get(self.results.default))
-            for level in reversed(self.results.at)
-        )
-        return next((a.score - b.score for a, b in pairs if a is not None and b is not None), None)
+        mine, theirs = self.winner.candidate.key, self.results.default
+        both = (level for level in reversed(self.results.at) if mine in level and theirs in level)
+        return next((level[mine].score - level[theirs].score for level in both), None)
 
     @cached_property
     def table(self) -> list[dict[str, Any]]:
         """The candidates that reached the folds, the best first: a list of dicts."""
+        return [self._row(r, rank) for rank, r in enumerate(self.ranked, 1)]
+
+    @cached_property
+    def ranked(self) -> list[CandidateResult]:
+        """Their results, each of the highest level; the winner first, then by score."""
         best: dict[str, CandidateResult] = {}
         for level in self.results.at[self.results.base :]:
             best.update(level)
         won = self.winner.candidate.key
-        ranked = sorted(best.values(), key=lambda r: (r.candidate.key != won, -r.score))
-        return [self._row(r, rank) for rank, r in enumerate(ranked, 1)]
+        return sorted(best.values(), key=lambda r: (r.candidate.key != won, -r.score))
 
     def _row(self, r: CandidateResult, rank: int) -> dict[str, Any]:
         first = len(self.results.at[self.results.base][r.candidate.key].rows)
         rows = r.rows[:first] if self.results.levels[r.level].adds else r.rows  # draws of the same rows say no more
-        truth, classes = self.results.y[rows].astype("int64"), tuple(range(self.results.n_classes))
-        score, (low, high) = Evaluation(classes, truth, r.predicted[: len(rows)], None, {}).score(self.metric)
-        shift, (least, most) = r.score - score, METRICS[self.metric].bounds
+        truth, predicted = self.results.truth(rows), r.predicted[: len(rows)]
+        if truth.ndim == 2:
+            found: Any = evaluate_multilabel(truth, predicted)
+        else:
+            found = Evaluation(tuple(range(self.results.n_classes)), truth, predicted, None, {})
+        score, (low, high) = found.score(self.metric)
+        shift, (least, most) = r.score - score, METRICS[self.metric].bounds if truth.ndim == 1 else (0.0, 1.0)
         return {
             "rank": rank, "model": r.candidate.model, "score": r.score, "low": max(least, low + shift),
             "high": min(most, high + shift), "judged_on": self.results.levels[r.level].name, "size_bytes": r.size,
@@ -332,14 +342,12 @@ class Tuning:
             lines.append("That is the default: nothing was better by more than the noise of these rows.")
         else:
             lines.append(f"Its dev {name} is {100 * self.gain:.1f} points above that of the default.")
-        low, high = self.optimism.interval
         lines.append(
             f"Its dev {name} of {w.score:.4f} is the best of {self.optimism.candidates}, so it is too high by about "
-            f"{self.optimism.optimism:.4f}: expect {self.expected:.4f} [{low:.4f}, {high:.4f}] on new rows."
+            f"{self.optimism.optimism:.4f}: expect {estimate(self.expected, self.optimism.interval)} on new rows."
         )
         if self.test is not None:
-            score, (low, high) = self.test.score(name)
-            lines.append(f"Test {name}, measured once: {score:.4f} [{low:.4f}, {high:.4f}] on {self.test.n:,} rows.")
+            lines.append(f"Test {name}, measured once: {estimate(*self.test.score(name))} on {self.test.n:,} rows.")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -358,22 +366,14 @@ class Tuning:
 
     def cells(self, width: int = 120) -> list[list[str]]:
         """Return the leaderboard as rows of text, names first."""
-        head = ["", self.metric, "95 %", "judged on", "size", "candidate"]
-        room = max(24, width - 66)
-        shown = self.table[:SHOWN]
-        shown += [row for row in self.table[SHOWN:] if row["default"]]
-        return [head, *(self._cells(row, room) for row in shown)]
-
-    def _cells(self, row: dict[str, Any], room: int) -> list[str]:
-        from linnet.tuning.candidate import Candidate
-
-        name, mark = str(Candidate.from_dict(row["settings"])), " (default)" if row["default"] else ""
-        room -= len(mark)
-        name = (name if len(name) <= room else name[: room - 1] + "…") + mark
-        return [
-            str(row["rank"]), f"{row['score']:.4f}", f"{row['low']:.4f}-{row['high']:.4f}", row["judged_on"],
-            size_text(row["size_bytes"]), name,
-        ]  # fmt: skip
+        cells = [["", self.metric, "95 %", "judged on", "size", "candidate"]]
+        for result, row in zip(self.ranked, self.table, strict=True):
+            if row["rank"] <= SHOWN or row["default"]:
+                mark = " (default)" if row["default"] else ""
+                name = cut(str(result.candidate), max(24, width - 66) - len(mark)) + mark
+                scores = [f"{row['score']:.4f}", f"{row['low']:.4f}-{row['high']:.4f}"]
+                cells.append([str(row["rank"]), *scores, row["judged_on"], size_text(row["size_bytes"]), name])
+        return cells
 
     def to_text(self, width: int = 120) -> str:
         """Return leaderboard, notes and words as plain text."""

@@ -19,7 +19,7 @@ from linnet.evaluate.metrics import find_metric
 from linnet.features.blocks import describe, parse
 from linnet.features.derived import Shared
 from linnet.features.plan import default_blocks
-from linnet.pipeline.crossval import FEW_ROWS, check_two_labels, file_size_of, labelled_data
+from linnet.pipeline.crossval import FEW_ROWS, check_two_labels, correct, file_size_of, labelled_data
 from linnet.pipeline.events import Event, Log
 from linnet.pipeline.fit import choose
 from linnet.pipeline.memory import MemoryRows
@@ -43,7 +43,7 @@ def tune(
     budget: Any = "60s",
     max_size: Any = None,
     max_memory: Any = None,
-    metric: str = "accuracy",
+    metric: str | None = None,
     models: Iterable[str] | str | None = None,
     lists: Iterable[Any] = (),
     candidates: int | None = None,
@@ -61,10 +61,11 @@ def tune(
     ``data`` is a Dataset, a path, or texts with their labels ``y``; ``dev`` (a Dataset or a path) is judged on where it is
     given, folds of the rows otherwise; ``test`` is looked at once, by the model that was chosen. ``budget`` is a time
     ("60s", "5m", seconds) for everything, the last fit included. ``max_size`` bounds the model file, ``max_memory`` the
-    process ("5MB", "2GB", bytes). ``metric`` is accuracy, macro-f1 or balanced-accuracy. ``models`` are names, all that
-    learn if not given; ``lists`` are files of word lists to use beside the other features. ``candidates`` ends the search
-    after so many. ``state`` is a file in which results are kept, for a search that was killed to go on; ``fresh`` starts it
-    anew. Ctrl-C ends the search and fits the best so far.
+    process ("5MB", "2GB", bytes). ``metric`` is a name of ``linnet.evaluate.metrics``: accuracy by
+    default, micro-f1 where rows have several labels, which are judged with thresholds as training chooses them.
+    ``models`` are names, all that learn if not given; ``lists`` are files of word lists to use beside the other features.
+    ``candidates`` ends the search after so many. ``state`` is a file in which results are kept, for a search that was
+    killed to go on; ``fresh`` starts it anew. Ctrl-C ends the search and fits the best so far.
 
     For one random_state candidates and their scores come in the same order, on any number of threads; the time only decides how far
     the search gets. The default comes first, and is kept unless something beats it by more than noise.
@@ -76,9 +77,10 @@ def tune(
     """
     clock = Clock(as_seconds(budget), began=began)
     size, memory = as_bytes(max_size, "max_size"), as_bytes(max_memory, "max_memory")
-    metric, names = find_metric(metric), _models(models)
+    names = _models(models)
     blocks = tuple(block for path in lists for block in parse(f"lists:{os.fspath(path)}"))
     rows, held, tested = labelled_data(data, y, "tune"), _other(dev), _other(test)
+    metric = find_metric(metric, several=rows.separator is not None)
     material = _tuning_rows(rows, held)
     about = {
         "data": _digest(material), "dev": 0 if held is None else len(held), "seed": random_state, "metric": metric, "max_size": size,
@@ -116,7 +118,7 @@ class _TuningRun:
     ) -> Search:
         """Lay out levels and space, and return the search, ready to run."""
         m = self.material
-        outputs = 1 if m.n_classes == 2 else m.n_classes
+        outputs = 1 if m.n_classes == 2 and m.y.ndim == 1 else m.n_classes
         most = self.limits.most_features(outputs)
         features = FeatureSpace(default_blocks(m.shared.pieces), lists)
         space = SearchSpace(features, models=names, most_features=most, many=len(m.y) >= FEW_ROWS)
@@ -157,11 +159,7 @@ class _TuningRun:
             )
         if self.stopped:
             notes.append("the last fit was stopped before it had converged, to keep within the budget")
-        evaluation = None
-        if self.test is not None:
-            from linnet.evaluate import evaluate
-
-            evaluation = evaluate(self.test.label_list(), clf.predict_proba(self.test.text), clf.classes_.tolist())
+        evaluation = None if self.test is None else clf.evaluate(self.test)
         return Tuning(
             clf, winner, results, optimism, evaluation, candidate.command(source, seed=self.seed or None, **command),
             source, len(self.rows), self.clock.spent, self.clock.budget, size, not search.interrupted,
@@ -217,8 +215,9 @@ def _choice(results: Results, winner: CandidateResult) -> SearchResult | None:
     base, scores = results.at[results.base].get(winner.candidate.key), results.kept_scores(winner)
     if base is None or scores is None:
         return None
-    right = base.predicted == results.y[base.rows]
-    one = Trial({"ratio": winner.candidate.ratio}, float(right.mean()), right, scores, base.rows, results.y[base.rows])
+    y = results.y[base.rows]
+    right, metric = correct(scores, y), "R-precision" if y.ndim == 2 else "accuracy"
+    one = Trial({"ratio": winner.candidate.ratio}, float(right.mean()), right, scores, base.rows, y, metric)
     chain = [k for k in range(results.base + 1) if results.levels[k].family == results.levels[results.base].family]
     return SearchResult(one, (one,), sum(len(results.levels[k].folds) for k in chain))
 
@@ -248,9 +247,10 @@ def _other(data: Any) -> Dataset | None:
 
 def _tuning_rows(rows: Dataset, dev: Dataset | None) -> TuningRows:
     """Concatenate training and dev rows, and refuse what cannot be held out."""
-    labels = rows.label_list() + ([] if dev is None else dev.label_list())
+    parts = [rows] if dev is None else [rows, dev]
+    labels = [label for part in parts for label in (part.label_list() if rows.separator is None else part.label_sets())]
     classes, y = encode(labels)
-    check_two_labels(rows.source, np.bincount(y))
+    check_two_labels(rows.source, y.sum(axis=0) if y.ndim == 2 else np.bincount(y))
     chunks = [*rows.text.chunks, *([] if dev is None else dev.text.chunks)]
     shared = Shared(pa.chunked_array(chunks) if chunks else rows.text)
     held = None if dev is None else np.arange(len(rows), len(y))

@@ -305,12 +305,14 @@ class Search:
             self._say(candidate, number, None)
             return None
         rows, predicted = np.concatenate([fold.held_out for fold in level.folds]), unpacked(entry["answers"])
+        if results.y.ndim == 2:
+            predicted = predicted.reshape(len(rows), -1)
         seconds = float(entry["seconds"])
         if level.adds:
             before = results.at[number - 1][candidate.key]
             rows, predicted = np.concatenate([before.rows, rows]), np.concatenate([before.predicted, predicted])
             seconds += before.seconds
-        score = score_of(results.metric, results.y[rows].astype(np.int64), predicted, results.n_classes)
+        score = score_of(results.metric, results.truth(rows), predicted, results.n_classes)
         result = CandidateResult(
             candidate, number, score, rows, predicted, seconds, float(entry["counting"]),
             int(entry["columns"]), int(entry["lookups"]),
