@@ -15,26 +15,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from linnet._kernels.text import CompiledBlocks
-from linnet.errors import LinnetError, nearest
-from linnet.features.computed import COMPUTED, Computed, kind_of, split
+from linnet.errors import LinnetError, check_choice
+from linnet.features.computed import COMPUTED, DERIVED, Computed, FeatureBlock, kind_of, split
 from linnet.text.tokens import CASES, TOKENS, check_tokens
 
 if TYPE_CHECKING:
-    from linnet.features.buffers import TextBuffer
-    from linnet.features.derived import DerivedBlock, TextSource
+    from linnet.features.derived import TextSource
 
 LONGEST = 12
 
 
 @dataclass(frozen=True, repr=False)
-class Block:
+class Block(FeatureBlock):
     """n-grams of low to high pieces, over the given tokens, with letters folded as said.
 
     weight is how much the block counts beside the others, once each is normalised.
@@ -47,7 +42,8 @@ class Block:
     weight: float = 1.0
 
     kind: ClassVar[int]
-    name: ClassVar[str]
+    example: ClassVar[str] = "words:1-2+chars:2-5"
+    first: ClassVar[tuple[str, ...]] = ("low", "high")
     seed: ClassVar[int]
     density: ClassVar[int] = 1
     """About how many n-grams of one length there are for every word."""
@@ -62,8 +58,7 @@ class Block:
         check_tokens(self.tokens, self.case, LinnetError)
         if self.of_words and self.tokens in ("characters", "bytes"):
             raise LinnetError(f"{self.name} is made of words; '{self.tokens}' goes with words:{self.low}-{self.high}")
-        if not 0 < self.weight < float("inf"):
-            raise LinnetError(f"{self.name}: the weight of a block must be above 0, got {self.weight}")
+        self._check_weight()
 
     @property
     def source(self) -> TextSource | None:
@@ -76,37 +71,32 @@ class Block:
         return 0
 
     @property
-    def waits(self) -> str:
-        """What the block has yet to learn from training texts, in words; nothing where it is empty."""
-        return ""
+    def grams(self) -> str:
+        """The lengths of the n-grams as they are written."""
+        return str(self.high) if self.low == (1 if self.upward else self.high) else f"{self.low}-{self.high}"
 
-    def learn(self, pieces: list[TextBuffer], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Block:
-        """Return the block with what it learns from some documents (None: all); known is shared between blocks."""
-        return self
+    @classmethod
+    def read(cls, written: str, **settings: Any) -> Self | None:
+        """Read lengths of n-grams, ``1-2``, and settings, in any order."""
+        for part in written.split(":") if written else ():
+            found, grams = cls.setting(part), _GRAMS.match(part)
+            if found is None and grams:
+                low = "1" if cls.upward and not grams[2] else grams[1]
+                found = {"low": int(low), "high": int(grams[2] or grams[1])}
+            if found is None or found.keys() & settings.keys():
+                return None
+            settings |= found
+        return cls(**settings)
 
-    def __add__(self, other: object) -> AnyBlocks:
-        return (self, *as_blocks(other))
+    @classmethod
+    def setting(cls, part: str) -> dict[str, Any] | None:
+        """Read one setting of the block; None where it is none."""
+        return None if not part or part[0].isdigit() else token_setting(part)
 
-    def __radd__(self, other: object) -> AnyBlocks:
-        return (*as_blocks(other), self)
-
-    def __str__(self) -> str:
-        extra = [
-            str(getattr(self, f.name))
-            for f in fields(self)
-            if f.name in ("tokens", "case") and getattr(self, f.name) != f.default
-        ]
-        alone = self.low == (1 if self.upward else self.high)
-        grams = str(self.high) if alone else f"{self.low}-{self.high}"
-        return ":".join([self.name, grams, *extra]) + (f"*{self.weight:g}" if self.weight != 1 else "")
-
-    def __repr__(self) -> str:
-        changed = {
-            f.name: getattr(self, f.name)
-            for f in fields(self)
-            if f.name not in ("low", "high") and getattr(self, f.name) != f.default
-        }
-        return f"{type(self).__name__}({', '.join([str(self.low), str(self.high), *(f'{k}={v!r}' for k, v in changed.items())])})"
+    def written(self) -> list[str]:
+        """Return the n-grams, then the tokens and the case where they are not the usual ones."""
+        own = {f.name: f.default for f in fields(self)}
+        return [self.grams, *(v for k, v in (("tokens", self.tokens), ("case", self.case)) if v != own[k])]
 
     def compiled(self) -> tuple[Any, ...]:
         """Return the block as the kernels read it: kind, tokens, case, low, high, seed, weight."""
@@ -117,14 +107,7 @@ class Block:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as plain values, for the model file."""
-        return {
-            "block": self.name,
-            "low": self.low,
-            "high": self.high,
-            "tokens": self.tokens,
-            "case": self.case,
-            "weight": self.weight,
-        }
+        return {"block": self.name, **{f.name: getattr(self, f.name) for f in fields(self)}}
 
 
 class Words(Block):
@@ -219,11 +202,6 @@ class FastText(Block):
         seed = self.bucket | self.ngrams << 32 | (not self.subwords) << 48
         return self.kind, 6, 0, self.low, self.high, seed, self.weight
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the block as plain values, for the model file."""
-        more = {"bucket": self.bucket, "ngrams": self.ngrams, "subwords": self.subwords}
-        return {**super().to_dict(), **more}
-
 
 BLOCKS: dict[str, type[Block]] = {
     kind.name: kind for kind in (Words, Chars, Across, Skips, Negated, Not, Position, Affixes, Shapes)
@@ -239,19 +217,16 @@ class FoldedVectors(Block):
 IMPORTED: dict[str, type[Block]] = {kind.name: kind for kind in (FoldedVectors, FastText)}
 """The blocks that nobody asks for by name: they come with a model."""
 
-DERIVED = {
-    "bpe": ("linnet.features.language", "Bpe"),
-    "wordpiece": ("linnet.features.language", "WordPiece"),
-    "lemmas": ("linnet.features.language", "Lemmas"),
-    "stems": ("linnet.features.language", "Stems"),
-    "pos": ("linnet.features.language", "Pos"),
-    "adjectives": ("linnet.features.language", "Adjectives"),
-}
-"""The blocks that count words of a derived text, by name: where each lives, because most models need none of them."""
-
 Blocks: TypeAlias = tuple[Block, ...]
 AnyBlocks: TypeAlias = tuple[Block | Computed, ...]
-_ITEM = re.compile(r"([a-z]+)(?::(\d+)(?:-(\d+))?)?(?::([a-z:]+))?(?:\*(\d*\.?\d+))?$")
+_ITEM = re.compile(r"([^:*]*?)\s*(?::\s*(.+?))?\s*(?:\*\s*(\d*\.?\d+))?", re.DOTALL)
+_GRAMS = re.compile(r"(\d+)(?:-(\d+))?$")
+
+
+def token_setting(part: str) -> dict[str, Any]:
+    """Read tokens or a case."""
+    check_choice("setting", part, [*TOKENS, *CASES], LinnetError)
+    return {"tokens" if part in TOKENS else "case": part}
 
 
 def parse(text: str) -> AnyBlocks:
@@ -260,37 +235,18 @@ def parse(text: str) -> AnyBlocks:
     >>> parse("words:1-2:whitespace:keep")
     (Words(1, 2, tokens='whitespace', case='keep'),)
     """
-    blocks: list[Block | Computed] = []
+    blocks = []
     for item in map(str.strip, text.split("+")):
-        kind = re.split("[:*]", item)[0].strip()
-        if kind in COMPUTED:
-            blocks.append(kind_of(kind).from_text(item))
-            continue
-        item = item.replace(" ", "")
-        if kind in DERIVED:
-            blocks.append(_derived(kind).from_text(item))
-            continue
-        match = _ITEM.match(item)
-        if not match:
-            raise LinnetError(f"cannot read the feature block '{item}'; write for example words:1-2+chars:2-5")
-        name, low, high, extras, weight = match.groups()
-        if name not in BLOCKS:
-            raise LinnetError(nearest("feature block", name, [*BLOCKS, *DERIVED, *COMPUTED]))
-        settings: dict[str, Any] = {}
-        if low:
-            settings["low"], settings["high"] = int(low), int(high or low)
-            if BLOCKS[name].upward and not high:
-                settings["low"] = 1
-        if weight:
-            settings["weight"] = float(weight)
-        for extra in filter(None, (extras or "").split(":")):
-            if extra in TOKENS:
-                settings["tokens"] = extra
-            elif extra in CASES:
-                settings["case"] = extra
-            else:
-                raise LinnetError(nearest("setting", extra, [*TOKENS, *CASES]))
-        blocks.append(BLOCKS[name](**settings))
+        name = re.split("[:*]", item)[0].strip()
+        check_choice("feature block", name, [*BLOCKS, *DERIVED, *COMPUTED], LinnetError)
+        item = item if name in COMPUTED else item.replace(" ", "")
+        kind = BLOCKS.get(name) or kind_of(name)
+        match = _ITEM.fullmatch(item)
+        found = kind.read(match[2] or "", **({"weight": float(match[3])} if match[3] else {})) if match else None
+        if found is None:
+            what = "" if name in COMPUTED else "the feature block "
+            raise LinnetError(f"cannot read {what}'{item}'; write for example {kind.example}")
+        blocks.append(found)
     return as_blocks(blocks)
 
 
@@ -324,12 +280,6 @@ def counted_only(value: object, what: str) -> Blocks:
     return blocks
 
 
-def _derived(name: str) -> type[DerivedBlock]:
-    module, attribute = DERIVED[name]
-    found: type[DerivedBlock] = getattr(import_module(module), attribute)
-    return found
-
-
 def describe(blocks: AnyBlocks) -> str:
     """Write blocks the way the command line reads them."""
     return "+".join(map(str, blocks))
@@ -339,18 +289,15 @@ def from_dict(values: dict[str, Any]) -> Block:
     """Read back what ``Block.to_dict`` wrote."""
     settings = dict(values)
     name = settings.pop("block")
-    if name in DERIVED:
-        return _derived(name).from_dict(settings)
-    if name in IMPORTED:
-        return IMPORTED[name](**settings)
-    if name not in BLOCKS:
-        raise LinnetError(nearest("feature block", name, [*BLOCKS, *DERIVED]))
-    return BLOCKS[name](**settings)
+    check_choice("feature block", name, [*BLOCKS, *DERIVED, *IMPORTED], LinnetError)
+    kind = BLOCKS.get(name) or IMPORTED.get(name) or kind_of(name)
+    found: Block = kind(**settings)
+    return found
 
 
 def wanted(values: dict[str, Any]) -> list[str]:
     """Return the code outside linnet that a block of a model file would import."""
-    return _derived(values["block"]).wanted(values) if values.get("block") in DERIVED else []
+    return kind_of(values["block"]).wanted(values) if values.get("block") in DERIVED else []
 
 
 def compile_blocks(blocks: Blocks) -> CompiledBlocks:

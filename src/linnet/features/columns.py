@@ -22,7 +22,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar
 
@@ -32,14 +32,13 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.data.splitting import moment
 from linnet.errors import DataError, LinnetError, nearest
-from linnet.features.buffers import TextBuffer, text_buffers
+from linnet.features.buffers import TextBuffer
 from linnet.features.computed import Computed
 
 MOST = 100  # values of a category that get a switch of their own
 FARTHEST = 5.0  # spreads from the mean, beyond which a number counts as just that far
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$")
-_TEXT = re.compile(r"column:\s*(.+?)\s*(?:\*\s*(\d*\.?\d+))?$", re.DOTALL)
 
 Cells = Sequence[str | None]
 Floats = npt.NDArray[np.float64]
@@ -175,9 +174,11 @@ class Column(Computed):
     column: str
     kind: str | None = None
     weight: float = 1.0
-    reading: Category | Date | Number | None = None
+    reading: Category | Date | Number | None = field(default=None, repr=False)
 
     name: ClassVar[str] = "column"
+    example: ClassVar[str] = "column:priority or column:price:number"
+    first: ClassVar[tuple[str, ...]] = ("column",)
     indicators: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -234,10 +235,6 @@ class Column(Computed):
         """Return the features of all documents of a piece."""
         return self._read.values(_cells(piece, self.column))
 
-    def values(self, texts: Sequence[Any], first: int = 0) -> Floats:
-        """Return the features of rows."""
-        return np.concatenate([self.values_of(p) for p in text_buffers(texts, self.needs)])
-
     def said(self, piece: TextBuffer) -> list[str]:
         """Return ``priority=high`` for the switch that is on, and the like."""
         return self._read.said(self.column, _cells(piece, self.column)[0])
@@ -259,22 +256,14 @@ class Column(Computed):
         return replace(made, reading=KINDS[made.kind](**reading))
 
     @classmethod
-    def from_text(cls, text: str) -> Column:
-        """Read ``column:NAME``, ``column:NAME:number``, with an optional ``*weight``."""
-        match = _TEXT.match(text)
-        if not match:
-            raise LinnetError(f"cannot read '{text}'; write for example column:priority or column:price:number")
-        column, _, kind = match[1].partition(":")
-        return cls(column.strip(), kind.strip() or None, float(match[2]) if match[2] else 1.0)
+    def read(cls, written: str, **settings: Any) -> Column | None:
+        """Read ``NAME``, ``NAME:number``."""
+        column, _, kind = written.partition(":")
+        return cls(column.strip(), kind.strip() or None, **settings) if written else None
 
-    def __str__(self) -> str:
-        parts = [self.name, self.column, *([self.kind] if self.kind else [])]
-        return ":".join(parts) + (f"*{self.weight:g}" if self.weight != 1 else "")
-
-    def __repr__(self) -> str:
-        kind = [] if self.kind is None else [repr(self.kind)]
-        weight = [] if self.weight == 1 else [f"weight={self.weight!r}"]
-        return f"Column({', '.join([repr(self.column), *kind, *weight])})"
+    def written(self) -> list[str]:
+        """Return the column and its kind."""
+        return [self.column, *([self.kind] if self.kind else [])]
 
 
 def _kind(cells: Cells) -> str:

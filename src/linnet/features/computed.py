@@ -19,11 +19,10 @@ Every number x but the mean length is log(1 + x): the tenth exclamation mark say
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -40,13 +39,78 @@ if TYPE_CHECKING:
 Values = npt.NDArray[np.float32]  # (n_texts, n_columns)
 
 COMPUTED = {
-    "functions": ("linnet.features.functions", "Functions"),
-    "lists": ("linnet.features.lists", "Lists"),
-    "lengths": ("linnet.features.computed", "Lengths"),
-    "column": ("linnet.features.columns", "Column"),
-    "vectors": ("linnet.features.vectors", "Vectors"),
+    "functions": ("functions", "Functions"),
+    "lists": ("lists", "Lists"),
+    "lengths": ("computed", "Lengths"),
+    "column": ("columns", "Column"),
+    "vectors": ("vectors", "Vectors"),
 }
 """The computed blocks by name: where each lives, because most models need none of them."""
+
+DERIVED = {kind.lower(): ("language", kind) for kind in ("Bpe", "WordPiece", "Lemmas", "Stems", "Pos", "Adjectives")}
+"""The blocks that count words of a derived text, by name: where each lives."""
+
+
+def kind_of(name: str) -> Any:
+    """Return the class of a computed or derived block by its name."""
+    module, attribute = {**COMPUTED, **DERIVED}[name]
+    return getattr(import_module(f"linnet.features.{module}"), attribute)
+
+
+class FeatureBlock:
+    """What counted and computed blocks share: a name, a weight beside the other blocks, how they are written, and ``+``."""
+
+    name: ClassVar[str]
+    example: ClassVar[str]
+    first: ClassVar[tuple[str, ...]] = ()  # settings that are shown without their names
+    weight: float
+
+    @property
+    def waits(self) -> str:
+        """What the block has yet to learn from training rows, in words; nothing where it is empty."""
+        return ""
+
+    def learn(self, pieces: list[TextBuffer], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Self:
+        """Return the block with what it learns from some documents (None: all), without labels; blocks share known."""
+        return self
+
+    @classmethod
+    def read(cls, written: str, **settings: Any) -> Self | None:
+        """Read what the command line has behind the name; None where it makes no sense."""
+        raise NotImplementedError
+
+    def written(self) -> list[str]:
+        """Return what stands behind the name, as ``read`` takes it."""
+        raise NotImplementedError
+
+    @classmethod
+    def wanted(cls, values: dict[str, Any]) -> list[str]:
+        """Return the code outside linnet that the block of a model file would import; a file is not trusted to name any."""
+        return []
+
+    def _check_weight(self) -> None:
+        if isinstance(self.weight, bool) or not isinstance(self.weight, int | float) or not 0 < self.weight < np.inf:
+            raise LinnetError(f"{self.name}: the weight of a block must be above 0, got {self.weight!r}")
+
+    def __str__(self) -> str:
+        return ":".join([self.name, *self.written()]) + (f"*{self.weight:g}" if self.weight != 1 else "")
+
+    def __repr__(self) -> str:
+        given = {f.name: getattr(self, f.name) for f in fields(cast(Any, self)) if f.repr}
+        usual = {f.name: f.default for f in fields(cast(Any, self))}
+        first = [repr(given.pop(name)) for name in self.first]
+        changed = [f"{name}={value!r}" for name, value in given.items() if value != usual[name]]
+        return f"{type(self).__name__}({', '.join(first + changed)})"
+
+    def __add__(self, other: object) -> tuple[Block | Computed, ...]:
+        from linnet.features.blocks import as_blocks
+
+        return as_blocks((self, *as_blocks(other)))
+
+    def __radd__(self, other: object) -> tuple[Block | Computed, ...]:
+        from linnet.features.blocks import as_blocks
+
+        return as_blocks((*as_blocks(other), self))
 
 
 @dataclass(frozen=True)
@@ -60,11 +124,9 @@ class Folded:
     names: tuple[str, ...]
 
 
-class Computed:
-    """A block of named columns whose values Python computes; weight is how much it counts beside the other blocks."""
+class Computed(FeatureBlock):
+    """A block of named columns whose values Python computes."""
 
-    name: ClassVar[str]
-    weight: float
     indicators: ClassVar[bool] = False
     """Whether columns are switches, most of them 0: such are not scaled, and only those that are on are shown."""
 
@@ -81,22 +143,13 @@ class Computed:
         """The names of columns of the data that the values come from, beside the text."""
         return ()
 
-    @property
-    def waits(self) -> str:
-        """What the block has yet to learn from training rows, in words; nothing where it is empty."""
-        return ""
-
-    def learn(self, pieces: list[TextBuffer], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Computed:
-        """Return the block with what it learns from some documents (None: all), without their labels."""
-        return self
-
-    def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[Any]:
-        """Return the values of texts, (n_texts, n_columns); first is the number of the first one, for errors."""
-        raise NotImplementedError
+    def values(self, texts: Any) -> npt.NDArray[Any]:
+        """Return the values of texts, (n_texts, n_columns)."""
+        return np.concatenate([self.values_of(piece) for piece in text_buffers(texts, self.needs)])
 
     def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[Any]:
-        """Return the values of all documents of a piece; blocks that a kernel computes need no Python strings."""
-        return self.values([piece.text(d) for d in range(len(piece))], first)
+        """Return the values of all documents of a piece; first is the number of the first one, for errors."""
+        raise NotImplementedError
 
     def places(self, text: str) -> list[tuple[tuple[int, int], ...]]:
         """Return where in a text each column comes from, in characters, for explanations; here nowhere."""
@@ -123,43 +176,12 @@ class Computed:
         raise NotImplementedError
 
     @classmethod
-    def wanted(cls, values: dict[str, Any]) -> list[str]:
-        """Return the code outside linnet that ``from_dict`` would import; a model file is not trusted to name any."""
-        return []
-
-    @classmethod
     def named(cls, values: dict[str, Any]) -> Computed:
         """Read back what ``to_dict`` wrote to look at it only: nothing is imported."""
         return cls.from_dict(values)
 
-    @classmethod
-    def from_text(cls, text: str) -> Computed:
-        """Read the block as written on the command line."""
-        raise NotImplementedError
-
-    def _check_weight(self) -> None:
-        if isinstance(self.weight, bool) or not isinstance(self.weight, int | float) or not 0 < self.weight < np.inf:
-            raise LinnetError(f"{self.name}: the weight of a block must be above 0, got {self.weight!r}")
-
-    def __add__(self, other: object) -> tuple[Block | Computed, ...]:
-        from linnet.features.blocks import as_blocks
-
-        return as_blocks((self, *as_blocks(other)))
-
-    def __radd__(self, other: object) -> tuple[Block | Computed, ...]:
-        from linnet.features.blocks import as_blocks
-
-        return as_blocks((*as_blocks(other), self))
-
 
 ComputedBlocks: TypeAlias = tuple[Computed, ...]
-
-
-def kind_of(name: str) -> type[Computed]:
-    """Return the class of a computed block by its name."""
-    module, attribute = COMPUTED[name]
-    found: type[Computed] = getattr(import_module(module), attribute)
-    return found
 
 
 def split(blocks: Sequence[Block | Computed]) -> tuple[Blocks, ComputedBlocks]:
@@ -237,14 +259,12 @@ def add_scores(
     return out
 
 
-_TEXT = re.compile(r"lengths(?:\*(\d*\.?\d+))?$")
-
-
 @dataclass(frozen=True, repr=False)
 class Lengths(Computed):
     """Words, mean length of a word, capitals, words in capitals, digits, exclamation and question marks, commas, signs."""
 
     name: ClassVar[str] = "lengths"
+    example: ClassVar[str] = "lengths*0.5: lengths takes a weight only"
     columns: ClassVar[tuple[str, ...]] = (
         "words", "letters a word", "capitals", "words in capitals", "digits", "exclamation marks", "question marks",
         "commas", "other signs",
@@ -264,10 +284,6 @@ class Lengths(Computed):
         out[:, 1] = mean
         return out
 
-    def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
-        """Return the numbers of some texts."""
-        return np.concatenate([self.values_of(p) for p in text_buffers(texts)])
-
     def to_dict(self) -> dict[str, Any]:
         """Return the block as plain values."""
         return {"block": self.name, "weight": self.weight}
@@ -278,15 +294,10 @@ class Lengths(Computed):
         return cls(float(values["weight"]))
 
     @classmethod
-    def from_text(cls, text: str) -> Lengths:
-        """Read ``lengths``, with an optional ``*weight``."""
-        match = _TEXT.match(text.replace(" ", ""))
-        if not match:
-            raise LinnetError(f"cannot read '{text}'; lengths takes a weight only, as in lengths*0.5")
-        return cls(float(match[1]) if match[1] else 1.0)
+    def read(cls, written: str, **settings: Any) -> Lengths | None:
+        """Read the block: it has a weight only."""
+        return None if written else cls(**settings)
 
-    def __str__(self) -> str:
-        return self.name + (f"*{self.weight:g}" if self.weight != 1 else "")
-
-    def __repr__(self) -> str:
-        return f"Lengths({'' if self.weight == 1 else f'weight={self.weight!r}'})"
+    def written(self) -> list[str]:
+        """Return nothing: the name says it all."""
+        return []

@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError
-from linnet.features.blocks import LONGEST, Block, Blocks
+from linnet.features.blocks import Block, Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, Seen, count, count_known
 from linnet.features.counts import SparseCounts
@@ -159,8 +159,6 @@ class Part:
 
 BATCH = 1 << 12  # texts
 _BLANK = re.compile(r"\s")
-_GRAMS = re.compile(r"(\d+)(?:-(\d+))?$")
-_WEIGHT = re.compile(r"(.*?)(?:\*(\d*\.?\d+))?$", re.DOTALL)
 
 
 class TextSource(Hashable, Protocol):
@@ -185,7 +183,6 @@ class DerivedBlock(Block):
     case: str = "keep"
 
     kind: ClassVar[int] = 0
-    example: ClassVar[str]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -210,43 +207,6 @@ class DerivedBlock(Block):
     def with_state(self, state: bytes) -> DerivedBlock:
         """Return the block with what ``state`` was."""
         raise NotImplementedError
-
-    @classmethod
-    def read(cls, part: str) -> dict[str, Any] | None:
-        """Read one setting of the block as the command line has it; None where it is none."""
-        raise NotImplementedError
-
-    @classmethod
-    def from_text(cls, item: str) -> DerivedBlock:
-        """Read ``name``, ``name:1-2``, ``name:1-2:setting*0.5``; numbers up to 12 are lengths of n-grams."""
-        written = _WEIGHT.match(item)
-        text, weight = written.groups() if written else (item, None)
-        settings: dict[str, Any] = {"weight": float(weight)} if weight else {}
-        for part in text.split(":")[1:]:
-            grams = _GRAMS.match(part)
-            if grams and (grams[2] or int(grams[1]) <= LONGEST):
-                found: dict[str, Any] | None = {"low": int(grams[1]), "high": int(grams[2] or grams[1])}
-            else:
-                found = cls.read(part) if part else None
-            if found is None or set(found) & set(settings):
-                raise LinnetError(f"cannot read the feature block '{item}'; write for example {cls.example}")
-            settings |= found
-        return cls(**settings)
-
-    @classmethod
-    def wanted(cls, settings: dict[str, Any]) -> list[str]:
-        """Return the code outside linnet that the block would import; a model file is not trusted to name any."""
-        return []
-
-    @classmethod
-    def from_dict(cls, settings: dict[str, Any]) -> DerivedBlock:
-        """Read back what ``to_dict`` wrote; the state is put in by the caller."""
-        return cls(**settings)
-
-    def _written(self, *settings: str) -> str:
-        grams = str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
-        parts = [part if part else grams for part in settings]
-        return ":".join([self.name, *parts]) + (f"*{self.weight:g}" if self.weight != 1 else "")
 
 
 def by_source(blocks: Blocks) -> list[tuple[TextSource | None, list[int]]]:

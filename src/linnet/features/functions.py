@@ -20,9 +20,8 @@ names it: such a model is loaded with ``trust=True`` (``--trust``), or its funct
 from __future__ import annotations
 
 import inspect
-import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, ClassVar, TypeAlias
 
@@ -30,11 +29,12 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError, nearest
+from linnet.features.blocks import token_setting
+from linnet.features.buffers import TextBuffer
 from linnet.features.computed import Computed
-from linnet.text.tokens import CASES, TOKENS, check_tokens, words_of
+from linnet.text.tokens import check_tokens, words_of
 
 Function: TypeAlias = Callable[[list[str]], float]
-_TEXT = re.compile(r"functions:([\w.,]+)((?::[a-z]+)*)(?:\*(\d*\.?\d+))?$")
 _REMEDY = "write it with def at the top of a module that can be imported"
 
 
@@ -79,6 +79,7 @@ class Functions(Computed):
     """
 
     name: ClassVar[str] = "functions"
+    example: ClassVar[str] = "functions:mymodule.ends_in_s,mymodule.n_words"
 
     def __init__(
         self, *functions: Function | str, weight: float = 1.0, tokens: str = "words", case: str = "fold"
@@ -100,8 +101,9 @@ class Functions(Computed):
         """The names of the functions."""
         return tuple(str(getattr(f, "__name__", f)) for f in self.functions)
 
-    def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
         """Return what each function says of each text, (n_texts, n_functions)."""
+        texts = [piece.text(d) for d in range(len(piece))]
         out = np.empty((len(texts), len(self.functions)))
         for row, tokens in enumerate(words_of(texts, self.tokens, self.case)):
             for column, f in enumerate(self.functions):
@@ -153,22 +155,17 @@ class Functions(Computed):
         )
 
     @classmethod
-    def from_text(cls, text: str) -> Functions:
-        """Read ``functions:module.name,module.name``, with optional ``:whitespace``, ``:keep`` and ``*weight``."""
-        match = _TEXT.match(text.replace(" ", ""))
-        if not match:
-            raise LinnetError(f"cannot read '{text}'; write for example functions:mymodule.ends_in_s,mymodule.n_words")
-        settings: dict[str, Any] = {"weight": float(match[3])} if match[3] else {}
-        for extra in filter(None, match[2].split(":")):
-            if extra not in TOKENS and extra not in CASES:
-                raise LinnetError(nearest("setting", extra, [*TOKENS, *CASES]))
-            settings["tokens" if extra in TOKENS else "case"] = extra
-        return cls(*filter(None, match[1].split(",")), **settings)
+    def read(cls, written: str, **settings: Any) -> Functions | None:
+        """Read ``module.name,module.name``, with optional ``:whitespace`` and ``:keep``."""
+        names, *extras = written.replace(" ", "").split(":")
+        for extra in filter(None, extras):
+            settings |= token_setting(extra)
+        return cls(*filter(None, names.split(",")), **settings) if names else None
 
-    def __str__(self) -> str:
-        extra = [v for v, default in ((self.tokens, "words"), (self.case, "fold")) if v != default]
-        names = ",".join(_shown(f) for f in self.functions)
-        return ":".join([self.name, names, *extra]) + (f"*{self.weight:g}" if self.weight != 1 else "")
+    def written(self) -> list[str]:
+        """Return the functions, then the tokens and the case where they are not the usual ones."""
+        extra = [v for v, usual in ((self.tokens, "words"), (self.case, "fold")) if v != usual]
+        return [",".join(map(_shown, self.functions)), *extra]
 
     def __repr__(self) -> str:
         given = {"weight": (self.weight, 1.0), "tokens": (self.tokens, "words"), "case": (self.case, "fold")}
@@ -200,7 +197,7 @@ class NamedFunctions(Computed):
         """The names of the functions."""
         return tuple(path.rpartition(":")[2].rpartition(".")[2] for path in self.paths)
 
-    def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
         """Refuse: the functions are not here."""
         raise LinnetError("this model was opened to look at, without its functions; load it with trust=True to use it")
 
@@ -208,8 +205,9 @@ class NamedFunctions(Computed):
         """Return what the file says."""
         return self.stored
 
-    def __str__(self) -> str:
-        return f"functions:{','.join(self.paths)}"
+    def written(self) -> list[str]:
+        """Return the functions."""
+        return [",".join(self.paths)]
 
 
 def _call(f: Function, tokens: list[str], number: int, text: str) -> float:

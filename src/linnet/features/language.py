@@ -4,27 +4,28 @@ Lemmas and stems count "runs" and "running" as one word; pos tells "a like" from
 the text. ``linnet.text.lang`` makes the words, and needs ``pip install linnet[lang]``; ``pos:1:spacy=en_core_web_sm``
 takes a spaCy pipeline instead. The model file keeps the names of the language and the pipeline, not the data behind them.
 
->>> Lemmas.from_text("lemmas:1-2:de*0.5"), str(Pos(1, 1, pipeline="en_core_web_sm"))
-(Lemmas(1, 2, language='de', weight=0.5), 'pos:1:spacy=en_core_web_sm')
+>>> Lemmas(1, 2, language="de", weight=0.5), str(Pos(1, 1, pipeline="en_core_web_sm"))
+(Lemmas(1, 2, weight=0.5, language='de'), 'pos:1:spacy=en_core_web_sm')
 
 Blocks over the pieces of a learned tokeniser: ``bpe:8000:1-2`` counts pieces and pairs of neighbouring pieces.
 
 The tokeniser is learned from the training texts and travels in the model file.
 
->>> str(Bpe(1, 2, size=500)), WordPiece.from_text("wordpiece:2-3*0.5")
-('bpe:500:1-2', WordPiece(2, 3, size=8000, weight=0.5))
+>>> str(Bpe(1, 2, size=500)), WordPiece(2, 3, size=500, weight=0.5)
+('bpe:500:1-2', WordPiece(2, 3, weight=0.5, size=500))
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError
+from linnet.features.blocks import LONGEST
 from linnet.features.buffers import TextBuffer
 from linnet.features.derived import DerivedBlock
 from linnet.text.lang import Transform
@@ -57,7 +58,7 @@ class Language(DerivedBlock):
         return f"spacy={self.pipeline}" if self.pipeline else self.language if self.language != "en" else ""
 
     @classmethod
-    def read(cls, part: str) -> dict[str, Any] | None:
+    def setting(cls, part: str) -> dict[str, Any] | None:
         """Read a language, or spacy=NAME."""
         if part.startswith("spacy="):
             return {"pipeline": part.removeprefix("spacy=")} if part != "spacy=" else None
@@ -73,13 +74,9 @@ class Language(DerivedBlock):
         named = {"pipeline": self.pipeline} if self.pipeline else {"language": self.language}
         return {"block": self.name, "low": self.low, "high": self.high, **named, "weight": self.weight}
 
-    def __str__(self) -> str:
-        return self._written("", *filter(None, [self.about]))
-
-    def __repr__(self) -> str:
-        given = {"language": (self.language, "en"), "pipeline": (self.pipeline, ""), "weight": (self.weight, 1)}
-        changed = [f"{name}={value!r}" for name, (value, default) in given.items() if value != default]
-        return f"{type(self).__name__}({', '.join([str(self.low), str(self.high), *changed])})"
+    def written(self) -> list[str]:
+        """Return the n-grams, then the language or the pipeline."""
+        return [self.grams, *filter(None, [self.about])]
 
 
 class Lemmas(Language):
@@ -111,7 +108,7 @@ class Subwords(DerivedBlock):
     """n-grams of the pieces of a tokeniser that is learned to a budget of size pieces, and kept in ``learned``."""
 
     size: int = SIZE
-    learned: Subword | None = None
+    learned: Subword | None = field(default=None, repr=False)
 
     example: ClassVar[str] = "bpe:8000:1-2"
 
@@ -151,20 +148,17 @@ class Subwords(DerivedBlock):
         return replace(self, learned=Subword.from_bytes(state))
 
     @classmethod
-    def read(cls, part: str) -> dict[str, Any] | None:
+    def setting(cls, part: str) -> dict[str, Any] | None:
         """Read the budget: a number above 12."""
-        return {"size": int(part)} if part.isdecimal() else None
+        return {"size": int(part)} if part.isdecimal() and int(part) > LONGEST else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as plain values; the tokeniser itself is an array of the model file."""
         return {"block": self.name, "low": self.low, "high": self.high, "size": self.size, "weight": self.weight}
 
-    def __str__(self) -> str:
-        return self._written(str(self.size), "")
-
-    def __repr__(self) -> str:
-        extra = f", weight={self.weight!r}" if self.weight != 1 else ""
-        return f"{type(self).__name__}({self.low}, {self.high}, size={self.size}{extra})"
+    def written(self) -> list[str]:
+        """Return the budget, then the n-grams."""
+        return [str(self.size), self.grams]
 
 
 class Bpe(Subwords):

@@ -20,8 +20,7 @@ the longest counts. The entries are kept in the model file: the model does not n
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -32,14 +31,13 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels.text import PhraseTable, Scratch, list_sums, phrase_hash
 from linnet.data.wordlists import TABLES, word_lists
-from linnet.errors import DataError, LinnetError
-from linnet.features.buffers import TextBuffer, text_buffers
+from linnet.errors import DataError
+from linnet.features.buffers import TextBuffer
 from linnet.features.computed import Computed
 from linnet.features.counting import Slots
 from linnet.text.tokens import CASES, STOPS, TOKENS, is_negation, tokenize, words_of
 
 REACH = 3
-_TEXT = re.compile(r"lists:\s*(.+?)(?:\s*\*(\d*\.?\d+))?$")
 
 Entries = dict[tuple[str, ...], dict[int, float]]
 
@@ -58,6 +56,7 @@ class Lists(Computed):
     """The word lists of one file or dict; see the head of this file."""
 
     name: ClassVar[str] = "lists"
+    example: ClassVar[str] = "lists:moods.csv or lists:moods.csv*0.5"
 
     def __init__(self, lists: Any, weight: float = 1.0, source: str | None = None) -> None:
         self.weight = weight
@@ -88,10 +87,6 @@ class Lists(Computed):
         out = np.zeros((len(piece), 2 * len(self.lists)))
         list_sums(piece.data, piece.offsets, self._table, Scratch(piece.longest(), room=0), out)
         return _scaled(out)
-
-    def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
-        """Return the numbers of some texts."""
-        return np.concatenate([self.values_of(p) for p in text_buffers(texts)])
 
     @cached_property
     def _table(self) -> PhraseTable:
@@ -165,28 +160,23 @@ class Lists(Computed):
         return made
 
     @classmethod
-    def from_text(cls, text: str) -> Lists:
-        """Read ``lists:FILE``, with an optional ``*weight``."""
-        match = _TEXT.match(text)
-        if not match:
-            raise LinnetError(f"cannot read '{text}'; write for example lists:moods.csv or lists:moods.csv*0.5")
-        return cls(match[1], float(match[2]) if match[2] else 1.0)
+    def read(cls, written: str, **settings: Any) -> Lists | None:
+        """Read ``FILE``."""
+        return cls(written, **settings) if written else None
 
-    def __str__(self) -> str:
-        return f"lists:{self.source or '(given)'}" + (f"*{self.weight:g}" if self.weight != 1 else "")
+    def written(self) -> list[str]:
+        """Return the file."""
+        return [self.source or "(given)"]
 
     def __repr__(self) -> str:
         words = sum(map(len, self.lists.values()))
         return f"Lists({self.source or '...'}: {len(self.lists)} lists, {words:,} entries)"
 
-    def _key(self) -> tuple[Any, ...]:
-        return self.source, self.weight, self.lists
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Lists) and self._key() == other._key()
+        return isinstance(other, Lists) and (str(self), self.lists) == (str(other), other.lists)
 
     def __hash__(self) -> int:
-        return hash((self.source, self.weight, tuple(self.lists)))
+        return hash((str(self), tuple(self.lists)))
 
 
 def _is_plain(path: Path) -> bool:

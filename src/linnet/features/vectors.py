@@ -23,8 +23,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -51,7 +50,6 @@ Floats = npt.NDArray[np.float64]
 MOST_WORDS = 50_000
 CENTRED_ON = 20_000  # words
 MOST_DIMENSIONS = 4_096
-_TEXT = re.compile(r"vectors:\s*(.+?)(?:\s*\*(\d*\.?\d+))?$")
 _SAFE = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 FREQUENT_WORDS = 10_000  # that vectors are learned of
 LEAST_TEXTS = 3  # that hold such a word
@@ -83,14 +81,21 @@ LEARNED: dict[str, WordVectors] = {}
 """Vectors that were learned in this process, by name."""
 
 
+@dataclass(frozen=True, repr=False)
 class Vectors(Computed):
     """The vectors of one file; weight is how much they count beside the other blocks, tf that of the model."""
 
+    source: str
+    weight: float = 1.0
+    tf: str = field(default="presence", repr=False)
+
     name: ClassVar[str] = "vectors"
+    example: ClassVar[str] = "vectors:FILE, or vectors:FILE*2"
+    first: ClassVar[tuple[str, ...]] = ("source",)
     together: ClassVar[bool] = True
 
-    def __init__(self, source: str | os.PathLike[str], weight: float = 1.0, tf: str = "presence") -> None:
-        self.source, self.weight, self.tf = os.fspath(source), weight, tf
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", os.fspath(self.source))
         self._check_weight()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -140,10 +145,6 @@ class Vectors(Computed):
         sparse.dot(rows.indptr, rows.indices, values, known.E, 0, len(piece), out)
         return out
 
-    def values(self, texts: Sequence[str], first: int = 0) -> npt.NDArray[np.float64]:
-        """Return the vectors of some texts."""
-        return np.concatenate([self.values_of(piece) for piece in text_buffers(texts)])
-
     def folded(self, W: npt.NDArray[np.float32]) -> Folded:
         """Return a weight a word and output, from a weight a dimension and output."""
         known = self.word_vectors
@@ -163,29 +164,18 @@ class Vectors(Computed):
         raise LinnetError("a model file holds no word vectors: they are folded into the weights of words")
 
     @classmethod
-    def from_text(cls, text: str) -> Vectors:
-        """Read ``vectors:FILE``, with an optional ``*weight``."""
-        match = _TEXT.match(text)
-        if not match:
-            raise LinnetError(f"cannot read '{text}'; write vectors:FILE, or vectors:FILE*2")
-        return cls(match[1], float(match[2]) if match[2] else 1.0)
+    def read(cls, written: str, **settings: Any) -> Vectors | None:
+        """Read ``FILE``."""
+        return cls(written, **settings) if written else None
 
-    def __str__(self) -> str:
-        return f"{self.name}:{self.source}" + (f"*{self.weight:g}" if self.weight != 1 else "")
-
-    def __repr__(self) -> str:
-        return f"Vectors({self.source!r}{'' if self.weight == 1 else f', weight={self.weight!r}'})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vectors) and (str(self), self.tf) == (str(other), other.tf)
-
-    def __hash__(self) -> int:
-        return hash((str(self), self.tf))
+    def written(self) -> list[str]:
+        """Return the file."""
+        return [self.source]
 
 
 def with_tf(blocks: AnyBlocks, tf: str) -> AnyBlocks:
     """Return the blocks with vectors summed as the model will: its tf is that of every block."""
-    return tuple(Vectors(b.source, b.weight, tf) if isinstance(b, Vectors) else b for b in blocks)
+    return tuple(replace(b, tf=tf) if isinstance(b, Vectors) else b for b in blocks)
 
 
 # ---- learned from texts

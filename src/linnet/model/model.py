@@ -85,7 +85,7 @@ def _norm(about: Mapping[str, Any]) -> Any:
 
 
 def _computed(values: dict[str, Any], names_only: bool) -> Computed:
-    kind = kind_of(values["block"])
+    kind: type[Computed] = kind_of(values["block"])
     return kind.named(values) if names_only else kind.from_dict(values)
 
 
