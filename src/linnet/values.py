@@ -52,6 +52,17 @@ def is_number(value: Any) -> bool:
     return True
 
 
+def alike(wanted: str, names: Iterable[str]) -> str | None:
+    """Return the name that a user meant: case and white space around it do not matter; None where none or several are.
+
+    >>> alike(" Text", ["text", "label"]), alike("A", ["a", "a "])
+    ('text', None)
+    """
+    known = list(names)
+    found = [name for name in known if name.strip().casefold() == wanted.strip().casefold()]
+    return wanted if wanted in known else found[0] if len(found) == 1 else None
+
+
 def parse_list(text: str | None) -> list[str]:
     """Read values with commas between them; None and empty parts are left out."""
     return [part.strip() for part in (text or "").split(",") if part.strip()]

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from linnet.data.arrays import take
 from linnet.errors import DataError, nearest
-from linnet.values import is_number
+from linnet.values import alike, is_number
 
 #: Names that people give to texts and labels, the clearest first.
 _TEXT = (
@@ -90,12 +90,10 @@ def by_name(
 
 def given(wanted: str, names: Sequence[str], source: str) -> str:
     """The column that a user named, as the source spells it; case and white space around it do not matter."""
-    if wanted in names:
-        return wanted
-    alike = [name for name in names if name.strip().casefold() == wanted.strip().casefold()]
-    if len(alike) == 1:
-        return alike[0]
-    raise DataError(f"{source}: {nearest('column', wanted, names)}")
+    found = alike(wanted, names)
+    if found is None:
+        raise DataError(f"{source}: {nearest('column', wanted, names)}")
+    return found
 
 
 def _match(names: Sequence[str], known: Sequence[str], other: Sequence[str]) -> tuple[str | None, str]:

@@ -17,7 +17,7 @@ from linnet.data.labels import LabelBins, distributions
 from linnet.data.reader import Unusable
 from linnet.data.splitting import moments, numbered, split_indices, time_split
 from linnet.errors import DataError, nearest, shown
-from linnet.values import is_number
+from linnet.values import alike, is_number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,13 +165,11 @@ class Dataset:
         >>> read([{"text": "good", "label": "pos", "day": "2024-05-01"}], also=["day"]).column("day")
         ['2024-05-01']
         """
-        alike = [known for known in self.also if known.strip().casefold() == name.strip().casefold()]
-        if name not in self.also and len(alike) == 1:  # as files spell it
-            name = alike[0]
-        if name not in self.also:
+        found = alike(name, self.also)
+        if found is None:
             known = f"; {nearest('column', name, self.also)}" if self.also else ""
             raise DataError(f"{self.source}: column '{name}' was not read; read it with also=['{name}']{known}")
-        values: list[str | None] = self.also[name].to_pylist()
+        values: list[str | None] = self.also[found].to_pylist()
         return values
 
     def numbers(self, name: str) -> np.ndarray:
@@ -306,18 +304,24 @@ class Dataset:
         labels: 2 (neg 1, pos 1)
         1 unusable row: 1 empty text (first: row 3)
         """
-        parts = [
-            f"{shown(self.source, 300)}: {len(self):,} usable row{'s' if len(self) != 1 else ''}",
-            f"columns: {self.how}",
-        ]
-        if self.label is not None:
-            parts.append(label_summary(self.counts))
-        if self.separator is not None:
-            mean = sum(map(len, self.label_sets())) / max(1, len(self))
-            parts.append(f"several labels a row (split at '{self.separator}'), {mean:.2f} on average")
-        if len(self.unusable):
-            parts.append(str(self.unusable))
-        return "\n".join([*parts, *self.notes])
+        counts = None if self.label is None else self.counts
+        n_labels = sum(map(len, self.label_sets()))
+        name = shown(self.source, 300)
+        lines = description(name, len(self), "", self.how, counts, self.separator, n_labels, self.unusable)
+        return "\n".join([*lines, *self.notes])
+
+
+def description(
+    name: str, n: int, size: str, how: str, counts: Mapping[str, int] | None, separator: str | None, n_labels: int,
+    unusable: Unusable,
+) -> list[str]:  # fmt: skip
+    """Say what was read: how many rows, which columns, which labels, and what cannot be used."""
+    lines = [f"{name}: {n:,} usable row{'s' if n != 1 else ''}{size}", f"columns: {how}"]
+    if counts is not None:
+        lines.append(label_summary(counts))
+    if separator is not None:
+        lines.append(f"several labels a row (split at '{separator}'), {n_labels / max(1, n):.2f} on average")
+    return lines + ([str(unusable)] if len(unusable) else [])
 
 
 def labels_of(cell: str | None, separator: str) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,9 @@ import pyarrow as pa
 
 from linnet._kernels.text import scripts
 from linnet.data.arrays import booleans, byte_slices, data_bytes, offsets, to_numbers
-from linnet.data.dataset import label_summary, labels_of
-from linnet.data.decode import missing
+from linnet.data.dataset import description, labels_of
 from linnet.data.formats import find_shards, size_of, title
-from linnet.data.reader import Unusable, UnusableRow
+from linnet.data.reader import Unusable
 from linnet.data.streaming import Batch, open_rows, stream
 from linnet.errors import DataError
 
@@ -144,7 +144,9 @@ class LabelledFiles:
 
     def shard(self, path: Path, on_bytes: OnBytes | None = None) -> Iterator[Labelled]:
         """Yield the usable rows of one shard."""
-        for batch in stream(path, text=self.text, label=self.label, format=self.format, batch_rows=BATCH_ROWS):
+        for batch in stream(
+            path, text=self.text, label=self.label, format=self.format, batch_rows=BATCH_ROWS, labelled=True
+        ):
             found = usable(batch, str(path) if len(self.shards) > 1 else "")
             yield found
             if on_bytes is not None:
@@ -203,22 +205,12 @@ def usable(batch: Batch, shard: str) -> Labelled:
         raise DataError(f"{shard or 'the data'}: has no label column, and labels are needed; name it with --label COL")
     bad = np.zeros(len(batch), dtype=bool)
     bad[[row.row - batch.first_row for row in batch.unusable.rows]] = True
-    unlabelled = missing(batch.label) & ~bad
     unusable = batch.unusable
-    if unlabelled.any():
-        rows = np.flatnonzero(unlabelled)
-        counts = {**unusable.counts, "no label": len(rows)}
-        more = tuple(
-            UnusableRow(batch.first_row + int(r), "no label", batch.text[int(r)].as_py()) for r in rows[:MOST_UNUSABLE]
-        )
-        unusable = Unusable(counts, (unusable.rows + more)[:MOST_UNUSABLE])
-        bad |= unlabelled
     if shard and unusable.rows:
-        named = tuple(
-            UnusableRow(r.row, r.reason, r.text[:1000], r.label, r.line, f"{shard}: {r.detail}" if r.detail else shard)
-            for r in unusable.rows[:MOST_UNUSABLE]
+        named = (
+            replace(r, text=r.text[:1000], detail=f"{shard}: {r.detail}" if r.detail else shard) for r in unusable.rows
         )
-        unusable = Unusable(unusable.counts, named)
+        unusable = Unusable(unusable.counts, tuple(islice(named, MOST_UNUSABLE)))
     notes = tuple(f"{shard}: {note}" if shard else note for note in batch.notes)
     if not bad.any():
         return Labelled(batch.text, batch.label, unusable, len(batch), notes, batch.multilabel)
@@ -292,16 +284,9 @@ def _added(a: Unusable, b: Unusable) -> Unusable:
 
 def describe(source: LabelledFiles, scan: Scan) -> list[str]:
     """Say what was found, in the words of an ordinary data set."""
-    lines = [
-        f"{source.name}: {scan.rows:,} usable row{'s' if scan.rows != 1 else ''}, {scan.nbytes / 1e6:,.1f} MB of text",
-        f"columns: {source.how}",
-    ]
     separator = source.separator(scan)
-    lines.append(label_summary(scan.labels if separator is None else label_counts(scan.labels, separator)))
-    if separator is not None:
-        mean = sum(len(labels_of(cell, separator)) * n for cell, n in scan.labels.items()) / max(1, scan.rows)
-        lines.append(f"several labels a row (split at '{separator}'), {mean:.2f} on average")
-    if len(scan.unusable):
-        lines.append(str(scan.unusable))
-    lines += [f"left out {path}: {why}" for path, why in scan.damaged.items()]
-    return lines
+    counts = scan.labels if separator is None else label_counts(scan.labels, separator)
+    n_labels = sum(len(labels_of(cell, separator or "|")) * n for cell, n in scan.labels.items())
+    size = f", {scan.nbytes / 1e6:,.1f} MB of text"
+    lines = description(source.name, scan.rows, size, source.how, counts, separator, n_labels, scan.unusable)
+    return lines + [f"left out {path}: {why}" for path, why in scan.damaged.items()]

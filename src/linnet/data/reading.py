@@ -70,23 +70,14 @@ def read(
     if isinstance(source, str) and source.startswith("hub:"):
         from linnet.datasets.named import read_named  # data sets come after data: looked up when used
 
-        return read_named(
-            source,
-            text=text,
-            label=label,
-            format=format,
-            labelled=labelled,
-            also=also,
-            multilabel=multilabel,
-            label_columns=label_columns,
-        )
+        settings = {"labelled": labelled, "also": also, "multilabel": multilabel, "label_columns": label_columns}
+        return read_named(source, text=text, label=label, format=format, **settings)
     with open_reader(source, format, ReadOptions(text, label)) as reader:
-        _require_columns(reader)
-        name = reader.source
+        if not reader.names:
+            raise DataError(f"{reader.source} is empty: it holds no rows")
         columns_of = _label_columns(label_columns, reader)
-        more = [*(given(column, reader.names, name) for column in also), *columns_of.values()]
-        free = [column for column in reader.names if column not in more or column in (text, label)]
-        choice = by_name(free, text=text, label=label, source=name, not_text=reader.not_text)
+        labelled = False if columns_of else labelled
+        choice, more, free = choose(reader, text, label, [*also, *columns_of.values()])
         if columns_of:
             choice = replace(choice, label=None)
         decided = choice.text is not None and (choice.label is not None or labelled is False)
@@ -95,17 +86,21 @@ def read(
         rows = join([decoded(batch, names or reader.names) for batch in reader.batches(names)], names or reader.names)
         if not rows.rows:
             listed = f"has columns ({', '.join(reader.names[:10])}) but no rows"
-            raise DataError(f"{name} {'is empty: it holds no rows' if reader.how else listed}")
+            raise DataError(f"{reader.source} {'is empty: it holds no rows' if reader.how else listed}")
         if not decided:
             columns = {column: rows.columns[column] for column in free}
-            wanted = False if columns_of else labelled
-            choice = by_content(columns, choice, labelled=wanted, source=name, not_text=reader.not_text)
-    how = "; ".join(part for part in (reader.how, choice.how) if part)
-    found = finish(
-        rows, _chosen(choice), choice.label, name, how, False if columns_of else labelled, reader.encoding, reader.notes, more,
-        multilabel,
-    )  # fmt: skip
+            choice = by_content(columns, choice, labelled=labelled, source=reader.source, not_text=reader.not_text)
+    found = finish(rows, choice, reader, labelled, more, multilabel)
     return _with_distributions(found, columns_of) if columns_of else found
+
+
+def choose(
+    reader: RecordReader, text: str | None, label: str | None, also: Sequence[str]
+) -> tuple[ColumnChoice, list[str], list[str]]:
+    """Choose columns as given or by their names; return the further ones, and those that may be the text or the label, too."""
+    more = [given(column, reader.names, reader.source) for column in also]
+    free = [column for column in reader.names if column not in more or column in (text, label)]
+    return by_name(free, text=text, label=label, source=reader.source, not_text=reader.not_text), more, free
 
 
 def _label_columns(pattern: str | None, reader: RecordReader) -> dict[str, str]:
@@ -150,35 +145,23 @@ def open_reader(source: Any, format: str | None, options: ReadOptions) -> Iterat
         yield open_object(source, options)
 
 
-def _require_columns(reader: RecordReader) -> None:
-    if not reader.names:
-        raise DataError(f"{reader.source} is empty: it holds no rows")
-
-
-def _chosen(choice: ColumnChoice) -> str:
-    if choice.text is None:
-        raise DataError("no text column; name it: --text COL (text=... in Python)")
-    return choice.text
-
-
 def finish(
     batch: RawBatch,
-    text_column: str,
-    label_column: str | None,
-    source: str,
-    how: str,
+    choice: ColumnChoice,
+    reader: RecordReader,
     labelled: bool | None = None,
-    encoding: str = "utf-8",
-    notes: Sequence[str] = (),
     also: Sequence[str] = (),
     multilabel: str | bool | None = None,
 ) -> Dataset:
     """Set the unusable rows of a decoded batch aside and make the rest a Dataset."""
+    text_column, label_column, source = choice.text, choice.label, reader.source
+    if text_column is None:
+        raise DataError("no text column; name it: --text COL (text=... in Python)")
     names = [name for name in (text_column, label_column) if name is not None]
     text = batch.columns[text_column]
     label = as_labels(batch.columns[label_column]) if label_column is not None else None
     unlabelled = missing(label) if label is not None else np.zeros(batch.rows, dtype=bool)
-    notes = list(notes)
+    notes = list(reader.notes)
     if label is not None and not labelled and unlabelled.all():
         notes.append(f"label column '{label_column}' holds nothing: read without labels")
         label, label_column = None, None
@@ -196,22 +179,16 @@ def finish(
     elif not batch.rows:
         raise DataError(f"{source}: there are no rows")
     repairs = repair_counts(batch, names)
-    encoding = "windows-1252" if "windows_1252" in repairs else encoding
-    notes = (*_encoding_note(encoding), *repair_notes(repairs), *notes)
-    separator = None
-    if label is not None and label_column is not None and multilabel is not False:
-        separator = (
-            multilabel
-            if isinstance(multilabel, str)
-            else "|"
-            if "lists" in batch.repairs.get(label_column, {})
-            else None
-        )
-    return Dataset(text, label, source, text_column, label_column, how, unusable, notes, encoding, more, separator)
-
-
-def _encoding_note(encoding: str) -> list[str]:
-    return [] if encoding in ("utf-8", "windows-1252") else [f"decoded as {encoding.upper()}"]
+    encoding = "windows-1252" if "windows_1252" in repairs else reader.encoding
+    decoded_as = [] if encoding in ("utf-8", "windows-1252") else [f"decoded as {encoding.upper()}"]
+    how = "; ".join(part for part in (reader.how, choice.how) if part)
+    separator = multilabel if isinstance(multilabel, str) else None
+    if multilabel is None and "lists" in batch.repairs.get(label_column or "", {}):
+        separator = "|"
+    return Dataset(
+        text, label, source, text_column, label_column, how, unusable, (*decoded_as, *repair_notes(repairs), *notes),
+        encoding, more, None if label is None else separator,
+    )  # fmt: skip
 
 
 def account(

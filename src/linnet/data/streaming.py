@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import byte_slices
-from linnet.data.columns import ColumnChoice, by_content, by_name, given
+from linnet.data.columns import ColumnChoice, by_content, given
 from linnet.data.dataset import Dataset
-from linnet.data.decode import as_labels, blank, column_strings, decoded, filled, repair_counts, repair_notes
+from linnet.data.decode import as_labels, blank, column_strings, decoded, filled, missing, repair_counts, repair_notes
 from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader, Unusable
-from linnet.data.reading import account, open_reader
+from linnet.data.reading import account, choose, open_reader
 from linnet.errors import DataError
 
 _BATCH_BYTES = 8 << 20
@@ -58,6 +58,7 @@ def stream(
     batch_rows: int = 8192,
     also: Sequence[str] = (),
     keep: Sequence[str] | bool = False,
+    labelled: bool = False,
 ) -> Iterator[Batch]:
     """Read a source of any size in batches of at most `batch_rows` rows and about 8 MB.
 
@@ -65,7 +66,7 @@ def stream(
     be written beside the rows. Columns are chosen from the first batch, labels only as given or by name. A source
     without rows is no error: there are no batches. Memory stays constant for every format that can be cut: not for a
     JSON array, nor for Parquet from a pipe or inside gz, whose index is at the end. `also` names further columns to keep,
-    as in `read`; `keep` names columns to hand through as they are (True: all).
+    as in `read`; `keep` names columns to hand through as they are (True: all). With `labelled`, rows without a label are unusable.
 
     >>> for batch in stream(["good film", "", "bad film"], batch_rows=2):
     ...     print(batch.first_row, batch.text.to_pylist(), len(batch.unusable))
@@ -81,8 +82,9 @@ def stream(
         columns = {**source.also, text: source.text} | ({} if label is None else {label: source.label})
         source = pa.table(columns)
     reader, rows = open_rows(
-        source, text=text, label=label, format=format, also=also, batch_rows=batch_rows, every=keep is not False
-    )
+        source, text=text, label=label, format=format, also=also, batch_rows=batch_rows, every=keep is not False,
+        labelled=labelled,
+    )  # fmt: skip
     names = reader.names if isinstance(keep, bool) else [given(name, reader.names, reader.source) for name in keep]
     if reader.encoding != "utf-8":
         reader.notes.append(f"decoded as {reader.encoding.upper()}")
@@ -106,7 +108,7 @@ def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
     text = raw.columns[names[0]]
     label = as_labels(raw.columns[choice.label]) if choice.label is not None else None
     empty = blank(text)
-    broken = empty.copy()
+    broken = empty | missing(label) if rows.labelled and label is not None else empty.copy()
     broken[list(raw.malformed)] = True
     bad = np.flatnonzero(broken)
     columns = [filled(text), *([] if label is None else [label]), *(raw.columns[column] for column in more)]
@@ -133,6 +135,7 @@ class RowBatch:
     first_row: int
     reader: RecordReader
     also: Sequence[str] = ()
+    labelled: bool = False  # whether a row without a label is unusable
 
     def __len__(self) -> int:
         return self.raw.rows
@@ -239,10 +242,7 @@ def open_rows(
     options = ReadOptions(text, label, _BATCH_BYTES, batch_rows, streaming=True, records=records)
     with contextlib.ExitStack() as stack:
         reader = stack.enter_context(open_reader(source, format, options))
-        more = [given(column, reader.names, reader.source) for column in also]
-        taken = set(more) - {text, label}
-        free = [column for column in reader.names if column not in taken]
-        choice = by_name(free, text=text, label=label, source=reader.source, not_text=reader.not_text)
+        choice, more, free = choose(reader, text, label, also)
         return reader, _row_batches(reader, choice, free, more, every, labelled, stack.pop_all())
 
 
@@ -261,5 +261,5 @@ def _row_batches(
                 columns = decoded(raw, free).columns
                 choice = by_content(columns, choice, labelled=labelled, source=reader.source, not_text=reader.not_text)
                 decided = True
-            yield RowBatch(raw, choice, first, reader, more)
+            yield RowBatch(raw, choice, first, reader, more, labelled)
             first += raw.rows

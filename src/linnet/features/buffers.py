@@ -21,6 +21,7 @@ import numpy.typing as npt
 from linnet._kernels.text import Scratch
 from linnet.errors import DataError
 from linnet.text.tokens import IN_CONTEXT, SURROGATES
+from linnet.values import alike
 
 LONGEST_DOCUMENT = (1 << 29) - 1
 
@@ -46,15 +47,13 @@ class TextBuffer:
 
     def column(self, name: str) -> list[str | None]:
         """Return what stands in a column beside each text; None where it is empty."""
-        if name not in self.also:
-            alike = [known for known in self.also if known.strip().casefold() == name.strip().casefold()]
-            if len(alike) != 1:
-                raise DataError(
-                    f"the column '{name}' is needed beside each text; give rows such as {{'text': ..., '{name}': ...}}, "
-                    f"a table, or a Dataset read with also=['{name}']"
-                )
-            name = alike[0]
-        values: list[str | None] = self.also[name].to_pylist()
+        found = alike(name, self.also)
+        if found is None:
+            raise DataError(
+                f"the column '{name}' is needed beside each text; give rows such as {{'text': ..., '{name}': ...}}, "
+                f"a table, or a Dataset read with also=['{name}']"
+            )
+        values: list[str | None] = self.also[found].to_pylist()
         return values
 
 

@@ -6,13 +6,14 @@ Python objects as rows: lists, pairs, dictionaries, numpy, pandas, polars, and a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.columns import column_names
+from linnet.data.columns import ColumnChoice, column_names
 from linnet.data.decode import cells, decoded, printable
 from linnet.data.input_file import InputFile
 from linnet.data.reader import RawBatch, ReadOptions, RecordReader, is_numeric
@@ -218,6 +219,7 @@ def from_lists(texts: Any, labels: Any = None) -> Dataset:
         if len(columns["label"]) != len(column):
             raise DataError(f"{len(column):,} texts but {len(columns['label']):,} labels: one label a text is needed")
     how = "texts and labels as given" if labels is not None else "texts as given, no labels"
-    name = _counted(len(column), "text")
     batch = decoded(RawBatch(columns, len(column)), list(columns))
-    return finish(batch, "text", "label" if labels is not None else None, name, how)
+    reader = RecordReader(list(columns), iter, source=_counted(len(column), "text"))
+    choice = ColumnChoice("text", "label" if labels is not None else None)
+    return replace(finish(batch, choice, reader), how=how)
