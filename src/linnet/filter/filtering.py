@@ -77,7 +77,7 @@ def filter_corpus(
         str(Path(model).resolve()), rule, str(Path(out).resolve()), text, None if clean is None else tuple(clean),
         None if pages is None else tuple(pages), proba, prefix, threads, trust,
     )  # fmt: skip
-    _ = settings.added, settings.cleaner  # unknown labels and rules are said before anything is read
+    _ = settings.names, settings.cleaner  # unknown labels and rules are said before anything is read
     folder = OutputFolder(settings.out)
     _keep_apart(folder, shards)
     described = _describe(settings, shards)
@@ -153,10 +153,9 @@ class _FilterRun:
     def two_passes(self) -> dict[int, dict[str, Any]]:
         """Score everything, find the cut, select."""
         scored = self.stage("scoring", "scored", score_shard, dict.fromkeys(self.all))
-        cuts = find_cuts(self.folder, self.rule, scored)
-        self.cut = cuts.about
-        self.folder.agree_on_cut(cuts.by_shard)
-        return self.stage("selecting", "done", select_shard, cuts.by_shard)
+        by_shard, self.cut = find_cuts(self.folder, self.rule, scored)
+        self.folder.agree_on_cut(by_shard)
+        return self.stage("selecting", "done", select_shard, by_shard)
 
     def stage(self, name: str, kind: str, function: Any, tasks: dict[int, Any]) -> dict[int, dict[str, Any]]:
         """Do what is left of some shards; return the records of those that are done, by number."""

@@ -78,7 +78,7 @@ def _histograms(settings: FilterSettings, records: list[dict[str, Any]]) -> dict
         np.array([record[name] for record in records], np.int64).reshape(-1, *shape).sum(axis=0)
         for name in ("scores", "kept_scores")
     )
-    names = [settings.added.classes[k] for k in settings.columns]
+    names = [settings.classes[k] for k in settings.columns]
     return {name: {"rows": every[k].tolist(), "kept": kept[k].tolist()} for k, name in enumerate(names)}
 
 

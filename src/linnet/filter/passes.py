@@ -39,7 +39,8 @@ from linnet.filter.settings import (
     probability,
     weigh,
 )  # fmt: skip
-from linnet.filter.shard_writer import KeptRows, ShardWriter, open_shard_writer
+from linnet.filter.shard_writer import ShardWriter, open_shard_writer
+from linnet.values import to_plain
 
 LONGEST_RAW = 10_000  # characters of a bad row that are kept in the quarantine
 
@@ -48,24 +49,16 @@ class ShardCounts:
     """Counts of one shard; they add up: rows = kept + dropped + unusable."""
 
     def __init__(self, settings: FilterSettings) -> None:
-        n = len(settings.columns)
-        self.rows = self.kept = self.text_bytes = self.kept_bytes = 0
+        self.rows = self.kept = self.text_bytes = self.kept_text_bytes = self.weight = self.kept_weight = 0
         self.dropped: Counter[str] = Counter()
         self.unusable: Counter[str] = Counter()
-        self.scores = np.zeros((n, BINS), np.int64)
-        self.kept_scores = np.zeros((n, BINS), np.int64)
-        self.weight = self.kept_weight = 0
         self.labels: Counter[str] = Counter()
+        self.scores, self.kept_scores = np.zeros((2, len(settings.columns), BINS), np.int64)
         self.notes: list[str] = []  # what is odd about the shard
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "rows": self.rows, "kept": self.kept, "dropped": dict(sorted(self.dropped.items())),
-            "unusable": dict(sorted(self.unusable.items())), "text_bytes": self.text_bytes,
-            "kept_text_bytes": self.kept_bytes, "weight": self.weight, "kept_weight": self.kept_weight,
-            "labels": dict(sorted(self.labels.items())), "scores": self.scores.tolist(),
-            "kept_scores": self.kept_scores.tolist(), "notes": self.notes[:5],
-        }  # fmt: skip
+        plain = {k: dict(sorted(v.items())) if isinstance(v, Counter) else to_plain(v) for k, v in vars(self).items()}
+        return {**plain, "notes": self.notes[:5]}
 
 
 def filter_shard(task: tuple[int, Shard], settings: FilterSettings) -> dict[str, Any]:
@@ -164,7 +157,7 @@ def _writer(
 ) -> Iterator[ShardWriter]:  # fmt: skip
     with (
         folder.open_atomic(folder.output(shard.name)) as file,
-        open_shard_writer(reader, file, shard.name, settings.added) as writer,
+        open_shard_writer(reader, file, shard.name, settings) as writer,
     ):
         yield writer
 
@@ -237,13 +230,13 @@ def _write(
     rows = np.flatnonzero(keep)
     proba = probability(scored.odds[rows])
     texts = scored.texts.take(integers(rows)) if scored.changed else None
-    writer.write(scored.batch, KeptRows(rows, scored.best[rows], proba, texts))
+    writer.write(scored.batch, rows, scored.best[rows], proba, texts)
     counts.kept += len(rows)
     usable = int(np.count_nonzero(scored.state == USABLE))
     if usable > len(rows):
         counts.dropped["score"] += usable - len(rows)
     counts.kept_scores += histogram(proba)
     sizes = [np.zeros(0, np.int64), *(lengths(chunk) for chunk in scored.texts.chunks)]
-    counts.kept_bytes += int(np.concatenate(sizes)[rows].sum(dtype=np.int64))
+    counts.kept_text_bytes += int(np.concatenate(sizes)[rows].sum(dtype=np.int64))
     for code, count in zip(*np.unique(scored.best[rows], return_counts=True), strict=True):
-        counts.labels[settings.added.classes[int(code)]] += int(count)
+        counts.labels[settings.classes[int(code)]] += int(count)

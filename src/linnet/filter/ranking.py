@@ -250,11 +250,7 @@ def best_of(scores: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.float32]:
     return -np.sort(-scores)[:n]
 
 
-class Cuts:
-    """The cut of each shard, and what the manifest says of it."""
-
-    def __init__(self, by_shard: dict[int, Any], about: dict[str, Any]) -> None:
-        self.by_shard, self.about = by_shard, about
+Cuts = tuple[dict[int, Any], dict[str, Any]]  # the cut of each shard, and what the manifest says of it
 
 
 def find_cuts(folder: OutputFolder, rule: Rule, shards: Iterable[int]) -> Cuts:
@@ -280,7 +276,7 @@ def _share(folder: OutputFolder, rule: Rule, indices: list[int]) -> Cuts:
         "probability": float(sigmoid(np.float64(cut))), "estimated_share": share,
         "error_bound": sketch.epsilon, "sketch_nodes": sketch.nodes,
     }  # fmt: skip
-    return Cuts(dict.fromkeys(indices, float(cut)), about)
+    return dict.fromkeys(indices, float(cut)), about
 
 
 def _quota(folder: OutputFolder, rule: Rule, indices: list[int]) -> Cuts:
@@ -301,7 +297,7 @@ def _quota(folder: OutputFolder, rule: Rule, indices: list[int]) -> Cuts:
             mine[value] = (float(least[value]), ties)
         by_shard[index] = mine
     full = sum(len(scores) >= n for scores in total.values())
-    return Cuts(by_shard, {"quota": n, "by": rule.by, "values": len(total), "values_cut": full})
+    return by_shard, {"quota": n, "by": rule.by, "values": len(total), "values_cut": full}
 
 
 def _best(arrays: Any) -> Best:

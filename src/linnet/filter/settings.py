@@ -22,8 +22,8 @@ from linnet.data.formats import FORMATS, find_format, format_by_ending, named_sh
 from linnet.data.input_file import InputFile
 from linnet.data.reader import ReadOptions
 from linnet.data.streaming import RowBatch
+from linnet.data.writers import KEPT
 from linnet.errors import LinnetError, check_choice, nearest
-from linnet.filter.shard_writer import AddedColumns, keeps_format
 from linnet.model.model import Model
 from linnet.solvers.numerics import logsumexp, sigmoid
 
@@ -211,11 +211,14 @@ class FilterSettings:
         return [*named, *(k for k in range(len(self.artefact.classes)) if self.proba and k not in named)]
 
     @cached_property
-    def added(self) -> AddedColumns:
-        """The new columns."""
-        classes = tuple(str(c) for c in self.artefact.classes)
-        names = tuple(f"{self.prefix}p_{classes[k]}" for k in self.columns)
-        return AddedColumns(f"{self.prefix}label", names, (*classes, ""))
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes; the last one, "", is no answer."""
+        return (*map(str, self.artefact.classes), "")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the new columns: the label, then the probabilities."""
+        return (f"{self.prefix}label", *(f"{self.prefix}p_{self.classes[k]}" for k in self.columns))
 
     @cached_property
     def cleaner(self) -> Any:
@@ -285,6 +288,15 @@ class Shard:
     name: str
     size: int
     format: str
+
+
+def keeps_format(format: str) -> bool:
+    """Whether rows of a format are written back in it; else they become JSON lines.
+
+    >>> [keeps_format(name) for name in ("csv", "warc", "fasttext")]
+    [True, True, False]
+    """
+    return format in KEPT or (format in FORMATS and FORMATS[format].rewrite is not None)
 
 
 def filter_shards(inputs: Iterable[str | os.PathLike[str]], format: str | None = None) -> list[Shard]:
