@@ -13,7 +13,7 @@ category get a switch, and the mean and spread of numbers; all of it is kept in 
 (('fee, number', 'fee, no number'), [[-1.0, 0.0], [1.0, 0.0]])
 >>> day = Column("day").learn(rows, None, {})
 >>> day, [name for name, on in zip(day.columns, day.values_of(rows[0])[0]) if on]
-(Column('day', 'date'), ['day month=5', 'day weekday=Friday'])
+(Column('day', kind='date'), ['day month=5', 'day weekday=Friday'])
 """
 
 from __future__ import annotations

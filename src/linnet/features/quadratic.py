@@ -57,68 +57,36 @@ class Quadratic(Estimator):
         """Return the rows with their products; sparse rows stay sparse."""
         from linnet.models import inputs
 
-        M, d = inputs.checked_rows(self, X, False), self.n_features_in_
-        csr_matrix = require("scipy.sparse", "Quadratic", "sklearn").csr_matrix
-        rows = csr_matrix((M.values, M.indices, M.indptr), shape=(len(M), d))
+        M, d, c = inputs.checked_rows(self, X, False), self.n_features_in_, self._constant()
+        sparse = require("scipy.sparse", "Quadratic", "sklearn")
+        rows = sparse.csr_matrix((M.values, M.indices, M.indptr), shape=(len(M), d))
         rows.sort_indices()
-        found = csr_matrix(self._entries(rows), shape=(len(M), self._n_columns()))
+        found = self._products().fit_transform(rows)
+        if c is not None:
+            squares = d + np.cumsum(np.arange(d, 0, -1)) - np.arange(d, 0, -1)
+            product = np.where(np.isin(found.indices, squares), 1.0, np.sqrt(2.0))
+            found.data *= np.where(found.indices < d, np.sqrt(2.0 * c), product).astype(found.dtype)
+        if c:
+            found = sparse.hstack([found, np.full((len(M), 1), c, found.dtype)], format="csr")
         return found if hasattr(X, "tocsr") else found.toarray()
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the same rows with their products."""
         return self.fit(X, y).transform(X)
 
-    def _entries(self, rows: Any) -> tuple[Any, Any, Any]:
-        """Return values, columns and row starts; columns in a row are in order, as those of rows are."""
-        c = self._constant()
-        d, kind = self.n_features_in_, rows.data.dtype.type
-        indptr, columns, values = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
-        size = np.diff(indptr)  # entries of each row
-        partners = np.repeat(indptr[1:], size) - np.arange(len(columns))  # each entry with itself and those after it
-        first = np.repeat(np.arange(len(columns)), partners)
-        starts = np.cumsum(partners) - partners
-        second = first + np.arange(len(first)) - np.repeat(starts, partners)
-        i, j = columns[first], columns[second]
-        product = values[first] * values[second]
-        if c is not None:
-            product = np.where(i == j, product, kind(np.sqrt(2.0)) * product)
-        linear = values if c is None else kind(np.sqrt(2.0 * c)) * values
-        pairs = size * (size + 1) // 2
-        constant = np.full(len(size), c, dtype=kind) if c else np.zeros(0, kind)
-        parts = [
-            (np.repeat(np.arange(len(size)), size), columns, linear),
-            (np.repeat(np.arange(len(size)), pairs), d + i * d - i * (i - 1) // 2 + (j - i), product),
-            (np.arange(len(constant)), np.full(len(constant), self._n_columns() - 1), constant),
-        ]
-        row, column, value = (np.concatenate(part) for part in zip(*parts, strict=True))
-        order = np.argsort(row, kind="stable")
-        out_indptr = np.zeros(len(size) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(row, minlength=len(size)), out=out_indptr[1:])
-        return value[order].astype(kind), column[order], out_indptr
+    def _products(self) -> Any:
+        return require("sklearn.preprocessing", "Quadratic", "sklearn").PolynomialFeatures(2, include_bias=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return the names of the columns, as scikit-learn's PolynomialFeatures writes them."""
         from linnet.models import inputs
 
         inputs.check_fitted(self)
-        d = self.n_features_in_
-        known = getattr(self, "feature_names_in_", None)
-        if input_features is None:
-            names = [f"x{i}" for i in range(d)] if known is None else [str(name) for name in known]
-        else:
-            names = [str(name) for name in input_features]
-            if len(names) != d:
-                raise DataError(
-                    f"input_features should have length equal to number of features ({d}), got {len(names)}"
-                )
-            if known is not None and names != [str(name) for name in known]:
-                raise DataError("input_features is not equal to feature_names_in_")
-        products = [f"{a}^2" if i == j else f"{a} {names[j]}" for i, a in enumerate(names) for j in range(i, d)]
-        return np.array([*names, *products, *(["1"] if self._constant() else [])], dtype=object)
-
-    def _n_columns(self) -> int:
-        d = self.n_features_in_
-        return d + d * (d + 1) // 2 + (1 if self._constant() else 0)
+        theirs = self._products().fit(np.zeros((1, self.n_features_in_)))
+        if hasattr(self, "feature_names_in_"):
+            theirs.feature_names_in_ = self.feature_names_in_
+        names = theirs.get_feature_names_out(input_features)
+        return np.array([*names, *(["1"] if self._constant() else [])], dtype=object)
 
     def _constant(self) -> float | None:
         if self.constant is None:
