@@ -26,7 +26,7 @@ from linnet._kernels.text import Scratch, VocabularyBuilder
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks, compile_blocks
 from linnet.features.buffers import TextBuffer, shards
-from linnet.features.counts import SparseCounts
+from linnet.features.counts import SparseCounts, concatenate
 
 LONGEST = 80
 
@@ -258,14 +258,7 @@ def _merge(runs: list[VocabularyBuilder], n_blocks: int) -> Counted:
         fresh[numbers[new] - before] = np.flatnonzero(new)
         parts.append(Seen(*run.seen).take(fresh))
         kernels.renumber_columns(run.indices, numbers)
-    at = np.concatenate([[0], np.cumsum([r.n_entries for r in runs])])
-    rows = SparseCounts(
-        np.concatenate([[0], *(r.indptr[1:] + a for r, a in zip(runs, at, strict=False))]),
-        np.concatenate([r.indices for r in runs]),
-        np.concatenate([r.counts for r in runs]),
-        n_blocks,
-        n,
-    )
+    rows = concatenate([SparseCounts(r.indptr, r.indices, r.counts, n_blocks, n) for r in runs], n_blocks, n)
     seen = Seen(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("document", "start", "length", "block")))
     return Counted(rows, fps[:n].copy(), seen)
 
@@ -284,7 +277,7 @@ def count_known(
     """Count the features that a vocabulary knows; with no slots, every feature, by hashing (n_columns = 2^bits)."""
     n_blocks = len(blocks)
 
-    def work(run: list[tuple[int, int, int]]) -> tuple[Any, Any, Any]:
+    def work(run: list[tuple[int, int, int]]) -> SparseCounts:
         scratch = Scratch(_longest(pieces, run))
         last_seen = np.zeros(n_columns, dtype=np.uint32)
         indptr = np.zeros(sum(b - a for _, a, b in run) * n_blocks + 1, dtype=np.int64)
@@ -300,22 +293,13 @@ def count_known(
             kernels.lookup_chunk(
                 scratch, ends, done * n_blocks, slots, shift, column_of, last_seen, state, indices, counts, indptr
             )
-        return indptr, indices[: state[0]], counts[: state[0]]
+        return SparseCounts(indptr, indices[: state[0]], counts[: state[0]], n_blocks, n_columns)
 
     runs = shards(pieces, thread_count(threads))
     if len(runs) == 1:
-        parts = [work(runs[0])]
-    else:
-        with ThreadPoolExecutor(len(runs)) as pool:
-            parts = list(pool.map(work, runs))
-    at = np.concatenate([[0], np.cumsum([len(p[1]) for p in parts])])
-    return SparseCounts(
-        np.concatenate([np.zeros(1, np.int64), *(p[0][1:] + a for p, a in zip(parts, at, strict=False))]),
-        np.concatenate([p[1] for p in parts]) if len(parts) > 1 else parts[0][1],
-        np.concatenate([p[2] for p in parts]) if len(parts) > 1 else parts[0][2],
-        n_blocks,
-        n_columns,
-    )
+        return work(runs[0])
+    with ThreadPoolExecutor(len(runs)) as pool:
+        return concatenate(list(pool.map(work, runs)), n_blocks, n_columns)
 
 
 def names_of(
