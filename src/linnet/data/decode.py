@@ -223,8 +223,7 @@ def filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def column_strings(batch: RawBatch, name: str) -> pa.ChunkedArray:
     """A column of a batch as strings; all null where the batch does not have it."""
-    raw = batch.columns.get(name)
-    return to_strings(pa.chunked_array([pa.nulls(batch.rows, pa.string())]) if raw is None else raw)[0]
+    return decoded(batch, [name]).columns[name]
 
 
 def decoded(batch: RawBatch, names: Sequence[str]) -> RawBatch:

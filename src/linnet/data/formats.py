@@ -47,11 +47,11 @@ class Format:
 FORMATS = {
     format.name: format
     for format in (
-        Format("parquet", (".parquet", ".pq"), arrow.sniff_parquet, arrow.open_parquet, magic=True),
+        Format("parquet", (".parquet", ".pq"), lambda head: head.startswith(b"PAR1"), arrow.open_parquet, magic=True),
         Format("arrow", (".arrow", ".feather", ".ipc", ".arrows"), arrow.sniff_arrow, arrow.open_arrow, magic=True),
-        Format("warc", (".warc", ".wet"), warc.sniff_warc, warc.open_warc, True, warc.rewrite_records, members=True),
+        Format("warc", (".warc", ".wet"), lambda head: head.startswith(b"WARC/"), warc.open_warc, True, warc.rewrite_records, members=True),
         Format("json", (".json",), jsonlines.sniff_json, jsonlines.open_json),
-        Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), jsonlines.sniff_jsonl, jsonlines.open_jsonl,
+        Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), lambda head: head.lstrip().startswith(b"{"), jsonlines.open_jsonl,
                rewrite=jsonlines.rewrite_lines),
         Format("fasttext", (".ft", ".fasttext"), lines.sniff_fasttext, lines.open_fasttext),
         Format("vw", (".vw",), lines.sniff_vw, lines.open_vw),
@@ -109,22 +109,16 @@ def open_file(
         if format is None and delimited.is_header_alone(head):  # of a live source: what follows says more
             head = file.wait()
         chosen = FORMATS[format] if format else find_format(file.name, head)
-        if not chosen.magic:
-            _refuse_binary(file.name, head)
+        if not chosen.magic and foreign(head):
+            raise DataError(f"{file.name} is not a data file but {foreign(head)}")
+        if not chosen.magic and looks_binary(head):
+            raise DataError(f"{file.name} is not text: it looks like a binary file; {_KNOWN}")
         with explained(file.name, head, chosen):
             reader = chosen.open(file, options)
             reader.source, reader.encoding, reader.codec, reader.format = (
                 file.name, file.encoding, file.compression, chosen.name,
             )  # fmt: skip
             yield reader
-
-
-def _refuse_binary(name: str, head: bytes) -> None:
-    what = foreign(head)
-    if what:
-        raise DataError(f"{name} is not a data file but {what}")
-    if looks_binary(head):
-        raise DataError(f"{name} is not text: it looks like a binary file; {_KNOWN}")
 
 
 _KNOWN = f"linnet reads {', '.join(FORMATS)} and folders of class folders"

@@ -171,7 +171,8 @@ class LabelledFiles:
                 continue
             join_scans(whole, one, str(path), most_rows)
         if not whole.rows:
-            raise DataError(f"no usable rows in {self.name}: {whole.unusable}" + _damage(self.damaged))
+            damage = (f"; {path} was left out: {why}" for path, why in islice(self.damaged.items(), 3))
+            raise DataError(f"no usable rows in {self.name}: {whole.unusable}{''.join(damage)}")
         return whole
 
     def _named(self, error: DataError) -> str:
@@ -193,10 +194,6 @@ class LabelledFiles:
                     self.shards = self.shards[1:]
         finally:
             self.shards = shards
-
-
-def _damage(damaged: dict[str, str]) -> str:
-    return "".join(f"; {path} was left out: {why}" for path, why in list(damaged.items())[:3])
 
 
 def usable(batch: Batch, shard: str) -> Labelled:
@@ -265,7 +262,8 @@ def join_scans(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
     whole.nbytes += one.nbytes
     whole.by_script += one.by_script
     whole.by_shard[shard] = whole.by_shard.get(shard, 0) + one.rows
-    whole.unusable = _added(whole.unusable, one.unusable)
+    both = whole.unusable + one.unusable
+    whole.unusable = Unusable(both.counts, both.rows[:MOST_UNUSABLE])
     whole.notes = list(dict.fromkeys([*whole.notes, *one.notes]))[:MOST_NOTES]
     if whole.codes is None or whole.sizes is None or one.codes is None or one.sizes is None or whole.rows > most_rows:
         whole.codes, whole.sizes, whole.scripts = None, None, []
@@ -273,13 +271,6 @@ def join_scans(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
         whole.codes += [numbers[codes] for codes in one.codes]
         whole.sizes += one.sizes
         whole.scripts += one.scripts
-
-
-def _added(a: Unusable, b: Unusable) -> Unusable:
-    if not len(b):
-        return a
-    both = a + b
-    return Unusable(both.counts, both.rows[:MOST_UNUSABLE])
 
 
 def describe(source: LabelledFiles, scan: Scan) -> list[str]:

@@ -28,6 +28,7 @@ from typing import Any
 
 from linnet.errors import DataError
 from linnet.files import digest, write_atomic
+from linnet.values import to_plain
 
 VERSION = 1
 PATIENCE = 30.0  # seconds to wait for another process that records a look
@@ -50,10 +51,7 @@ class Seal:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the seal file holds."""
-        return {
-            "linnet_seal": VERSION, "file": self.file, "sha256": self.sha256, "rows": self.rows, "sealed": self.sealed,
-            "looks": [dict(one) for one in self.looks],
-        }  # fmt: skip
+        return {"linnet_seal": VERSION, **to_plain(self)}
 
 
 def seal(path: str | os.PathLike[str], rows: int) -> Seal:

@@ -5,9 +5,11 @@ Moments in time: a column of dates or numbers as numbers that can be ordered.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import numpy as np
@@ -197,16 +199,10 @@ def moment(text: str) -> datetime | None:
     >>> moment("2024-05-01T23:30:00-07:00").isoformat(), moment("Wed, 01 May 2024 12:30:00 +0200").day, moment("soon")
     ('2024-05-01T23:30:00-07:00', 1, None)
     """
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        pass
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
+            return read(text)
+    return None
 
 
 def moments(values: Sequence[Any], column: str = "time") -> np.ndarray:
@@ -221,52 +217,37 @@ def moments(values: Sequence[Any], column: str = "time") -> np.ndarray:
     >>> moments(["2", "10"]).tolist()
     [2.0, 10.0]
     """
-    kinds: tuple[tuple[str, Callable[[str], float]], ...] = (("number", _number), ("date", _date), ("mail date", _mail))
     known: dict[str, float] = {}
-    parse: Callable[[str], float] | None = None
-    what = ""
+    kind = ""
     out = np.empty(len(values))
     for row, value in enumerate(values):
         text = "" if value is None else str(value).strip()
+        where = f"column '{column}', row {row + 1:,}: "
         if not text:
-            raise DataError(f"column '{column}', row {row + 1:,}: there is no time; leave such rows out first")
-        if parse is None:
-            what, parse = next(((kind, f) for kind, f in kinds if _parses(f, text)), ("", None))
-            if parse is None:
-                raise DataError(
-                    f"column '{column}', row {row + 1:,}: '{text:.40}' is neither a number nor a date; "
-                    "write dates as 2024-05-01 or 2024-05-01T12:30:00"
-                )
+            raise DataError(f"{where}there is no time; leave such rows out first")
+        kind = kind or next((kind for kind in _TIMES if math.isfinite(_time(kind, text))), "")
+        if not kind:
+            raise DataError(
+                f"{where}'{text:.40}' is neither a number nor a date; write dates as 2024-05-01 or 2024-05-01T12:30:00"
+            )
         if text not in known:
-            if not _parses(parse, text):
-                raise DataError(
-                    f"column '{column}', row {row + 1:,}: '{text:.40}' is no {what}, as the rows before are"
-                )
-            known[text] = parse(text)
+            known[text] = _time(kind, text)
+            if not math.isfinite(known[text]):
+                raise DataError(f"{where}'{text:.40}' is no {kind}, as the rows before are")
         out[row] = known[text]
     return out
 
 
-def _parses(parse: Callable[[str], float], text: str) -> bool:
+_TIMES: dict[str, Callable[[str], Any]] = {
+    "number": float, "date": datetime.fromisoformat, "mail date": parsedate_to_datetime,
+}  # fmt: skip
+
+
+def _time(kind: str, text: str) -> float:
     try:
-        return math.isfinite(parse(text))
-    except (ValueError, TypeError, OverflowError):
-        return False
-
-
-def _number(text: str) -> float:
-    return float(text)
-
-
-def _date(text: str) -> float:
-    return _seconds(datetime.fromisoformat(text))
-
-
-def _mail(text: str) -> float:
-    from email.utils import parsedate_to_datetime
-
-    return _seconds(parsedate_to_datetime(text))
-
-
-def _seconds(moment: datetime) -> float:
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        found = _TIMES[kind](text)
+        if isinstance(found, datetime):
+            found = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        return float(found)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return math.nan

@@ -261,10 +261,11 @@ def _foreign(name: str) -> CatalogueEntry:
 
 def part_path(source: str) -> Path:
     """Return the file behind hub:NAME:PART."""
-    return _part_of(source)[0]
+    return part_files(source)[0]
 
 
-def _part_of(source: str) -> tuple[Path, DatasetFiles]:
+def part_files(source: str) -> tuple[Path, DatasetFiles]:
+    """Return the file behind hub:NAME:PART, and all files of the data set."""
     name, config, part = split_name(source)
     found = resolve(name, config)
     if part not in found.files:
@@ -275,7 +276,7 @@ def _part_of(source: str) -> tuple[Path, DatasetFiles]:
 def read_named(source: str, **settings: Any) -> Dataset:
     """Read hub:NAME:PART as ``linnet.read`` reads a file; licence and origin are among the notes."""
     name, _, part = split_name(source)
-    path, found = _part_of(source)
+    path, found = part_files(source)
     data = read(path, **settings)
     notes = (f"licence: {found.licence}", *found.notes)
     return replace(data, source=f"{PREFIX}{name}:{part}", notes=(*data.notes, *notes))

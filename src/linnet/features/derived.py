@@ -41,15 +41,6 @@ from linnet.text.tokens import Token
 Indices = npt.NDArray[np.int64]
 
 
-def count_hashed(
-    pieces: list[TextBuffer], blocks: Blocks, bits: int, *, counting: bool, threads: int | None
-) -> Counted:
-    """Count features into 2^bits columns, without a vocabulary."""
-    slots, columns = np.zeros(0, np.uint64), np.zeros(0, np.int32)
-    rows = count_known(pieces, blocks, slots, 64 - bits, columns, 1 << bits, counting=counting, threads=threads)
-    return Counted(rows, slots, Seen(columns, columns, columns, columns.astype(np.uint8)))
-
-
 @dataclass(frozen=True)
 class Texts:
     """What a fit counts: all documents of some pieces. ``pieces`` is what the places in ``Counted.seen`` refer to."""
@@ -64,7 +55,9 @@ class Texts:
     ) -> Counted:
         """Count the documents; the rows are the caller's own, to prune in place."""
         if hash_bits:
-            return count_hashed(self.pieces, blocks, hash_bits, counting=counting, threads=threads)
+            hashing = np.zeros(0, np.uint64), 64 - hash_bits, np.zeros(0, np.int32), 1 << hash_bits
+            rows = count_known(self.pieces, blocks, *hashing, counting=counting, threads=threads)
+            return Counted(rows, hashing[0], Seen(*[hashing[2]] * 3, np.zeros(0, np.uint8)))
         return count(self.pieces, blocks, counting=counting, threads=threads)
 
 

@@ -86,7 +86,7 @@ class Lists(Computed):
         """Return the numbers of all documents, (n_texts, 2 n_lists)."""
         out = np.zeros((len(piece), 2 * len(self.lists)))
         list_sums(piece.data, piece.offsets, self._table, Scratch(piece.longest(), room=0), out)
-        return _scaled(out)
+        return np.asarray(np.sign(out) * arithmetic.log1p(np.abs(out)))
 
     @cached_property
     def _table(self) -> PhraseTable:
@@ -191,7 +191,3 @@ def _cut(lists: Mapping[str, Mapping[str, float]]) -> Entries:
             if tokens:
                 entries.setdefault(tuple(tokens), {})[number] = value
     return entries
-
-
-def _scaled(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.asarray(np.sign(x) * arithmetic.log1p(np.abs(x)))

@@ -300,10 +300,7 @@ def _of_text(path: Path) -> tuple[list[str], npt.NDArray[Any]]:
     from linnet.data.input_file import InputFile
 
     with InputFile(path) as file:
-        parts = []
-        while block := file.read(1 << 24):
-            parts.append(bytes(block))
-    whole = b"".join(parts)
+        whole = b"".join(iter(lambda: file.read(1 << 24), b""))
     first, _, rest = whole.partition(b"\n")
     sized = re.fullmatch(rb"\s*(\d{1,9})\s+(\d{1,5})\s*", first)
     if sized:

@@ -65,10 +65,7 @@ def manifest_of(
 
 
 def _added(parts: Any) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for part in parts:
-        total.update(part)
-    return total
+    return sum(map(Counter, parts), Counter())
 
 
 def _histograms(settings: FilterSettings, records: list[dict[str, Any]]) -> dict[str, Any]:

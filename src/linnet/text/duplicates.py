@@ -133,7 +133,14 @@ class Sketches:
 
         def work(job: Any) -> tuple[Any, Any, Any, Any]:
             piece, a, b = job
-            return _sketch_chunk(piece, a, b, shingle, multipliers)
+            keys, totals = np.empty(b - a, np.uint64), np.empty(b - a, np.int32)
+            smallest, minima = np.empty((b - a, KEPT), np.uint32), np.empty((b - a, n_minima), np.uint32)
+            scratch = np.empty(int(np.diff(piece.offsets[a : b + 1]).max()) + 1, np.uint64)
+            sketch_documents(
+                piece.data, piece.offsets, a, b, shingle, multipliers, scratch, keys, totals, smallest, minima
+            )
+            counts = np.minimum(totals, KEPT).astype(np.int64)
+            return keys, minima, counts, smallest[np.arange(KEPT) < counts[:, None]]
 
         with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
             return cls.joined(list(pool.map(work, jobs)), n_minima)
@@ -170,16 +177,6 @@ class Sketches:
         while not np.array_equal(parent[parent], parent):
             parent = parent[parent]
         return _numbered(parent[first])
-
-
-def _sketch_chunk(piece: Any, a: int, b: int, shingle: int, multipliers: Any) -> tuple[Any, Any, Any, Any]:
-    n = b - a
-    keys, totals = np.empty(n, np.uint64), np.empty(n, np.int32)
-    smallest, minima = np.empty((n, KEPT), np.uint32), np.empty((n, len(multipliers)), np.uint32)
-    scratch = np.empty(int(np.diff(piece.offsets[a : b + 1]).max()) + 1, np.uint64)
-    sketch_documents(piece.data, piece.offsets, a, b, shingle, multipliers, scratch, keys, totals, smallest, minima)
-    counts = np.minimum(totals, KEPT).astype(np.int64)
-    return keys, minima, counts, smallest[np.arange(KEPT) < counts[:, None]]
 
 
 def _multipliers(n: int) -> npt.NDArray[np.uint64]:
@@ -288,8 +285,6 @@ def span_keys(texts: list[str], size: int = 3) -> tuple[npt.NDArray[np.uint64], 
     >>> len(keys), [len(found) for found in cut], bool(keys[1] == keys[-1])
     (4, [4, 1, 4], True)
     """
-    from linnet.text.duplicates import same_keys
-
     cut = [sentences(text) for text in texts]
     hashes = same_keys([text[a:b] for text, found in zip(texts, cut, strict=True) for a, b in found], "words")
     length = np.array([len(found) for found in cut], dtype=np.int64)

@@ -96,23 +96,22 @@ def words_of(texts: Iterable[str], tokens: str = "words", case: str = "fold") ->
         data = np.frombuffer(SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
         if len(data) > scratch.longest:
             scratch = Scratch(max(2 * scratch.longest, len(data)), room=0)
-        number = tokenise_text(data, TOKENS[tokens], CASES[case], scratch)
-        first = scratch.token_places[2, : number + 1].tolist()
-        folded = scratch.codes[: first[number]].astype("<u4", copy=False).tobytes().decode("utf-32-le")
-        yield [folded[a:b] for a, b in pairwise(first)]
+        yield _tokens(data, tokens, case, scratch)
+
+
+def _tokens(data: npt.NDArray[np.uint8], tokens: str, case: str, scratch: Scratch) -> list[str]:
+    number = tokenise_text(data, TOKENS[tokens], CASES[case], scratch)
+    first = scratch.token_places[2, : number + 1].tolist()
+    folded = scratch.codes[: first[number]].astype("<u4", copy=False).tobytes().decode("utf-32-le")
+    return [folded[a:b] for a, b in pairwise(first)]
 
 
 def _cut(text: str, tokens: str, case: str) -> list[Token]:
-    if not text:
-        return []
     data = np.frombuffer(SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
     scratch = Scratch(len(data), room=0)
-    number = tokenise_text(data, TOKENS[tokens], CASES[case], scratch)
-    places, at = scratch.token_places, _character_of(data)
-    folded = scratch.codes[: places[2, number]].astype("<u4").tobytes().decode("utf-32-le")
-    first = places[2, : number + 1].tolist()
-    starts, ends = (at[places[0, :number] + 1] - 1).tolist(), at[places[1, :number]].tolist()
-    return [Token(folded[first[k] : first[k + 1]], starts[k], ends[k]) for k in range(number)]
+    found = _tokens(data, tokens, case, scratch) if text else []
+    places, at = scratch.token_places[:, : len(found)], _character_of(data)
+    return list(map(Token, found, (at[places[0] + 1] - 1).tolist(), at[places[1]].tolist()))
 
 
 def _character_of(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:

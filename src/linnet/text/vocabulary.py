@@ -28,7 +28,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -134,13 +134,10 @@ class Zipf:
         if kind == ".svg":
             write_atomic(target, self.to_svg())
         elif kind == ".png":
-            write_atomic(target, _png(self.to_svg()))
+            svg_to_png = require("vl_convert", "a PNG plot", "report").svg_to_png
+            write_atomic(target, bytes(svg_to_png(self.to_svg(), scale=2)))
         else:
             raise DataError(f"cannot draw {target.name!r}: end the name in .svg or .png")
-
-
-def _png(svg: str) -> bytes:
-    return bytes(require("vl_convert", "a PNG plot", "report").svg_to_png(svg, scale=2))
 
 
 OOV = "<oov>"
@@ -170,11 +167,8 @@ class Coverage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            "texts": self.texts, "tokens": self.tokens, "known_tokens": self.known_tokens, "types": self.types,
-            "known_types": self.known_types, "coverage": self.coverage, "oov_rate": self.oov_rate,
-            "unknown": [{"word": w, "count": n} for w, n in self.unknown],
-        }  # fmt: skip
+        unknown = [{"word": w, "count": n} for w, n in self.unknown]
+        return {**asdict(self), "coverage": self.coverage, "oov_rate": self.oov_rate, "unknown": unknown}
 
 
 @dataclass(frozen=True)

@@ -93,11 +93,6 @@ def schema_reader(schema: Any, read: Callable[[list[str]], Iterable[Any]], check
 _BATCH_BYTES = 4 << 20  # of a file that is read whole: half the memory of larger ones
 
 
-def sniff_parquet(head: bytes) -> bool:
-    """Parquet files start (and end) with PAR1."""
-    return head.startswith(b"PAR1")
-
-
 def open_parquet(file: InputFile, options: ReadOptions) -> RecordReader:
     """Parquet, row group by row group, in batches of about `options.batch_bytes` for a stream."""
     import pyarrow.parquet as pq

@@ -24,11 +24,6 @@ _EXACT = 2**53
 DEEPEST = 200  # brackets on a line: more are left to Python's parser, which knows how deep it can go
 
 
-def sniff_jsonl(head: bytes) -> bool:
-    """The first line is an object."""
-    return head.lstrip().startswith(b"{")
-
-
 def sniff_json(head: bytes) -> bool:
     """One array of objects."""
     start = head.lstrip()

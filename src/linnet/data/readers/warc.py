@@ -31,11 +31,6 @@ _STEP = 1 << 20
 _LONGEST_HEAD = 1 << 20
 
 
-def sniff_warc(head: bytes) -> bool:
-    """WARC files start with their version."""
-    return head.startswith(b"WARC/")
-
-
 @dataclass(frozen=True, slots=True)
 class Record:
     """One record: its header as it came, and its content."""

@@ -25,10 +25,10 @@ from linnet.data.streaming import RowBatch
 from linnet.errors import DataError, check_choice
 from linnet.text.clean.dedup import DEDUP, Chunk, Duplicates
 from linnet.text.clean.pages import Pages
-from linnet.text.clean.report import CleaningReport, Tally
+from linnet.text.clean.report import CleaningReport
 from linnet.text.clean.rules import Cleaner
 from linnet.text.duplicates import SAME
-from linnet.text.offsets import Edit, apply
+from linnet.text.offsets import apply
 
 _UNASKED = {
     "unreadable": "rows that could not be parsed",
@@ -186,7 +186,12 @@ class _Work(Duplicates):
             edits = rule.edits(now)
             if edits:
                 after = apply(now, edits)
-                _count(self.report.tallies[rule.name], edits, now, after)
+                tally = self.report.tallies[rule.name]
+                tally.documents += 1
+                tally.places += len(edits)
+                tally.line_change += after.count("\n") - now.count("\n")
+                for start, end, _ in edits[:5]:
+                    tally.sample(now[start:end])
                 now = after
         return now
 
@@ -205,11 +210,3 @@ class _Work(Duplicates):
         for name in rest.column_names:
             table = table.append_column(f"{name}_" if name in table.column_names else name, rest.column(name))
         self.removed(table)
-
-
-def _count(tally: Tally, edits: list[Edit], before: str, after: str) -> None:
-    tally.documents += 1
-    tally.places += len(edits)
-    tally.line_change += after.count("\n") - before.count("\n")
-    for start, end, _ in edits[:5]:
-        tally.sample(before[start:end])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from linnet.draw.markup import page, safe, text_table
+from linnet.draw.terminal import aligned
 
 _SAMPLES = 5
 _LONGEST = 160
@@ -81,11 +82,7 @@ class CleaningReport:
             "characters": {"input": self.characters, "kept": self.kept_characters},
             "adds_up": self.adds_up,
             "rules": [
-                {
-                    "rule": t.name, "level": t.level, "about": t.about, "documents": t.documents, "lines": t.lines,
-                    "places": t.places, "line_change": t.line_change, "samples": t.samples,
-                }
-                for t in self.tallies.values()
+                {"rule": t.name, **{k: v for k, v in vars(t).items() if k != "name"}} for t in self.tallies.values()
             ],
         }  # fmt: skip
 
@@ -106,12 +103,7 @@ class CleaningReport:
 
     def text(self, samples: int = 2, width: int = 100) -> str:
         """Return the table, and samples of what each rule took, for a terminal."""
-        rows = self.rows()
-        widths = [max(len(row[k]) for row in rows) for k in range(4)]
-        lines = []
-        for row in rows:
-            cells = [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]
-            lines.append("  ".join(cells).rstrip())
+        lines = aligned(self.rows(), width)
         for t in self.tallies.values():
             shown = [f"    {sample[: width - 4]}" for sample in t.samples[:samples]]
             lines += [f"{t.name}: {t.about}", *shown] if shown else []
