@@ -57,7 +57,7 @@ class Texts:
         if hash_bits:
             hashing = np.zeros(0, np.uint64), 64 - hash_bits, np.zeros(0, np.int32), 1 << hash_bits
             rows = count_known(self.pieces, blocks, *hashing, counting=counting, threads=threads)
-            return Counted(rows, hashing[0], Seen(*[hashing[2]] * 3, np.zeros(0, np.uint8)))
+            return Counted(rows, hashing[0], Seen(hashing[2], hashing[2], hashing[2], np.zeros(0, np.uint8)))
         return count(self.pieces, blocks, counting=counting, threads=threads)
 
 

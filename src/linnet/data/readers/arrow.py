@@ -215,6 +215,6 @@ def from_lists(texts: Any, labels: Any = None) -> Dataset:
             raise DataError(f"{len(column):,} texts but {len(columns['label']):,} labels: one label a text is needed")
     how = "texts and labels as given" if labels is not None else "texts as given, no labels"
     batch = decoded(RawBatch(columns, len(column)), list(columns))
-    reader = RecordReader(list(columns), iter, source=_counted(len(column), "text"))
+    reader = RecordReader(list(columns), lambda _: iter([batch]), source=_counted(len(column), "text"))
     choice = ColumnChoice("text", "label" if labels is not None else None)
     return replace(finish(batch, choice, reader), how=how)
