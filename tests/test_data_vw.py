@@ -42,7 +42,7 @@ def test_labels_and_words(tmp_path):
         "1 |f good film:3\n-1 2 'id |a:0.5 so bad |b dull\n|f no label\nspam |f win: now\n1 tag|f a\n\nno bar\n2 |f  \n"
     )
     data = read(path)
-    assert data.text.to_pylist() == ["good film", "so bad dull", "win now", "a"]
+    assert data.text.to_pylist() == ["good film film film", "so bad dull", "win now", "a"]
     assert data.label.to_pylist() == ["1", "-1", "spam", "1"]
     assert [(row.line, row.reason) for row in data.unusable.rows] == [
         (3, "no label"), (6, "empty text"), (7, "empty text"), (8, "empty text"),
@@ -86,7 +86,7 @@ def test_train_predict_and_filter_read_it(path, tmp_path):
     assert [row["text"] for row in rows] == [
         t for t, y in zip(read(path).text.to_pylist(), truth, strict=True) if y == "1"
     ]
-    assert set(rows[0]) == {"label", "text", "linnet_label", "linnet_p_1"}
+    assert set(rows[0]) == {"label", "text", "weight", "id", "title", "body", "linnet_label", "linnet_p_1"}
     assert {row["linnet_label"] for row in rows} == {"1"}
 
 
@@ -111,7 +111,36 @@ def test_it_is_written_too(tmp_path):
     ]  # fmt: skip
     found = read(tmp_path / "m.vw")
     assert found.label_list() == ["spam", "ham"]
-    assert found.text.to_pylist()[1] == "hi there length"
+    assert found.text.to_pylist()[1] == "hi there"
+
+
+def test_namespaces_values_importance_and_several_labels(tmp_path):
+    path = tmp_path / "x.vw"
+    path.write_text(
+        "1,3 2 'a |title good:2 film |price price:9.5\n"
+        "2 0.5 |body so bad:0 dull:-1 |title x:0.2 |price price:3\n"
+        "1 |late word |title film\n"
+    )
+    data = read(path, also=["weight", "id", "title", "price", "late"])
+    assert data.label_sets() == [("1", "3"), ("2",), ("1",)]
+    assert data.text.to_pylist() == ["good good film", "so dull x", "word film"]
+    assert data.column("title") == ["good good film", "x", "film"]
+    assert (data.column("weight"), data.column("id")) == (["2", "0.5", None], ["a", None, None])
+    assert (data.column("price"), data.column("late")) == (["9.5", "3", None], [None, None, "word"])
+    assert read(path, text="title").text.to_pylist() == ["good good film", "x", "film"]
+    assert [b.also["price"].to_pylist() for b in stream(path, also=["price"], batch_rows=2)] == [["9.5", "3"], [None]]
+
+
+def test_a_model_uses_namespaces_and_importance(tmp_path):
+    from linnet import TextClassifier
+
+    rows = [f"{k % 2} {1 + k % 3} |words {PLAIN[k % 5]} |price price:{5 * (k % 2) + k % 3}" for k in range(60)]
+    path = tmp_path / "x.vw"
+    path.write_text("\n".join(rows) + "\n")
+    data = read(path, also=["weight", "price"])
+    clf = TextClassifier("svm", features="words:1+column:price", params={"C": 1.0})
+    clf.fit(data, sample_weight=data.numbers("weight"))
+    assert clf.predict(data).tolist() == data.label_list()
 
 
 def test_clean_and_predict_write_it(path, tmp_path):

@@ -219,3 +219,25 @@ def test_linnet_tokenize_learns(tmp_path: Path) -> None:
     code, out, _ = run("tokenize", "a.txt", "--tokens", "b.json", cwd=tmp_path)
     assert json.loads(out.splitlines()[0])["offsets"][:2] == [[0, 3], [3, 7]]
     assert run("tokenize", "x", "--save", "c.json", cwd=tmp_path)[0] == 2
+
+
+def test_linnet_vocab_with_a_learned_tokeniser(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers", reason="the extra subword is not installed")
+    from click.testing import CliRunner
+
+    from linnet.cli.vocab import vocab
+    from linnet.text import Subword
+
+    data, other, learned = (str(tmp_path / name) for name in ("a.txt", "b.txt", "bpe.json"))
+    Path(data).write_text("the cats sat\nthe dogs sat\nthe cat\n" * 5)
+    Path(other).write_text("the dog sat\nthe cat\n")
+    Subword.train("bpe", Path(data).read_text().splitlines(), 264).save(learned)
+    given = ["--tokens", learned, "--other", other]
+    done = CliRunner().invoke(vocab, [data, *given])
+    assert done.exit_code == 0, done.output
+    assert f"unknown before and after {learned}: 20.00% of the words, 0.00% of the pieces" in done.output
+    found = json.loads(CliRunner().invoke(vocab, [data, *given, "--json"]).output)
+    assert (found["other"]["word_oov_rate"], found["other"]["oov_rate"]) == (pytest.approx(0.2), 0.0)
+    kept = Vocabulary.of(Path(data).read_text().splitlines(), tokens=learned)
+    kept.save(tmp_path / "v.json")
+    assert Vocabulary.load(tmp_path / "v.json").encode("the cat") == kept.encode("the cat")

@@ -31,16 +31,22 @@ def vocab(
     \b
     linnet vocab train.csv --other test.csv --min-df 2
     linnet vocab train.csv --plot zipf.svg --save words.json
+    linnet vocab train.csv --other test.csv --tokens bpe.json
     """
     from linnet.errors import DataError
+    from linnet.text.tokens import TOKENS
     from linnet.text.vocabulary import Vocabulary, texts_of
 
-    every = Vocabulary.of(texts_of(data, text, format_, Notes(data)), tokens=tokens, case=case)
+    texts = texts_of(data, text, format_, Notes(data))
+    others = texts_of(other, text, format_, Notes(other)) if other else ()
+    if tokens not in TOKENS:  # of a learned tokeniser: words are counted as well
+        texts, others = list(texts), list(others)
+    every = Vocabulary.of(texts, tokens=tokens, case=case)
     if not len(every):
         raise DataError(f"{data}: there is no word in {every.n_documents:,} texts")
     kept = every.cut(min_df=min_df, size=max_features)
     law = every.zipf() if len(every) > 1 else None
-    covered = kept.coverage(texts_of(other, text, format_, Notes(other)), top) if other else None
+    covered = kept.coverage(others, top) if other else None
     if plot and law:
         law.save(plot)
         say(f"plot written to {plot}")
@@ -63,6 +69,9 @@ def vocab(
         "top": [{"word": w, "count": n, "texts": d} for w, n, d in rows],
         "other": {"source": other, **covered.to_dict()} if covered else None,
     }
+    if covered and tokens not in TOKENS:
+        words = Vocabulary.of(texts, case=case).cut(min_df=min_df, size=max_features)
+        found["other"] |= {"tokeniser": tokens, "word_oov_rate": words.coverage(others).oov_rate}
     if json_:
         echo_json(found)
         return
@@ -89,6 +98,9 @@ def _lines(found: dict[str, Any]) -> list[str]:
         sizes = f"{other['texts']:,} texts, {other['tokens']:,} tokens, {other['types']:,} different"
         known = f"{other['coverage']:.2%} of the tokens, {other['known_types']:,} of the different words"
         lines += ["", f"{other['source']}: {sizes}", f"covered: {known}; OOV rate {other['oov_rate']:.2%}"]
+        if "word_oov_rate" in other:
+            shares = f"{other['word_oov_rate']:.2%} of the words, {other['oov_rate']:.2%} of the pieces"
+            lines.append(f"unknown before and after {other['tokeniser']}: {shares}")
         unknown = ", ".join(f"{_printable(u['word'])} ({u['count']:,})" for u in other["unknown"])
         lines += [f"most frequent unknown: {unknown}"] if unknown else []
     return lines

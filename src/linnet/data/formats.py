@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from linnet.data.input_file import InputFile, foreign, looks_binary, stdin
 from linnet.data.reader import ReadOptions, RecordReader
-from linnet.data.readers import arrow, delimited, folder, jsonlines, lines, warc
+from linnet.data.readers import arrow, delimited, folder, jsonlines, lines, vw, warc
 from linnet.errors import DataError, nearest
 from linnet.files import split_ending
 
@@ -54,7 +54,7 @@ FORMATS = {
         Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), lambda head: head.lstrip().startswith(b"{"), jsonlines.open_jsonl,
                rewrite=jsonlines.rewrite_lines),
         Format("fasttext", (".ft", ".fasttext"), lines.sniff_fasttext, lines.open_fasttext),
-        Format("vw", (".vw",), lines.sniff_vw, lines.open_vw),
+        Format("vw", (".vw",), vw.sniff_vw, vw.open_vw),
         Format("tsv", (".tsv", ".tab"), delimited.sniff_tsv, delimited.open_tsv),
         Format("csv", (".csv",), delimited.sniff_csv, delimited.open_csv),
         Format("text", (".txt", ".text"), lambda head: True, lines.open_text),

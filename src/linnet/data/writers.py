@@ -192,12 +192,14 @@ def _vw_line(row: dict[str, Any]) -> str:
     >>> _vw_line({"label": ["a", "b c"], "weight": 2.0, "text": "so: good|bad", "stars": 4, "note": None})
     'a,b_c 2.0 |text so_ good_bad |stars stars:4\n'
     """
-    labels, weight = row.pop("label", None), row.pop("weight", None)
+    labels, weight, tag = (row.pop(name, None) for name in ("label", "weight", "id"))
     several = labels if isinstance(labels, list) else [] if labels is None else [labels]
     head = ",".join("_".join(re.split(r"[\s:|,]+", str(one))) for one in several)
     parts = [head] if head else []
     if head and weight is not None:
         parts.append(str(weight))
+    if tag is not None:
+        parts.append("'" + re.sub(r"[\s|]", "_", str(tag)))
     for name, value in row.items():
         space = re.sub(r"[\s:|]", "_", name)
         if isinstance(value, int | float):

@@ -31,18 +31,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 from linnet.errors import DataError, LinnetError, check_choice, nearest, require
 from linnet.files import write_atomic
-from linnet.text.tokens import SURROGATES, TOKENS, Token, tokenize
+from linnet.text.tokens import SURROGATES, TOKENS, Token, tokenize, words_of
 
 SUBWORD = {
     "bpe": "byte-pair encoding over bytes, learned to a budget of pieces",
     "wordpiece": "WordPiece, learned to a budget of pieces",
 }
 SIZE = 8000
+BATCH = 1 << 10  # texts
 SMALLEST = {"bpe": 257, "wordpiece": 16}  # all bytes and a pair; a few letters
 UNKNOWN = "[UNK]"
 
@@ -225,15 +227,28 @@ EXAMPLE = "The cat didn\u2019t purr. Na\u00efve 3.14!"
 
 def tokeniser(name: str, case: str = "fold") -> Callable[[str], list[Token]]:
     """Return the function that cuts a text: a name of the kernels' tokenisers, or the file of a learned one."""
+    return (lambda text: tokenize(text, name, case)) if name in TOKENS else learned_tokeniser(name).tokens
+
+
+def tokenised(texts: Iterable[str], name: str, case: str = "fold") -> Iterator[list[str]]:
+    """Yield the tokens of each text without their places; name is as of ``tokeniser``."""
     if name in TOKENS:
-        return lambda text: tokenize(text, name, case)
+        yield from words_of(texts, name, case)
+        return
+    learned, rest = learned_tokeniser(name), iter(texts)
+    while some := list(islice(rest, BATCH)):
+        yield from learned.words(some)
+
+
+def learned_tokeniser(name: str) -> Subword:
+    """Read the file of a learned tokeniser."""
     if name.partition(":")[0] in SUBWORD:
         raise LinnetError(
             f"{name} is learned from texts first: linnet tokenize --tokens {name} --train DATA --save F.json"
         )
     if name.endswith(".json") or Path(name).exists():
-        return Subword.load(name).tokens
-    raise LinnetError(nearest("tokens", name, [*TOKENISERS, "a file that --save wrote"]))
+        return Subword.load(name)
+    raise DataError(nearest("tokens", name, [*TOKENISERS, "a file that --save wrote"]))
 
 
 def budget_of(name: str) -> tuple[str, int]:

@@ -38,9 +38,10 @@ import numpy.typing as npt
 
 from linnet.draw.charts import Axis, Layer, Line, Points, chart
 from linnet.draw.terminal import short
-from linnet.errors import DataError, require
+from linnet.errors import DataError, check_choice, require
 from linnet.files import write_atomic
-from linnet.text.tokens import check_tokens, words_of
+from linnet.text.tokenisers import tokenised
+from linnet.text.tokens import CASES, TOKENS
 
 
 @dataclass(frozen=True)
@@ -194,11 +195,11 @@ class Vocabulary:
         size: int | None = None,
     ) -> Vocabulary:
         """Count the words of texts; keep those in min_df texts or more, at most size of them."""
-        check_tokens(tokens, case)
+        check_choice("case", case, CASES)
         counts: Counter[str] = Counter()
         held: Counter[str] = Counter()
         n = 0
-        for found in words_of(texts, tokens, case):
+        for found in tokenised(texts, tokens, case):
             counts.update(found)
             held.update(set(found))
             n += 1
@@ -242,7 +243,7 @@ class Vocabulary:
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
         """Return the numbers of many texts, which is quicker than one by one."""
         number = self._numbers
-        return [[number.get(w, 0) for w in found] for found in words_of(texts, self.tokens, self.case)]
+        return [[number.get(w, 0) for w in found] for found in tokenised(texts, self.tokens, self.case)]
 
     def decode(self, numbers: Iterable[int]) -> str:
         """Return the words of numbers, joined by blanks (characters and bytes by nothing)."""
@@ -258,7 +259,7 @@ class Vocabulary:
         """Return how much of other texts it knows, and the most frequent words it does not."""
         counts: Counter[str] = Counter()
         n = 0
-        for found in words_of(texts, self.tokens, self.case):
+        for found in tokenised(texts, self.tokens, self.case):
             counts.update(found)
             n += 1
         unknown = {w: c for w, c in counts.items() if w not in self._numbers}
@@ -308,7 +309,9 @@ class Vocabulary:
             held = np.array(found["document_frequency"], dtype=np.int64)
             if not (len(words) == len(counts) == len(held) == len(set(words))):
                 raise ValueError
-            check_tokens(found["tokens"], found["case"])
+            check_choice("case", found["case"], CASES)
+            if found["tokens"] not in TOKENS and not str(found["tokens"]).endswith(".json"):
+                raise ValueError
             about = (int(found["documents"]), int(found["n_tokens"]), found["tokens"], found["case"])
         except (KeyError, TypeError, ValueError):
             raise DataError(f"{name} does not hold a vocabulary that linnet wrote; write it again with save") from None
