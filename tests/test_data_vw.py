@@ -125,7 +125,7 @@ def test_namespaces_values_importance_and_several_labels(tmp_path):
     assert data.label_sets() == [("1", "3"), ("2",), ("1",)]
     assert data.text.to_pylist() == ["good good film", "so dull x", "word film"]
     assert data.column("title") == ["good good film", "x", "film"]
-    assert (data.column("weight"), data.column("id")) == (["2", "0.5", None], ["a", None, None])
+    assert (data.column("weight"), data.column("id")) == (["2", "0.5", "1"], ["a", None, None])
     assert (data.column("price"), data.column("late")) == (["9.5", "3", None], [None, None, "word"])
     assert read(path, text="title").text.to_pylist() == ["good good film", "x", "film"]
     assert [b.also["price"].to_pylist() for b in stream(path, also=["price"], batch_rows=2)] == [["9.5", "3"], [None]]

@@ -2,8 +2,8 @@
 
 The label is what the line says, a number or a name; several have commas between them. The text is the namespace called
 `text`, or else the words of all namespaces in their order. A word stands in it as often as its value says, rounded; a value of
-0 leaves it out. Importance and tag are the columns `weight` and `id`, and each namespace is a column of its own: its words, or
-the number where it is `|name name:value`.
+0 leaves it out. Importance (1 where there is none) and tag are the columns `weight` and `id`, and each namespace is a column of
+its own: its words, or the number where it is `|name name:value`.
 """
 
 from __future__ import annotations
@@ -97,8 +97,9 @@ def _head(which: int, head: bytes | None) -> str | None:
     >>> [_head(k, b"1 0.5 'x ") for k in range(3)], _head(0, b"spam x"), _head(0, b"x")
     (['1', '0.5', 'x'], 'spam', None)
     """
+    label, importance, tag = b"", b"1", b""
     words = (head or b"").split()
-    tag = b""
     if words and (words[-1].startswith(b"'") or not (head or b"")[-1:].isspace()):
         tag = words.pop().removeprefix(b"'")
-    return printable([*words[:2], b"", b""][which] if which < 2 else tag) or None
+    label, importance = [*words, *(label, importance)[len(words) :]][:2]
+    return printable((label, importance, tag)[which]) or None
