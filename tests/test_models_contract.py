@@ -40,15 +40,17 @@ ESTIMATORS = [
     "CategoricalNB(estimate='mle')",
     "GaussianNB(estimate='map')",
     "GaussianNB(estimate='predictive')",
-    "LogisticRegression(solver='adam')",
     "LogisticRegression(solver=LBFGS())",
-    "LogisticRegression(solver=Momentum())",
-    "LogisticRegression(solver=ProximalGradient())",
     "LinearSVM(solver=LBFGS())",
     "LinearSVM(solver='newton')",
     "LogisticRegression(solver='newton')",
     "LogisticRegression(penalty='l1')",
     "LinearSVM(penalty='l1')",
+]
+FIRST_ORDER = [  # many small steps: checked with the slow tests
+    "LogisticRegression(solver='adam')",
+    "LogisticRegression(solver=Momentum())",
+    "LogisticRegression(solver=ProximalGradient())",
 ]
 
 
@@ -56,8 +58,7 @@ def made(text):
     return eval(text, {**globals(), **vars(linnet.models)})
 
 
-@pytest.fixture(scope="module")
-def checked():
+def checks_of(estimators):
     """Run all checks in a process where scipy knows of array namespaces, so that none is skipped."""
     script = f"""
         import json, warnings
@@ -66,7 +67,7 @@ def checked():
         from linnet.models import *
         from linnet.solvers import *
         out = {{}}
-        for text in {ESTIMATORS!r}:
+        for text in {estimators!r}:
             found = check_estimator(eval(text), on_fail=None, on_skip=None)
             out[text] = [(c["check_name"], c["status"], str(c["exception"])) for c in found]
         print(json.dumps(out))
@@ -77,14 +78,26 @@ def checked():
     return json.loads(done.stdout)
 
 
+@pytest.fixture(scope="module")
+def checked():
+    return checks_of(ESTIMATORS)
+
+
 @pytest.mark.parametrize("text", ESTIMATORS)
 def test_check_estimator(checked, text):
     assert len(checked[text]) > 50
     assert [c for c in checked[text] if c[1] != "passed"] == []
 
 
+@pytest.mark.slow
+def test_check_estimator_by_first_order_methods():
+    for found in checks_of(FIRST_ORDER).values():
+        assert len(found) > 50
+        assert [c for c in found if c[1] != "passed"] == []
+
+
 @pytest.mark.parametrize(
-    "text", [e for e in ESTIMATORS if not any(name in e for name in ("NB", "Kernel", "Votes", "Feed"))]
+    "text", [e for e in [*ESTIMATORS, *FIRST_ORDER] if not any(name in e for name in ("NB", "Kernel", "Votes", "Feed"))]
 )
 def test_balanced_class_weight(text):
     from sklearn.utils.estimator_checks import check_class_weight_balanced_linear_classifier
@@ -208,7 +221,7 @@ def test_settings_that_cannot_be(model, message):
         model.fit(X, y)
 
 
-@pytest.mark.parametrize("text", ESTIMATORS)
+@pytest.mark.parametrize("text", [*ESTIMATORS, *FIRST_ORDER])
 def test_copies(text):
     X, y = counts()
     model = made(text).fit(X, y)
