@@ -214,10 +214,15 @@ def test_altered_tables_are_refused(svm, tmp_path):
     svm.save(tmp_path / "m.linnet")
     stored = store.read(tmp_path / "m.linnet")
     for name, change in (
-        ("records", lambda t: t[: len(t) // 2]),
-        ("records", lambda t: np.ones_like(t)),
+        ("weights", lambda t: t[: len(t) // 2]),
+        ("weights", lambda t: t.astype(np.int16)),
+        ("weights", lambda t: np.full_like(t, np.inf)),
+        ("norm", lambda t: t[1:]),
+        ("fingerprints", lambda t: np.zeros_like(t)),
+        ("fingerprints", lambda t: np.full((9, t.shape[1]), 1, np.uint8)),
         ("b", lambda t: np.zeros(3)),
-        ("name_offsets", lambda t: t[:-1]),
+        ("name_sizes", lambda t: t[:-1]),
+        ("name_features", lambda t: t + np.uint32(1 << 30)),
     ):
         tensors = {**stored.tensors, name: change(stored.tensors[name])}
         store.write(tmp_path / "bad.linnet", tensors, stored.card)

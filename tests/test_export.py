@@ -136,6 +136,8 @@ MODELS = {
     "several classes, curve": lambda: curved(fitted("svm", features="words:1-2"), 1.2),
     "characters and bytes": lambda: fitted("logistic", features="words:1-3:characters+words:2-4:bytes+chars:1:bytes"),
     "several labels": several,
+    "compact": lambda: fitted("svm", features="words:1-2+chars:2-4").compact(few=0),
+    "compact, hashed": lambda: fitted("nb", features="words:1", hash_bits=9).compact(few=0),
     "word vectors": lambda: fitted("svm", features="words:1+chars:2-3", unlabelled=scripts(30)[0], tf="sublinear"),
 }
 

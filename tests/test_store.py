@@ -310,10 +310,10 @@ def test_rewritten_by_another_program(model):
 
 
 def test_newer(model):
-    data = edited(model.read_bytes(), lambda h: h["__metadata__"].update(format_version="2", written_by="linnet 7.1"))
+    data = edited(model.read_bytes(), lambda h: h["__metadata__"].update(format_version="3", written_by="linnet 7.1"))
     model.write_bytes(data)
     text = message(model)
-    assert "model format 2, written by linnet 7.1; this linnet reads up to format 1" in text
+    assert "model format 3, written by linnet 7.1; this linnet reads up to format 2" in text
     assert "pip install --upgrade linnet" in text
 
 

@@ -50,7 +50,8 @@ class TextClassifier(Estimator):
     held-out rows; or one of them by name; or False; ``decision`` how probabilities become answers, kept in the model:
     ``{"threshold": {"spam": 0.9}}``, ``"precision"`` or ``"recall"`` ``{"spam": 0.95}`` (a threshold chosen on
     held-out rows), ``"cost"``, ``"abstain"`` and ``"answer"`` as in ``predict``; ``forget`` the share of what was
-    learned that ``partial_fit`` drops before each chunk; ``random_state``; ``n_jobs`` threads (None: all cores; never
+    learned that ``partial_fit`` drops before each chunk; ``full_precision`` keeps the weights of large models as 32-bit floats,
+    which are rounded to 16 bits otherwise; ``random_state``; ``n_jobs`` threads (None: all cores; never
     changes the result).
 
     >>> clf = TextClassifier("nb", features="words:1")
@@ -81,6 +82,7 @@ class TextClassifier(Estimator):
     calibrate: bool | str = True
     decision: Mapping[str, Any] | None = None
     forget: float = 0.0
+    full_precision: bool = False
     random_state: int = 0
     n_jobs: int | None = None
 
@@ -220,7 +222,8 @@ class TextClassifier(Estimator):
         return TextClassifier(
             self.model, features=model.blocks + model.computed, tf=model.tf, norm=model.norm, idf=settings.get("idf"),
             **{name: settings.get(name) for name in names}, ratio=settings.get("ratio", 0.0), params=own,
-            calibrate=model.calibrated, forget=self.forget, random_state=settings.get("seed", 0), n_jobs=self.n_jobs,
+            calibrate=model.calibrated, forget=self.forget, full_precision=settings.get("full_precision", False),
+            random_state=settings.get("seed", 0), n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def refitted(
@@ -516,7 +519,7 @@ def _labels(classes: tuple[Any, ...]) -> npt.NDArray[Any]:
 def load(
     path: str | os.PathLike[str] | bytes, *, n_jobs: int | None = None, verify: bool | None = None, trust: bool = False
 ) -> TextClassifier:  # fmt: skip
-    """Open a model file for prediction; it is mapped, not copied.
+    """Open a model file for prediction.
 
     A truncated, altered, foreign or newer file raises ModelFileError with one clear line. A file that names functions of
     other programs raises UntrustedModelError before any is imported, unless the caller trusts it. A fastText model (.bin, .ftz) is

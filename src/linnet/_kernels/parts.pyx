@@ -16,9 +16,9 @@ from linnet._kernels.tokenise cimport tokenise
 from linnet._kernels.tokens cimport Tokens
 
 
-cdef inline int64_t number_distinct(const uint64_t* fps, int64_t n, int drop, uint64_t* keys, int32_t* owner, int32_t* tally,
-                                    uint32_t* table) noexcept nogil:
-    """Number distinct keys, fingerprints without their lowest bits, in the order of first sight; count them."""
+cdef inline int64_t number_distinct(const uint64_t* fps, int64_t n, int drop, uint64_t ignored, uint64_t* keys, int32_t* owner,
+                                    int32_t* tally, uint32_t* table) noexcept nogil:
+    """Number distinct keys, fingerprints without their lowest bits or with ones there, in the order of first sight; count them."""
     cdef int64_t i, m = 0
     cdef uint64_t size = 16, mask, slot, key
     cdef int bits = 4
@@ -28,7 +28,7 @@ cdef inline int64_t number_distinct(const uint64_t* fps, int64_t n, int drop, ui
     mask = size - 1
     memset(table, 0, <size_t>size * sizeof(uint32_t))
     for i in range(n):
-        key = (fps[i] >> drop) << drop
+        key = (fps[i] >> drop) << drop | ignored
         slot = key >> (64 - bits)
         while table[slot] != 0 and keys[table[slot] - 1] != key:
             slot = (slot + 1) & mask
@@ -139,8 +139,8 @@ def walk_documents(const uint8_t[::1] data, const int64_t[::1] offsets, Compiled
                 if f + n > found.room or p + n > found.room:
                     with gil:
                         found.grow(max(2 * found.room, found.room + n))
-                m = number_distinct(scratch.out_fps, n, w.shift if w.hashing else 0, &found.keys[0], &found.owner[0],
-                                    &found.tally[0], scratch.distinct)
+                m = number_distinct(scratch.out_fps, n, w.shift if w.hashing else 0, w.ignored, &found.keys[0],
+                                    &found.owner[0], &found.tally[0], scratch.distinct)
                 for k in range(m if m < LOOKAHEAD else LOOKAHEAD):
                     touch(w, found.keys[k] >> w.shift)
                 norm = 0.0

@@ -60,6 +60,7 @@ cdef struct Lookup:
     int64_t row_step
     int64_t n_outputs
     int shift
+    uint64_t ignored        # bits of a fingerprint that do not count
     bint hashing            # no slots: the row is the top bits of the fingerprint
     bint apart              # slots and rows are in different cache lines
     bint mean               # rows are averaged, not divided by their length
@@ -68,7 +69,7 @@ cdef struct Lookup:
 cdef class WeightTable:
     """What a model knows of its features, laid out for lookup: fingerprints by slot, rows [n, W_1 .. W_K], b, tf, normalise.
 
-    tf is 0 (presence), 1 (count) or 2 (sublinear); normalise is 0 (not), 1 (length 1) or 2 (mean). slots is empty in hash
+    ignored has the bits of fingerprints that do not count; they are ones in the slots. tf is 0 (presence), 1 (count) or 2 (sublinear); normalise is 0 (not), 1 (length 1) or 2 (mean). slots is empty in hash
     mode. The arrays are kept, not copied.
     """
 
@@ -78,12 +79,13 @@ cdef class WeightTable:
     cdef tuple given
     cdef const double[::1] b
 
-    def __init__(self, const uint64_t[:] slots, int shift, const float[:, :] rows, const double[::1] b, int tf, int normalise):
+    def __init__(self, const uint64_t[:] slots, int shift, const float[:, :] rows, const double[::1] b, int tf, int normalise,
+                 uint64_t ignored=0):
         if not 0 <= tf <= TF_SUBLINEAR or not 0 <= normalise <= NORM_MEAN:
             raise ValueError(f"unknown tf {tf} or normalise {normalise}")
         if rows.shape[0] == 0 or rows.shape[1] != b.shape[0] + 1:
             raise ValueError(f"rows of {rows.shape[1]} numbers, with {b.shape[0]} outputs; a row is its norm and a weight each")
-        self.given = numpy.asarray(slots), shift, numpy.asarray(rows), numpy.asarray(b), tf, normalise
+        self.given = numpy.asarray(slots), shift, numpy.asarray(rows), numpy.asarray(b), tf, normalise, ignored
         self.b, self.tf, self.normalise, self.n_slots = b, tf, normalise, rows.shape[0]
         self.lookup.slot_base = <const char*>&slots[0] if slots.shape[0] else NULL
         self.lookup.row_base = <const char*>&rows[0, 0]
@@ -91,6 +93,7 @@ cdef class WeightTable:
         self.lookup.row_step = rows.strides[0]
         self.lookup.n_outputs = b.shape[0]
         self.lookup.shift = shift
+        self.lookup.ignored = ignored
         self.lookup.hashing = slots.shape[0] == 0
         self.lookup.apart = slots.shape[0] > 0 and slots.strides[0] == sizeof(uint64_t)
         self.lookup.mean = normalise == NORM_MEAN
@@ -105,6 +108,14 @@ cdef inline void touch(Lookup w, uint64_t slot) noexcept nogil:
         ln_prefetch(w.slot_base + slot * w.slot_step)
     if w.hashing or w.apart:
         ln_prefetch(w.row_base + slot * w.row_step)
+
+
+cdef inline void cut(Lookup w, uint64_t* fps, int64_t m) noexcept nogil:
+    """Set the bits that do not count."""
+    cdef int64_t i
+    if w.ignored:
+        for i in range(m):
+            fps[i] |= w.ignored
 
 
 cdef inline uint64_t fingerprint_at(Lookup w, uint64_t slot) noexcept nogil:
@@ -292,6 +303,7 @@ cdef double score_long(const uint8_t* text, int64_t n, const BlockSpec* block, b
             with gil:
                 scratch.need_room(m)
         m = emit(&s, block, scratch.out_fps, <char*>NULL, <char*>NULL)
+        cut(w, scratch.out_fps, m)
         if weights.tf == TF_PRESENCE:
             norm = add_present(w, scratch.out_fps, m, scratch.seen, norm, total)
         else:
@@ -350,6 +362,7 @@ def score_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t
                         with gil:
                             scratch.need_room(m)
                     m = emit(&s, block, scratch.out_fps, <char*>NULL, <char*>NULL)
+                    cut(w, scratch.out_fps, m)
                     if weights.tf == TF_PRESENCE:
                         norm = add_present(w, scratch.out_fps, m, scratch.seen, 0.0, total)
                         for i in range(m):

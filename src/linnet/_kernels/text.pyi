@@ -97,7 +97,9 @@ def sort_rows(
 # score.pyx
 
 class WeightTable:
-    def __init__(self, slots: UInt64s, shift: int, rows: Float32s, b: Float64s, tf: int, normalise: int) -> None: ...
+    def __init__(
+        self, slots: UInt64s, shift: int, rows: Float32s, b: Float64s, tf: int, normalise: int, ignored: int = 0
+    ) -> None: ...
 
 def score_documents(
     data: Bytes, offsets: Int64s, first: int, last: int, blocks: CompiledBlocks, weights: WeightTable,

@@ -56,6 +56,10 @@ def _about(card: dict[str, Any]) -> Iterator[str]:
     if data:
         rows, source = _number(data.get("rows_fitted")), shown(data.get("source", "unknown data"))
         yield f"trained on {rows} rows of {source} by linnet {shown(card.get('linnet', '?'), 20)}"
+    stored = card.get("storage")
+    if isinstance(stored, dict):
+        bits, rate = _number(stored.get("fingerprint_bits")), _number(stored.get("false_hit_rate"), ".1e")
+        yield f"stored: weights of {shown(stored.get('weights'))}; fingerprints of {bits} bits, false-hit rate {rate}"
     settings = {k: v for k, v in card.get("settings", {}).items() if v is not None}
     yield "settings: " + ", ".join(f"{shown(k, 40)}={shown(v)}" for k, v in settings.items())
     tried = choice.get("tried")

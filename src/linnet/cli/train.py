@@ -43,6 +43,9 @@ from linnet.values import parse_settings, size_text
 @o.option("--like", "MODEL", "Use the settings of this model, each with the value that was chosen.")
 @o.flag("--online", "Learn in one pass, row by row, and score every row before; hashes into 2^18 columns.")
 @o.flag("--no-check", "Skip the quick check for duplicates, leaks and imbalance.")
+@o.flag(
+    "--full-precision", "Keep the weights of large models as 32-bit floats; by default they are rounded to 16 bits."
+)
 @o.unusable
 @o.report
 @o.output_options
@@ -138,7 +141,7 @@ def _classifier(options: dict[str, Any]) -> Any:
         norm={None: "auto", "none": None}.get(options["norm"], options["norm"]), params=_params(options),
         refit=not options["watch"], decision=asked(options),
         calibrate={"auto": True, "none": False}.get(options["calibration"], options["calibration"]),
-        random_state=options["seed"], n_jobs=options["threads"],
+        full_precision=options["full_precision"], random_state=options["seed"], n_jobs=options["threads"],
     )  # fmt: skip
     return _like(clf, options["like"], options) if options["like"] else clf
 
@@ -252,7 +255,7 @@ def _like(clf: Any, path: str, options: dict[str, Any]) -> Any:
         "n_jobs",
         "refit",
         "decision",
-        *({*FEATURE_OPTIONS, "norm"} & given),
+        *({*FEATURE_OPTIONS, "norm", "full_precision"} & given),
         *({"random_state"} if "seed" in given else ()),
     }
     like.set_params(**{name: mine[name] for name in taken})

@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate.significance import holm
-from linnet.features.counting import Slots
 from linnet.features.derived import Derived, Texts
 from linnet.model.model import Model
 from linnet.values import to_plain
@@ -94,10 +93,7 @@ def unknown_shares(model: Model, texts: Any, threads: int | None = None) -> Floa
     counted = Derived.of(Texts(pieces), model.blocks, pieces).count(
         model.blocks, hash_bits=64 - model.shift if hashed else None, threads=threads
     )
-    if hashed:
-        known = np.asarray(model.rows[:, 1:].any(axis=1))
-    else:
-        known = Slots(model.slots, model.shift).find(counted.fingerprints) >= 0
+    known = np.asarray(model.rows[:, 1:].any(axis=1)) if hashed else model.table.find(counted.fingerprints) >= 0
     starts = counted.rows.row_ptr
     sums = np.concatenate([[0], np.cumsum(~known[counted.rows.indices])])
     sizes = np.diff(starts)

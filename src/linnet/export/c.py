@@ -58,7 +58,8 @@ def _settings(model: PortableModel) -> Iterator[str]:
     yield from (unicode_table(f"ln_{name}") for name in tables)
     numbers = {
         "OUTPUTS": n_outputs, "BLOCKS": len(model.blocks), "CHARS": int(any(b["chars"] for b in model.blocks)),
-        "TF": model.tf, "NORM": model.norm, "SHIFT": model.shift, "HASHED": int(model.hashed), "ROW": (4 + n_outputs) // 2 * 2,
+        "TF": model.tf, "NORM": model.norm, "SHIFT": model.shift, "IGNORED": f"UINT64_C({model.ignored})",
+        "HASHED": int(model.hashed), "ROW": (4 + n_outputs) // 2 * 2,
         "MULTILABEL": int(model.multilabel), "CURVE": len(model.curve), "LEAST": repr(model.least),
     }  # fmt: skip
     yield "".join(f"#define LN_{name} {value}\n" for name, value in numbers.items())

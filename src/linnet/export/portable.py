@@ -34,6 +34,8 @@ class PortableModel:
     tf: int  # 0 presence, 1 count, 2 sublinear
     norm: int  # 0 none, 1 l2, 2 mean
     shift: int
+    ignored: int
+    """The bits of a fingerprint that do not count: they are ones in the keys."""
     hashed: bool
     keys: npt.NDArray[np.uint64]  # (n_features,), ascending
     rows: npt.NDArray[np.float32]  # (n_features, 1 + n_outputs)
@@ -89,7 +91,7 @@ def portable(model: Model) -> PortableModel:
             {"chars": kind == 1, "tokens": tokens, "case": case, "low": low, "high": high, "seed": seed, "share": share}
             for kind, tokens, case, low, high, seed, share in model.compiled.rows
         ],
-        TF[model.tf], NORM[model.norm], model.shift, hashed, keys[order],
+        TF[model.tf], NORM[model.norm], model.shift, model.table.ignored, hashed, keys[order],
         np.ascontiguousarray(model.rows[used[order]]), model.b.tolist(),
         [] if model.curve is None else model.curve.points.tolist(),
         (none if own is None else np.where(np.isfinite(own), own, none)).tolist(), model.decision.least,

@@ -350,6 +350,8 @@ static int ln_flush(ln_found *f) {
         if (i < n) {
 #if LN_HASHED
             f->fps[i] = f->fps[i] >> LN_SHIFT << LN_SHIFT | 1;
+#else
+            f->fps[i] |= LN_IGNORED;
 #endif
             LN_PREFETCH(ln_table + (f->fps[i] >> LN_SHIFT) * LN_ROW);
         }

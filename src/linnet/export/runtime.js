@@ -46,6 +46,7 @@ function find(high, low) {   // the number of the row of a fingerprint, or -1
     if (bits <= 32) { low = 0; high = bits === 32 ? high : high >>> (32 - bits) << (32 - bits); } else low = low >>> (64 - bits) << (64 - bits);
     low |= 1;
   }
+  high |= MODEL.ignored / 2 ** 32; low |= MODEL.ignored;
   high >>>= 0; low >>>= 0;
   for (let at = home(high, low); table[at]; at++) {
     const k = 2 * (table[at] - 1);

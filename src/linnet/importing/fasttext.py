@@ -22,9 +22,9 @@ from linnet import arithmetic
 from linnet._kernels.text import phrase_hash
 from linnet.errors import LinnetError, ModelFileError, shown
 from linnet.features.blocks import LONGEST, FastText
-from linnet.features.counting import Slots
 from linnet.model.calibration import CalibrationCurve
-from linnet.model.model import Model, empty_table
+from linnet.model.model import Model
+from linnet.model.table import Table
 from linnet.solvers.network import DenseLayers, TreeLayers
 
 Floats = npt.NDArray[np.float64]
@@ -253,22 +253,20 @@ def _model(
         head = TreeLayers((layer,), tree)
     elif not multiplied:
         head = DenseLayers((layer,))
-    table = empty_table(Slots.size_for(len(keys))[1], out.shape[1] if multiplied else out.shape[0])
-    slots = Slots.of(keys, table.slots)
-    at = slots.find(keys)
-    table.rows[at, 0] = 1.0
+    W = np.empty((len(keys), out.shape[1] if multiplied else out.shape[0]), np.float32)
     order = np.argsort(rows, kind="stable")
     for first in range(0, len(order), ROWS):
         some = order[first : first + ROWS]
         low, high = int(rows[some[0]]), int(rows[some[-1]]) + 1
         part = source.rows(low, high)[rows[some] - low] if high - low <= 4 * ROWS else _each(source, rows[some])
-        table.rows[at[some], 1:] = arithmetic.matmul(part, out) if multiplied else part
+        W[some] = arithmetic.matmul(part, out) if multiplied else part
+    table = Table.of(keys, np.ones(len(keys), np.float32), W)
     names = words[:NAMED]
-    slots_of_names = slots.find(np.array([phrase_hash([w.decode("utf-8", "replace")]) for w in names], np.uint64))
+    slots_of_names = table.find(np.array([phrase_hash([w.decode("utf-8", "replace")]) for w in names], np.uint64))
     listed = [(name, slot) for name, slot in zip(names, slots_of_names.tolist(), strict=True) if slot >= 0]
     offsets = np.concatenate([[0], np.cumsum([len(name) for name, _ in listed])]).astype(np.int64)
     return Model(
-        labels, (block,), "count", "mean", table, slots.shift, np.zeros(table.rows.shape[1] - 1),
+        labels, (block,), "count", "mean", table, np.zeros(W.shape[1]),
         np.frombuffer(b"".join(name for name, _ in listed), np.uint8), offsets,
         np.array([slot for _, slot in listed], np.int64), False, about, head=head, multilabel=each,
         curve=_steps() if each else None,

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from linnet.errors import ModelFileError, require, shown
 from linnet.features.blocks import Block, Chars, Words, compile_blocks
 from linnet.features.buffers import text_buffers
-from linnet.features.counting import Slots, count
+from linnet.features.counting import count
 from linnet.features.counts import Norm
-from linnet.model.model import Model, empty_table
+from linnet.model.model import Model
+from linnet.model.table import Table
 
 Floats = npt.NDArray[np.float64]
 PATTERN = r"(?u)\b\w\w+\b"
@@ -86,18 +87,15 @@ def _model(vectoriser: Any, tfidf: Any, model: Any, name: str, fail: Any) -> Mod
     if W.shape[1] != len(terms) or len(idf) != len(terms) or len(W) != (1 if len(classes) == 2 else len(classes)):
         fail(f"altered: {W.shape[0]} x {W.shape[1]} weights for {len(classes)} classes and {len(terms)} terms")
     keys = _keys(block, terms, fail)
-    table = empty_table(Slots.size_for(len(keys))[1], len(W))
-    slots = Slots.of(keys, table.slots)
-    at = slots.find(keys)
-    table.rows[at, 0] = idf
-    table.rows[at, 1:] = (W * idf).T
+    table = Table.of(keys, idf.astype(np.float32), np.ascontiguousarray((W * idf).T, np.float32))
     named = np.argsort(-np.abs(W).max(axis=0), kind="stable")[:20_000]
     raw = [terms[k].encode() for k in named.tolist()]
     kind: Norm = norm  # type: ignore[assignment]
     made = Model(
-        classes, (block,), tf, kind, table, slots.shift, np.ascontiguousarray(b, np.float64),
-        np.frombuffer(b"".join(raw), np.uint8), np.concatenate([[0], np.cumsum([len(r) for r in raw])]).astype(np.int64), at[named],
-        False, {"settings": {"model": "sklearn", "features": str(block)}, "imported": {"from": "scikit-learn", "model": name}},
+        classes, (block,), tf, kind, table, np.ascontiguousarray(b, np.float64),
+        np.frombuffer(b"".join(raw), np.uint8), np.concatenate([[0], np.cumsum([len(r) for r in raw])]).astype(np.int64),
+        table.find(keys[named]), False,
+        {"settings": {"model": "sklearn", "features": str(block)}, "imported": {"from": "scikit-learn", "model": name}},
     )  # fmt: skip
     made.check_numbers()
     return made

@@ -8,10 +8,12 @@ reader opens it and nothing in it can run code. On top of that format linnet pro
   named `_align.1`, `_align.2` ... fill them; `read` hides these;
 * `checksum`, the first metadata value, is the SHA-256 of the whole file with 64 zeros in the checksum's own place. It
   detects accidents, not attacks: whoever alters a file on purpose can write a new checksum;
-* a file is complete or not there: it is written under another name and renamed at the end.
+* a file is complete or not there: it is written under another name and renamed at the end;
+* arrays may be packed: bytes of Zstandard in place of the array, whose type and shape are in the metadata. `read` unpacks
+  them, after the checksum was found right.
 
-The metadata holds `checksum`, `format` ("linnet"), `format_version` ("1"), `written_by` ("linnet 0.1.0") and `card`, a
-JSON text. What the arrays mean is for the caller to say, in the card.
+The metadata holds `checksum`, `format` ("linnet"), `format_version` ("1"; "2" with packed arrays), `written_by` ("linnet 0.1.0"),
+`card` and `packed` ({name: [type, shape]}), both JSON texts. What the arrays mean is for the caller to say, in the card.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -37,15 +39,18 @@ import numpy.typing as npt
 from linnet.errors import ModelFileError
 from linnet.files import OutputError, open_atomic
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ALIGNMENT = 64  # bytes
 MAX_HEADER = 100_000_000  # bytes, the bound of the safetensors library
+LEVEL = 3  # of Zstandard
+MOST_PACKED = 1 << 36  # bytes of an array once it is unpacked
+BEST = 1 << 15  # bytes that a packed one can stand for
 VERIFY_BELOW = 64 << 20  # bytes: smaller files are checked at once, larger ones in a thread while work goes on
 
 DTYPES = {
     name: np.dtype(code)
     for name, code in {
-        "U64": "<u8", "I64": "<i8", "U32": "<u4", "I32": "<i4", "U16": "<u2", "U8": "u1", "F64": "<f8", "F32": "<f4",
+        "U64": "<u8", "I64": "<i8", "U32": "<u4", "I32": "<i4", "U16": "<u2", "I16": "<i2", "U8": "u1", "F64": "<f8", "F32": "<f4",
         "F16": "<f2",
     }.items()
 }  # fmt: skip
@@ -120,12 +125,17 @@ def _no_check() -> None:
     return None
 
 
-def write(path: str | os.PathLike[str], tensors: Mapping[str, Tensor], card: Mapping[str, object]) -> None:
+def write(
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, Tensor],
+    card: Mapping[str, object],
+    packed: Collection[str] = (),
+) -> None:
     """Write a model file: all of it, or nothing.
 
-    The arrays may have any shape and the types U64, I64, U32, I32, U16, U8, F64, F32 and F16; the card may hold what
-    JSON can (numbers of NumPy and tuples too), but no nan and no infinity. An existing file is replaced at once, also
-    while a model read from it is in use.
+    The arrays may have any shape and the types U64, I64, U32, I32, U16, I16, U8, F64, F32 and F16; those named in packed are
+    compressed. The card may hold what JSON can (numbers of NumPy and tuples too), but no nan and no infinity. An existing file is
+    replaced at once, also while a model read from it is in use.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -135,8 +145,10 @@ def write(path: str | os.PathLike[str], tensors: Mapping[str, Tensor], card: Map
     (['neg', 'pos'], [0.5, -0.5])
     """
     target = Path(os.path.realpath(path))  # through a symbolic link, as open() would
-    blocks = list(_blocks(tensors))
-    header = _header(blocks, _plain(card, "card"))
+    small = {name: _packed(tensors[name]) for name in packed if tensors[name].size}
+    blocks = list(_blocks({**tensors, **small}))
+    shapes = {name: [NAMES[tensors[name].dtype.newbyteorder("<")], list(tensors[name].shape)] for name in sorted(small)}
+    header = _header(blocks, _plain(card, "card"), shapes)
     digest = hashlib.sha256(header)
     for _, block in blocks:
         digest.update(_raw(block))
@@ -153,8 +165,8 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
     """Read a model file, or the bytes of one.
 
     The header is checked in full before any array is handed out. The checksum is checked before this returns, but for files
-    of 64 MiB and more: theirs is checked in a thread, `pending`, while work goes on. `verify=True` waits for it,
-    `verify=False` leaves it out. Whatever is wrong is a ModelFileError of one line.
+    of 64 MiB and more without packed arrays: theirs is checked in a thread, `pending`, while work goes on. `verify=True`
+    waits for it, `verify=False` leaves it out. Whatever is wrong is a ModelFileError of one line.
 
     >>> read(b"not a model, just text")
     Traceback (most recent call last):
@@ -171,7 +183,7 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
 
     metadata, entries, start = _parse(data, fail)
     pending = None
-    if verify is None and data.size >= VERIFY_BELOW:
+    if verify is None and data.size >= VERIFY_BELOW and "packed" not in metadata:
         pending = PendingCheck(lambda: _verify(data, start, fail))
     elif verify is not False:
         _verify(data, start, fail)
@@ -186,6 +198,7 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
         for name, (dtype, shape, begin, end) in entries.items()
         if not name.startswith(_PADDING)
     }
+    tensors |= _unpacked(metadata.get("packed", "{}"), tensors, fail)
     return StoredModel(MappingProxyType(tensors), card, path, data.size, pending)
 
 
@@ -212,14 +225,22 @@ def _blocks(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
         yield name, block
 
 
-def _header(blocks: list[tuple[str, Tensor]], card: object) -> bytearray:
+def _packed(array: Tensor) -> Bytes:
+    from pyarrow import Codec
+
+    raw = _raw(np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C"))
+    return np.frombuffer(Codec("zstd", LEVEL).compress(raw, asbytes=True), np.uint8)
+
+
+def _header(blocks: list[tuple[str, Tensor]], card: object, packed: dict[str, Any]) -> bytearray:
     """Length and JSON header with an empty checksum, filled up with spaces to a multiple of 64 bytes."""
     metadata = {
         "checksum": f"sha256:{_NO_DIGEST}",
         "format": "linnet",
-        "format_version": str(FORMAT_VERSION),
+        "format_version": str(FORMAT_VERSION if packed else 1),
         "written_by": _writer(),
         "card": json.dumps(card, sort_keys=True, separators=(",", ":"), allow_nan=False),
+        **({"packed": json.dumps(packed, separators=(",", ":"))} if packed else {}),
     }
     entries: dict[str, object] = {"__metadata__": metadata}
     offset = 0
@@ -399,6 +420,27 @@ def _entry(name: str, entry: object, fail: Fail) -> tuple[np.dtype[Any], tuple[i
     if not addressable or math.prod(shape) * itemsize != offsets[1] - offsets[0]:
         fail(f"altered: array {name!r} of shape {shape!r} has {offsets[1] - offsets[0]} bytes; {_REMEDY}")
     return DTYPES[dtype], tuple(shape), offsets[0], offsets[1]
+
+
+def _unpacked(packed: str, tensors: Mapping[str, Tensor], fail: Fail) -> dict[str, Tensor]:
+    """Unpack arrays; each must be as long as its type and shape say."""
+    from pyarrow import Codec
+
+    out = {}
+    try:
+        for name, (dtype, shape) in json.loads(packed).items():
+            size = math.prod(shape) * DTYPES[dtype].itemsize
+            if (
+                not _counts(shape)
+                or tensors[name].dtype != np.uint8
+                or size > min(MOST_PACKED, BEST * tensors[name].size)
+            ):
+                raise ValueError(name)
+            data = Codec("zstd").decompress(tensors[name].data, size)
+            out[name] = np.frombuffer(data, DTYPES[dtype]).reshape(shape)
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, OSError, MemoryError, RecursionError):
+        fail(f"altered: its packed arrays cannot be read; {_REMEDY}")
+    return out
 
 
 def _verify(data: Bytes, start: int, fail: Fail) -> None:

@@ -32,41 +32,15 @@ from linnet.model import file as store
 from linnet.model.calibration import CalibrationCurve
 from linnet.model.decision import Answers, Decision
 from linnet.model.learned import Learned, TextsSeen, compare, extended
+from linnet.model.table import FEW_WEIGHTS, Table
 from linnet.model.validation import check_arrays, check_card, check_names, check_numbers
 from linnet.solvers.network import DenseLayers, finish
 from linnet.solvers.numerics import sigmoid, softmax
 
+PACKED = {"fingerprints", "norm", "weights", "names", "name_sizes", "name_features", "learned.features", "learned.unit"}
 SMALL_JOB = 1 << 16  # bytes: below this a second thread costs more than it saves
 COUNTED_BITS = 18  # of the table that counts features: hardly two of a text share a column
 LONG_TEXT = 1 << 18  # bytes: the kernel takes longer texts in pieces
-ONE_RECORD = 6  # outputs: up to here a fingerprint and its row share one record
-
-
-@dataclass(frozen=True)
-class Table:
-    """Slots and their rows. With few outputs both are columns of one array of records, a cache line or less each."""
-
-    slots: npt.NDArray[np.uint64]  # (n_slots,), empty in hash mode
-    rows: npt.NDArray[np.float32]  # (n_slots, 1 + n_outputs): norm weight, then a weight an output
-    records: npt.NDArray[np.uint32] | None = None  # (n_slots, words) where the two are one
-
-    @classmethod
-    def of_records(cls, records: npt.NDArray[np.uint32], n_outputs: int) -> Table:
-        """View records as slots and rows."""
-        slots = np.ndarray((len(records),), np.uint64, records, 0, (records.strides[0],))
-        rows = np.ndarray((len(records), 1 + n_outputs), np.float32, records, 8, (records.strides[0], 4))
-        return cls(slots, rows, records)
-
-    def tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what the model file holds."""
-        return {"records": self.records} if self.records is not None else {"slots": self.slots, "rows": self.rows}
-
-
-def empty_table(size: int, n_outputs: int) -> Table:
-    """Return a zeroed table."""
-    if n_outputs > ONE_RECORD:
-        return Table(np.zeros(size, np.uint64), np.zeros((size, 1 + n_outputs), np.float32))
-    return Table.of_records(np.zeros((size, (3 + n_outputs + 1) // 2 * 2), np.uint32), n_outputs)
 
 
 def _block(values: dict[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> Block:
@@ -77,6 +51,14 @@ def _block(values: dict[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> B
     if number is None or not isinstance(block, DerivedBlock):
         return block
     return block.with_state(tensors[f"tokeniser.{number}"].tobytes())
+
+
+def _named(tensors: Mapping[str, npt.NDArray[Any]], table: Table) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Read where names begin, and the slots of their features."""
+    if "name_slots" in tensors:
+        return tensors["name_offsets"], tensors["name_slots"]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(tensors["name_sizes"], dtype=np.int64)])
+    return offsets, table.used[tensors["name_features"]]
 
 
 def _norm(about: Mapping[str, Any]) -> Any:
@@ -122,7 +104,6 @@ class Model:
     tf: str
     norm: Norm
     table: Table
-    shift: int
     b: npt.NDArray[np.float64]  # (n_lookup,)
     name_bytes: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     name_offsets: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
@@ -154,6 +135,11 @@ class Model:
         return self.table.rows
 
     @property
+    def shift(self) -> int:
+        """By how many bits a fingerprint is shifted to be its home slot."""
+        return self.table.shift
+
+    @property
     def n_lookup(self) -> int:
         """How many numbers are looked up a feature: a weight an output, or the embedding that a head reads."""
         return int(self.table.rows.shape[1]) - 1
@@ -166,8 +152,7 @@ class Model:
     @property
     def n_features(self) -> int:
         """How many features the model knows."""
-        counted = int(np.count_nonzero(self.slots)) if len(self.slots) else len(self.rows)
-        return counted + len(self.computed_weights)
+        return len(self.table.used) + len(self.computed_weights)
 
     @property
     def computed_names(self) -> list[str]:
@@ -206,7 +191,8 @@ class Model:
         """The table of weights as the kernels read it; not before the checksum of a large file is known to be right."""
         if self.pending is not None:
             self.pending.wait()
-        return WeightTable(self.slots, self.shift, self.rows, self.b, TF[self.tf], NORM[self.norm])
+        t = self.table
+        return WeightTable(t.slots, t.shift, t.rows, self.b, TF[self.tf], NORM[self.norm], t.ignored)
 
     def scores(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return the score of every text, (n_texts, n_outputs)."""
@@ -276,10 +262,9 @@ class Model:
         known = np.ones((len(self.rows), 2), np.float32)
         if not len(self.slots):
             known[:, 1] = np.any(self.rows[:, 1:] != 0.0, axis=1)
-        every = Table(np.zeros(0, np.uint64), np.ones((1 << COUNTED_BITS, 2), np.float32))
-        return replace(self, table=Table(self.slots, known), **bare), replace(
-            self, table=every, shift=64 - COUNTED_BITS, **bare
-        )
+        every = Table(np.zeros(0, np.uint64), np.ones((1 << COUNTED_BITS, 2), np.float32), 64 - COUNTED_BITS)
+        mine = Table(self.slots, known, self.shift, self.table.bits)
+        return replace(self, table=mine, **bare), replace(self, table=every, **bare)
 
     def out_of_scope(
         self, texts: Any, threads: int | None = None, scores: npt.NDArray[np.float64] | None = None
@@ -360,24 +345,41 @@ class Model:
             out[slot] = (*out.get(slot, ()), data[a:b].decode("utf-8", "replace") or "…")
         return out
 
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {
-            **self.table.tensors(),
-            "b": self.b,
-            "names": self.name_bytes,
-            "name_offsets": self.name_offsets,
-            "name_slots": self.name_slots,
-            **({} if self.head is None else self.head.tensors()),
-        }
-
     def with_training_texts(self, numbers: npt.NDArray[np.uint32]) -> Model:
         """Return the model with a note of the texts it was trained on, these and those known before, as its size allows."""
-        nbytes = sum(array.nbytes for array in self._arrays().values())
-        return replace(self, training_texts=extended(self.training_texts, numbers, nbytes))
+        arrays = [*self._tensors(mapped=True).values()]
+        known = extended(self.training_texts, numbers, sum(array.nbytes for array in arrays))
+        return replace(self, training_texts=known)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: whole or not at all."""
-        tensors = self._arrays()
+    def compact(self, few: int = FEW_WEIGHTS) -> Model:
+        """Round the weights of a model with more than few of them and cut its fingerprints, in place: ``linnet.model.table``."""
+        table = self.table.rounded(few)
+        if table.steps is None:
+            return self
+        about: dict[str, Any] = {"weights": "16 bits, a step a class"}
+        if len(table.slots):
+            about |= {"fingerprint_bits": table.bits, "false_hit_rate": len(table.used) / 2.0**table.bits}
+        return replace(self, table=table, card={**self.card, "storage": about})
+
+    def _tensors(self, *, mapped: bool) -> dict[str, npt.NDArray[Any]]:
+        """Return the table, b, the names and the layers, as the file holds them."""
+        out: dict[str, npt.NDArray[Any]] = {"b": self.b, "names": self.name_bytes}
+        if self.head is not None:
+            out |= self.head.tensors()
+        if mapped:
+            return {
+                **self.table.mapped_tensors(),
+                **out,
+                "name_offsets": self.name_offsets,
+                "name_slots": self.name_slots,
+            }
+        out["name_sizes"] = np.diff(self.name_offsets).astype(np.uint32)
+        out["name_features"] = np.searchsorted(self.table.used, self.name_slots).astype(np.uint32)
+        return {**self.table.tensors(), **out}
+
+    def save(self, path: str | os.PathLike[str], *, mapped: bool = False) -> None:
+        """Write the model file: whole or not at all. With mapped it is large, and as it is in memory: processes can share it."""
+        tensors = self._tensors(mapped=mapped)
         if len(self.training_texts):
             tensors["training_texts"] = self.training_texts
         head = {} if self.head is None else {"head": {"layers": len(self.head.layers), "inputs": self.n_lookup}}
@@ -406,13 +408,14 @@ class Model:
                 "tf": self.tf,
                 "norm": self.norm,
                 "shift": self.shift,
+                **({"fingerprint_bits": self.table.bits} if self.table.bits < 64 else {}),
                 "calibrated": self.calibrated,
                 **({"multilabel": True} if self.multilabel else {}),
                 **({"decision": rule} if rule else {}),
                 **head,
             },
         }
-        store.write(path, tensors, card)
+        store.write(path, tensors, card, () if mapped else PACKED & tensors.keys())
 
     @classmethod
     def load(
@@ -436,11 +439,10 @@ class Model:
             n_outputs = 1 if len(about["classes"]) == 2 and not multilabel else len(about["classes"])
             head = about.get("head")
             n_lookup = n_outputs if head is None else int(head["inputs"])
-            table = Table.of_records(t["records"], n_lookup) if "records" in t else Table(t["slots"], t["rows"])
+            table = Table.of_tensors(t, n_lookup, int(about["shift"]), int(about.get("fingerprint_bits", 64)))
             model = cls(
                 tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], _norm(about),
-                table, int(about["shift"]), t["b"],
-                t["names"], t["name_offsets"], t["name_slots"], bool(about["calibrated"]), card,
+                table, t["b"], t["names"], *_named(t, table), bool(about["calibrated"]), card,
                 tuple(_computed(c, names_only) for c in about.get("computed", ())),
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=None if head is None else DenseLayers.of_tensors(t, int(head["layers"])),
@@ -448,8 +450,8 @@ class Model:
                 decision=_decision(about, t), curve=CalibrationCurve(t["calibration"]) if "calibration" in t else None,
             )  # fmt: skip
             model._check()
-            n_used = int(np.count_nonzero(model.slots)) if "learned.rows" in t and len(model.slots) else len(model.rows)
-            model = replace(model, learned=Learned.of_tensors(t, n_used, len(model.classes)))
+            if "learned.rows" in t:
+                model = replace(model, learned=Learned.of_tensors(t, len(table.used), len(model.classes)))
             if stored.pending is not None:
                 return replace(model, pending=store.PendingCheck(lambda: model._check_later(path)))
             if verify is not False:
@@ -482,7 +484,8 @@ class Model:
     def check_numbers(self) -> None:
         """Refuse weights that are not finite, or too large to be added up."""
         layers = {} if self.head is None else self.head.tensors()
-        check_numbers({"rows": self.rows, "b": self.b, "computed_weights": self.computed_weights, **layers})
+        rows = {"rows": self.rows} if self.table.steps is None else {}  # rounded ones were checked with their steps
+        check_numbers({**rows, "b": self.b, "computed_weights": self.computed_weights, **layers})
 
     def _check(self) -> None:
         """Refuse tables that a kernel could run out of: lookups end at an empty slot, and every slot has its row."""

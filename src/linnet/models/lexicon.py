@@ -34,7 +34,7 @@ from linnet.errors import DataError, nearest
 from linnet.estimator import Estimator
 from linnet.features.blocks import LONGEST, Words, counted_only
 from linnet.features.buffers import text_buffers
-from linnet.features.counting import Slots, count, names_of
+from linnet.features.counting import count, names_of
 from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
 from linnet.models.estimator import Traits
@@ -344,17 +344,13 @@ def _block(plan: FeaturePlan) -> Words:
 
 
 def _layout(known: Listed, W: Floats) -> dict[str, Any]:
-    """Return the table, its shift and its names, as an Artefact takes them."""
-    from linnet.model.model import empty_table
+    """Return the table and its names, as an Artefact takes them."""
+    from linnet.model.table import Table
 
-    table = empty_table(Slots.size_for(len(known.fingerprints))[1], W.shape[1])
-    slots = Slots.of(known.fingerprints, table.slots)
-    at = slots.find(known.fingerprints)
-    table.rows[at, 0] = 1.0
-    table.rows[at, 1:] = W
+    table = Table.of(known.fingerprints, np.ones(len(W), np.float32), W.astype(np.float32))
     offsets = np.zeros(len(known.names) + 1, dtype=np.int64)
     np.cumsum([len(name) for name in known.names], out=offsets[1:])
     name_bytes = np.frombuffer(b"".join(known.names), dtype=np.uint8)
     return {
-        "table": table, "shift": slots.shift, "name_bytes": name_bytes, "name_offsets": offsets, "name_slots": at,
+        "table": table, "name_bytes": name_bytes, "name_offsets": offsets, "name_slots": table.find(known.fingerprints),
     }  # fmt: skip

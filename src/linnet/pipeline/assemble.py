@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels.text import fill_rows
 from linnet.errors import LinnetError, nearest, shown
 from linnet.features.blocks import AnyBlocks, Blocks, describe
 from linnet.features.computed import ComputedBlocks
-from linnet.features.counting import Slots
 from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.model.calibration import Calibration, FittedCalibration, choose_calibration, fit_calibration
 from linnet.model.decision import ConfidenceTable, Decision, numbers_of
-from linnet.model.model import Model, Table, empty_table
+from linnet.model.model import Model
+from linnet.model.table import Table
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial
@@ -100,17 +99,15 @@ def assemble(
     if head is not None:
         b = np.zeros(W.shape[1])
     if plan.hash_bits and blocks:
-        table = Table(np.zeros(0, np.uint64), np.concatenate([norm[:, None], W], axis=1))
-        shift = 64 - plan.hash_bits
-        return Model(classes, blocks, plan.tf, plan.norm, table, shift, b, calibrated=calibrated, card=card, head=head)
-    table = empty_table(Slots.size_for(len(fingerprints))[1], W.shape[1])
-    slots = Slots.of(fingerprints, table.slots)
-    fill_rows(fingerprints, table.slots, slots.shift, norm, W, table.rows)
+        rows = np.concatenate([norm[:, None], W], axis=1)
+        table = Table(np.zeros(0, np.uint64), rows, 64 - plan.hash_bits)
+        return Model(classes, blocks, plan.tf, plan.norm, table, b, calibrated=calibrated, card=card, head=head)
+    table = Table.of(fingerprints, norm, W)
     top = largest(strength, named)
     name_bytes, name_offsets = columns.names(top)
     return Model(
-        classes, blocks, plan.tf, plan.norm, table, slots.shift, b, name_bytes, name_offsets,
-        slots.find(fingerprints[top]), calibrated, card, head=head,
+        classes, blocks, plan.tf, plan.norm, table, b, name_bytes, name_offsets, table.find(fingerprints[top]), calibrated,
+        card, head=head,
     )  # fmt: skip
 
 
@@ -222,6 +219,7 @@ def settings_of(plan: Plan, blocks: AnyBlocks, min_df: int, chosen: Mapping[str,
         if isinstance(class_weight, dict)
         else class_weight,
         **({"label_smoothing": plan.label_smoothing} if plan.label_smoothing else {}),
+        **({"full_precision": True} if plan.full_precision else {}),
         "seed": plan.seed,
         **_plain(plan.given),
         **_plain(chosen),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from linnet.errors import LinnetError
 from linnet.explain.weights import name_columns
-from linnet.features.counting import Names, Slots
+from linnet.features.counting import Names
 from linnet.features.plan import FeatureWeights
 from linnet.features.selection import SelectionReport
 from linnet.model.calibration import FittedCalibration
@@ -57,7 +57,8 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     model = _with_decision(plan, model, found.for_calibration, calibration)
     if computed:
         model = replace(model, computed=computed, computed_weights=computed_weights)
-    return model.with_training_texts(store.training_texts())
+    model = model.with_training_texts(store.training_texts())
+    return model if plan.full_precision else model.compact()
 
 
 def choose(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None) -> tuple[Plan, SearchResult]:
@@ -102,7 +103,7 @@ def _learned(plan: Plan, estimator: Any, model: Model, store: RowStore) -> Learn
     if not plan.traits.incremental or plan.traits.sums != "statistics" or store.computed or model.multilabel:
         return None
     counted = Learned.of(estimator.counted_.rows, estimator.counted_.features, (block.weight for block in store.blocks))
-    return counted.by_slot(Slots(model.slots, model.shift).find(store.fingerprints) if len(model.slots) else None)
+    return counted.by_slot(model.table.find(store.fingerprints) if len(model.slots) else None)
 
 
 def _fit(model: Any, plan: Plan, store: RowStore, weights: FeatureWeights, log: Log) -> Fitted:

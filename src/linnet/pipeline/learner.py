@@ -23,7 +23,7 @@ from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, Blocks, FoldedVectors
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import split
-from linnet.features.counting import Slots, names_of
+from linnet.features.counting import names_of
 from linnet.features.counts import SparseCounts
 from linnet.features.plan import LARGE_MODEL, FeatureWeights, default_blocks
 from linnet.model.calibration import Calibration, CalibrationCurve
@@ -371,7 +371,8 @@ class IncrementalLearner:
             self._grow(1 << features.hash_bits)
             return counted.rows, None
         before = self.vocabulary.n
-        columns = self.vocabulary.add(counted.fingerprints, counted.rows.document_frequency())
+        ignored = np.uint64(0 if self.base is None else self.base.table.ignored)
+        columns = self.vocabulary.add(counted.fingerprints | ignored, counted.rows.document_frequency())
         new = columns >= before
         fresh = np.empty(self.vocabulary.n - before, dtype=np.int64)
         fresh[columns[new] - before] = np.flatnonzero(new)
@@ -463,15 +464,18 @@ class IncrementalLearner:
         model = _without_empty_names(model)
         learned = self.state.learned(kept, blocks)
         if learned is not None:
-            learned = learned.by_slot(Slots(model.slots, model.shift).find(fps) if len(model.slots) else None)
+            learned = learned.by_slot(model.table.find(fps) if len(model.slots) else None)
+        if self.base is not None:
+            model = replace(model, table=replace(model.table, bits=self.base.table.bits))
         if self.base is not None and self.base.classes == self.classes:
             model = replace(
-                self.base, table=model.table, shift=model.shift, b=model.b, name_bytes=model.name_bytes, card=model.card,
+                self.base, table=model.table, b=model.b, name_bytes=model.name_bytes, card=model.card,
                 name_offsets=model.name_offsets, name_slots=model.name_slots, calibrated=model.calibrated, pending=None,
                 curve=self.curve,
             )  # fmt: skip
         known = np.zeros(0, np.uint32) if self.base is None else self.base.training_texts
-        return replace(model, learned=learned, training_texts=known).with_training_texts(self.texts)
+        model = replace(model, learned=learned, training_texts=known).with_training_texts(self.texts)
+        return model if self.plan.full_precision else model.compact()
 
     def _calibrate(self) -> None:
         """Fit the scale to the latest rows as they were met."""

@@ -44,6 +44,7 @@ class Plan:
     refit: bool = True
     calibrate: bool | str = True
     decision: Mapping[str, Any] = field(default_factory=dict)  # as the user gave it
+    full_precision: bool = False
     seed: int = 0
     threads: int = 1
 
@@ -100,7 +101,8 @@ class Plan:
         seeded = {"random_state": clf.random_state} if "random_state" in known else {}
         return cls(
             name, model, features, {**seeded, **fixed}, dict(clf.params or {}), clf.class_weight,
-            _share(clf.label_smoothing), clf.refit, clf.calibrate, dict(clf.decision or {}), clf.random_state, thread_count(clf.n_jobs),
+            _share(clf.label_smoothing), clf.refit, clf.calibrate, dict(clf.decision or {}),
+            clf.full_precision, clf.random_state, thread_count(clf.n_jobs),
         )  # fmt: skip
 
     @property

@@ -1,7 +1,7 @@
 """The models of a server, by name, in private copies. A reload reads the files that have changed and replaces all at once.
 
 A request keeps the model it began with, so nothing is dropped and no answer mixes two models. What is mapped is a private copy of
-the file (`copies`), which all workers share: whatever is done to the file, the model in use stays as it is.
+the file, unpacked, which all workers share: whatever is done to the file, the model in use stays as it is.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def private_copy(path: Path, folder: Path) -> tuple[Path, Signature]:
 
 def remove_others(folder: Path, used: Iterable[Signature]) -> None:
     """Remove copies that are no longer needed; processes that have mapped one keep it."""
-    names = {"-".join(map(str, signature)) + ".linnet" for signature in used}
-    for path in folder.glob("*.linnet"):
-        if path.name not in names:
+    names = {"-".join(map(str, signature)) for signature in used}
+    for path in (*folder.glob("*.linnet"), *folder.glob("*.mapped")):
+        if path.stem not in names:
             path.unlink(missing_ok=True)
 
 
@@ -215,7 +215,10 @@ def read(name: str, path: Path, folder: Path, threads: int = 1, trust: bool = Fa
             load(path, trust=trust)  # says what it is instead
         copy, signature = private_copy(path, folder)
         try:
-            clf = load(copy, n_jobs=threads, verify=True, trust=trust)
+            shared = copy.with_suffix(".mapped")
+            if not shared.exists():  # unpacked once, and mapped by all workers
+                load(copy, verify=True, trust=trust).artefact.save(shared, mapped=True)
+            clf = load(shared, n_jobs=threads, verify=False, trust=trust)
             with copy.open("rb") as file:
                 found = _CHECKSUM.search(file.read(256))
         except (ModelFileError, FileNotFoundError) as error:

@@ -23,11 +23,11 @@ from linnet.errors import LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import split
-from linnet.features.counting import Counted, Slots, count, thread_count
+from linnet.features.counting import Counted, count, thread_count
 from linnet.features.counts import SparseCounts
 from linnet.features.derived import Shared
 from linnet.features.plan import FeaturePlan
-from linnet.model.model import empty_table
+from linnet.model.table import FEW_WEIGHTS
 from linnet.models.inputs import row_weights
 from linnet.pipeline.assemble import NAMED_FEATURES, choose_thresholds
 from linnet.pipeline.crossval import MOST_DEV, CrossValidation, Fold, choose_folds, strata
@@ -194,7 +194,7 @@ def _by_size(y: npt.NDArray[np.int32], dev: Indices | None, base: Level, seed: i
 
 SAMPLE = 400  # documents that are counted to tell how many features all of them have
 GROWTH = 0.85  # distinct features grow with this power of the text, at most
-NAME = 36  # bytes of a name that is kept: its text, its place, its slot
+NAME = 12  # bytes of a name that is kept, compressed: its text, its length, its feature
 CARD = 6_000  # bytes of the rest of a model file
 ENTRY = 40  # bytes for every entry while features are counted and rows are cut into folds
 FITTING = 28  # and for every entry of each fit that runs
@@ -210,9 +210,9 @@ def file_size(features: int, lookups: int) -> int:
     >>> file_size(100_000, 1) < file_size(200_000, 1)
     True
     """
-    table = empty_table(1, lookups).tensors()
-    slots = Slots.size_for(features)[1]
-    return slots * sum(a.nbytes for a in table.values()) + min(features, NAMED_FEATURES) * NAME + CARD
+    floats = min(features, FEW_WEIGHTS // lookups) * (8 + 4 * lookups)
+    rounded = features * (5 + 3 * lookups // 2)
+    return max(floats, rounded) + min(features, NAMED_FEATURES) * NAME + CARD
 
 
 def resident() -> int:

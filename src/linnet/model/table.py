@@ -1,0 +1,168 @@
+"""The table of weights: in memory laid out for lookup, in the file in few bytes.
+
+In the file features stand in the order of their fingerprints, which are written as differences. The weights of a large model are whole
+numbers of 16 bits times the step of their class, and its fingerprints are cut to the fewest bits that tell its features apart. A
+step is a power of two, at least `STEPS` times smaller than the root mean square of the weights of its class, so a weight in memory is
+exactly what the file says. A feature that a model does not know is taken for one of n that it knows with probability n / 2^bits, at
+most one in a million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet import arithmetic
+from linnet._kernels.text import fill_rows
+from linnet.features.counting import Slots
+from linnet.model.validation import LARGEST, check_numbers
+
+ONE_RECORD = 6  # outputs: up to here a fingerprint and its row share one record
+STEPS = 64  # a root mean square of weights
+LARGEST_CODE = 32_767
+FEW_WEIGHTS = 1 << 16  # up to here weights stay as they are
+SPARE_BITS = 20  # of a fingerprint beyond those that number the features
+CHUNK = 1 << 14  # rows
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Slots and their rows. With few outputs both are columns of one array of records, a cache line or less each."""
+
+    slots: npt.NDArray[np.uint64]  # (n_slots,), empty in hash mode
+    rows: npt.NDArray[np.float32]  # (n_slots, 1 + n_outputs): norm weight, then a weight an output
+    shift: int
+    """The home slot of a fingerprint is what is left of it when it is shifted by so many bits."""
+    bits: int = 64
+    """How many bits of a fingerprint count; the others are ones in the slots."""
+    steps: npt.NDArray[np.float32] | None = None  # (n_outputs,): weights are multiples of these; None: any floats
+    records: npt.NDArray[np.uint32] | None = None  # (n_slots, words) where slots and rows are one
+
+    @classmethod
+    def empty(cls, size: int, n_outputs: int, shift: int) -> Table:
+        """Return a zeroed table."""
+        if n_outputs > ONE_RECORD:
+            return cls(np.zeros(size, np.uint64), np.zeros((size, 1 + n_outputs), np.float32), shift)
+        return cls.of_records(np.zeros((size, (3 + n_outputs + 1) // 2 * 2), np.uint32), n_outputs, shift)
+
+    @classmethod
+    def of_records(cls, records: npt.NDArray[np.uint32], n_outputs: int, shift: int) -> Table:
+        """View records as slots and rows."""
+        slots = np.ndarray((len(records),), np.uint64, records, 0, (records.strides[0],))
+        rows = np.ndarray((len(records), 1 + n_outputs), np.float32, records, 8, (records.strides[0], 4))
+        return cls(slots, rows, shift, records=records)
+
+    @classmethod
+    def of(
+        cls, fingerprints: npt.NDArray[np.uint64], norm: npt.NDArray[np.float32], W: npt.NDArray[np.float32]
+    ) -> Table:
+        """Put the weights of features where the lookup finds them."""
+        bits, size = Slots.size_for(len(fingerprints))
+        table = cls.empty(size, W.shape[1], 64 - bits)
+        Slots.of(fingerprints, table.slots)
+        fill_rows(fingerprints, table.slots, table.shift, norm, W, table.rows)
+        return table
+
+    @property
+    def used(self) -> npt.NDArray[np.int64]:
+        """The slots with a feature, in the order of fingerprints; in hash mode all rows."""
+        return np.flatnonzero(self.slots) if len(self.slots) else np.arange(len(self.rows))
+
+    @property
+    def ignored(self) -> int:
+        """The bits of a fingerprint that do not count."""
+        return (1 << (64 - self.bits)) - 1
+
+    def find(self, fingerprints: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        """Return the slot of each fingerprint, -1 where it is not known; in hash mode its column."""
+        return Slots(self.slots, self.shift).find(fingerprints | np.uint64(self.ignored))
+
+    def rounded(self, few: int = FEW_WEIGHTS) -> Table:
+        """Round the weights and cut the fingerprints, in place; so few weights stay as they are."""
+        used = self.used
+        n, K = len(used), self.rows.shape[1] - 1
+        if n * K <= few:
+            return self
+        squares, most = np.zeros(K), np.zeros(K)
+        for k in range(0, len(self.rows), CHUNK):
+            part = self.rows[k : k + CHUNK, 1:].astype(np.float64)
+            squares += arithmetic.total(part * part, axis=0)
+            most = np.maximum(most, np.abs(part).max(axis=0))
+        wanted = np.frexp(np.sqrt(squares / n) / STEPS)[1] - 1  # rounded down to a power of two
+        least = np.frexp(most / LARGEST_CODE)[1]  # rounded up
+        step = np.ldexp(1.0, np.maximum(np.maximum(wanted, least), -100)).astype(np.float32)
+        for k in range(0, len(self.rows), CHUNK):
+            some = self.rows[k : k + CHUNK, 1:]
+            np.multiply(np.rint(some / step), step, out=some)
+        if not len(self.slots):
+            return replace(self, steps=step)
+        keys, bits = self.slots[used], min(self.bits, max(32, -(-(n.bit_length() + SPARE_BITS) // 4) * 4))
+        while bits < self.bits and (np.diff(keys >> np.uint64(64 - bits)) == 0).any():
+            bits += 4
+        made = replace(self, bits=bits, steps=step)
+        made.slots[used] = keys | np.uint64(made.ignored)
+        return made
+
+    def mapped_tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the table as it is in memory, for a file that is mapped."""
+        return {"records": self.records} if self.records is not None else {"slots": self.slots, "rows": self.rows}
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the table in few bytes, for a file with packed arrays."""
+        used = self.used
+        weights = self.rows[used, 1:]
+        if self.steps is not None:
+            weights = (weights / self.steps).astype(np.int16)
+        out = {"norm": self.rows[used, 0], "weights": weights}
+        if self.steps is not None:
+            out["steps"] = self.steps
+        if len(self.slots):
+            keys = self.slots[used] >> np.uint64(64 - self.bits)
+            gaps = np.diff(keys, prepend=np.uint64(0))
+            width = -(-int(gaps.max(initial=np.uint64(0))).bit_length() // 8)
+            out["fingerprints"] = np.ascontiguousarray(
+                gaps.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T
+            )  # (width, n_features), the lowest byte first
+        return out
+
+    @classmethod
+    def of_tensors(cls, tensors: Arrays, n_outputs: int, shift: int, bits: int) -> Table:
+        """Read a table of a file, of either kind."""
+        if "records" in tensors:
+            return replace(cls.of_records(tensors["records"], n_outputs, shift), bits=bits)
+        if "slots" in tensors:
+            return cls(tensors["slots"], tensors["rows"], shift, bits)
+        norm, weights, steps = tensors["norm"], tensors["weights"], tensors.get("steps")
+        if weights.shape != (len(norm), n_outputs) or (weights.dtype == np.int16) != (steps is not None):
+            raise ValueError("its weights do not fit together")
+        if steps is not None:
+            if steps.shape != (n_outputs,) or not ((steps > 0.0) & (steps <= LARGEST / LARGEST_CODE)).all():
+                raise ValueError("the steps of its weights are not above zero, or too large")
+            weights = weights * steps
+        else:
+            check_numbers({"weights": weights})
+        check_numbers({"norm": norm})
+        if "fingerprints" in tensors:
+            made = cls.of(_keys(tensors["fingerprints"], len(norm), bits), norm, np.ascontiguousarray(weights))
+        else:
+            made = cls(np.zeros(0, np.uint64), np.concatenate([norm[:, None], weights], axis=1), shift)
+        return replace(made, bits=bits, steps=steps)
+
+
+def _keys(planes: npt.NDArray[np.uint8], n: int, bits: int) -> npt.NDArray[np.uint64]:
+    """Read fingerprints back from the bytes of their differences."""
+    if len(planes) > 8 or planes.shape[1] != n or not 8 <= bits <= 64:
+        raise ValueError("its fingerprints do not fit its weights")
+    gaps = np.zeros((n, 8), np.uint8)
+    gaps[:, : len(planes)] = planes.T
+    keys = np.cumsum(gaps.view("<u8").ravel(), dtype=np.uint64) << np.uint64(64 - bits)
+    keys |= np.uint64((1 << (64 - bits)) - 1)
+    if n and (keys[0] == 0 or (keys[1:] <= keys[:-1]).any()):
+        raise ValueError("its fingerprints are not in order")
+    return keys
