@@ -67,6 +67,7 @@ def jobs() -> list[Job]:
         ),
         Job("tune", tuning, ("m.linnet",), ("m.tune.jsonl", "m.linnet.tune.jsonl")),
         Job("predict", ("predict", "model.linnet", "rows.csv", "--out", "l.jsonl", "--proba"), ("l.jsonl",)),
+        Job("update", ("update", "model.linnet", "rows.csv", "--out", "u.linnet"), ("u.linnet",)),
     ]
 
 
