@@ -166,3 +166,18 @@ def test_help_shows_the_notation(folder):
     out = run("compare", "--help", cwd=folder).stdout.decode()
     assert "svm:features=words:1,C=1" in out
     assert "compare" in run("--help").stdout.decode()
+
+
+def test_the_result_as_a_page(tmp_path):
+    data = write(tmp_path / "t.csv", TRAIN.take(list(range(0, len(TRAIN), 6))))
+    words = {
+        "compare": ("--models", "nb,votes", "--features", "words:1", "--folds", "2"),
+        "check": ("--only", "duplicates,imbalance"),
+        "tune": ("--models", "nb", "--candidates", "1", "--budget", "9h", "--out", tmp_path / "t.linnet"),
+    }
+    for name, more in words.items():
+        page = tmp_path / f"{name}.html"
+        done = run(name, data, *more, "--quiet", "--report", page, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert page.read_text().startswith("<!doctype html>")
+        assert {"compare": "macro F1", "check": "imbalance", "tune": "Chosen: nb"}[name] in page.read_text()

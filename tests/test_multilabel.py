@@ -429,8 +429,16 @@ def test_check(tmp_path):
     assert not any(one["text"] == "again here" for one in found["conflicts"]["examples"])
     counts = Counter(label for _, y in rows for label in y)
     assert found["imbalance"]["details"]["baseline"] == pytest.approx(max(counts.values()) / len(rows))
-    assert "takes one" in found["loopholes"]["says"]
+    assert "takes one" not in found["loopholes"]["says"]
     assert "takes one" in found["label-errors"]["says"]
+
+
+def test_loopholes():
+    rng = np.random.default_rng(0)
+    sets = [tuple(name for name in ("art", "law", "war") if rng.random() < 0.4) or ("art",) for _ in range(400)]
+    texts = [" ".join([*rng.choice(list("abcdefgh"), 6), *(["id77x"] if "law" in row else [])]) for row in sets]
+    found = linnet.check(linnet.Dataset.from_lists(texts, sets), only=["loopholes"])["loopholes"]
+    assert [(one["word"], one["label"], one["purity"]) for one in found.examples] == [("id77x", "law", 1.0)]
 
 
 def test_tune(files, tmp_path):

@@ -241,8 +241,8 @@ def test_other_parts_can_add_sections(reviews):
 
 
 def test_check_learning_curve_and_seal_are_shown(reviews, tmp_path):
+    from linnet.comparison.run_comparison import learning_curve
     from linnet.data.seal import look, seal
-    from linnet.report.training import learning_curve
 
     clf, test = reviews
     train, _, _ = load("reviews")

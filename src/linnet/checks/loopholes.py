@@ -22,6 +22,7 @@ from linnet.checks.checked_data import CheckedData, Finding, percent
 from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Words
 from linnet.features.counting import names_of
+from linnet.features.counts import SparseCounts
 
 Floats = npt.NDArray[np.float64]
 PURE, COVERS = 0.97, 0.3  # lower bound of the purity, and the share of the class, of a word that gives the label away
@@ -51,7 +52,7 @@ def kind_of(word: str) -> str:
 
 def loopholes(m: CheckedData) -> Finding:
     """Name words that give a label away, odd ones first."""
-    if len(m.labels) < 2:
+    if len(m.data.labels) < 2:
         return Finding("loopholes", "ok", "one label only: nothing to give away")
     table = _Table.of(m)
     found = {**_giving_away(m, table), **_fading(m, table)}  # a word that does both is told once, as the latter
@@ -78,21 +79,40 @@ def loopholes(m: CheckedData) -> Finding:
 
 
 @dataclass(frozen=True)
+class _Side:
+    """Some rows: how many texts of each class hold each word, (n_words, n_classes), and how many there are."""
+
+    counts: Floats
+    sizes: Floats  # (n_classes,)
+    df: Floats  # (n_words,): texts with each word; one with several labels counts once
+    rows: int
+
+    @classmethod
+    def of(cls, words: SparseCounts, y: npt.NDArray[Any], rows: npt.NDArray[np.bool_], k: int) -> _Side:
+        if y.ndim == 2:
+            mine = y & rows[:, None]
+            counts, sizes, labelled = words.class_counts(mine, k), mine.sum(axis=0), mine.any(axis=1)
+            df = words.take(np.flatnonzero(labelled)).document_frequency()
+        else:
+            codes = np.where(rows, y, k).astype(np.int32)  # the last: of other rows, or unknown
+            counts, sizes = words.class_counts(codes, k + 1)[:, :k], np.bincount(codes, minlength=k + 1)[:k]
+            df, labelled = counts.sum(axis=1), codes < k
+        return cls(counts.astype(np.float64), sizes.astype(np.float64), df.astype(np.float64), int(labelled.sum()))
+
+
+@dataclass(frozen=True)
 class _Table:
-    """How many texts of each class hold each word, (n_words, n_classes), and how many there are, (n_classes,)."""
+    """The words of all the data, of the part that is compared, and of what it is compared with."""
 
     names: list[str]
     what: str  # that the data is compared with
-    whole: Floats  # of all the data
-    here: Floats  # of the part that is compared
-    there: Floats  # of what it is compared with
-    whole_sizes: Floats
-    sizes: Floats
-    other_sizes: Floats
+    whole: _Side
+    here: _Side
+    there: _Side
 
     @classmethod
     def of(cls, m: CheckedData) -> _Table:
-        blocks, n, k = (Words(1, 1),), len(m), len(m.labels)
+        blocks, n, k = (Words(1, 1),), len(m), len(m.data.labels)
         counted_ = m.counted(blocks)
         df = counted_.rows.slice(0, n).document_frequency()
         kept = np.flatnonzero(df >= (1 if n < FEW else max(3, n // 5000)))
@@ -100,44 +120,48 @@ class _Table:
         numbers[kept] = np.arange(len(kept), dtype=np.int32)
         every = counted_.rows.take(np.arange(m.starts[-1])).keep(numbers)  # a copy: others count on the same rows
         y, there = _compared(m)
-        groups = (np.arange(len(y)) < n, ~there, there)
-        classes = [np.where(group, y, k).astype(np.int32) for group in groups]  # the last: of other groups, or unknown
-        counts = [every.class_counts(mine, k + 1)[:, :k].astype(np.float64) for mine in classes]
-        sizes = [np.bincount(mine, minlength=k + 1)[:k].astype(np.float64) for mine in classes]
+        sides = [_Side.of(every, y, rows, k) for rows in (np.arange(len(y)) < n, ~there, there)]
         data, offsets = names_of(m.pieces, blocks, counted_.seen.take(kept), counted_.fingerprints[kept])
         raw = data.tobytes()
         names = [raw[a:b].decode("utf-8", "replace") for a, b in pairwise(offsets.tolist())]
-        return cls(names, "the other set" if m.others else "the later rows", *counts, *sizes)
+        return cls(names, "the other set" if m.others else "the later rows", *sides)
 
 
-def _compared(m: CheckedData) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    """Return the class of each row of all sets (unknown labels: one more), and which rows are compared with."""
-    k, n = len(m.labels), len(m)
+def _compared(m: CheckedData) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Return the class of each row of all sets, and which rows are compared with.
+
+    An unknown label is one class more. Where rows may have several labels, the classes are an indicator matrix.
+    """
+    labels, n = m.data.labels, len(m)
+    number = {label: code for code, label in enumerate(labels)}
+    if m.data.separator is None:
+        listed = [[""] * len(other) if other.label is None else other.label.to_pylist() for other in m.others]
+        codes = [np.array([number.get(label, len(labels)) for label in some], dtype=np.int32) for some in listed]
+        y = np.concatenate([m.codes, *codes])
+    else:
+        sets = [
+            row
+            for data in (m.data, *m.others)
+            for row in (data.label_sets() if data.label is not None else [()] * len(data))
+        ]
+        y = np.array([[label in row for label in labels] for row in sets])
+    there = np.arange(len(y)) >= n
     if not m.others:
-        there = np.zeros(n, dtype=bool)
-        for code in range(k):
+        for code in range(len(m.labels)):
             mine = np.flatnonzero(m.codes == code)
             there[mine[(len(mine) + 1) // 2 :]] = True
-        return m.codes, there
-    number = {label: code for code, label in enumerate(m.labels)}
-    parts = [m.codes]
-    for other in m.others:
-        labels = [""] * len(other) if other.label is None else other.label.to_pylist()
-        parts.append(np.array([number.get(label, k) for label in labels], dtype=np.int32))
-    y = np.concatenate(parts)
-    return y, np.arange(len(y)) >= n
+    return y, there
 
 
 def _giving_away(m: CheckedData, table: _Table) -> dict[str, dict[str, Any]]:
     """Find words almost all of whose texts have one label, and that much of the label has; odd words with less."""
     from linnet.evaluate.intervals import wilson
 
-    counts, sizes = table.whole, table.whole_sizes
-    df = counts.sum(axis=1)
+    counts, sizes, df = table.whole.counts, table.whole.sizes, table.whole.df
     best = (counts / np.maximum(sizes, 1)).argmax(axis=1)
     hits = counts[np.arange(len(counts)), best]
     purity, covers = hits / np.maximum(df, 1), hits / np.maximum(sizes[best], 1)
-    base = sizes[best] / sizes.sum()
+    base = sizes[best] / table.whole.rows
     lean = (purity >= np.minimum(ODD_PURE, 0.5 + base / 2)) & (covers >= ODD_COVERS) & (purity - base >= 0.2)
     found = {}
     for j in np.flatnonzero(lean).tolist():
@@ -150,21 +174,27 @@ def _giving_away(m: CheckedData, table: _Table) -> dict[str, dict[str, Any]]:
             why = f"in {percent(covers[j])} of its texts, {percent(purity[j])} of all with it"
             if kind != "word":
                 why = f"a{'n' if kind in ('id', 'address') else ''} {kind}; {why}"
-            found[table.names[j]] = {
-                "word": table.names[j], "label": m.labels[best[j]], "kind": kind, "why": why, "purity": round(float(purity[j]), 4),
-                "share_of_label": round(float(covers[j]), 4), "texts": int(df[j]), "elsewhere": None, "sure": not tiny,
-                "weight": float(covers[j] * purity[j]) + 0.5 * (kind != "word"),
-            }  # fmt: skip
+            weight = float(covers[j] * purity[j]) + 0.5 * (kind != "word")
+            row = _row(table.names[j], m.data.labels[best[j]], why, purity[j], covers[j], df[j], None, not tiny, weight)
+            found[table.names[j]] = row
     return found
+
+
+def _row(
+    word: str, label: str, why: str, purity: Any, share: Any, texts: Any, elsewhere: float | None, sure: bool, weight: float
+) -> dict[str, Any]:  # fmt: skip
+    return {
+        "word": word, "label": label, "kind": kind_of(word), "why": why, "purity": round(float(purity), 4),
+        "share_of_label": round(float(share), 4), "texts": int(texts), "elsewhere": elsewhere, "sure": sure, "weight": weight,
+    }  # fmt: skip
 
 
 def _fading(m: CheckedData, table: _Table) -> dict[str, dict[str, Any]]:
     """Find words that lean to a label here and not there."""
-    here, there = table.here, table.there
-    n1, n2 = here.sum(axis=1), there.sum(axis=1)
-    if not n2.any() or not table.other_sizes.sum():
+    if not table.there.df.any():
         return {}
-    base1, base2 = table.sizes / table.sizes.sum(), table.other_sizes / table.other_sizes.sum()
+    here, there, n1, n2 = table.here.counts, table.there.counts, table.here.df, table.there.df
+    base1, base2 = table.here.sizes / table.here.rows, table.there.sizes / table.there.rows
     share1, share2 = here / np.maximum(n1, 1)[:, None], there / np.maximum(n2, 1)[:, None]
     best = (share1 - base1).argmax(axis=1)
     at = np.arange(len(here))
@@ -181,14 +211,13 @@ def _fading(m: CheckedData, table: _Table) -> dict[str, dict[str, Any]]:
         contradicted = few and share1[j, best[j]] == 1.0 and there[j, best[j]] == 0
         if chance > limit and not contradicted:
             continue
-        why = f"{percent(share1[j, best[j]])} of texts with it here, {percent(share2[j, best[j]])} in {table.what}"
-        found[table.names[j]] = {
-            "word": table.names[j], "label": m.labels[best[j]], "kind": kind_of(table.names[j]), "why": why,
-            "purity": round(float(share1[j, best[j]]), 4),
-            "share_of_label": round(float(here[j, best[j]] / max(table.sizes[best[j]], 1)), 4), "texts": int(n1[j]),
-            "elsewhere": round(float(share2[j, best[j]]), 4),
-            "sure": chance <= limit, "weight": float((lift1[j] - lift2[j]) * here[j, best[j]] / max(table.sizes[best[j]], 1)),
-        }  # fmt: skip
+        purity, elsewhere = share1[j, best[j]], round(float(share2[j, best[j]]), 4)
+        share = here[j, best[j]] / max(table.here.sizes[best[j]], 1)
+        why = f"{percent(purity)} of texts with it here, {percent(share2[j, best[j]])} in {table.what}"
+        label, weight = m.data.labels[best[j]], float((lift1[j] - lift2[j]) * share)
+        found[table.names[j]] = _row(
+            table.names[j], label, why, purity, share, n1[j], elsewhere, chance <= limit, weight
+        )
     return found
 
 

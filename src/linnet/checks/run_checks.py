@@ -183,7 +183,7 @@ CHECKS: dict[str, Check] = {
     "duplicates": Check(row_checks.duplicates, "the same text twice", brief=True),
     "near-duplicates": Check(row_checks.near_duplicates, "nearly the same text twice"),
     "conflicts": Check(row_checks.conflicts, "the same text under different labels", labels=True, brief=True),
-    "loopholes": Check(loopholes, "words that give a label away", labels=True, several=False),
+    "loopholes": Check(loopholes, "words that give a label away", labels=True),
     "label-errors": Check(label_errors, "labels a model disagrees with", labels=True, several=False),
     "imbalance": Check(row_checks.imbalance, "classes of very different size", labels=True, brief=True),
     "tiny": Check(row_checks.tiny, "empty and tiny texts", brief=True),
@@ -259,10 +259,8 @@ def brief(data: Dataset, others: Iterable[Dataset] = ()) -> list[str]:
      'conflicts: 1 text has different labels (2 rows)',
      "imbalance: 2 classes, 3 rows of 'neg' to 1 of 'pos'; always predicting 'neg' gives 75 %; 2 classes have fewer than 10 rows"]
     """
-    inputs = CheckedData(data, tuple(others))
-    quick = applicable({name: one for name, one in CHECKS.items() if one.brief}, inputs)
-    findings = [one.run(inputs) for one in quick.values()]
-    return [f"{found.check}: {found.says}" for found in findings if found.level != "ok"]
+    found = check(data, *others, only=[name for name, one in CHECKS.items() if one.brief])
+    return [f"{one.check}: {one.says}" for one in found if one.level != "ok"]
 
 
 def _dataset(source: Any, text: str | None, label: str | None, format: str | None) -> Dataset:

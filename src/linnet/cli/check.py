@@ -9,7 +9,7 @@ import click
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
-from linnet.cli.output import ProgressBars, print_lines, say, say_sealed, write_csv, write_json
+from linnet.cli.output import ProgressBars, print_lines, say, say_sealed, write_csv, write_json, write_page
 from linnet.errors import LinnetError
 from linnet.values import parse_list
 
@@ -37,6 +37,7 @@ def _list(context: click.Context, parameter: click.Parameter, value: bool) -> No
 @o.option("--suspects", "F.csv", "Write every suspected label error, the surest first.")
 @o.seed
 @o.threads
+@o.page
 @o.output_options
 @o.flag("--list list_", "List the checks and leave.", expose_value=False, is_eager=True, callback=_list)
 def check(data: str, others: tuple[str, ...], **options: Any) -> None:
@@ -60,6 +61,7 @@ def check(data: str, others: tuple[str, ...], **options: Any) -> None:
         found = run_checks(*sets, only=only, skip=skip, on_check=progress, **shared)
     for path in (data, *others):  # the texts of a blind test set are shown, and its words are compared
         say_sealed(look(path, "check", "none"), path)
+    write_page(found, f"Check of {data}", options["report"])
     if options["suspects"]:
         _write_suspects(found, options["suspects"])
     if not write_json(found.to_dict(), options["json_"]):
@@ -79,14 +81,13 @@ def _write_suspects(found: Any, out: str) -> None:
         raise LinnetError("--suspects needs labels and the check label-errors")
     one, m = found["label-errors"], found.material
     words = {example["row"]: " ".join(example["words"]) for example in one.examples}
-    rows = (
-        {
-            "row": (where := int(m.source_rows[row])), "label": m.label(row), "suggested": m.labels[one.arrays["suggested"][row]],
-            "confidence": f"{one.arrays['confidence'][row]:.4f}", "words": words.get(where, ""), "text": m.text(int(row)),
-        }
-        for row in one.arrays.get("suspects", [])
-    )  # fmt: skip
-    write_csv(rows, ("row", "label", "suggested", "confidence", "words", "text"), out)
+    fields, rows = ("row", "label", "suggested", "confidence", "words", "text"), []
+    for row in map(int, one.arrays.get("suspects", [])):
+        where, suggested = int(m.source_rows[row]), m.labels[one.arrays["suggested"][row]]
+        confidence = f"{one.arrays['confidence'][row]:.4f}"
+        cells = (where, m.label(row), suggested, confidence, words.get(where, ""), m.text(row))
+        rows.append(dict(zip(fields, cells, strict=True)))
+    write_csv(rows, fields, out)
     say(f"wrote {one.count:,} suspects to {out}")
 
 

@@ -10,7 +10,7 @@ import click
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns
-from linnet.cli.output import ProgressBars, print_lines, say, width, write_csv, write_json
+from linnet.cli.output import ProgressBars, print_lines, say, width, write_csv, write_json, write_page
 from linnet.errors import LinnetError
 from linnet.values import duration
 
@@ -31,6 +31,7 @@ from linnet.values import duration
 @o.threads
 @o.trust
 @o.option("--out", "F.csv", "Write the table as CSV (- for standard output).")
+@o.page
 @o.output_options
 def compare(data: str | None, **options: Any) -> None:
     """Compare models on DATA, or on the built-in book reviews.
@@ -69,6 +70,7 @@ def compare(data: str | None, **options: Any) -> None:
             rows, curve=options["curve"] or False, on_event=progress, random_state=options["seed"],
             n_jobs=options["threads"], **{name: options[name] for name in names},
         )  # fmt: skip
+    write_page(result, f"Models on {rows.source}", options["report"])
     if options["out"] is not None:
         write_csv(result.table, list(result.table[0]), options["out"])
     if not write_json(result.to_dict(), options["json_"]) and options["out"] != "-":
@@ -87,8 +89,7 @@ def _compare_files(data: str | None, options: dict[str, Any]) -> None:
     rows = read_labelled(data, options, test=True, extra=list(needs))
     found = replace(compare_versions(old, new, rows), old=options["files"][0], new=options["files"][1])
     if options["out"] is not None:
-        fields = ("row", "label", "old", "new", "text")
-        write_csv(({name: getattr(one, name) for name in fields} for one in found.changed), fields, options["out"])
+        write_csv(map(vars, found.changed), ("row", "label", "old", "new", "text"), options["out"])
     if not write_json(found.to_dict(), options["json_"]) and options["out"] != "-":
         print_lines(found.lines())
     if found.verdict == "worse":

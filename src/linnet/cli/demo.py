@@ -38,15 +38,14 @@ def demo(out: str, seed: int) -> None:
     for k, text in enumerate(TEXTS):
         _run("3. Why? The parts add up to the score." if k == 0 else "", "explain", out, text, "--top", "6")
     click.echo(f"\nThe report with all scores, errors and charts: {report}\nWhat to try next:")
-    click.echo(f'  linnet explain {shlex.quote(out)} "your own sentence"')
-    click.echo(
-        f"  linnet predict {shlex.quote(out)} {DATA} --out answers.csv      fills in the tickets without a queue, too"
-    )
-    click.echo("  linnet studio                             label, train and look at errors in the browser")
-    click.echo("  linnet compare                            every model family on the same folds")
-    click.echo(
-        "  linnet train YOUR.csv                     any CSV, TSV, JSON lines or Parquet with a text and a label column"
-    )
+    for words, about in {
+        f'explain {shlex.quote(out)} "your own sentence"': "",
+        f"predict {shlex.quote(out)} {DATA} --out answers.csv": "fills in the tickets without a queue, too",
+        "studio": "label, train and look at errors in the browser",
+        "compare": "every model family on the same folds",
+        "train YOUR.csv": "any CSV, TSV, JSON lines or Parquet with a text and a label column",
+    }.items():
+        click.echo(f"  linnet {words:<34} {about}".rstrip())
 
 
 def _write_tickets() -> None:
@@ -56,7 +55,7 @@ def _write_tickets() -> None:
     if path.exists():
         if path.read_bytes() != content:
             raise DataError(
-                f"there is another {DATA} in this folder, and the demo would write its own; run it in an empty one"
+                f"there is another {DATA} in this folder, which the demo would lose; run it in an empty one"
             )
         return
     with open_atomic(path) as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,9 +50,7 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
     if json_ and as_html:
         raise LinnetError("--json and --html are two formats; choose one")
     if lines and (as_html or flip or nearest or text != "-"):
-        raise LinnetError(
-            "--lines reads texts from standard input and prints JSON; it goes with --label and --not only"
-        )
+        raise LinnetError("--lines reads standard input and prints JSON; it goes with --label and --not only")
     clf = load(model, trust=trust)
     known = {str(c): c for c in clf.artefact.classes}
     mine, other = (None if name is None else known.get(name, name) for name in (label, against))
@@ -70,9 +69,12 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
     changed = clf.flip(row) if flip else None
     alike = clf.nearest(row, read_labelled(nearest, {}, extra=clf.artefact.needs)) if nearest else None
     if json_:
-        more = {"flip": changed.to_dict()} if changed is not None else {}
-        near = {"nearest": [n.to_dict() for n in alike]} if alike is not None else {}
-        echo_json({"text": text, **found.to_dict(), **more, **near})
+        content = {"text": text, **found.to_dict()}
+        if changed is not None:
+            content["flip"] = changed.to_dict()
+        if alike is not None:
+            content["nearest"] = [n.to_dict() for n in alike]
+        echo_json(content)
     elif as_html:
         from linnet.draw.markup import page
         from linnet.explain.explanation import explanation_html, neighbours_html
@@ -90,18 +92,10 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
 
 def _lines(clf: TextClassifier, label: Any, against: Any) -> None:
     """Explain texts as they come, some at a time."""
-    waiting: list[str] = []
-
-    def work() -> None:
-        for e in clf.explain_many(waiting, label, against):
+    texts = (line.decode("utf-8", "replace").rstrip("\r\n") for line in stdin())
+    while some := list(islice(texts, 256)):
+        for e in clf.explain_many(some, label, against):
             echo_json({"text": e.text, **e.to_dict()}, indent=None)
-        waiting.clear()
-
-    for line in stdin():
-        waiting.append(line.decode("utf-8", "replace").rstrip("\r\n"))
-        if len(waiting) == 256:
-            work()
-    work()
 
 
 def _nearest_text(alike: list[Any]) -> str:

@@ -11,6 +11,7 @@ from linnet.cli.files import command
 from linnet.cli.output import echo_json
 from linnet.data.input_file import stdin
 from linnet.errors import LinnetError
+from linnet.errors import shown as printable
 
 WIDTH = 100
 
@@ -112,10 +113,9 @@ def _show(shown: Any, most: int | None) -> None:
 
 def _blanks(name: str) -> str:
     """Make blanks at the edges visible, and what cannot be printed too."""
-    inner = name.strip(" ")
-    left = len(name) - len(name.lstrip(" "))
-    shown = "▁" * left + inner + "▁" * (len(name) - left - len(inner)) if inner else "▁" * len(name)
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
+    from linnet.features.counting import shown
+
+    return printable(shown(name), 1000)
 
 
 def _blocks(text: str, trust: bool) -> Any:

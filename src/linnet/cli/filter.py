@@ -60,13 +60,10 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     rule = _rule(options, percent)
     shards = filter_shards(inputs, options["format_"])
     workers, threads = _share_out(options, len(shards), model)
-    settings: dict[str, Any] = {"retries": options["retries"], "timeout": options["timeout"], "threads": threads}
     if options["scheduler"] and options["engine"] == "local":
         raise LinnetError("--scheduler is for --engine dask or spark")
-    if options["scheduler"]:
-        settings["scheduler"] = options["scheduler"]
-    else:
-        settings["workers"] = workers
+    settings: dict[str, Any] = {"retries": options["retries"], "timeout": options["timeout"], "threads": threads}
+    settings |= {"scheduler": options["scheduler"]} if options["scheduler"] else {"workers": workers}
     clean, pages = _cleaning(options)
     with FilterProgressBars(options["quiet"]) as progress, open_engine(options["engine"], **settings) as engine:
         manifest = filter_corpus(
@@ -86,9 +83,7 @@ def _rule(options: dict[str, Any], percent: Any) -> Any:
     if len(set(keep)) < len(keep):
         raise LinnetError("--keep names a label twice")
     if len(least) not in (0, 1, len(keep)):
-        raise LinnetError(
-            f"--min is given {len(least)} times for {len(keep)} labels; give it once, or once for each --keep"
-        )
+        raise LinnetError(f"--min is given {len(least)} times for {len(keep)} labels; give it once, or for each --keep")
     floors = [None] * len(keep) if not least else list(least) * (len(keep) if len(least) == 1 else 1)
     top = None if options["top"] is None else percent(options["top"])
     return Rule(dict(zip(keep, floors, strict=True)), top, options["of"], options["quota"], options["by"])
@@ -113,10 +108,8 @@ def _share_out(options: dict[str, Any], shards: int, model: str) -> tuple[int, i
         each = WORKER_MEMORY + (Path(model).stat().st_size if Path(model).is_file() else 0)
         fit = (as_bytes(options["max_memory"], "--max-memory") - DRIVER_MEMORY) // each
         if fit < 1:
-            need = (DRIVER_MEMORY + each) >> 20
-            raise LinnetError(
-                f"--max-memory {options['max_memory']} is too little: one worker and its driver need {need} MB"
-            )
+            given, need = options["max_memory"], (DRIVER_MEMORY + each) >> 20
+            raise LinnetError(f"--max-memory {given} is too little: one worker and its driver need {need} MB")
         workers = min(workers, fit)
     return workers, max(1, cores // workers)
 
@@ -157,9 +150,8 @@ class FilterProgressBars(ProgressBars):
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
         if error[0] is KeyboardInterrupt:
-            self.line(
-                f"{self.finished:,} of {self.shards:,} shards done; the same command goes on where this one stopped"
-            )
+            done = f"{self.finished:,} of {self.shards:,} shards done"
+            self.line(f"{done}; the same command goes on where this one stopped")
 
     def __call__(self, news: Any) -> None:
         """Show an event."""

@@ -48,14 +48,9 @@ def in_bins(data: Dataset, options: dict[str, Any]) -> Dataset:
 
 
 def read_labelled(
-    path: str,
-    options: dict[str, Any],
-    *,
-    test: bool = False,
-    labelled: bool | None = True,
-    extra: Sequence[str] = (),
+    path: str, options: dict[str, Any], *, test: bool = False, labelled: bool | None = True, extra: Sequence[str] = (),
     label_columns: str | None = None,
-) -> Dataset:
+) -> Dataset:  # fmt: skip
     """Read labelled rows and say what was found; a blind test set is refused for anything but a test.
 
     With labelled=None they may have no labels, and --quiet is quiet. options are --text, --label and --format; extra names
@@ -102,9 +97,8 @@ def split_rows(rows: Any, options: dict[str, Any], extra: Sequence[str] = ()) ->
             say(f"split: {len(rows):,} rows to train on, {len(dev):,} to {'watch' if watch else 'choose on'}{note}")
         return rows, dev, test
     if len(rows) < 10:
-        raise LinnetError(
-            f"{rows.source}: {len(rows)} usable rows are too few to hold some out for a test; give --test FILE or more rows"
-        )
+        few = f"{len(rows)} usable rows are too few to hold some out"
+        raise LinnetError(f"{rows.source}: {few} for a test; give --test FILE or more rows")
     if are_scattered(rows.counts, len(rows)):
         raise DataError(f"{shown(rows.source, 200)}: {scattered(rows.counts, len(rows))}")
     if dev is not None or (len(rows) < FEW_ROWS and not needs_dev):

@@ -221,6 +221,7 @@ stream_options = together(
 
 model_out = option("--out", "F.linnet", "Where to save; DATA with the ending .linnet by default.")
 report = option("--report", "F.html", "Write a page with summary, errors, curves and texts; opens offline.")
+page = option("--report", "F.html", "Write the result as a page; opens offline.")
 json_file = option("--json json_", "F", "Write the result as JSON (- for standard output).", type=OutputPath("json"))
 json_flag = flag("--json json_", "Print the result as JSON.")
 quiet = flag("--quiet -q", "Print no progress.")
@@ -267,9 +268,7 @@ def _shares(name: str, given: tuple[str, ...]) -> Any:
         parse_pairs([f"{label}={text}"] if label else [item], f"--{name}", "spam=0.9")
         value = _number(text)
         if value is None:
-            raise LinnetError(
-                f"--{name} {shown(item, 60)}: '{shown(text, 20)}' is no number; write for example --{name} spam=0.9"
-            )
+            raise LinnetError(f"--{name} {shown(item, 60)}: '{shown(text, 20)}' is no number; write --{name} spam=0.9")
         if label in found:
             raise LinnetError(f"--{name} {shown(label, 40)} is given twice; leave one out")
         found[label] = value
@@ -281,9 +280,8 @@ def _costs(given: str) -> dict[str, dict[str, float]]:
         try:
             rows = {truth: dict(row) for truth, row in json.loads(given).items()}
         except (ValueError, TypeError, AttributeError):
-            raise LinnetError(
-                f'--cost {shown(given, 60)}: not JSON of the form {{"spam": {{"ham": 5}}}}: truth, answer, cost'
-            ) from None
+            form = '{"spam": {"ham": 5}}: truth, answer, cost'
+            raise LinnetError(f"--cost {shown(given, 60)}: not JSON of the form {form}") from None
         where = "--cost"
     else:
         where = shown(given, 200)
@@ -293,18 +291,15 @@ def _costs(given: str) -> dict[str, dict[str, float]]:
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise DataError(f"{where}: cannot be read as a table of costs ({error})") from None
         if not lines or any(len(line) != len(lines[0]) for line in lines):
-            raise DataError(
-                f"{where}: a table of costs has a header with a label a column, and rows of a label and as many costs"
-            )
+            raise DataError(f"{where}: a table of costs has a header of labels, and rows of a label and as many costs")
         rows = {line[0].strip(): dict(zip(map(str.strip, lines[0][1:]), line[1:], strict=True)) for line in lines[1:]}
     found: dict[str, dict[str, float]] = {}
     for truth, row in rows.items():
         for answer, cell in row.items():
             value = _number(cell)
             if value is None:
-                raise DataError(
-                    f"{where}: the cost of answering {shown(answer, 40)} to {shown(truth, 40)} is no number: {shown(cell, 20)!r}"
-                )
+                what = f"answering {shown(answer, 40)} to {shown(truth, 40)}"
+                raise DataError(f"{where}: the cost of {what} is no number: {shown(cell, 20)!r}")
             found.setdefault(truth, {})[answer] = value
     return found
 
@@ -321,15 +316,10 @@ def reached(about: dict[str, Any], tested: Sequence[Any] = ()) -> Iterator[str]:
     on_test = {str(one.label): one for one in tested}
     for label, found in about.get("thresholds", {}).items():
         metric, wanted = next(iter(found["wanted"].items()))
-        yield (
-            f"threshold {shown(label, 40)}={found['threshold']:.4f} for {metric} {wanted:g}: precision {found['precision']:.4f}, recall "
-            f"{found['recall']:.4f} on {found['rows']:,} held-out rows"
-            + (
-                f"; {on_test[label].precision:.4f} and {on_test[label].recall:.4f} on the test rows"
-                if label in on_test
-                else ""
-            )
-        )
+        line = f"threshold {shown(label, 40)}={found['threshold']:.4f} for {metric} {wanted:g}: precision {found['precision']:.4f}"
+        line += f", recall {found['recall']:.4f} on {found['rows']:,} held-out rows"
+        one = on_test.get(label)
+        yield line + (f"; {one.precision:.4f} and {one.recall:.4f} on the test rows" if one else "")
     if "answered" in about:
         wanted = f"accuracy {about['abstain']:g}" if about.get("abstain") is not None else f"share {about['answer']:g}"
         accuracy = "none right" if about["accuracy"] is None else f"accuracy {about['accuracy']:.4f}"

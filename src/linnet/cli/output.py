@@ -97,6 +97,15 @@ def write_csv(rows: Iterable[Mapping[str, Any]], fields: Sequence[str], out: str
         writer.writerows(rows)
 
 
+def write_page(result: Any, title: str, path: str | None) -> None:
+    """Write a result as a page where ``--report F.html`` says."""
+    if path is not None:
+        from linnet.draw.markup import page, safe
+
+        write_atomic(path, page(title, f"<main><h1>{safe(title)}</h1>{result._repr_html_()}</main>"))
+        say_written(path)
+
+
 def say_written(path: str | Path) -> None:
     """Say that a file was written, and how large it is."""
     say(f"wrote {path} ({size_text(Path(path).stat().st_size)})")
@@ -112,9 +121,8 @@ def write_unusable(unusable: Any, path: str | None) -> None:
 def say_sealed(seal: Any, path: str = "") -> None:
     """Say how often a blind test set was used, where there is one."""
     if seal:
-        click.echo(
-            f"{path}{': ' if path else ''}blind test set, sealed {seal.sealed[:10]}: {seal.words}", err=bool(path)
-        )
+        where = f"{path}: " if path else ""
+        click.echo(f"{where}blind test set, sealed {seal.sealed[:10]}: {seal.words}", err=bool(path))
 
 
 def command_line() -> str:
@@ -180,14 +188,8 @@ class ProgressBars:
             self.task = self.bars.add_task(name, total=total, note="", left="")
 
     def update(
-        self,
-        done: float | None,
-        total: float | None = None,
-        note: str = "",
-        *,
-        left: float | None = None,
-        line: str = "",
-    ) -> None:
+        self, done: float | None, total: float | None = None, note: str = "", *, left: float | None = None, line: str = ""
+    ) -> None:  # fmt: skip
         """Move the bar to ``done`` (None: leave it); ``left`` are the seconds left, estimated from done if not given.
 
         Without a terminal ``line`` is printed with the time left, at most once in five seconds.

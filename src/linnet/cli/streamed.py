@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from linnet.pipeline.stream import StreamResult
 
 
+NOT_STREAMED = (
+    "weight", "label_columns", "label_smoothing", "label_bins", "label_quantiles", "report", "groups", "time",
+)  # fmt: skip
+REMEDIES = {
+    "report": "train first, then linnet evaluate MODEL TEST --report F.html",
+    **dict.fromkeys(("groups", "time"), "divide the data first with linnet split, then give --test"),
+}
+
+
 def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
     """Return the memory to stay within, or None where DATA is one file that fits."""
     from linnet.data.formats import find_shards, size_of
@@ -54,19 +63,10 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
     limit = limit_for(data, options["max_memory"])
     if limit is None and engine is None:
         return None
-    for name in ("weight", "label_columns", "label_smoothing", "label_bins", "label_quantiles"):
+    for name in NOT_STREAMED:
         if options[name]:
-            raise LinnetError(
-                f"--{name.replace('_', '-')} needs all rows in memory: leave out --max-memory and --engine"
-            )
-    if options["report"]:
-        raise LinnetError(
-            "--report needs all rows in memory; train first, then linnet evaluate MODEL TEST --report F.html"
-        )
-    if options["groups"] or options["time"]:
-        raise LinnetError(
-            "--groups and --time need all rows in memory; divide the data first with linnet split, then give --test"
-        )
+            remedy = REMEDIES.get(name, "leave out --max-memory and --engine")
+            raise LinnetError(f"--{name.replace('_', '-')} needs all rows in memory; {remedy}")
     from linnet.cli.output import TrainingProgress
     from linnet.engines import open_engine
     from linnet.pipeline.budget import LEAST, available

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,21 +77,12 @@ def _like_file(text: str) -> bool:
     return bool(codec) or ending in {one for form in FORMATS.values() for one in form.extensions} | {".txt", ".json"}
 
 
-def _texts(source: str, column: str | None, format_: str | None) -> Iterator[str]:
-    from linnet.data import stream
-
-    say_note = Notes(source)
-    for batch in stream(source, text=column, format=format_):
-        for note in batch.notes:
-            say_note(note)
-        yield from batch.text.to_pylist()
-
-
 def _learned(tokens: str, train: str, save: str | None, column: str | None, format_: str | None) -> Cut:
     from linnet.text.tokenisers import Subword, budget_of
+    from linnet.text.vocabulary import texts_of
 
     kind, size = budget_of(tokens)
-    found = Subword.train(kind, _texts(train, column, format_), size)
+    found = Subword.train(kind, texts_of(train, column, format_, Notes(train)), size)
     if save:
         found.save(save)
     say(f"{kind}: learned {found.size:,} pieces from {train}" + (f", written to {save}" if save else ""))
@@ -103,7 +94,9 @@ def _pieces(text: str, found: list[Any]) -> dict[str, Any]:
 
 
 def _stream(source: str, cut: Cut, column: str | None, format_: str | None) -> None:
-    for text in _texts(source, column, format_):
+    from linnet.text.vocabulary import texts_of
+
+    for text in texts_of(source, column, format_, Notes(source)):
         line = json.dumps(_pieces(text, cut(text)), ensure_ascii=False)
         sys.stdout.write(line.encode("utf-8", "replace").decode() + "\n")
 

@@ -16,6 +16,7 @@ from linnet.cli.options import asked, reached
 from linnet.cli.output import command_line, say, say_sealed, say_written, write_json, write_unusable
 from linnet.cli.streamed import FEATURES, HASH_BITS, train_online, train_streamed
 from linnet.datasets.named import official
+from linnet.draw.terminal import estimate
 from linnet.errors import LinnetError
 from linnet.models import MODELS
 from linnet.values import parse_settings, size_text
@@ -207,22 +208,22 @@ def _say_of_labels(clf: Any, data: str, options: dict[str, Any]) -> None:
     """Say what is known of a model whose labels came from word lists."""
     if not options["label"]:
         say(
-            "judged without labels: to know how right it is, label some rows and run linnet evaluate, or name their column with --label"
+            "judged without labels: to know how right it is, label some rows and run linnet evaluate, or name them with --label"
         )
         return
-    truth = read_labelled(data, options | {"seeds": None}, labelled=True)
-    found = clf.evaluate(truth)
-    low, high = found.accuracy_interval
-    click.echo(f"accuracy {found.accuracy:.4f} [{low:.4f}, {high:.4f}] on the {found.n:,} rows that have a label")
+    found = clf.evaluate(read_labelled(data, options | {"seeds": None}, labelled=True))
+    scored = estimate(found.accuracy, found.accuracy_interval)
+    click.echo(f"accuracy {scored} on the {found.n:,} rows that have a label")
 
 
 def _score_line(result: Any, *, several: bool) -> str:
     """Return the scores on the test rows as one line."""
+    macro = f"on {result.n:,} rows, macro F1 {result.macro_f1:.4f}"
     if several:
-        (low, high), rest = result.micro_f1_interval, f"subset accuracy {result.subset_accuracy:.4f}"
-        return f"test micro F1 {result.micro_f1:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, macro F1 {result.macro_f1:.4f}, {rest}"
-    (low, high), rest = result.accuracy_interval, f"macro F1 {result.macro_f1:.4f}, log loss {result.log_loss:.4f}"
-    line = f"test accuracy {result.accuracy:.4f} [{low:.4f}, {high:.4f}] on {result.n:,} rows, {rest}"
+        micro = estimate(result.micro_f1, result.micro_f1_interval)
+        return f"test micro F1 {micro} {macro}, subset accuracy {result.subset_accuracy:.4f}"
+    accuracy = estimate(result.accuracy, result.accuracy_interval)
+    line = f"test accuracy {accuracy} {macro}, log loss {result.log_loss:.4f}"
     answered = f"test rows answered {result.answered:.1%}, {result.abstained:,} not; the scores are of those answered\n"
     return f"{answered}{line}" if result.abstained else line
 
@@ -234,10 +235,10 @@ def _say_of_folds(clf: Any, n: int) -> None:
     choice = clf.card.get("choice", {})
     if choice.get("folds", 0) < 2 or choice.get("metric"):
         return
-    low, high = wilson(choice["accuracy"] * choice["rows"], choice["rows"])
+    found = estimate(choice["accuracy"], wilson(choice["accuracy"] * choice["rows"], choice["rows"]))
     say(
-        f"{n} test rows say little: over {choice['folds']} folds of the training rows accuracy was {choice['accuracy']:.4f} "
-        f"[{low:.4f}, {high:.4f}] on {choice['rows']:,} rows, a little kind because settings were chosen on them"
+        f"{n} test rows say little: over {choice['folds']} folds of the training rows accuracy was {found} "
+        f"on {choice['rows']:,} rows, a little kind because settings were chosen on them"
     )
 
 
@@ -299,8 +300,8 @@ def _quick_check(fit_on: Any, dev: Any, test: Any, *, by_chance: bool) -> None:
 def _write_report(clf: Any, data: str, fit_on: Any, test: Any, out: Path, options: dict[str, Any], seal: Any) -> None:
     """Write the report on the test rows, with a check of the data and a learning curve."""
     from linnet.checks import check
+    from linnet.comparison.run_comparison import learning_curve
     from linnet.report import Report
-    from linnet.report.training import learning_curve
 
     found = None
     if not options["no_check"]:

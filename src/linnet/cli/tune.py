@@ -10,7 +10,7 @@ import click
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
-from linnet.cli.output import ProgressBars, say, say_sealed, width, write_json
+from linnet.cli.output import ProgressBars, say, say_sealed, width, write_json, write_page
 from linnet.cli.train import model_path
 from linnet.datasets.named import official
 from linnet.evaluate.metrics import METRICS, SET_METRICS, find_metric
@@ -35,6 +35,7 @@ from linnet.values import as_bytes, as_seconds, duration, size_text
 @o.number("--candidates", "Stop after N candidates, if time allows.")
 @o.option("--resume", "F.json", "Keep results in this file and go on from it; OUT.tune.jsonl by default.")
 @o.flag("--fresh", "Start anew, whatever the file of results holds.")
+@o.page
 @o.output_options
 def tune(data: str, **options: Any) -> None:
     """Search features, weighting, model and settings on DATA, and save the best.
@@ -76,6 +77,7 @@ def tune(data: str, **options: Any) -> None:
             random_state=options["seed"], n_jobs=options["threads"], **{name: options[name] for name in names},
         )  # fmt: skip
     found.model.save(out)
+    write_page(found, f"Search on {data}", options["report"])
     seal = look(options["test"], "tune", out) if options["test"] else None
     content = {"model": str(out), "state": str(state), **found.to_dict(), "seal": seal.to_dict() if seal else None}
     if write_json(content, options["json_"]):

@@ -9,6 +9,7 @@ import click
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, command
 from linnet.cli.output import Notes, echo_json, say, table_lines
+from linnet.errors import shown
 
 
 @command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
@@ -89,7 +90,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
         cuts = f"min_df {found['min_df']}{most}"
         lines.append(f"kept with {cuts}: {found['kept']:,} words, {found['kept_coverage']:.2%} of the tokens")
     if found["top"]:
-        top = [[_printable(row["word"]), f"{row['count']:,}", f"{row['texts']:,}"] for row in found["top"]]
+        top = [[shown(row["word"]), f"{row['count']:,}", f"{row['texts']:,}"] for row in found["top"]]
         lines += ["", *table_lines([["word", "count", "texts"], *top])]
     left = [[f">= {row['min_df']}", f"{row['words']:,}", f"{row['coverage']:.2%}"] for row in found["cut_offs"]]
     lines += ["", *table_lines([["in texts", "words left", "of tokens"], *left])]
@@ -101,10 +102,6 @@ def _lines(found: dict[str, Any]) -> list[str]:
         if "word_oov_rate" in other:
             shares = f"{other['word_oov_rate']:.2%} of the words, {other['oov_rate']:.2%} of the pieces"
             lines.append(f"unknown before and after {other['tokeniser']}: {shares}")
-        unknown = ", ".join(f"{_printable(u['word'])} ({u['count']:,})" for u in other["unknown"])
+        unknown = ", ".join(f"{shown(u['word'])} ({u['count']:,})" for u in other["unknown"])
         lines += [f"most frequent unknown: {unknown}"] if unknown else []
     return lines
-
-
-def _printable(word: str) -> str:
-    return "".join(c if c.isprintable() else f"<{ord(c):02X}>" for c in word)

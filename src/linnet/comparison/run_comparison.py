@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.classifier import TextClassifier
 from linnet.comparison.comparison import Comparison, Curve
 from linnet.comparison.scoring import ComparedRows, FoldAnswers, answer, pairs_of, score
 from linnet.comparison.specs import Spec, as_specs, needed_by
+from linnet.data import Dataset
 from linnet.data.splitting import fold_indices, split_indices
 from linnet.errors import LinnetError
 from linnet.evaluate.intervals import Interval, two_sided_quantile
@@ -221,6 +223,19 @@ def compare(
         pairs_of(scores, answers, rows, n_folds, repeats if done > n_folds else 1, random_state), run.skipped, curves,
         tuple(_notes(rows, n_folds, run.stopped)), not run.stopped, "accuracy" if rows.sets is None else "samples F1",
     )  # fmt: skip
+
+
+def learning_curve(clf: TextClassifier, data: Dataset, folds: int = 3) -> Curve | None:
+    """Return the learning curve of a fitted classifier's settings, which are not searched again; None where rows are too few."""
+    settings = clf.get_params(deep=False) | {"calibrate": False, "decision": None}
+    try:
+        rows = ComparedRows.of(data)
+        pairs = fold_indices(rows.codes, 0, folds)
+        with interrupts() as check:
+            run = _ComparisonRun([Spec("model", settings, clf.search_)], rows, pairs, True, None, check)
+            return run.curve("model", run.all_folds(folds)["model"], 0)
+    except LinnetError:
+        return None
 
 
 def _notes(rows: ComparedRows, folds: int, stopped: bool) -> list[str]:

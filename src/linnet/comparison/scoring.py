@@ -102,7 +102,8 @@ def answer(
     """Fit on some rows, settings chosen among them alone, and predict the held-out ones."""
     clf = spec.make()
     part = rows.shared.part(fit_on) if share else None
-    found = fit_and_predict(clf, rows.data, Fold(fit_on, held), groups=rows.groups, part=part, on_event=on_event)
+    given = {"groups": rows.groups, "part": part, "on_event": on_event, "found": spec.found}
+    found = fit_and_predict(clf, rows.data, Fold(fit_on, held), **given)
     number = {label: k for k, label in enumerate(rows.classes)}
     known = np.array([number[str(c)] for c in clf.model_.classes], dtype=np.int64)
     p = np.zeros((len(held), len(rows.classes)))  # 0 where the training part had none of a class

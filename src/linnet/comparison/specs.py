@@ -34,10 +34,11 @@ OWN_NOTATION = ("features", "class_weight")  # their values are taken as they ar
 
 @dataclass(frozen=True)
 class Spec:
-    """One model to compare: what it is called, and the settings of its TextClassifier."""
+    """One model to compare: what it is called, the settings of its TextClassifier, and what a search of them found."""
 
     name: str
     settings: dict[str, Any] = field(default_factory=dict)
+    found: Any = None
 
     def make(self) -> TextClassifier:
         """Return the classifier, not fitted."""

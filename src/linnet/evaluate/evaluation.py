@@ -487,10 +487,8 @@ def _predictions(predicted: Any, n: int, index: dict[Label, int]) -> Indices:
     numbers = [index.get(label, -1) for label in labels]
     if -1 in numbers:
         row = numbers.index(-1)
-        raise DataError(
-            f"prediction {labels[row]!r} (row {row}) is none of the classes {_named(list(index))}; "
-            "give labels, or probabilities of shape (rows, classes)"
-        )
+        known = f"none of the classes {_named(list(index))}; give labels, or probabilities of shape (rows, classes)"
+        raise DataError(f"prediction {labels[row]!r} (row {row}) is {known}")
     return np.array(numbers, np.int64)
 
 
@@ -501,9 +499,8 @@ def _probabilities(proba: npt.ArrayLike, n: int, classes: tuple[Label, ...]) -> 
     wrong = ~((P >= 0) & (P <= 1 + 1e-6)).all(axis=1) | ~(np.abs(P.sum(axis=1) - 1) <= 1e-3)
     if wrong.any():
         row = int(wrong.argmax())
+        some = ", ".join(f"{value:.4g}" for value in P[row, :5]) + (" ..." if len(classes) > 5 else "")
         raise DataError(
-            f"row {row} does not hold probabilities, from 0 to 1 with the sum 1, but "
-            f"{', '.join(f'{value:.4g}' for value in P[row, :5])}{' ...' if len(classes) > 5 else ''}; "
-            "give probabilities, or labels"
+            f"row {row} does not hold probabilities, from 0 to 1 with the sum 1, but {some}; give labels instead"
         )
     return P

@@ -198,6 +198,8 @@ def mean_interval(values: npt.ArrayLike, low: float, high: float, level: float =
     >>> first, last = mean_interval([0.1, 0.2, 0.2, 0.3, 1.2] * 20, 0.0, 36.0)
     >>> round(first, 4), round(last, 4)  # mean 0.4
     (0.3278, 0.4889)
+    >>> mean_interval([0.0] * 40, 0.0, 1.0)[1].__round__(4)  # as 0 of 40 rows
+    0.0876
 
     Reference: DiCiccio and Efron, Bootstrap confidence intervals (1996).
     """
@@ -208,6 +210,9 @@ def mean_interval(values: npt.ArrayLike, low: float, high: float, level: float =
     centred = x - mean
     spread = float(np.sqrt((centred**2).mean()))
     if spread <= 1e-12 * max(1.0, abs(mean)):
+        if mean in (low, high):  # no row differs from the best or the worst: as for a share of rows
+            first, last = wilson(n * (mean == high), n, level)
+            return low + (high - low) * first, low + (high - low) * last
         return mean, mean
     skew = float((centred**3).mean()) / spread**3 / math.sqrt(n)
     error = spread / math.sqrt(n - 1)

@@ -332,14 +332,16 @@ def fit_and_predict(
     groups: Indices | None = None,
     part: Part | None = None,
     on_event: Callable[[Any], None] | None = None,
+    found: Any = None,
 ) -> HeldOut:
     """Fit a classifier on some rows, its settings searched among them alone, and predict the held-out ones.
 
-    part is where the training rows are counted already; the result is the same without.
+    part is where the training rows are counted already; the result is the same without. With found, the result of a
+    search, nothing is searched.
     """
     train, held = data.take(fold.train), data.take(fold.held_out)
     began = time.perf_counter()
-    clf.fit(train, groups=None if groups is None else groups[fold.train], on_event=on_event, part=part)
+    clf.fit(train, groups=None if groups is None else groups[fold.train], on_event=on_event, part=part, found=found)
     trained = time.perf_counter()
     scores = clf.model_.scores(held, clf.n_jobs)
     model = clf.model_

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from linnet.draw.markup import count_bars, note, paragraphs, safe, table
 from linnet.draw.terminal import count, percent, score
 from linnet.files import digest
 from linnet.report.inputs import ReportInputs
-
-if TYPE_CHECKING:
-    from linnet.comparison.comparison import Curve
 
 # ---- The data: class balance, lengths, unusable rows, repeated texts.
 
@@ -97,9 +94,6 @@ def _tried(choice: Mapping[str, Any]) -> str:
 # ---- The learning curve: accuracy at growing numbers of training rows, and what twice as many would bring.
 
 
-FOLDS = 3
-
-
 def curve_section(inputs: ReportInputs) -> str | None:
     """Draw the learning curve, where the report was given one."""
     curve = inputs.extra.get("curve")
@@ -117,25 +111,8 @@ def curve_section(inputs: ReportInputs) -> str | None:
     return (
         f"<p>{safe(forecast[:1].upper() + forecast[1:])}</p>"
         + figure(layers, Axis("training rows", log=True), Axis("accuracy", percent=True), caption)
-        + note(f"Measured by {FOLDS} folds of the training rows with fixed settings.")
+        + note("Measured by 3 folds of the training rows with fixed settings.")
     )
-
-
-def learning_curve(clf: Any, data: Any) -> Curve | None:
-    """Return the accuracy of a classifier's settings at growing numbers of rows, by folds; None where rows are too few."""
-    from linnet.classifier import TextClassifier
-    from linnet.comparison import compare
-    from linnet.errors import LinnetError
-
-    chosen = clf.card.get("settings", {})
-    fixed = {name: chosen[name] for name, _ in clf.plan().features.grid if name in chosen}
-    given = clf.get_params(deep=False) | {name: chosen.get(name) for name in ("ratio", "tf")}
-    given["params"] = {**(clf.params or {}), **fixed}
-    given["features"] = chosen.get("features") if clf.features is None else clf.features
-    try:
-        return compare(data, models={"model": TextClassifier(**given)}, folds=FOLDS, curve=True).curves[0]
-    except LinnetError:
-        return None
 
 
 # ---- The model card: what the model is and what it was trained on.

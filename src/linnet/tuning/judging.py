@@ -261,9 +261,8 @@ class Limits:
     def check_size(self, columns: int, lookups: int) -> None:
         """Refuse a model file that is too large."""
         if self.max_size is not None and file_size(columns, lookups) > self.max_size:
-            raise LinnetError(
-                f"its file would be {size_text(file_size(columns, lookups))}, above {size_text(self.max_size)}"
-            )
+            size = size_text(file_size(columns, lookups))
+            raise LinnetError(f"its file would be {size}, above {size_text(self.max_size)}")
 
     def check_memory(self, plan: FeaturePlan, judge: Judge) -> None:
         """Refuse a candidate that would take too much memory; drop what can be dropped before it begins."""
@@ -271,9 +270,8 @@ class Limits:
             return
         need = self.memory(plan, judge)
         if self.base + need > self.max_memory:
-            raise LinnetError(
-                f"it would take about {size_text(self.base + need)} of memory, above {size_text(self.max_memory)}"
-            )
+            size = size_text(self.base + need)
+            raise LinnetError(f"it would take about {size} of memory, above {size_text(self.max_memory)}")
         if resident() + need > self.max_memory:
             judge.forget()
             gc.collect()

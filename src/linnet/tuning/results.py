@@ -89,11 +89,14 @@ def corrected(
     chosen = drawn.argmax(axis=1)
     kept = outside.sum(axis=1) > 0
     found = left[np.arange(draws), chosen][kept] if kept.any() else drawn[np.arange(draws), chosen]
-    low, high = np.quantile(found, [0.025, 0.975])
+    # scores of the rows left out, a share p of all, spread by sqrt((1 - p) / p) times as much as those of all rows
+    share, mean = float(outside.mean()), arithmetic.mean(found)
+    spread = np.sqrt(share / max(1 - share, 1e-9)) * (np.quantile(found, [0.025, 0.975]) - mean)
+    low, high = np.clip(mean + spread, -1.0, 1.0).tolist()
     differences = drawn - drawn[:, :1]
     noise = np.sqrt(arithmetic.mean(np.square(differences - arithmetic.mean(differences, axis=0)), axis=0))
     best = float(scores.max())
-    return Optimism(best, min(arithmetic.mean(found), best), (float(low), float(high)), len(answers), noise)
+    return Optimism(best, min(mean, best), (low, high), len(answers), noise)
 
 
 SCORES = 6  # candidates whose scores are kept
@@ -133,10 +136,6 @@ class Results:
     def truth(self, rows: Indices) -> Indices:
         """Return the class of some rows; of several labels, 0 and 1 for each."""
         return self.y[rows].astype(np.int64)
-
-    def add(self, result: CandidateResult) -> None:
-        """Take in a result."""
-        self.at[result.level][result.candidate.key] = result
 
     @property
     def judged(self) -> int:
@@ -190,18 +189,17 @@ class Results:
         held = self.at[level].get(self.default or "")
         if held is None:
             return ranked
-        return [r for r in ranked if r is not held and r.score >= held.score - self._luck(r, held, level)]
-
-    def _luck(self, a: CandidateResult, b: CandidateResult, level: int) -> float:
-        """Return what luck does to the difference of two scores; once all folds are judged, none is granted."""
-        return 0.0 if level >= self.base else float(np.sqrt(np.sum(a.predicted != b.predicted))) / len(a.rows)
+        luck = [0.0] * len(
+            ranked
+        )  # what luck does to the difference of two scores; once all folds are judged, none is granted
+        if level < self.base:
+            luck = [float(np.sqrt(np.sum(r.predicted != held.predicted))) / len(r.rows) for r in ranked]
+        return [r for r, most in zip(ranked, luck, strict=True) if r is not held and r.score >= held.score - most]
 
     def reserve(self) -> float:
         """Return the time to keep for the last fit, whichever of the best so far it will be."""
-        best = self.ranked(self.base)[:3]
-        if self.default is not None and self.default in self.at[self.base]:
-            best.append(self.at[self.base][self.default])
-        return max((self.final_seconds(r) for r in best), default=0.0)
+        best = [*self.ranked(self.base)[:3], self.at[self.base].get(self.default or "")]
+        return max((self.final_seconds(r) for r in best if r is not None), default=0.0)
 
     def winner(self) -> CandidateResult | None:
         """Return the candidate to take.
@@ -230,11 +228,9 @@ class Results:
         better = [r for r in ranked[:20] if r.score > held.score]
         if not better:
             return holder
-        noise = self._bootstrap([held, *better]).noise
-        for place, result in enumerate(better, 1):
-            if result.score - held.score > noise[place]:
-                return result.candidate.key
-        return holder
+        noise = self._bootstrap([held, *better]).noise[1:]
+        clearly = (r.candidate.key for r, luck in zip(better, noise, strict=True) if r.score - held.score > luck)
+        return next(clearly, holder)
 
     def optimism(self) -> Optimism | None:
         """Return how much too good the best score is, from choosing again among all that were on the folds."""

@@ -88,7 +88,10 @@ def tune(
     }  # fmt: skip
     kept = SearchState(None if state is None else Path(state), about, fresh=fresh)
     try:
-        limits = _limits(size, memory, material, kept)
+        known = kept.known.get("memory", {}).get("base")  # what the process held at the beginning of the search
+        limits = Limits(size, memory, material.shared.pieces, known)
+        if known is None and memory is not None:
+            kept.add("memory", {"base": limits.base})
         run = _TuningRun(rows, held, tested, material, limits, clock, random_state, n_jobs, on_event)
         search = run.search(names, blocks, metric, kept, candidates)
         search.run()
@@ -148,10 +151,16 @@ class _TuningRun:
         results = search.results
         winner, optimism = results.winner(), results.optimism()
         if winner is None or optimism is None:
-            raise self._nothing(results)
+            for candidate, reason in results.refused.values():
+                raise LinnetError(f"no candidate is within the limits; the first, {candidate}: {reason}")
+            over = f"the budget of {duration(self.clock.budget)} was over before one candidate was judged"
+            raise LinnetError(f"{over}; give more time, for example --budget 60s, or fewer rows")
         search.judge.forget()
         notes = _notes(search, kept)
-        card = _card(search, winner, optimism)
+        card = {  # nothing here may depend on the time but how far the search got
+            "metric": results.metric, "candidates": results.candidates, "score": winner.score,
+            "expected": winner.score - optimism.optimism, "optimism": optimism.optimism,
+        }  # fmt: skip
         clf, candidate, size = self._fit(winner.candidate, card, _choice(results, winner))
         if candidate != winner.candidate:
             notes.append(
@@ -165,15 +174,6 @@ class _TuningRun:
             source, len(self.rows), self.clock.spent, self.clock.budget, size, not search.interrupted,
             search.replayed, tuple(notes),
         )  # fmt: skip
-
-    def _nothing(self, results: Results) -> LinnetError:
-        if results.refused:
-            candidate, reason = next(iter(results.refused.values()))
-            return LinnetError(f"no candidate is within the limits; the first, {candidate}: {reason}")
-        return LinnetError(
-            f"the budget of {duration(self.clock.budget)} was over before one candidate was judged; give more time, "
-            "for example --budget 60s, or fewer rows"
-        )
 
     def _fit(
         self, candidate: Candidate, card: dict[str, Any], choice: SearchResult | None
@@ -267,15 +267,6 @@ def _digest(m: TuningRows) -> str:
     return found.hexdigest()
 
 
-def _limits(size: int | None, memory: int | None, m: TuningRows, kept: SearchState) -> Limits:
-    """Return the limits; what the process held at the beginning is the same when a search goes on."""
-    known = kept.known.get("memory", {}).get("base")
-    limits = Limits(size, memory, m.shared.pieces, known)
-    if known is None and memory is not None:
-        kept.add("memory", {"base": limits.base})
-    return limits
-
-
 def _notes(search: Search, kept: SearchState) -> list[str]:
     notes = []
     if search.interrupted:
@@ -286,11 +277,3 @@ def _notes(search: Search, kept: SearchState) -> list[str]:
         _, reason = next(iter(search.results.refused.values()))
         notes.append(f"{len(search.results.refused):,} candidates were refused, the first because {reason}")
     return notes
-
-
-def _card(search: Search, winner: Any, optimism: Any) -> dict[str, Any]:
-    """Return what the model file says of the search. Nothing here may depend on the time but how far it got."""
-    return {
-        "metric": search.results.metric, "candidates": search.results.candidates, "score": winner.score,
-        "expected": winner.score - optimism.optimism, "optimism": optimism.optimism,
-    }  # fmt: skip

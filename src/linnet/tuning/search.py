@@ -216,7 +216,10 @@ class Search:
     def _drawn(self, rng: np.random.Generator) -> list[Candidate]:
         """Draw the candidates of a round: near the best so far, and on feature sets at random."""
         elite = [r.candidate for r in self.results.ranked(self.results.base)[:ELITE]]
-        models = self._models_by_score()
+        best: dict[str, float] = {}  # of each model
+        for r in (r for level in self.results.at for r in level.values()):
+            best[r.candidate.model] = max(best.get(r.candidate.model, 0.0), r.score)
+        models = sorted(self.space.models, key=lambda name: -best.get(name, 0.0))
         chances = np.cumprod(np.full(len(models), 0.6))
         chances /= arithmetic.total(chances)
         drawn: dict[str, Candidate] = {}
@@ -238,14 +241,6 @@ class Search:
                 take(lambda model=model, features=features: self.space.draw(model, features, rng))  # type: ignore[misc]
         return list(drawn.values())
 
-    def _models_by_score(self) -> list[str]:
-        """Return the models, the one with the best result so far first."""
-        best: dict[str, float] = {}
-        for level in self.results.at:
-            for r in level.values():
-                best[r.candidate.model] = max(best.get(r.candidate.model, 0.0), r.score)
-        return sorted(self.space.models, key=lambda name: -best.get(name, 0.0))
-
     def _round(self, drawn: list[Candidate]) -> None:
         """Judge candidates level by level; a third of them goes on each time, and only the best reach the top."""
         level, left = 0, sorted(drawn, key=lambda c: c.features)  # those that share counts, together
@@ -253,7 +248,8 @@ class Search:
             raise _EnoughCandidates
         keep = float(len(left))
         while left and level < len(self.results.levels):
-            self._ask_default(level)
+            if (default := self.results.at[self.results.base].get(self.results.default or "")) is not None:
+                self._ask(default.candidate, level)
             mine = {c.key for c in left if self._ask(c, level) is not None}
             hopeful = self.results.hopeful(level)
             if level >= self.results.base:
@@ -261,11 +257,6 @@ class Search:
             keep = max(1.0, keep / KEEP)
             left = [r.candidate for r in hopeful if r.candidate.key in mine][: round(keep)]
             level += 1
-
-    def _ask_default(self, level: int) -> None:
-        known = self.results.at[self.results.base].get(self.results.default or "")
-        if known is not None:
-            self._ask(known.candidate, level)
 
     # ---- one candidate on one level
 
@@ -284,19 +275,15 @@ class Search:
         entry, scores = self.state.known.get(f"{level} {key}"), None
         if entry is None:
             self.clock.check()
-            entry, scores = self._judged(candidate, level)
+            try:
+                found, scores = self.judge(candidate, level)
+                entry = {**found, "answers": packed(found["answers"])}
+            except (LinnetError, MemoryError) as error:
+                entry = {"refused": str(error).splitlines()[0] if str(error) else "it ran out of memory"}
             self.state.add(f"{level} {key}", entry)
         else:
             self.replayed += 1
         return self._keep(candidate, level, entry, scores)
-
-    def _judged(self, candidate: Candidate, level: int) -> tuple[dict[str, Any], Any]:
-        try:
-            found, scores = self.judge(candidate, level)
-        except (LinnetError, MemoryError) as error:
-            reason = str(error).splitlines()[0] if str(error) else "it ran out of memory"
-            return {"refused": reason}, None
-        return {**found, "answers": packed(found["answers"])}, scores
 
     def _keep(self, candidate: Candidate, number: int, entry: dict[str, Any], scores: Any) -> CandidateResult | None:
         results, level = self.results, self.results.levels[number]
@@ -317,7 +304,7 @@ class Search:
             candidate, number, score, rows, predicted, seconds, float(entry["counting"]),
             int(entry["columns"]), int(entry["lookups"]),
         )  # fmt: skip
-        results.add(result)
+        results.at[number][candidate.key] = result
         if scores is not None:
             results.keep_scores(result, scores)
         if number >= results.base:
