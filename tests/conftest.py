@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-settings.register_profile("same", derandomize=True, deadline=None)
-settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("explore", derandomize=False, deadline=None, max_examples=200, print_blob=True)
 # Tests press Ctrl-C; started in the background of a shell, a process ignores it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -60,7 +60,7 @@ def test_answers_as_sklearn(name, n_labels, tmp_path):
 def test_what_is_refused(tmp_path):
     path = tmp_path / "m.skops"
     for pipeline, word in (
-        (make_pipeline(HashingVectorizer(), LogisticRegression()), "HashingVectorizer"),
+        (make_pipeline(HashingVectorizer(n_features=64), LogisticRegression()), "HashingVectorizer"),
         (make_pipeline(CountVectorizer(stop_words="english"), LogisticRegression()), "stop_words"),
         (make_pipeline(CountVectorizer(token_pattern=r"\w+"), LogisticRegression()), "token_pattern"),
         (make_pipeline(CountVectorizer(analyzer="char"), LogisticRegression()), "char"),
