@@ -115,6 +115,24 @@ def test_one_server_from_start_to_stop(folder):
     assert not server.events("crash")
 
 
+def test_a_folder_of_versions_is_followed(folder, tmp_path, workers=2):
+    versions = tmp_path / "spam"
+    versions.mkdir()
+    shutil.copy(folder / "newer.linnet", versions / "1.linnet")
+    with served(tmp_path, "spam", workers=workers) as server:
+        first = answer_version(server)
+        linnet.TextClassifier("nb").fit(["good", "bad"] * 4, ["a", "b"] * 4).save(versions / "2.linnet")
+        server.wait_for("reloaded", workers)
+        second = answer_version(server)
+        assert second != first
+        (versions / "latest").write_text("nothing of the kind")
+        time.sleep(1.5)
+        assert answer_version(server) == second
+        (versions / "latest").write_text("1")
+        server.wait_for("reloaded", 2 * workers)
+        assert answer_version(server) == first
+
+
 def answer_version(server) -> str:
     return server.ask("POST", "/v1/predict", {"text": "x"})[1]["version"]
 

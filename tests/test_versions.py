@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import linnet
 from linnet import TextClassifier
 from linnet.cli import linnet as command
 from linnet.comparison import compare_versions
 from linnet.datasets import load
-from linnet.errors import DataError
+from linnet.errors import DataError, ModelFileError
 from linnet.evaluate import mcnemar
 
 TRAIN, DEV, TEST = load("reviews")
@@ -77,3 +78,30 @@ def test_clear_errors(files):
     )
     with pytest.raises(DataError, match="no label of these rows is known"):
         compare_versions(files / "good.linnet", files / "bad.linnet", ["a", "b"], ["x", "y"])
+
+
+def test_a_folder_of_versions(files, tmp_path):
+    folder = tmp_path / "reviews"
+    folder.mkdir()
+    for name, number in (("good", 2), ("bad", 10)):
+        (folder / f"{number}.linnet").write_bytes((files / f"{name}.linnet").read_bytes())
+    texts = TEST.text.to_pylist()[:20]
+
+    def answers(path):
+        return linnet.load(path).predict(texts).tolist()
+
+    assert answers(folder) == answers(folder / "10.linnet") != answers(folder / "2.linnet")
+    (folder / "latest").write_text("2\n")
+    assert answers(folder) == answers(folder / "2.linnet")
+    done = run("update", folder, files / "test.csv")
+    assert done.exit_code == 0, done.output
+    assert "saved" in done.output
+    assert (folder / "11.linnet").is_file()
+    assert "latest" in str(run("update", folder, "--undo").exception)
+    for name in ("3", "../reviews/2"):
+        (folder / "latest").write_text(name)
+        with pytest.raises(ModelFileError, match="latest: unknown version"):
+            linnet.load(folder)
+    (tmp_path / "other").mkdir()
+    with pytest.raises(ModelFileError, match="a folder"):
+        linnet.load(tmp_path / "other")

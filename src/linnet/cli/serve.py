@@ -41,6 +41,8 @@ from linnet.errors import LinnetError, require
 def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int | None:
     """Answer over HTTP with each MODEL, a file or NAME=FILE; the first is used where a request names none.
 
+    A folder of versions (1.linnet, 2.linnet ...) is followed: the last one answers, or the one that its file `latest` names.
+
     \b
     linnet serve reviews.linnet
     curl --json '{"text": "a warm and funny book"}' http://127.0.0.1:8000/v1/predict

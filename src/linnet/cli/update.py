@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -31,6 +32,8 @@ from linnet.errors import LinnetError
 def update(model: str, data: str | None, **options: Any) -> None:
     """Let MODEL learn from the labelled rows of DATA as well, and save the new version in its place.
 
+    MODEL may be a folder of versions (1.linnet, 2.linnet ...): the one in use learns, and the new one is the next.
+
     Both versions are scored on the same rows, which neither has learned from: a fifth of DATA, or --test FILE. The card of the new
     version holds both scores and the paired test. The version before is kept beside it: --undo brings it back, and keeps the newer one.
 
@@ -41,23 +44,29 @@ def update(model: str, data: str | None, **options: Any) -> None:
     """
     from linnet.classifier import load
     from linnet.comparison.versions import undo, update, write_version
+    from linnet.model.versions import LATEST, next_version, version_in_use
 
     if options["undo"]:
         if data is not None or options["out"]:
             raise LinnetError("--undo takes the model alone: linnet update MODEL --undo")
+        if Path(model).is_dir():
+            raise LinnetError(
+                f"write the version to go back to into {Path(model) / LATEST}; --undo is for a model file"
+            )
         earlier, newer = undo(model)
         click.echo(f"{model} is {earlier.name} again; the newer version is {newer.name}")
         return
     if data is None:
         raise LinnetError("update needs new labelled rows: linnet update MODEL NEW.csv, or --undo")
-    old = load(model, n_jobs=options["threads"])
+    used = str(version_in_use(model))
+    old = load(used, n_jobs=options["threads"])
     rows = read_labelled(data, options, extra=old.artefact.needs)
     test = read_labelled(options["test"], options, test=True) if options["test"] else None
     new, found = update(old, rows, test=test, forget=options["forget"], random_state=options["seed"])
-    out = options["out"] or model
-    kept_at = write_version(new, model, out)
+    out = options["out"] or (str(next_version(model)) if Path(model).is_dir() else model)
+    kept_at = write_version(new, used, out)
     found = replace(found, old="before", new="after")
-    kept = str(kept_at or model)
+    kept = str(kept_at or used)
     content = {"model": out, "kept": kept, "update": new.card["update"], "test": found.to_dict()}
     if not write_json(content, options["json_"]):
         print_lines(found.lines())

@@ -38,6 +38,7 @@ import numpy.typing as npt
 
 from linnet.errors import ModelFileError
 from linnet.files import OutputError, open_atomic
+from linnet.model.versions import version_in_use
 
 FORMAT_VERSION = 2
 ALIGNMENT = 64  # bytes
@@ -168,6 +169,8 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
     of 64 MiB and more without packed arrays: theirs is checked in a thread, `pending`, while work goes on. `verify=True`
     waits for it, `verify=False` leaves it out. Whatever is wrong is a ModelFileError of one line.
 
+    Of a folder of versions the one in use is read.
+
     >>> read(b"not a model, just text")
     Traceback (most recent call last):
       ...
@@ -176,7 +179,8 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
     if isinstance(source, bytes | bytearray | memoryview):
         path, data = None, np.frombuffer(bytes(source), np.uint8)  # read-only; no copy of bytes
     else:
-        path, data = Path(source), _mapped(source)
+        path = version_in_use(source)
+        data = _mapped(path)
 
     def fail(problem: str) -> NoReturn:
         raise ModelFileError(f"cannot load {repr(str(path)) if path else 'the given bytes'}: {problem[:500]}")

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from linnet.classifier import TextClassifier, load
 from linnet.errors import LinnetError, ModelFileError, nearest
 from linnet.files import lock_file
+from linnet.model.versions import version_in_use
 from linnet.serve.settings import RequestError
 from linnet.values import size_text
 
@@ -196,7 +197,7 @@ class Catalogue:
     def reload(self) -> list[str]:
         """Read every file that has changed; returns their names. If one cannot be read, all stay as they were."""
         fresh = {
-            name: served if signature_of(path) == served.signature else self._read(name, path)
+            name: served if not self._changed(path, served) else self._read(name, path)
             for (name, path), served in zip(self._paths.items(), self.models.values(), strict=True)
         }
         changed = [name for name in fresh if fresh[name] is not self.models[name]]
@@ -204,8 +205,17 @@ class Catalogue:
         remove_others(self._folder, (served.signature for served in fresh.values()))
         return changed
 
+    def another_version(self) -> bool:
+        """Whether a folder of versions has another one in use than is served; one that cannot be told is not."""
+        with contextlib.suppress(LinnetError, OSError):
+            return any(path.is_dir() and self._changed(path, self.models[name]) for name, path in self._paths.items())
+        return False
+
+    def _changed(self, path: Path, served: ServedModel) -> bool:
+        return signature_of(version_in_use(path)) != served.signature
+
     def _read(self, name: str, path: Path) -> ServedModel:
-        return read(name, path, self._folder, self._threads, self._trust)
+        return read(name, version_in_use(path), self._folder, self._threads, self._trust)
 
 
 def read(name: str, path: Path, folder: Path, threads: int = 1, trust: bool = False) -> ServedModel:

@@ -248,6 +248,8 @@ def _started(service: Service) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, partial(_stopping, service, signal.getsignal(number)))
     loop.add_signal_handler(signal.SIGHUP, service.reload_soon)
+    if any(Path(path).is_dir() for _, path in service.settings.models):
+        service.following = loop.create_task(service.follow_versions())
     manager = multiprocessing.parent_process()
     if manager is not None:  # when it is gone, so are we
         loop.add_reader(manager.sentinel, partial(_orphaned, loop, manager.sentinel))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import os
 import signal
@@ -21,6 +22,7 @@ from linnet.serve.schema import checked, requests
 from linnet.serve.settings import RequestError, Settings, tokens
 
 Found = TypeVar("Found")
+FOLLOW_SECONDS = 1.0  # between two looks at a folder of versions
 
 
 class Service:
@@ -39,6 +41,7 @@ class Service:
         self.held = 0  # bytes of bodies
         self.ready = True
         self._reloading = asyncio.Lock()
+        self.following: asyncio.Task[None] | None = None
         for name in self.catalogue.models:
             self.metrics.texts(name)  # counts from 0
 
@@ -102,6 +105,14 @@ class Service:
         """Reload in a task; a failure is logged, and the old models stay."""
         self._reload_task = asyncio.get_running_loop().create_task(self.reload())
         self._reload_task.add_done_callback(lambda task: task.exception())
+
+    async def follow_versions(self) -> None:
+        """Reload when a folder of versions has another one in use."""
+        while True:
+            await asyncio.sleep(FOLLOW_SECONDS)
+            if await self._threaded(self.catalogue.another_version):
+                with contextlib.suppress(RequestError):  # logged; the old models stay
+                    await self.reload()
 
     def crashed(self, error: BaseException) -> None:
         """Log a bug: where it is, but not the words of the error, which may quote a text."""
