@@ -76,6 +76,28 @@ def test_what_is_refused(tmp_path):
         linnet.load(path)
 
 
+def test_pickles_need_trust(tmp_path):
+    import joblib
+    from click.testing import CliRunner
+
+    from linnet.cli import linnet as command
+    from linnet.importing import import_model
+
+    pipeline = fitted(PIPELINES["counts, logistic"](), 2)
+    path = tmp_path / "m.joblib"
+    joblib.dump(pipeline, path)
+    with pytest.raises(linnet.ModelFileError, match="can run any code; save the pipeline with skops"):
+        import_model(path)
+    with pytest.raises(linnet.ModelFileError):
+        linnet.load(path)
+    done = CliRunner().invoke(command, ["import", str(path), "--trust"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert linnet.load(tmp_path / "m.linnet").predict(TEXTS).tolist() == pipeline.predict(TEXTS).tolist()
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(linnet.ModelFileError, match="truncated or altered"):
+        import_model(path, trust=True)
+
+
 def test_altered_files(tmp_path):
     skops.dump(fitted(PIPELINES["counts, logistic"](), 2), tmp_path / "m.skops")
     data, rng = (tmp_path / "m.skops").read_bytes(), random.Random(0)

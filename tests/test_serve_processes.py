@@ -115,7 +115,8 @@ def test_one_server_from_start_to_stop(folder):
     assert not server.events("crash")
 
 
-def test_a_folder_of_versions_is_followed(folder, tmp_path, workers=2):
+def test_a_folder_of_versions_is_followed(folder, tmp_path):
+    workers = 2
     versions = tmp_path / "spam"
     versions.mkdir()
     shutil.copy(folder / "newer.linnet", versions / "1.linnet")

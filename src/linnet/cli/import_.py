@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from linnet.cli.files import InputPath, OutputPath, command
+from linnet.cli.options import flag
 from linnet.cli.output import echo
 from linnet.errors import shown
 from linnet.values import size_text
@@ -17,10 +18,11 @@ from linnet.values import size_text
 @click.option(
     "-o", "--out", type=OutputPath("model"), metavar="FILE", help="The model to write; by default beside MODEL."
 )
-def import_(model: str, out: str | None) -> None:
+@flag("--trust", "Read a pickle (.joblib, .pkl). Only for files from people you trust: reading one can run any code.")
+def import_(model: str, out: str | None, trust: bool) -> None:
     """Read MODEL, a fastText classifier (.bin, .ftz) or a scikit-learn pipeline (.skops), and save it as a .linnet file.
 
-    The labels and probabilities stay the same.
+    The labels and probabilities stay the same. Pipelines that joblib or pickle wrote need --trust.
 
     \b
     linnet import lid.176.ftz -o languages.linnet
@@ -29,7 +31,7 @@ def import_(model: str, out: str | None) -> None:
     from linnet.importing import import_model
 
     target = Path(out) if out else Path(model).with_suffix(".linnet")
-    found = import_model(model)
+    found = import_model(model, trust)
     found.save(target)
     sizes = f"{found.n_features:,} features, {len(found.classes):,} labels"
     echo(f"wrote {shown(target, 300)}, {size_text(target.stat().st_size)}: {sizes}")

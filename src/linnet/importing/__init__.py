@@ -14,6 +14,7 @@ FORMATS = {  # module:function: (how a file begins, how its name ends, what it i
     "linnet.importing.fasttext:read_fasttext": (b"\xba\x16\x4f\x2f", "", "a fastText model (.bin, .ftz)"),
     "linnet.importing.sklearn:read_skops": (b"PK", ".skops", "a scikit-learn pipeline (.skops)"),
 }
+PICKLES = (".joblib", ".pickle", ".pkl")
 
 
 def importer(path: str | os.PathLike[str] | bytes) -> Callable[[Path], Model] | None:
@@ -33,9 +34,16 @@ def importer(path: str | os.PathLike[str] | bytes) -> Callable[[Path], Model] | 
     return None
 
 
-def import_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model of another program; one clear line where it is none, or not whole."""
+def import_model(path: str | os.PathLike[str], trust: bool = False) -> Model:
+    """Read a model of another program; one clear line where it is none, or not whole. Pickles are read with trust only."""
     read = importer(path)
+    if Path(path).suffix in PICKLES:
+        if not trust:
+            raise ModelFileError(
+                f"{shown(path, 300)}: reading a pickle can run any code; save the pipeline with skops.io.dump, "
+                "or say --trust (trust=True) if you trust who wrote it"
+            )
+        from linnet.importing.sklearn import read_pickle as read
     if read is None:
         known = ", ".join(what for _, _, what in FORMATS.values())
         Path(path).stat()

@@ -1,5 +1,7 @@
 """scikit-learn's pipelines of a vectoriser and a linear model, as skops writes them (.skops): nothing in the file is run.
 
+Files of joblib and pickle are read only for a caller who trusts them.
+
     value of a term = tf * idf / norm,  score = b + sum of value * coef:  a row of linnet is (idf, idf * coef)
 
 The same tokens, terms and scores; what linnet's kernels do not count in the same way is refused by name.
@@ -7,6 +9,7 @@ The same tokens, terms and scores; what linnet's kernels do not count in the sam
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -47,6 +50,26 @@ def read_skops(path: Path) -> Model:
         raise
     except Exception as error:  # whatever a damaged archive makes skops raise
         fail(f"truncated or altered ({shown(error, 200)})")
+    return _of_pipeline(found, fail)
+
+
+def read_pickle(path: Path) -> Model:
+    """Read a pipeline that joblib or pickle wrote. That runs whatever the file says: only for files that are trusted."""
+    joblib = require("joblib", "a .joblib file", "sklearn")
+
+    def fail(problem: str) -> NoReturn:
+        raise ModelFileError(f"cannot import {shown(path, 300)}: {problem}")
+
+    try:
+        found = joblib.load(path)
+    except OSError:
+        raise
+    except Exception as error:  # a pickle may raise anything
+        fail(f"truncated or altered ({shown(error, 200)})")
+    return _of_pipeline(found, fail)
+
+
+def _of_pipeline(found: Any, fail: Callable[[str], NoReturn]) -> Model:
     steps = [step for _, step in getattr(found, "steps", ())]
     names = [type(step).__name__ for step in steps]
     middle = names[1:-1]
