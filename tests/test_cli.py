@@ -49,7 +49,7 @@ def test_train_says_what_it_did(folder):
     assert "saved train.linnet" in out
     assert "text column 'text'" in err
     assert "dev accuracy" in err
-    assert "passes, loss" in err
+    assert "passes, mean loss" in err
     result = json.loads((folder / "r.json").read_text())
     assert result["test"]["n"] == len(TEST)
     assert result["card"]["settings"]["features"] == "words:1"

@@ -110,3 +110,89 @@ def _write(path):
         writer = csv.writer(file)
         writer.writerow(["text", "label"])
         writer.writerows(zip(TRAIN.text.to_pylist(), TRAIN.label_list(), strict=True))
+
+
+# ---- naive Bayes in its own words
+
+EIGHT = ["it was great", "so great", "liked it", "fine", "great waste", "awful", "not for me", "dull"]
+SIGNS = list("++++----")
+
+
+def test_given_vocabulary_and_probabilities(tmp_path):
+    """Two of four and one of four reviews hold the word: 1/2 and 1/4, and 2/3 to 1/3 for a text with it."""
+    clf = TextClassifier("bernoulli", vocabulary=["great"], calibrate=False, params={"estimate": "mle"}).fit(
+        EIGHT, SIGNS
+    )
+    assert clf.artefact.n_features == 1
+    np.testing.assert_allclose(clf.predict_proba(["it is great"]), [[2 / 3, 1 / 3]])
+    clf.save(tmp_path / "m.linnet")
+    for one in (clf, linnet.load(tmp_path / "m.linnet")):
+        assert one.probabilities("great") == pytest.approx({"+": 0.5, "-": 0.25})
+        assert one.probabilities() == pytest.approx({"+": 0.5, "-": 0.5})
+        np.testing.assert_allclose(np.exp(one.predict_joint_log_proba(["great"])), [[1 / 4, 1 / 8]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "Model", "tf"), [("nb", MultinomialNB, "count"), ("bernoulli", BernoulliNB, "presence")]
+)
+@pytest.mark.parametrize("estimate", ["predictive", "mle"])
+@pytest.mark.parametrize("labels", [SIGNS, list("++??----")])
+def test_joint_probabilities_are_the_estimators(name, Model, tf, estimate, labels):
+    settings = {"estimate": estimate} if estimate == "mle" else {"alpha": 0.5}
+    clf = TextClassifier(name, features="words:1-2", tf=tf, params=settings).fit(EIGHT, labels)
+    vectorizer = Vectorizer("words:1-2", tf=tf)
+    alone = Model(**settings).fit(vectorizer.fit_transform(EIGHT), labels)
+    texts = [*EIGHT, "great great film", "unknown"]
+    expected = alone.predict_joint_log_proba(vectorizer.transform(texts))
+    np.testing.assert_allclose(clf.predict_joint_log_proba(texts), expected, rtol=1e-5)
+    column = vectorizer.vocabulary_["it was"]
+    np.testing.assert_allclose(list(clf.probabilities("it was").values()), np.exp(alone.feature_log_prob_[:, column]))
+
+
+def test_unknown_words_and_other_models():
+    clf = TextClassifier("nb", features="words:1", tf="count", params={"alpha": 1.0, "oov": True}).fit(EIGHT, SIGNS)
+    words = {word for text in EIGHT for word in text.split()}
+    n = sum(len(text.split()) for text in EIGHT[4:])
+    assert clf.probabilities("blargh")["-"] == pytest.approx(1 / (n + len(words) + 1))  # one more entry: unknown words
+    with pytest.raises(LinnetError, match="does not know 'blargh'"):
+        TextClassifier("nb", features="words:1").fit(EIGHT, SIGNS).probabilities("blargh")
+    with pytest.raises(LinnetError, match="only naive Bayes"):
+        TextClassifier("svm", features="words:1").fit(EIGHT, SIGNS).probabilities()
+    with pytest.raises(LinnetError, match="vocabulary could not grow"):
+        TextClassifier("nb", vocabulary=["great"]).partial_fit(EIGHT, SIGNS)
+    with pytest.raises(LinnetError, match="no training text holds"):
+        TextClassifier("nb", vocabulary=["blargh"]).fit(EIGHT, SIGNS)
+
+
+def test_vocabulary_from_files_and_the_command_line(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from linnet.cli import linnet as main
+
+    monkeypatch.chdir(tmp_path)
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *zip(EIGHT * 3, SIGNS * 3, strict=True)])
+    (tmp_path / "words.txt").write_text("great\n\nit\n")
+    runner = CliRunner()
+    options = ["--model", "bernoulli", "--vocabulary", "words.txt", "--out", "m.linnet", "--quiet", "--hold-out-test"]
+    done = runner.invoke(main, ["train", "rows.csv", *options])
+    assert done.exit_code == 0, done.output
+    assert sorted(linnet.load("m.linnet").get_feature_names_out()) == ["great", "it"]
+    found = json.loads(runner.invoke(main, ["explain", "m.linnet", "--word", "great", "--json"]).output)
+    assert found["probability"]["+"] > found["probability"]["-"]
+    assert "P(great | class)" in runner.invoke(main, ["explain", "m.linnet", "--word", "great"]).output
+    assert runner.invoke(main, ["vocab", "rows.csv", "--save", "words.json"]).exit_code == 0
+    assert TextClassifier("nb", vocabulary="words.json").fit(EIGHT, SIGNS).artefact.n_features == 12
+
+
+def test_mean_cross_entropy_of_every_epoch():
+    """The mean of -log p(label | text) over the rows, whatever C and the solver; the whole sum is C n times as much."""
+    for solver in ("lbfgs", "newton"):
+        clf = TextClassifier(
+            "logistic", features="words:1", ratio=0.0, calibrate=False, refit=False, params={"C": 3.0, "solver": solver}
+        ).fit(TRAIN, dev=DEV)
+        last = [h for h in clf.history_ if h["kind"] == "pass"][-1]
+        P = clf.predict_proba(TRAIN.text)
+        right = np.searchsorted(clf.classes_, TRAIN.label_list())
+        assert last["mean_loss"] == pytest.approx(-np.log(P[np.arange(len(P)), right]).mean(), rel=1e-5)
+        assert last["loss"] == pytest.approx(3.0 * len(TRAIN) * last["mean_loss"])

@@ -300,16 +300,124 @@ def test_label_by_keyboard(browser, built_in):
     opened.close()
 
 
+LINE = "document.querySelector('#figure svg path.line.grey').getAttribute('d')"
+DRAG = """([x, y]) => new Promise(done => {
+    const before = document.querySelector('#figure svg path.line.grey').getAttribute('d'), began = performance.now();
+    const check = () => {
+        const line = document.querySelector('#figure svg path.line.grey');
+        if (line && line.getAttribute('d') !== before) { seen.disconnect(); done(performance.now() - began); } };
+    const seen = new MutationObserver(check);
+    seen.observe(document.querySelector('#figure'), {childList: true, subtree: true, attributes: true});
+    document.dispatchEvent(new PointerEvent('pointermove', {clientX: x, clientY: y, bubbles: true}));
+})"""
+
+
+def test_dragging_a_point_moves_the_line(browser, built_in):
+    """Five models are fitted anew and drawn within 100 ms (the median of several moves), by pointer and by keys."""
+    opened = Page(browser, built_in)
+    page = opened.go("learn")
+    page.wait_for_selector("#figure svg")
+    assert page.locator("#figure svg").count() == 5
+    box = page.locator("#figure [data-point='4']").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    times = sorted(page.evaluate(DRAG, [x + 10 * k, y - 4 * k]) for k in range(1, 10))
+    assert times[len(times) // 2] < 100, times
+    page.mouse.up()
+    dot = page.locator("#figure [tabindex][data-point='4']")
+    dot.focus()
+    for _ in range(3):  # the focus stays at the point that moves
+        at, line = dot.get_attribute("data-at"), page.evaluate(LINE)
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function(
+            f"document.querySelector('#figure [tabindex][data-point=\\'4\\']').dataset.at !== '{at}'"
+        )
+        assert page.evaluate(LINE) != line
+        page.wait_for_function("document.activeElement.dataset.point === '4'")
+    opened.shot("learn")
+    opened.close()
+
+
+def test_stepping_shows_the_numbers_of_the_lecture(browser, built_in):
+    opened = Page(browser, built_in)
+    page = opened.go("learn?figure=update")
+    page.wait_for_selector("#figure table")
+
+    def column(k):
+        return page.locator(f"#figure table >> nth=0 >> tbody td:nth-child({k})").all_inner_texts()
+
+    assert column(2) == ["1.3", "1.8", "-12"]
+    page.locator("#steps").click()
+    page.get_by_text("Blamed: 2.").wait_for()
+    assert (column(2), column(3)) == (["1.3", "1.8", "-12"], ["6.3", "-3.2", "-12"])
+    page.locator("#steps").press("Enter")
+    page.get_by_text("nobody, the weights stay").wait_for()
+    page = opened.go("learn?figure=sentence")
+    page.get_by_label("Sentence").fill("not so funny")
+    page.locator("#steps").click()
+    page.get_by_text("Blamed: good").wait_for()
+    page = opened.go("learn?figure=naive-bayes")
+    page.locator("#alpha").focus()
+    before = page.inner_text("#figure")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"document.querySelector('#figure').innerText !== {before!r}")
+    opened.close()
+
+
+RULES = """() => {
+    const named = (e) => e.getAttribute("aria-label") || e.title || e.innerText?.trim() || e.labels?.length || e.placeholder
+        || e.closest("label")?.innerText.trim();
+    const bad = [];
+    if (!document.documentElement.lang.startsWith("en")) bad.push("lang");
+    if (document.querySelectorAll("main").length !== 1) bad.push("main");
+    if (document.querySelectorAll("h1").length !== 1) bad.push("h1");
+    for (const e of document.querySelectorAll("a, button, input:not([type=hidden]), select, textarea, [role=button], svg[role]"))
+        if (e.offsetParent !== null && getComputedStyle(e).visibility === "visible" && !named(e)) bad.push(e.outerHTML.slice(0, 120));
+    for (const e of document.querySelectorAll("[role=img] [tabindex], a button, button a")) bad.push("inside: " + e.outerHTML.slice(0, 80));
+    const parse = (c) => { const n = c.match(/[\\d.]+/g).map(Number); return n.length > 3 ? n : [...n, 1]; };
+    const light = (c) => c.slice(0, 3).map((v) => v / 255).map((v) => (v <= 0.04 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
+    const behind = (e) => {
+        for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3] === 1) return c; }
+        return [255, 255, 255, 1]; };
+    for (const e of document.querySelectorAll("main *, header *")) {
+        const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+        if (!own || e.getClientRects().length === 0 || ["TITLE", "STYLE", "SCRIPT"].includes(e.tagName.toUpperCase())) continue;
+        const style = getComputedStyle(e), [a, b] = [parse(e.ownerSVGElement ? style.fill : style.color), behind(e)].map(light);
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5 && !e.closest("[disabled]")) bad.push(`contrast ${ratio.toFixed(2)} of ${e.textContent.trim().slice(0, 40)}`);
+    }
+    const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+    for (const id of ids) if (ids.filter((other) => other === id).length > 1) bad.push("id " + id);
+    return bad;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_names_and_contrast_on_every_page(browser, built_in, scheme):
+    """Every control has a name, text has a contrast of 4.5:1, one main, one h1, a language: the rules of axe that were broken once."""
+    opened = Page(browser, built_in, width=390, scheme=scheme)
+    figures = [f"learn?figure={name}" for name in ("lines", "walk", "sentence", "descent", "naive-bayes")]
+    broken = {}
+    for path in ("data", "train", "errors", "try", "label", *figures):
+        page = opened.go(path)
+        page.wait_for_timeout(800)
+        broken[path] = page.evaluate(RULES)
+    assert {path: found for path, found in broken.items() if found} == {}
+    opened.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_a_phone(browser, built_in, scheme):
-    for path in ("data", "train", "errors", "try", "label"):
+    for path in ("data", "train", "errors", "try", "label", "learn"):
         opened = Page(browser, built_in, width=390, scheme=scheme)
         page = opened.go(path)
         page.wait_for_timeout(1500)
         opened.shot(path)
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert colour == ("rgb(246, 248, 250)" if scheme == "light" else "rgb(15, 20, 25)")
-        assert page.locator("nav a[aria-current]").inner_text().lower() == path
+        assert page.locator(".top nav a[aria-current]").inner_text().lower() == path
         opened.close()
 
 

@@ -140,10 +140,11 @@ def test_lines_of_passes(capsys):
 
     with TrainingProgress(watch=True) as progress:
         for k, (loss, accuracy) in enumerate([(10.0, 0.5), (5.0, 0.75), (4.0, 0.7)], 1):
-            progress(Event("pass", f"pass {k}", k, 0, {"loss": loss, "violation": 0.1, "dev_accuracy": accuracy}))
+            values = {"loss": 9 * loss, "mean_loss": loss, "violation": 0.1, "dev_accuracy": accuracy}
+            progress(Event("pass", f"pass {k}", k, 0, values))
     lines = capsys.readouterr().err.splitlines()
-    assert lines[1] == "  pass    2   loss 5            dev accuracy 0.7500"
-    assert lines[3] == "  3 passes, loss 4, dev accuracy 0.7000"
+    assert lines[1] == "  pass    2   mean loss 5            dev accuracy 0.7500"
+    assert lines[3] == "  3 passes, mean loss 4, dev accuracy 0.7000"
     assert lines[4] == "  loss          █▂▁ 10 to 4, best 4 at pass 3"
     assert lines[5] == "  dev accuracy  ▁█▇ 0.5 to 0.7, best 0.75 at pass 2"
 
@@ -172,7 +173,7 @@ def test_watch(folder, files, dev_rows):
     lines = [
         line
         for line in done.stderr.splitlines()
-        if re.match(r"  pass +\d+   loss [\d.e+]+ +dev accuracy 0\.\d{4}", line)
+        if re.match(r"  pass +\d+   mean loss [\d.e+]+ +dev accuracy 0\.\d{4}", line)
     ]
     assert len(lines) > 2
     assert re.search(r"dev accuracy  [▁-█]+ 0\.\d+ to", done.stderr)

@@ -25,6 +25,7 @@ from linnet.solvers.callbacks import History
 if TYPE_CHECKING:
     from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
     from linnet.explain.explanation import LearningStep
+    from linnet.explain.generative import Generative
     from linnet.features.derived import Part
     from linnet.pipeline.learner import IncrementalLearner, Progressive
     from linnet.pipeline.plan import Plan
@@ -43,7 +44,8 @@ class TextClassifier(Estimator):
     sublinear, or several to choose from; ``idf``; ``norm`` of each block of a row ("l2", "mean" or None; "auto": what
     suits the model); ``ratio`` the power p of the supervised |log-count ratio|^p, one value or several to choose
     from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``select`` such as "chi2:5000" ("mi", "l1") keeps
-    the features that tell most of the labels; ``class_weight`` None, "balanced" or a dict; ``label_smoothing`` the share of each
+    the features that tell most of the labels; ``vocabulary`` names the only ones (a list, or a file with one a line), of which those
+    that no training text holds are left out; ``class_weight`` None, "balanced" or a dict; ``label_smoothing`` the share of each
     label that goes to all classes alike; ``params`` fixed or listed settings of the model (``{"C": 1.0}``,
     ``{"C": [0.3, 1, 3]}``), also reached as ``set_params(model__C=1.0)``;
     ``refit`` on train and dev once the settings are chosen; ``calibrate`` True: scale, sigmoid or isotonic, chosen on
@@ -75,6 +77,7 @@ class TextClassifier(Estimator):
     max_features: int | None = None
     hash_bits: int | None = None
     select: Any = None
+    vocabulary: Any = None
     class_weight: Any = None
     label_smoothing: float = 0.0
     params: Mapping[str, Any] | None = None
@@ -300,6 +303,25 @@ class TextClassifier(Estimator):
     def predict_log_proba(self, texts: Any) -> npt.NDArray[np.float64]:
         """Return the logarithm of the probability of each class."""
         return np.log(self.predict_proba(texts))
+
+    def predict_joint_log_proba(self, texts: Any) -> npt.NDArray[np.float64]:
+        """Return log P(text, class) of naive Bayes, (n_texts, n_classes), up to what all classes share."""
+        return self._generative().joint(texts, self.n_jobs)
+
+    def probabilities(self, word: str | None = None) -> dict[Any, float]:
+        """Return P(word | class) of naive Bayes by class; without a word P(class). Calibration does not change them.
+
+        >>> clf = TextClassifier("bernoulli", vocabulary=["good"], params={"estimate": "mle"})
+        >>> clf = clf.fit(["good", "so good", "fine", "good", "so", "bad"], ["+", "+", "+", "-", "-", "-"])
+        >>> {label: round(p, 4) for label, p in clf.probabilities("good").items()}
+        {'+': 0.6667, '-': 0.3333}
+        """
+        return self._generative().prior() if word is None else self._generative().word(word)
+
+    def _generative(self) -> Generative:
+        from linnet.explain.generative import Generative
+
+        return Generative.of(self.artefact, self.as_fitted().plan().make({}))
 
     def predict(
         self,

@@ -12,7 +12,7 @@ from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import colours, echo_json
 from linnet.data.input_file import stdin
-from linnet.draw.terminal import cut
+from linnet.draw.terminal import aligned, cut
 from linnet.errors import LinnetError
 
 if TYPE_CHECKING:
@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 @o.columns
 @o.number("--top", "How many contributions to show.", 12)
 @click.option("--color/--no-color", default=None, help="Colour the words; by default on a terminal.")
+@o.option("--word", "WORD", "Of naive Bayes: show P(WORD | class) and P(class), and explain no text.")
 @o.flag("--lines", "Explain every line of standard input; prints JSON lines.")
 @o.trust
 @o.json_flag
 @o.flag("--html as_html", "Print an HTML page.")
 def explain(model: str, text: str, label: str | None, against: str | None, flip: bool, nearest: str | None,
-            columns: tuple[str, ...], top: int, color: bool | None, lines: bool, trust: bool, json_: bool,
-            as_html: bool) -> None:  # fmt: skip
+            columns: tuple[str, ...], top: int, color: bool | None, word: str | None, lines: bool, trust: bool,
+            json_: bool, as_html: bool) -> None:  # fmt: skip
     """Show what each word of TEXT (or standard input) adds to the score; the parts add up to it exactly.
 
     Blue speaks for the label, orange against it. For a feed-forward net the parts are approximate (gradient x input).
@@ -43,6 +44,7 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
     \b
     linnet explain news.linnet "shares of the club" --label business --not sports
     linnet explain reviews.linnet "not bad at all" --flip --nearest train.csv
+    linnet explain nb.linnet --word great
     linnet explain reviews.linnet --lines < texts.txt | jq .label
     """
     from linnet.classifier import load
@@ -52,6 +54,9 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
     if lines and (as_html or flip or nearest or text != "-"):
         raise LinnetError("--lines reads standard input and prints JSON; it goes with --label and --not only")
     clf = load(model, trust=trust)
+    if word is not None:
+        _word(clf, word, json_)
+        return
     known = {str(c): c for c in clf.artefact.classes}
     mine, other = (None if name is None else known.get(name, name) for name in (label, against))
     if lines:
@@ -88,6 +93,25 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
             click.echo("\n" + changed.to_text(coloured), color=coloured)
         if alike is not None:
             click.echo("\n" + _nearest_text(alike))
+
+
+def _word(clf: TextClassifier, word: str, json_: bool) -> None:
+    """Show the probability of a word in each class."""
+    given, prior = clf.probabilities(word), clf.probabilities()
+    if json_:
+        echo_json(
+            {
+                "word": word,
+                "probability": {str(c): p for c, p in given.items()},
+                "prior": {str(c): p for c, p in prior.items()},
+            }
+        )
+        return
+    rows = [
+        ["class", f"P({word} | class)", "P(class)"],
+        *([str(c), f"{given[c]:.6g}", f"{prior[c]:.6g}"] for c in given),
+    ]
+    click.echo("\n".join(aligned(rows, 100)))
 
 
 def _lines(clf: TextClassifier, label: Any, against: Any) -> None:

@@ -151,6 +151,7 @@ feature_options = together(
     option("--max-df", "SHARE", "Drop features seen in more than this share of documents.", type=float),
     max_features,
     option("--select", "HOW:N", "Keep the N features that tell most of the labels: chi2:5000, mi:, l1:."),
+    option("--vocabulary", "FILE", "The only features: one a line, or what linnet vocab --save wrote."),
     number("--hash-bits", "No vocabulary: hash into 2^N columns.", least=8, most=28),
 )  # fmt: skip
 

@@ -269,7 +269,7 @@ class TrainingProgress(ProgressBars):
             self.passes = [*self.passes, event] if self.watch else [event]
             if self.watch:
                 shown = f"   dev accuracy {v['dev_accuracy']:.4f}" if v.get("dev_accuracy") is not None else ""
-                self.line(f"  pass {event.done:>4}   loss {v['loss']:<10.4g}{shown}")
+                self.line(f"  pass {event.done:>4}   mean loss {v['mean_loss']:<10.4g}{shown}")
             self.update(event.done, note=f"pass {event.done} {_loss(event)}")
 
     def _end_of_passes(self) -> None:
@@ -290,4 +290,4 @@ class TrainingProgress(ProgressBars):
 
 def _loss(event: Event) -> str:
     accuracy = event.values.get("dev_accuracy")
-    return f"loss {event.values['loss']:.4g}" + ("" if accuracy is None else f", dev accuracy {accuracy:.4f}")
+    return f"mean loss {event.values['mean_loss']:.4g}" + ("" if accuracy is None else f", dev accuracy {accuracy:.4f}")

@@ -111,7 +111,8 @@ def train(data: tuple[str, ...], **options: Any) -> None:
 
 FEW_TESTED = 50  # rows: with fewer, an interval is wider than a quarter
 FEATURE_OPTIONS = (
-    "features", "vectors", "unlabelled", "tf", "idf", "ratio", "min_df", "max_df", "max_features", "hash_bits", "select", "class_weight",
+    "features", "vectors", "unlabelled", "tf", "idf", "ratio", "min_df", "max_df", "max_features", "hash_bits", "select",
+    "vocabulary", "class_weight",
 )  # fmt: skip
 
 

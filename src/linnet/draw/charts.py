@@ -28,7 +28,7 @@ Place = Callable[[float, float], Point]
 WIDTH, HEIGHT = 460, 240
 LEFT, TOP, RIGHT, BOTTOM = 54, 14, 442, 38  # margins: left and right ends, distance of top and bottom from the edge
 LEGEND = 18  # height of a legend
-COLOURS = {"blue": "#0072b2", "orange": "#d55e00", "green": "#009e73", "grey": "#888888"}
+COLOURS = {"blue": "#0072b2", "orange": "#d55e00", "green": "#009e73", "purple": "#aa4499", "grey": "#888888"}
 FAINT = {"axis": 0.6, "grid": 0.15}  # opacity
 DOTS = 40  # points of a line that are drawn; of more, only their titles are there
 
@@ -112,7 +112,7 @@ class Layer(ABC):
     def element(self, tag: str, kind: str, title: str = "", **attributes: Any) -> str:
         """Return an SVG element in the colour of the layer; kind is "line" or "fill"."""
         colour = COLOURS[self.colour]
-        plain = {"fill": "none", "stroke": colour, "stroke-width": 2} if kind == "line" else {"fill": colour}
+        plain = {"fill": "none", "stroke": colour, "stroke_width": 2} if kind == "line" else {"fill": colour}
         return _element(
             tag, title and f"<title>{safe(title)}</title>", {"class": f"{kind} {self.colour}", **plain, **attributes}
         )
@@ -139,20 +139,61 @@ class Line(Layer):
 
 @dataclass(frozen=True)
 class Points(Layer):
-    """Dots at (x, y); titles, one a dot, replace the values that are shown under the pointer."""
+    """Dots at (x, y); titles, one a dot, replace the values that are shown under the pointer.
+
+    ring draws circles that are not filled. numbers, one a dot, mark the dots that a page lets people move: with the pointer,
+    and with the arrow keys where keys is true.
+    """
 
     titles: Sequence[str] = ()
     hidden: bool = False
+    radius: float = 2.8
+    ring: bool = False
+    numbers: Sequence[int] = ()
+    keys: bool = False
 
     def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
         """Draw a circle a point."""
         said = self.titles or [
             f"{x.axis.name} {x.axis.text(a)}: {y.axis.name} {y.axis.text(b)}" for a, b in self.points
         ]
-        look = {"r": 5, "opacity": 0} if self.hidden else {"r": 2.8}
-        for point, title in zip(self.points, said, strict=True):
+        look: dict[str, Any] = {"r": 5, "opacity": 0} if self.hidden else {"r": self.radius}
+        for k, (point, title) in enumerate(zip(self.points, said, strict=True)):
             a, b = at(*point)
-            yield self.element("circle", "fill", title, cx=f"{a:.1f}", cy=f"{b:.1f}", **look)
+            if self.numbers:
+                look |= {"data-point": self.numbers[k], "data-at": f"{point[0]:g},{point[1]:g}"}
+            if self.keys:
+                look |= {"tabindex": 0, "role": "button", "aria-label": f"{title}; arrow keys move it"}
+            yield self.element("circle", "line" if self.ring else "fill", title, cx=f"{a:.1f}", cy=f"{b:.1f}", **look)
+
+
+@dataclass(frozen=True)
+class Segments(Layer):
+    """Short straight lines (x, y, x, y), such as those of a contour; the axes do not reach for them."""
+
+    dash: str = ""
+    width: float = 2
+
+    def corners(self) -> Iterator[Point]:
+        """Yield nothing."""
+        yield from ()
+
+    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+        """Draw all of them as one path."""
+        ends = (_places([(a, b), (c, d)], at).replace(" ", "L") for a, b, c, d in self.points)
+        path = "".join(f"M{both}" for both in ends)
+        yield self.element("path", "line", d=path, stroke_dasharray=self.dash, stroke_width=self.width)
+
+
+@dataclass(frozen=True)
+class Region(Segments):
+    """An area made of rectangles (left, bottom, right, top), in a faint colour."""
+
+    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+        """Draw all of them as one path."""
+        corners = ((*at(a, d), *at(c, b)) for a, b, c, d in self.points)
+        path = "".join(f"M{a:.1f},{b:.1f}H{c:.1f}V{d:.1f}H{a:.1f}z" for a, b, c, d in corners)
+        yield self.element("path", "fill", d=path, fill_opacity=0.12)
 
 
 @dataclass(frozen=True)
@@ -224,7 +265,8 @@ def chart(
     across = x.scale([a for a, _ in corners], 0.0)
     up = y.scale([b for _, b in corners], 0.0 if columns else 0.08)
     named = [layer for layer in layers if layer.name]
-    top, bottom = TOP + (LEGEND if named else 0), height - BOTTOM
+    legend, lines = _legend(named)
+    top, bottom = TOP + LEGEND * lines, height - BOTTOM
 
     def at(a: float, b: float) -> Point:
         return LEFT + (RIGHT - LEFT) * across.share(a), bottom - (bottom - top) * up.share(b)
@@ -236,9 +278,12 @@ def chart(
     parts += [_text(*middle, "middle", empty)] if not corners else []
     turned = {"class": "y", "transform": f"rotate(-90 12 {middle[1]:g})"}
     parts += [_text(middle[0], height - 4, "middle", x.name), _text(12, middle[1], "middle", y.name, **turned)]
-    parts += _legend(named)
+    parts += legend
     frame = {"class": "chart", "viewBox": f"0 0 {WIDTH} {height}", "width": WIDTH, "height": height, "role": "img"}
     frame |= {"aria-label": label, "font-family": "sans-serif", "font-size": 11.5}
+    if any(isinstance(layer, Points) and layer.numbers for layer in layers):  # what is inside must be reached too
+        ends = (across.low, across.high, up.low, up.high, LEFT, RIGHT, bottom, top)
+        frame |= {"role": "group", "data-axes": ",".join(f"{end:g}" for end in ends)}
     if file:
         frame["xmlns"] = "http://www.w3.org/2000/svg"
         parts.insert(0, _element("rect", "", {"width": WIDTH, "height": height, "fill": "white"}))
@@ -301,11 +346,17 @@ def _axes(x: Scale, y: Scale, at: Place, top: float, bottom: float) -> Iterator[
         yield _text(place, bottom + 15, "middle", x.axis.text(value))
 
 
-def _legend(named: Sequence[Layer]) -> Iterator[str]:
-    """Yield a row of names above the chart, each with a sample of its line."""
-    place = float(LEFT)
+def _legend(named: Sequence[Layer]) -> tuple[list[str], int]:
+    """Return the names above the chart, each with a sample of its line, and how many rows they take."""
+    parts, left, down = [], float(LEFT), 0
     for layer in named:
-        dash = layer.dash if isinstance(layer, Line) else ""
-        yield layer.element("polyline", "line", points=f"{place:.0f},10 {place + 20:.0f},10", stroke_dasharray=dash)
-        yield _text(place + 25, 14, "start", layer.name)
-        place += 42 + 6.3 * len(layer.name)
+        wide = 42 + 6.3 * len(layer.name)
+        if left > LEFT and left + wide > WIDTH:
+            left, down = float(LEFT), down + 1
+        dash, y = layer.dash if isinstance(layer, Line) else "", 10 + LEGEND * down
+        parts.append(
+            layer.element("polyline", "line", points=f"{left:.0f},{y} {left + 20:.0f},{y}", stroke_dasharray=dash)
+        )
+        parts.append(_text(left + 25, y + 4, "start", layer.name))
+        left += wide
+    return parts, down + 1 if named else 0

@@ -128,7 +128,7 @@ class FeaturePlan:
     tf: presence, count or sublinear; other_tf are tried after it, and where widths is true other widths of the default
     n-grams. vectors: a file of word vectors that join the default features. norm: "l2" (each block of a row has length
     1), "mean" (its weighted mean is taken) or None. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out).
-    select: keep the features that tell most of the labels.
+    select: keep the features that tell most of the labels. vocabulary: the only features there are, by name.
     grid: the model's own settings to try. Values are tried one axis at a time, the first value first; few and
     many say where to start instead where rows are few or many. fixed: settings of the model that differ for text from its defaults.
     """
@@ -143,6 +143,7 @@ class FeaturePlan:
     max_features: int | None = None
     hash_bits: int | None = None
     select: Selection | None = None
+    vocabulary: tuple[str, ...] = ()
     grid: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     few: tuple[tuple[str, Any], ...] = ()
     many: tuple[tuple[str, Any], ...] = ()
@@ -163,6 +164,10 @@ class FeaturePlan:
         ):
             raise LinnetError(
                 "word vectors become weights of words in a block of length 1: they do not go with hash_bits, another norm or naive Bayes"
+            )
+        if self.vocabulary and (self.hash_bits is not None or self.other_tf):
+            raise LinnetError(
+                "a vocabulary names the columns: it does not go with hash_bits, nor with several tf to try"
             )
         if self.select is not None and self.hash_bits is not None:
             raise LinnetError(f"select={self.select} drops columns of a vocabulary; leave it out, or hash_bits")

@@ -8,7 +8,7 @@ become strings when they are asked for. It imports neither scikit-learn nor, bef
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.errors import DataError, check_choice, nearest, not_fitted, require
 from linnet.estimator import Estimator
-from linnet.features.blocks import Blocks, Chars, Words, counted_only
+from linnet.features.blocks import Blocks, Chars, Words, counted_only, describe
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
 from linnet.features.counting import Names, Slots, count, count_known, names_of
 from linnet.features.counts import TF, Norm, SparseCounts
@@ -186,20 +186,8 @@ class Vectorizer(Estimator):
         wanted = sorted(given, key=given.__getitem__) if isinstance(given, Mapping) else list(given)
         if isinstance(given, Mapping) and sorted(given.values()) != list(range(len(given))):
             raise DataError(f"vocabulary must number its columns 0 to {len(given) - 1}, each once")
-        if len(set(wanted)) < len(wanted) or not wanted:
-            raise DataError("vocabulary is empty" if not wanted else "vocabulary holds a name twice")
-        pieces = text_buffers(
-            [re.sub(r"\s", BLANK, name) or EMPTY if self.tokenizer else name.strip() for name in wanted]
-        )
-        counted = count(pieces, blocks, threads=1)
-        data, offsets = names_of(pieces, blocks, counted.seen, counted.fingerprints)
-        names = Names(data, offsets[:-1], np.diff(offsets), counted.seen.block)
-        column = {_token(name): k for k, name in reversed(list(enumerate(names)))}
-        unknown = [name for name in wanted if name not in column]
-        if unknown:
-            raise DataError(f"the features {self.features} are never {unknown[0]!r}, which stands in the vocabulary")
-        kept = np.array([column[name] for name in wanted])
-        return counted.fingerprints[kept], names.take(kept)
+        texts = [re.sub(r"\s", BLANK, name) or EMPTY if self.tokenizer else name.strip() for name in wanted]
+        return features_named(wanted, blocks, texts)
 
     def _weights(
         self, rows: SparseCounts, labels: tuple[npt.NDArray[np.int32], int] | None
@@ -367,6 +355,29 @@ class Vectorizer(Estimator):
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise not_fitted("this Vectorizer is not fitted yet; call fit(texts) first")
+
+
+def features_named(
+    wanted: Sequence[str], blocks: Blocks, texts: Sequence[str] | None = None
+) -> tuple[npt.NDArray[np.uint64], Names]:
+    """Return the fingerprints and names of features by their names: each name is a text that holds itself.
+
+    >>> from linnet.features.blocks import as_blocks
+    >>> list(features_named(["dog", "red dog"], as_blocks("words:1-2"))[1])
+    ['dog', 'red dog']
+    """
+    if len(set(wanted)) < len(wanted) or not wanted:
+        raise DataError("vocabulary is empty" if not wanted else "vocabulary holds a name twice")
+    pieces = text_buffers([name.strip() for name in wanted] if texts is None else list(texts))
+    counted = count(pieces, blocks, threads=1)
+    data, offsets = names_of(pieces, blocks, counted.seen, counted.fingerprints)
+    names = Names(data, offsets[:-1], np.diff(offsets), counted.seen.block)
+    column = {_token(name): k for k, name in reversed(list(enumerate(names)))}
+    unknown = [name for name in wanted if name not in column]
+    if unknown:
+        raise DataError(f"the features {describe(blocks)} are never {unknown[0]!r}, which stands in the vocabulary")
+    kept = np.array([column[name] for name in wanted])
+    return counted.fingerprints[kept], names.take(kept)
 
 
 def _token(name: str) -> str:

@@ -214,6 +214,7 @@ def settings_of(plan: Plan, blocks: AnyBlocks, min_df: int, chosen: Mapping[str,
         "max_df": features.max_df,
         "max_features": features.max_features,
         **({} if features.select is None else {"select": str(features.select)}),
+        **({"vocabulary": len(features.vocabulary)} if features.vocabulary else {}),
         "hash_bits": features.hash_bits,
         "class_weight": {str(k): v for k, v in class_weight.items()}
         if isinstance(class_weight, dict)

@@ -40,6 +40,8 @@ class Log:
         self.on_event = on_event
         self.history = History()
         self.found: SearchResult | None = None
+        self.weight = 1.0
+        """What the loss of the last fit is a sum over: C times the weights of its rows."""
 
     def _send(self, kind: str, text: str, done: int = 0, total: int = 0, **values: Any) -> None:
         if self.on_event is not None:
@@ -75,7 +77,7 @@ class Log:
 
     def epoch(self, epoch: Epoch, _: Callable[[], Any]) -> None:
         """An epoch of the last fit was made."""
-        values = {"loss": epoch.loss, "violation": epoch.violation}
+        values = {"loss": epoch.loss, "mean_loss": epoch.loss / self.weight, "violation": epoch.violation}
         if epoch.score is not None:
             values["dev_accuracy"] = epoch.score
         self.history.append({"kind": "pass", "pass": epoch.number, **values})

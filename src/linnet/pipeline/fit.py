@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import LinnetError
+from linnet import arithmetic
+from linnet.errors import DataError, LinnetError
 from linnet.explain.weights import name_columns
 from linnet.features.counting import Names
 from linnet.features.plan import FeatureWeights
 from linnet.features.selection import SelectionReport
+from linnet.features.vectorizer import features_named
 from linnet.model.calibration import FittedCalibration
 from linnet.model.learned import Learned
 from linnet.model.model import Model
@@ -65,7 +67,7 @@ def choose(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = N
     """Count the rows and search the settings; the store ends with the features that were chosen."""
     if found is not None:
         plan = plan.with_settings(found.best.settings)
-    store.count(plan, log)
+    _count(plan, store, log)
     plan = plan.with_features(store.features)
     if found is None:
         rows = store.search_rows()
@@ -74,11 +76,27 @@ def choose(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = N
         found = search(plan, rows, store.features, len(store.classes), store.min_df, log)
         chosen = plan.with_settings(found.best.settings)
         if chosen != plan:
-            store.count(chosen, log)
+            _count(chosen, store, log)
             plan = chosen.with_features(store.features)
         log.chosen(found)
     log.found = found
     return plan, found
+
+
+def _count(plan: Plan, store: RowStore, log: Log) -> None:
+    """Count the features; of a given vocabulary those that the rows hold."""
+    store.count(plan, log)
+    if not plan.features.vocabulary:
+        return
+    fingerprints, _ = features_named(plan.features.vocabulary, store.blocks)
+    column = {fingerprint: k for k, fingerprint in enumerate(store.fingerprints.tolist())}
+    kept = [column[fingerprint] for fingerprint in fingerprints.tolist() if fingerprint in column]
+    if not kept:
+        raise DataError("no training text holds a word of the vocabulary; give others, or leave it out")
+    numbers = np.full(store.n_columns, -1, dtype=np.int32)
+    numbers[np.sort(kept)] = np.arange(len(kept), dtype=np.int32)
+    store.keep(numbers)
+    log.stage(f"vocabulary: {len(kept):,} of {len(fingerprints):,} given features are in the rows")
 
 
 def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:
@@ -109,6 +127,8 @@ def _learned(plan: Plan, estimator: Any, model: Model, store: RowStore) -> Learn
 def _fit(model: Any, plan: Plan, store: RowStore, weights: FeatureWeights, log: Log) -> Fitted:
     """Fit the chosen settings on all rows."""
     rows = store.fitted()
+    total = store.n_fitted if rows is None or rows.weight is None else arithmetic.total(rows.weight)
+    log.weight = total * model.get_params().get("C", 1.0)
     log.stage(f"fitting on {store.n_fitted:,} rows" + ("" if rows is not None else " in blocks"))
     if rows is None:
         check_presence(model, weights, plan.features, store.blocks)

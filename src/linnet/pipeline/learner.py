@@ -191,8 +191,10 @@ class IncrementalLearner:
             raise LinnetError(f"{plan.name} cannot go on learning from new rows; models that can: {able}")
         if not 0.0 <= forget < 1.0:
             raise LinnetError(f"forget must be from 0 (nothing) to below 1, got {forget!r}")
-        if plan.features.select is not None or plan.features.max_features is not None:
-            raise LinnetError("select and max_features need all rows at once; leave them out, or use hash_bits")
+        if plan.features.select is not None or plan.features.max_features is not None or plan.features.vocabulary:
+            raise LinnetError(
+                "select and max_features need all rows at once, and a vocabulary could not grow; leave them out, or use hash_bits"
+            )
         if 0.0 not in plan.features.ratio:
             raise LinnetError("ratio needs the labels of all rows at once; leave it out, or give ratio=0")
         self.settings: dict[str, Any] = {name: values[0] for name, values in axes_of(plan.features, many=True)}

@@ -20,6 +20,7 @@ from linnet.models import MODELS
 from linnet.models.estimator import Traits
 from linnet.solvers.descent import OPTIMISERS
 from linnet.solvers.online import SGD
+from linnet.text.vocabulary import given_words
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
@@ -77,9 +78,11 @@ class Plan:
             None if ratio is None else (float(ratio),) if isinstance(ratio, int | float) else tuple(map(float, ratio))
         )
         tfs = (clf.tf,) if isinstance(clf.tf, str) else tuple(clf.tf or ())
-        if not tfs and clf.features is not None:
+        vocabulary = given_words(clf.vocabulary)
+        asked = "words:1" if vocabulary and clf.features is None else clf.features
+        blocks = None if asked is None else as_blocks(asked)
+        if not tfs and blocks is not None:
             tfs = (base.tf,)  # given features are taken as they are
-        blocks = None if clf.features is None else as_blocks(clf.features)
         vectors = clf.vectors and os.fspath(clf.vectors)
         if clf.unlabelled is not None:
             if vectors:
@@ -88,10 +91,10 @@ class Plan:
         if blocks is not None and vectors:
             blocks = (*blocks, Vectors(vectors))
         features = base.with_settings(
-            features=blocks, vectors=None if clf.features is not None else vectors,
+            features=blocks, vectors=None if asked is not None else vectors,
             tf=tfs[0] if tfs else None, other_tf=tfs[1:] if tfs else None, idf=clf.idf, ratio=powers, min_df=clf.min_df, max_df=clf.max_df,
             max_features=clf.max_features, hash_bits=clf.hash_bits, grid=tuple(grid.items()),
-            select=None if clf.select is None else Selection.of(clf.select),
+            vocabulary=vocabulary, select=None if clf.select is None else Selection.of(clf.select),
         )  # fmt: skip
         if clf.norm != "auto":
             features = replace(features, norm=cast(Norm, clf.norm))

@@ -63,7 +63,7 @@ def training(inputs: ReportInputs) -> str | None:
 
 
 def _curves(passes: list[dict[str, Any]]) -> str:
-    names = {"loss": ("training loss", "orange"), "dev_accuracy": ("accuracy on held-out rows", "blue")}
+    names = {"mean_loss": ("mean training loss", "orange"), "dev_accuracy": ("accuracy on held-out rows", "blue")}
     drawn = []
     for key, (name, colour) in names.items():
         points = [(entry["pass"], float(entry[key])) for entry in passes if entry.get(key) is not None]

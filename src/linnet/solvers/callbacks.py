@@ -42,7 +42,7 @@ class Curves:
             if isinstance(entry, dict):
                 if entry.get("kind", "pass") != "pass":
                     continue
-                loss, score = entry["loss"], entry.get("dev_accuracy")
+                loss, score = entry["mean_loss" if "mean_loss" in entry else "loss"], entry.get("dev_accuracy")
             else:
                 loss, score = entry.loss, entry.score
             losses.append(float(loss))

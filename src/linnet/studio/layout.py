@@ -14,7 +14,14 @@ from linnet.draw.markup import resource, safe, style
 from linnet.errors import LinnetError
 from linnet.studio.state import Studio
 
-PAGES = (("/data", "Data"), ("/train", "Train"), ("/errors", "Errors"), ("/try", "Try"), ("/label", "Label"))
+PAGES = (
+    ("/data", "Data"),
+    ("/train", "Train"),
+    ("/errors", "Errors"),
+    ("/try", "Try"),
+    ("/label", "Label"),
+    ("/learn", "Learn"),
+)
 BIRD = (
     '<svg viewBox="0 0 24 24" aria-hidden="true"><path fill="currentColor" style="color:var(--accent)" d="M2 17c5 0 6-3 8-7 '
     '1.600-3.200 4-5 7-5 2.300 0 3.700 1.200 4.200 2.700L24 9l-2.700.8C20.800 15.500 16.500 20 10 20c-3 0-6-1-8-3z"/></svg>'
@@ -68,7 +75,7 @@ def frame(studio: Studio, here: str, title: str, lead: str) -> Iterator[None]:
 
         show()
         theme.on("click", turn)
-    with ui.element("main").classes("main").props("id=main"):
+    with ui.element("div").classes("main").props("id=main tabindex=-1"):  # NiceGUI has the element main already
         html(f"<h1>{safe(title)}</h1><p class=lead>{safe(lead)}</p>")
         with ui.element("div").classes("stack"):
             yield
@@ -109,8 +116,8 @@ def soft(text: str) -> str:
 
 def button(text: str, act: Callable[..., Any], *, quiet: bool = False) -> ui.button:
     """Make a button; a quiet one is not the main action."""
-    made = ui.button(text, on_click=act).props("no-caps unelevated")
-    return made.props("outline") if quiet else made
+    made = ui.button(text, on_click=act, color=None).props("no-caps unelevated")  # Quasar's colours ignore the style
+    return made.props("outline") if quiet else made.classes("act")
 
 
 def link(text: str, path: str, *, quiet: bool = False) -> ui.button:
@@ -160,7 +167,11 @@ def training_charts(
     """Draw the training loss and the dev accuracy by pass; without passes, the dev accuracy of the settings tried."""
     empty = "fitted in one step" if over and tried else ""
     left = chart(
-        [Line(loss, "orange")], Axis("pass", whole=True), Axis("training loss"), "Training loss by pass", empty=empty
+        [Line(loss, "orange")],
+        Axis("pass", whole=True),
+        Axis("mean training loss"),
+        "Mean training loss by pass",
+        empty=empty,
     )
     x = "pass" if accuracy else "settings tried"
     axes = Axis(x, whole=True), Axis("dev accuracy", percent=True)

@@ -113,7 +113,9 @@ class TrainingRun:
             self.of = max(event.total, event.done)
         elif event.kind == "pass":
             accuracy = event.values.get("dev_accuracy")
-            self.passes.append((event.done, float(event.values["loss"]), None if accuracy is None else float(accuracy)))
+            self.passes.append(
+                (event.done, float(event.values["mean_loss"]), None if accuracy is None else float(accuracy))
+            )
         self.version += event.kind != "trial"
         if self._asked.is_set() and event.kind in ("trial", "candidate", "pass"):
             self._asked.clear()

@@ -202,7 +202,7 @@ def make(studio: Studio) -> Any:
     _give_nonces()
     register(studio)
     ui.run_with(
-        app, title="linnet studio", favicon=ICON, dark=None, tailwind=False, show_welcome_message=False,
+        app, title="linnet studio", favicon=ICON, dark=None, language="en-US", tailwind=False, show_welcome_message=False,
         binding_refresh_interval=None, reconnect_timeout=10.0,
     )  # fmt: skip
     return app

@@ -318,6 +318,25 @@ class Vocabulary:
         return cls(words, counts, held, *about)
 
 
+def given_words(vocabulary: Any) -> tuple[str, ...]:
+    """Return the names of a vocabulary: a list, a file of ``Vocabulary.save`` (.json), or a file with one a line; None: none.
+
+    >>> given_words(["blue", "dog"])
+    ('blue', 'dog')
+    """
+    if not isinstance(vocabulary, str | os.PathLike):
+        return tuple(map(str, () if vocabulary is None else vocabulary))
+    if os.fspath(vocabulary).endswith(".json"):
+        return tuple(Vocabulary.load(vocabulary).words)
+    try:
+        lines = Path(vocabulary).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"cannot read the vocabulary {os.fspath(vocabulary)!r}: {error}; give a file with one word a line"
+        ) from None
+    return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
+
+
 def texts_of(
     source: Any, column: str | None = None, format: str | None = None, on_note: Callable[[str], None] | None = None
 ) -> Iterable[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nicegui import ui
 
-from linnet.studio.pages import data, errors, label, train, try_
+from linnet.studio.pages import data, errors, label, learn, train, try_
 from linnet.studio.state import Studio
 
 __all__ = ["PAGES", "register"]
@@ -17,6 +17,7 @@ PAGES: dict[str, tuple[str, Callable[[Studio], None]]] = {
     "/errors": ("Errors", errors.build),
     "/try": ("Try", try_.build),
     "/label": ("Label", label.build),
+    "/learn": ("Learn", learn.build),
 }
 
 

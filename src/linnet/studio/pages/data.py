@@ -42,6 +42,7 @@ def open_data(studio: Studio, after: str, *, name: str = "Path of a CSV, TSV, JS
         layout.button("Use the built-in tickets", lambda: load(TICKETS), quiet=True)
         layout.button("Use the built-in reviews", lambda: load(BUILT_IN), quiet=True)
     ui.upload(label="or drop a file here", auto_upload=True, on_upload=dropped, max_files=1).props("flat")
+    ui.run_javascript("document.querySelector('.q-uploader__input')?.setAttribute('aria-label', 'File to open')")
 
 
 def _plain(name: str) -> str:

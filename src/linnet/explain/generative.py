@@ -1,0 +1,77 @@
+"""Naive Bayes as a story of how texts are made: P(class), P(word | class) and log P(text, class).
+
+A model of two classes keeps one weight a word, the difference of two logarithms. The logarithms themselves are estimated again
+from the counts that its file keeps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet import arithmetic
+from linnet.errors import DataError, LinnetError
+from linnet.features.counting import Slots
+from linnet.features.vectorizer import features_named
+from linnet.model.model import Model, Table
+from linnet.models.naive_bayes import Statistics
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Generative:
+    """A model of text, and the estimator that its counts are given to."""
+
+    model: Model
+    estimator: Any
+
+    @classmethod
+    def of(cls, model: Model, estimator: Any) -> Generative:
+        """Estimate the probabilities; models that count nothing are refused."""
+        if model.learned is None or not len(model.slots):
+            raise LinnetError(
+                "only naive Bayes has probabilities of words (nb, bernoulli), of one label a row and without hash_bits; "
+                f"this model is {model.card.get('settings', {}).get('model', 'another')}"
+            )
+        estimator.learn(Statistics(model.learned.rows, model.learned.features), np.dtype(np.float64))
+        return cls(model, estimator)
+
+    def prior(self) -> dict[Any, float]:
+        """Return P(class)."""
+        return self._named(self.estimator.class_log_prior_)
+
+    def word(self, name: str) -> dict[Any, float]:
+        """Return P(word | class); a word that the model does not know has that of all unknown words, with oov."""
+        used = np.flatnonzero(self.model.slots)
+        slot = Slots(self.model.slots, self.model.shift).find(features_named([name], self.model.blocks)[0])[0]
+        if slot >= 0:
+            return self._named(self.estimator.feature_log_prob_[:, np.searchsorted(used, slot)])
+        if not hasattr(self.estimator, "oov_log_prob_"):
+            raise DataError(
+                f"the model does not know {name!r}; with params={{'oov': True}} multinomial naive Bayes keeps a probability for such words"
+            )
+        return self._named(self.estimator.oov_log_prob_)
+
+    def joint(self, texts: Any, threads: int | None = None) -> Floats:
+        """Return log P(text, class), (n_texts, n_classes), up to what all classes share; -inf where it is impossible."""
+        form = self.estimator.form_
+        scores = self._sums(form.W, form.b, texts, threads)
+        if form.barred is not None:
+            V, v = form.barred
+            scores[self._sums(V, v, texts, threads) > 0.5] = -np.inf
+        return scores
+
+    def _sums(self, W: Floats, b: Floats, texts: Any, threads: int | None) -> Floats:
+        """Score texts with a weight for every class."""
+        used = np.flatnonzero(self.model.slots)
+        norm = self.model.rows[:, :1]
+        rows = np.concatenate([norm, np.zeros((len(norm), len(b)), np.float32)], axis=1)
+        rows[used, 1:] = norm[used] * W
+        return replace(self.model, table=Table(self.model.slots, rows), b=b).sums(texts, threads)
+
+    def _named(self, logs: Floats) -> dict[Any, float]:
+        return dict(zip(self.model.classes, arithmetic.exp(logs).tolist(), strict=True))

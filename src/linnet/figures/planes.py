@@ -1,0 +1,141 @@
+"""Points in a plane, and where models draw the line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linnet.draw.charts import Axis, Layer, Points, Region, Segments
+from linnet.draw.terminal import count
+from linnet.features.quadratic import Quadratic
+from linnet.figures.figure import Figure, Panel, area, contour
+from linnet.models import RBF, FeedForward, KernelPerceptron, LeastSquares, LinearSVM, LogisticRegression, Perceptron
+
+Floats = npt.NDArray[np.float64]
+Dots = Sequence[tuple[float, float, int]]
+"""Points (x, y, class)."""
+
+X_AXIS, Y_AXIS = Axis("x1", -4.7, 4.7), Axis("x2", -3.0, 3.0)  # a unit is as long on both
+GRID = np.linspace(-4.7, 4.7, 36), np.linspace(-3.0, 3.0, 24)
+COLOURS = ("orange", "blue")
+NAMES = ("orange", "blue")
+
+
+@dataclass(frozen=True)
+class Raised:
+    """A model over products of features: Quadratic is applied `times` times."""
+
+    model: Any
+    times: int = 0
+
+    def rows(self, X: Floats) -> Floats:
+        """Return the rows with their products."""
+        for _ in range(self.times):
+            X = Quadratic().fit_transform(X)
+        return X
+
+    def fit(self, points: Dots) -> Callable[[Floats], Floats]:
+        """Fit the model; returns its score for rows of the plane."""
+        self.model.fit(self.rows(plane(points)), classes(points))
+        return lambda X: np.asarray(self.model.decision_function(self.rows(X)))
+
+
+def plane(points: Dots) -> Floats:
+    """Return the places of points, (n_points, 2)."""
+    return np.array([(x, y) for x, y, _ in points])
+
+
+def classes(points: Dots) -> npt.NDArray[np.int64]:
+    """Return the classes of points."""
+    return np.array([c for _, _, c in points])
+
+
+def on_grid(score: Callable[[Floats], Floats]) -> Floats:
+    """Return a score over the plane, (n_y, n_x)."""
+    x, y = GRID
+    return score(np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)).reshape(len(y), len(x))
+
+
+def dots(points: Dots, *, keys: bool = False, ring: bool = False, movable: bool = True) -> list[Layer]:
+    """Return the points as layers, one a class."""
+    out: list[Layer] = []
+    for c in (0, 1):
+        mine = [(k, x, y) for k, (x, y, label) in enumerate(points) if label == c]
+        titles = [f"point {k + 1}, {NAMES[c]}, at {x:.1f}, {y:.1f}" for k, x, y in mine]
+        numbers = [k for k, _, _ in mine] if movable else []
+        at = [(x, y) for _, x, y in mine]
+        out.append(Points(at, COLOURS[c], titles=titles, radius=6, numbers=numbers, keys=keys, ring=ring))
+    return out
+
+
+def separated(title: str, raised: Raised, points: Dots, *, keys: bool = False, new: Dots = ()) -> Panel:
+    """Fit a model to points and draw its line, its margin and the points that hold it; new points are only counted."""
+    score, model = raised.fit(points), raised.model
+    F, at = on_grid(score), score(plane(points)) * (2 * classes(points) - 1)
+    layers: list[Layer] = [Region(area(F, *GRID), "blue"), Region(area(-F, *GRID), "orange")]
+    layers.append(Segments(contour(F, *GRID), "grey", width=2.5))
+    note = f"{int((at <= 0).sum())} of {len(points)} wrong"
+    if new:
+        unseen = int((score(plane(new)) * (2 * classes(new) - 1) <= 0).sum())
+        note += f" here, {unseen} of {len(new)} new points (rings)"
+    elif not isinstance(model, FeedForward):
+        margin = 1.0 if isinstance(model, LinearSVM) else float(at.min())  # below 0: the classes are not separated
+        both = contour(F, *GRID, margin) + contour(F, *GRID, -margin) if margin > 0 else []
+        layers.append(Segments(both, "grey", dash="5 4", width=1.2))
+        if both and not raised.times and hasattr(model, "coef_"):
+            note += f", margin {2 * margin / np.linalg.norm(model.coef_):.2f} wide"
+        if hasattr(model, "support_"):
+            layers.append(Points([points[k][:2] for k in model.support_.tolist()], "grey", radius=10, ring=True))
+            note += f", {count(len(model.support_), 'support vector')}"
+    layers += [*dots(new, ring=True, movable=False), *dots(points, keys=keys)]
+    return Panel(title, layers, X_AXIS, Y_AXIS, note)
+
+
+def lines(points: Dots, C: float) -> Figure:  # noqa: N803 - the setting's own name
+    """Draw the lines of five models through the same points."""
+    models = {
+        "Perceptron": Perceptron(average=False),
+        "Support vector machine": LinearSVM(C=C, loss="hinge", tol=1e-4),
+        "Logistic regression": LogisticRegression(C=C),
+        "Least squares": LeastSquares(),
+        "Kernel perceptron (RBF)": KernelPerceptron(RBF(0.5)),
+    }
+    return Figure([separated(name, Raised(m), points, keys=not k) for k, (name, m) in enumerate(models.items())])
+
+
+def exclusive_or(points: Dots) -> Figure:
+    """Draw what a line, products of features, a kernel and a net make of exclusive-or."""
+    models = {
+        "A line": Raised(LinearSVM(C=10.0)),
+        "A line over x1, x2 and their products": Raised(LinearSVM(C=10.0), 1),
+        "Kernel perceptron (RBF)": Raised(KernelPerceptron(RBF(0.5))),
+        "A net with 16 hidden units": Raised(FeedForward(dim=8, hidden=16, learning_rate=0.2, max_iter=100)),
+    }
+    return Figure([separated(name, m, points, keys=not k) for k, (name, m) in enumerate(models.items())])
+
+
+def overfitting(points: Dots, C: float) -> Figure:  # noqa: N803
+    """Draw logistic regression over all products of up to four features, without and with a penalty."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform((-4.4, -2.8), (4.4, 2.8), (60, 2))
+    new = [(x, y, int(x + 0.8 * y > 0)) for x, y in X.round(2).tolist()]
+    models = {"Almost no penalty (C = 1,000,000)": 1e6, f"With a penalty (C = {C:g})": C}
+    return Figure([
+        separated(name, Raised(LogisticRegression(C=c, max_iter=300), 2), points, keys=not k, new=new)
+        for k, (name, c) in enumerate(models.items())
+    ])  # fmt: skip
+
+
+APART: Dots = (
+    (-3.0, 1.0, 0), (-2.4, -0.6, 0), (-1.6, 1.4, 0), (-2.0, -1.8, 0), (-0.9, 0.2, 0), (-3.4, -1.2, 0), (2.6, 0.4, 1), (1.8, -1.2, 1),
+    (3.0, 1.6, 1), (1.2, 1.2, 1), (2.2, 2.2, 1), (0.9, -0.5, 1),
+)  # fmt: skip
+CROSSED: Dots = ((-1.5, -1.5, 0), (1.5, 1.5, 0), (-1.5, 1.5, 1), (1.5, -1.5, 1))
+NOISY: Dots = (
+    (-3.6, 1.8, 0), (-2.8, -1.4, 0), (-2.2, 0.6, 0), (-1.0, -2.2, 0), (-1.4, 0.4, 0), (0.6, -1.6, 0), (-0.2, -0.6, 0), (1.6, 1.2, 0),
+    (3.4, -1.8, 1), (2.6, 0.8, 1), (1.0, 1.9, 1), (2.0, -0.8, 1), (0.2, 1.2, 1), (-1.2, 2.4, 1), (3.6, 2.0, 1), (-2.0, -0.4, 1),
+)  # fmt: skip

@@ -1,0 +1,127 @@
+"""Learn: figures of models and solvers that a reader changes; drawn anew on the server with every change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+
+from linnet.draw.markup import safe
+from linnet.figures import EXHIBITS, Control
+from linnet.studio import layout
+from linnet.studio.state import Studio
+
+LEAD = (
+    "Change something and see what the models make of it. Every figure is computed by the models and solvers of linnet."
+)
+# A point is sent again only when the last one was drawn: the page never falls behind the pointer.
+SCRIPT = """
+(() => {
+  let held = null, next = null, busy = false, focused = null;
+  const send = () => { if (next && !busy) { busy = true; emitEvent("learn_point", next); next = null; } };
+  const limit = (v, low, high) => Math.min(high, Math.max(low, v));
+  const move = (svg, point, x, y) => {
+    const [a, b, c, d] = svg.dataset.axes.split(",").map(Number);
+    next = { point: Number(point), x: limit(x, a, b), y: limit(y, c, d) };
+    send();
+  };
+  document.addEventListener("pointerdown", (event) => {
+    const dot = event.target.closest("[data-point]");
+    if (!dot) return;
+    event.preventDefault();
+    const svg = dot.ownerSVGElement;
+    held = { svg, point: dot.dataset.point, inverse: svg.getScreenCTM().inverse() };
+    document.getElementById("figure").setPointerCapture(event.pointerId);
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (!held) return;
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(held.inverse);
+    const [a, b, c, d, left, right, bottom, top] = held.svg.dataset.axes.split(",").map(Number);
+    move(held.svg, held.point, a + ((at.x - left) / (right - left)) * (b - a), c + ((bottom - at.y) / (bottom - top)) * (d - c));
+  });
+  for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => { held = null; });
+  const keys = { ArrowLeft: [-0.2, 0], ArrowRight: [0.2, 0], ArrowUp: [0, 0.2], ArrowDown: [0, -0.2] };
+  document.addEventListener("keydown", (event) => {
+    const dot = event.target.closest("[data-point]"), step = keys[event.key];
+    if (!dot || !step) return;
+    event.preventDefault();
+    focused = dot.dataset.point;
+    const [x, y] = dot.dataset.at.split(",").map(Number);
+    move(dot.ownerSVGElement, focused, x + step[0], y + step[1]);
+  });
+  new MutationObserver(() => {
+    busy = false;
+    if (focused !== null && document.activeElement === document.body) {
+      document.querySelector(`#figure [tabindex][data-point="${focused}"]`)?.focus();
+    } else if (!document.activeElement.closest("#figure")) focused = null;
+    send();
+  }).observe(document.body, { childList: true, subtree: true });
+})();
+"""
+CHANGED = "(event) => emit(event.target.value)"
+
+
+def build(studio: Studio) -> None:
+    """Draw the page with the figure that the address names."""
+    asked = ui.context.client.request.query_params.get("figure", "")
+    with layout.frame(studio, "/learn", "Learn", LEAD):
+        LearnPage(asked if asked in EXHIBITS else next(iter(EXHIBITS)))
+
+
+class LearnPage:
+    """The page while it is open: one figure and what can be changed."""
+
+    def __init__(self, name: str) -> None:
+        self.exhibit = EXHIBITS[name]
+        self.values: dict[str, Any] = {key: control.value for key, control in self.exhibit.controls.items()}
+        links = "".join(
+            f'<a href="/learn?figure={key}"{" aria-current=page" if key == name else ""}>{safe(one.title)}</a>'
+            for key, one in EXHIBITS.items()
+        )
+        layout.html(links, "chips", "nav").props('aria-label="Figures"')
+        with layout.card():
+            layout.heading(self.exhibit.title)
+            layout.html(layout.soft(self.exhibit.words))
+            with layout.row("controls"):
+                for key, control in self.exhibit.controls.items():
+                    self._control(key, control)
+            self.figure = layout.html("", "learn").props("id=figure aria-live=polite")
+        if self.exhibit.points:
+            self.values["points"] = list(self.exhibit.points)
+            layout.script(SCRIPT)
+            ui.on("learn_point", self._move)
+        self.show()
+
+    def _control(self, key: str, control: Control) -> None:
+        if control.kind == "choice":
+            layout.select(control.label, list(control.values), control.value, lambda event: self._set(key, event.value))
+        elif control.kind == "text":
+            layout.field(control.label, value=control.value, on_change=lambda event: self._set(key, event.value or ""))
+        elif control.kind == "steps":
+            layout.button(control.label, lambda: self._set(key, self.values[key] + 1)).props(f"id={key}")
+            layout.button("Start again", lambda: self._set(key, 0), quiet=True)
+        else:
+            with ui.element("label").classes("grow"):
+                shown = layout.html(f"{safe(control.label)}: <b>{control.value:g}</b>", "small", "span")
+                last, at = len(control.values) - 1, list(control.values).index(control.value)
+                slider = ui.element("input").props(f"type=range min=0 max={last} value={at} id={key}")
+
+            def slid(event: Any) -> None:
+                value = control.values[int(event.args)]
+                shown.set_content(f"{safe(control.label)}: <b>{value:g}</b>")
+                self._set(key, value)
+
+            slider.on("input", slid, js_handler=CHANGED)
+
+    def _set(self, key: str, value: Any) -> None:
+        self.values[key] = value
+        self.show()
+
+    def _move(self, event: Any) -> None:
+        k, x, y = int(event.args["point"]), float(event.args["x"]), float(event.args["y"])
+        self.values["points"][k] = (round(x, 2), round(y, 2), self.values["points"][k][2])
+        self.show()
+
+    def show(self) -> None:
+        """Draw the figure with the values as they are."""
+        self.figure.set_content(self.exhibit.draw(**self.values).html())
