@@ -196,12 +196,12 @@ def test_verdict_says_what_is_wrong(three, report):
 
 
 def test_curves_only_where_there_is_history(report, reviews, tmp_path):
-    assert "Training loss: " in report.html
+    assert "Mean training loss: " in report.html
     assert "Accuracy on held-out rows" in report.html
     clf, test = reviews
     clf.save(tmp_path / "m.linnet")
     again = linnet.Report(linnet.load(tmp_path / "m.linnet"), test).html
-    assert "Training loss" not in again
+    assert "Mean training loss" not in again
     tried = len(clf.card["choice"]["tried"])  # how far a walk over settings goes can hang on one row
     assert tried > 1
     assert f"the best of {tried} tried" in again

@@ -10,7 +10,7 @@ the studio's Learn page shows all of them, and ``tools/figures.py`` writes them 
 
 from __future__ import annotations
 
-from linnet.figures.exhibits import EXHIBITS, Control, Exhibit, draw
+from linnet.figures.exhibits import EXHIBITS, Exhibit, Setting, draw
 from linnet.figures.figure import Figure, Panel
 
-__all__ = ["EXHIBITS", "Control", "Exhibit", "Figure", "Panel", "draw"]
+__all__ = ["EXHIBITS", "Setting", "Exhibit", "Figure", "Panel", "draw"]

@@ -15,7 +15,7 @@ from linnet.figures.updates import RULES, sentence, update, walk
 
 
 @dataclass(frozen=True)
-class Control:
+class Setting:
     """What a reader can change: a "slider" or a "choice" over values, a "text", or "steps", a count that a button raises."""
 
     kind: str
@@ -31,7 +31,7 @@ class Exhibit:
     title: str
     words: str
     draw: Callable[..., Figure]
-    controls: Mapping[str, Control] = field(default_factory=dict)
+    controls: Mapping[str, Setting] = field(default_factory=dict)
     points: Dots = ()
 
 
@@ -50,46 +50,46 @@ def draw(name: str, **values: Any) -> Figure:
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-STEPS = Control("steps", "Step", 0)
-RULE = Control("choice", "Update", "perceptron", tuple(RULES))
+STEPS = Setting("steps", "Step", 0)
+RULE = Setting("choice", "Update", "perceptron", tuple(RULES))
 EXHIBITS: dict[str, Exhibit] = {
     "lines": Exhibit(
         "Five lines", "Drag a point, or press Tab and the arrow keys. The line is where both classes score the same; dashed lines go "
         "through the nearest points, or are the margin of the SVM; rings are the points that hold the line.",
-        lines, {"C": Control("slider", "C: less penalty to the right", 10.0, PENALTIES)}, APART,
+        lines, {"C": Setting("slider", "C: less penalty to the right", 10.0, PENALTIES)}, APART,
     ),
     "update": Exhibit(
         "One update, three classes", "More like the right answer, less like the wrong ones. Class 1 is right, and class 2 scores best.",
-        update, {"rule": RULE, "rate": Control("slider", "Learning rate", 1.0, RATES), "steps": STEPS},
+        update, {"rule": RULE, "rate": Setting("slider", "Learning rate", 1.0, RATES), "steps": STEPS},
     ),
     "walk": Exhibit(
         "One update, points", "Each step looks at one point. A perceptron moves only where the point is wrong.",
-        walk, {"rule": RULE, "rate": Control("slider", "Learning rate", 1.0, RATES), "steps": STEPS}, APART,
+        walk, {"rule": RULE, "rate": Setting("slider", "Learning rate", 1.0, RATES), "steps": STEPS}, APART,
     ),
     "sentence": Exhibit(
         "One update, a sentence", "A model of four short reviews learns your sentence, word by word.",
         sentence, {
-            "text": Control("text", "Sentence", "not a great film"), "label": Control("choice", "Right label", "bad", ("bad", "good")),
-            "model": Control("choice", "Model", "perceptron", ("perceptron", "svm", "logistic", "nb")), "steps": STEPS,
+            "text": Setting("text", "Sentence", "not a great film"), "label": Setting("choice", "Right label", "bad", ("bad", "good")),
+            "model": Setting("choice", "Model", "perceptron", ("perceptron", "svm", "logistic", "nb")), "steps": STEPS,
         },
     ),
     "losses": Exhibit(
         "Losses", "What one row costs. Right of 0 the answer is right; the perceptron asks no more, the SVM asks for a margin of 1.",
-        losses, {"z": Control("slider", "Margin", 0.5, tuple((np.arange(-20, 31) / 10).tolist()))},
+        losses, {"z": Setting("slider", "Margin", 0.5, tuple((np.arange(-20, 31) / 10).tolist()))},
     ),
     "descent": Exhibit(
         "Ways down", "A small rate is slow, a large one jumps over the valley. Newton needs no rate.",
         descent, {
-            "rate": Control("slider", "Learning rate", 0.3, RATES),
-            "steps": Control("slider", "Steps", 30, (1, 2, 3, 5, 10, 20, 30, 60, 100)),
+            "rate": Setting("slider", "Learning rate", 0.3, RATES),
+            "steps": Setting("slider", "Steps", 30, (1, 2, 3, 5, 10, 20, 30, 60, 100)),
         },
     ),
     "probabilities": Exhibit(
         "Scores to probabilities", "The sigmoid turns one score into a probability, the softmax several. The log-likelihood of a coin is "
         "highest at the share of heads.",
         probabilities, {
-            "z": Control("slider", "Score z", 1.0, tuple((np.arange(-12, 13) / 2).tolist())),
-            "heads": Control("slider", "Heads", 3, tuple(range(11))), "tails": Control("slider", "Tails", 1, tuple(range(11))),
+            "z": Setting("slider", "Score z", 1.0, tuple((np.arange(-12, 13) / 2).tolist())),
+            "heads": Setting("slider", "Heads", 3, tuple(range(11))), "tails": Setting("slider", "Tails", 1, tuple(range(11))),
         },
     ),
     "xor": Exhibit(
@@ -99,13 +99,13 @@ EXHIBITS: dict[str, Exhibit] = {
     "naive-bayes": Exhibit(
         "Naive Bayes", "Two ways to count the same eight reviews. Without smoothing an unseen word makes a class impossible.",
         naive_bayes, {
-            "alpha": Control("slider", "Smoothing", 1.0, (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0)),
-            "text": Control("text", "Text", "it was great"),
+            "alpha": Setting("slider", "Smoothing", 1.0, (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0)),
+            "text": Setting("text", "Text", "it was great"),
         },
     ),
     "overfitting": Exhibit(
         "Overfitting", "Fourteen products of x1 and x2 fit every point, and miss new ones. A penalty keeps the weights small.",
-        overfitting, {"C": Control("slider", "C: less penalty to the right", 0.1, PENALTIES)}, NOISY,
+        overfitting, {"C": Setting("slider", "C: less penalty to the right", 0.1, PENALTIES)}, NOISY,
     ),
 }  # fmt: skip
 """The figures by name, in the order in which to read them."""

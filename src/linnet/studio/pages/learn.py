@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from linnet.draw.markup import safe
-from linnet.figures import EXHIBITS, Control
+from linnet.figures import EXHIBITS, Setting
 from linnet.studio import layout
 from linnet.studio.state import Studio
 
@@ -92,7 +92,7 @@ class LearnPage:
             ui.on("learn_point", self._move)
         self.show()
 
-    def _control(self, key: str, control: Control) -> None:
+    def _control(self, key: str, control: Setting) -> None:
         if control.kind == "choice":
             layout.select(control.label, list(control.values), control.value, lambda event: self._set(key, event.value))
         elif control.kind == "text":
