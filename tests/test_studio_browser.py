@@ -7,6 +7,7 @@ survive a kill -9 of the server.
 from __future__ import annotations
 
 import os
+import random
 import signal
 import sqlite3
 import subprocess
@@ -188,6 +189,92 @@ def test_data(browser, built_in):
     opened.close()
     with sqlite3.connect(built_in.folder / "answers.sqlite") as base:
         assert base.execute("select count(*) from answers where why = 'fix'").fetchone()[0] == 1
+
+
+@pytest.fixture(scope="module")
+def tickets(tmp_path_factory):
+    """A file with a channel that says nothing, queues of which some are wrong, and a server that took the channel for the label."""
+    folder = tmp_path_factory.mktemp("tickets")
+    rng = random.Random(0)
+    words = {
+        "pay": ["invoice", "refund", "charge", "card", "bill"],
+        "ship": ["parcel", "courier", "late", "box", "address"],
+    }
+    rows = ["id,channel,note,queue"]
+    for k in range(150):
+        queue = "pay" if k % 2 else "ship"
+        said = " ".join([*rng.choices(words[queue], k=4), f"number{k}"])
+        given = {"pay": "ship", "ship": "pay"}[queue] if k % 9 == 0 else queue
+        rows.append(f"{k},{rng.choice(['mail', 'phone'])},{said},{given}")
+    (folder / "tickets.csv").write_text("\n".join(rows) + "\n")
+    server = Server(folder, str(folder / "tickets.csv"), "--label", "channel")
+    yield server
+    assert "Traceback" not in server.end()
+
+
+def test_wrong_column_corrected(browser, tickets):
+    """A label that the texts say nothing about lowers the verdict; another column is chosen on the page."""
+    opened = Page(browser, tickets)
+    page = opened.go("data")
+    page.wait_for_function(SETTLED)
+    assert page.locator("#verdict .badge.warning").count() == 1
+    assert "cannot be told from the texts" in page.inner_text("#findings")
+    page.get_by_label("Label column").click()
+    page.get_by_role("option", name="queue").click()
+    page.get_by_text("pay", exact=True).first.wait_for()
+    page.wait_for_function(SETTLED)
+    assert "cannot be told from the texts" not in page.inner_text("#findings")
+    opened.shot("columns")
+    opened.close()
+
+
+def test_suspects_are_paged_confirmed_and_corrected(browser, tickets):
+    opened = Page(browser, tickets)
+    page = opened.go("data")
+    page.wait_for_function(SETTLED)
+    page.wait_for_selector("#suspects .textrow")
+    assert page.locator("#suspects .textrow").count() == 6
+    first = page.inner_text("#suspects .textrow >> nth=0")
+    page.locator("#suspects").get_by_text("More").click()
+    page.wait_for_function(f"!document.querySelector('#suspects').innerText.includes({first.splitlines()[0]!r})")
+    page.locator("#suspects").get_by_text("Back").click()
+    page.locator("#suspects .textrow").first.get_by_text("Make it").click()
+    page.get_by_text("fixed").first.wait_for()
+    page.locator("#suspects .textrow").nth(1).get_by_text("Keep").click()
+    page.get_by_text("confirmed").first.wait_for()
+    opened.shot("suspects")
+    page.get_by_text("Check again").click()
+    page.wait_for_function(SETTLED)
+    page.wait_for_selector("#suspects .textrow")
+    assert first.splitlines()[0] not in page.inner_text("#suspects")
+    opened.close()
+    with sqlite3.connect(tickets.folder / "answers.sqlite") as base:
+        assert base.execute("select label = was, count(*) from answers where why = 'fix' group by 1").fetchall() == [
+            (0, 1),
+            (1, 1),
+        ]
+
+
+def test_runs_are_named_compared_and_deleted(browser, tickets):
+    opened = Page(browser, tickets)
+    page = opened.go("train")
+    for n, preset in enumerate(("Fast", "Small"), 1):
+        page.get_by_label("Preset").click()
+        page.get_by_role("option", name=preset).click()
+        page.locator("#start").click()
+        page.wait_for_function(f"document.querySelectorAll('#runs tbody tr').length === {n}")
+        page.wait_for_selector("#run-title .badge.done")
+    page.get_by_label("Name").fill("the one to keep")
+    page.get_by_text("Rename").click()
+    page.wait_for_function("document.querySelector('#runs').innerText.includes('the one to keep')")
+    page.get_by_text("Compare", exact=True).click()
+    page.get_by_text("dev rows, which").wait_for()
+    opened.shot("runs")
+    page.get_by_text("Delete").click()
+    page.wait_for_function("document.querySelectorAll('#runs tbody tr').length === 1")
+    assert "the one to keep" not in page.inner_text("#runs")
+    assert len(list((tickets.folder / "runs").glob("*.linnet"))) == 1
+    opened.close()
 
 
 def test_train_and_compare(browser, built_in):

@@ -34,6 +34,7 @@ WORK = ((10, 3e7), (5, 6e7), (3, 1e8))  # folds, and the entries times outputs t
 CHARS_UP_TO = 4_000_000  # bytes of text: beyond this characters are left out
 LEAST = 20  # different rows
 MOST_CLASSES = 300
+CHANCE = 0.05  # of the way from always giving the commonest label to being right: no better than guessing
 WEAK = 0.3  # of the way from always giving the commonest label to being right: a weaker model cannot judge
 
 
@@ -57,11 +58,21 @@ def label_errors(m: CheckedData) -> Finding:
         "features": "+".join(map(str, plan.blocks)),
     }  # fmt: skip
     arrays = {"ranking": ranking, "suspects": listed, "suggested": suggested, "confidence": 1.0 - own}
+    base = float(np.bincount(m.codes).max()) / len(m)
+    if accuracy - base < CHANCE * (1 - base):
+        says = (
+            f"the labels cannot be told from the texts: a model that did not see them is right on {percent(accuracy)} of rows, and "
+            f"always giving the commonest label on {percent(base)}"
+        )
+        advice = "make sure that the right column is taken for the label (--label COL)"
+        details["suspects"] = 0
+        return Finding(
+            "label-errors", "warning", says, 0, None, advice, (), details, {**arrays, "suspects": listed[:0]}
+        )
     if not len(listed):
         return Finding(
             "label-errors", "ok", "no label looks wrong to a model that did not see it", details=details, arrays=arrays
         )
-    base = float(np.bincount(m.codes).max()) / len(m)
     if accuracy - base < WEAK * (1 - base):
         says = (
             f"a model that did not see them is right on {percent(accuracy)} of rows only (the commonest label: "

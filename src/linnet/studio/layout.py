@@ -41,10 +41,10 @@ def html(content: str = "", kind: str = "", tag: str = "div") -> Any:
     return ui.html(content, sanitize=False, tag=tag).classes(kind)
 
 
-def script(code: str) -> None:
-    """Put a script of our own on the page; with the nonce of the page's policy, without which no script runs."""
+def script(name: str) -> None:
+    """Put a script of this package on the page; with the nonce of the page's policy, without which no script runs."""
     nonce = ui.context.client.request.state.nonce
-    ui.add_body_html(f'<script nonce="{nonce}">{code}</script>')
+    ui.add_body_html(f'<script nonce="{nonce}">{resource(__package__, name)}</script>')
 
 
 @contextmanager
@@ -134,6 +134,17 @@ def field(label: str, entered: Callable[..., Any] | None = None, **more: Any) ->
     """Make a field for a line of text; entered is called when Enter is pressed."""
     made = ui.input(label=label, **more).props("outlined dense spellcheck=false autocomplete=off").classes("grow")
     return made if entered is None else made.on("keydown.enter", entered)
+
+
+def paging(first: int, shown: int, n: int, turn: Callable[[int], None]) -> None:
+    """Say which of n items are shown and offer the others; turn is given the step."""
+    if n <= shown:
+        return
+    with row("between").style("margin-top:.6rem"):
+        html(f"{first + 1:,} to {min(n, first + shown):,} of {n:,}", "soft small")
+        with row():
+            button("Back", lambda: turn(-shown), quiet=True).set_enabled(first > 0)
+            button("More", lambda: turn(shown), quiet=True).set_enabled(first + shown < n)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Settings by a name that says what they are good for: what it is in words, and the settings."""
 
-KEPT = ("number", "settings", "data", "key", "status", "candidates", "passes", "seconds", "error", "scores")
+KEPT = ("number", "title", "settings", "data", "key", "status", "candidates", "passes", "seconds", "error", "scores")
 
 
 @dataclass
@@ -57,10 +57,13 @@ class TrainingRun:
     version: int = 0
     clf: TextClassifier | None = field(default=None, repr=False)
     path: Path | None = None
+    title: str = ""  # what a person calls it
 
     @property
     def name(self) -> str:
-        """A short name: number, model, features."""
+        """A short name: number, and the title, or model and features."""
+        if self.title:
+            return f"run {self.number}: {self.title}"
         about = [str(self.settings.get("model", "svm"))]
         about += [str(self.settings["features"])] if self.settings.get("features") else []
         return f"run {self.number}: {' '.join(about)}"
@@ -132,6 +135,7 @@ class TrainingRun:
     def of_dict(cls, found: dict[str, Any], path: Path) -> TrainingRun:
         """Read what `to_dict` gave."""
         run = cls(int(found["number"]), dict(found["settings"]), str(found["data"]), str(found["key"]))
+        run.title = str(found.get("title", ""))
         run.status, run.seconds, run.error = str(found["status"]), float(found["seconds"]), str(found["error"])
         run.candidates = [(str(a), float(b)) for a, b in found["candidates"]]
         run.passes = [(int(a), float(b), None if c is None else float(c)) for a, b, c in found["passes"]]
@@ -253,14 +257,39 @@ class Runs:
         done = [run for run in self.runs if run.scores]
         return sorted(done, key=lambda run: (-run.scores["accuracy"], run.number))
 
+    def rename(self, run: TrainingRun, title: str) -> None:
+        """Give a run a name of its own; none takes it away."""
+        run.title = title.strip()
+        run.version += 1
+        if run.path is not None:
+            write_atomic(run.path.with_suffix(".json"), json.dumps(run.to_dict()))
+
+    def delete(self, run: TrainingRun) -> None:
+        """Delete a run, its model file too."""
+        if not run.over:
+            raise LinnetError(f"{run.name} is still going; stop it first")
+        self.runs.remove(run)
+        if run.path is not None:
+            run.path.unlink(missing_ok=True)
+            run.path.with_suffix(".json").unlink(missing_ok=True)
+
     def words(self, key: str) -> str:
         """Say which of the runs on some data is best, and whether the difference is significant."""
-        from linnet.evaluate import mcnemar
-
         done = [run for run in self.finished() if run.key == key]
         if len(done) < 2:
             return "Train a second model to compare the two on the same rows." if done else ""
-        best, next_ = done[0], done[1]
+        return self.compared(done[0], done[1])
+
+    def compared(self, best: TrainingRun, next_: TrainingRun) -> str:
+        """Say whether two runs differ on the same dev rows, by McNemar's test."""
+        from linnet.evaluate import mcnemar
+
+        if best.key != next_.key:
+            raise LinnetError(
+                f"{best.name} and {next_.name} were judged on different rows; compare runs on the same data"
+            )
+        if best.scores["accuracy"] < next_.scores["accuracy"]:
+            best, next_ = next_, best
         found = mcnemar(np.array(best.right, bool), np.array(next_.right, bool))
         points = 100 * found.difference
         if found.p < 0.05:

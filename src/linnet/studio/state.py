@@ -117,13 +117,15 @@ class DataHealth:
         if told is not None:
             told()
 
-    def suspects(self, most: int = 20) -> list[dict[str, Any]]:
-        """Return the labels that may be wrong, with the row of each in the data."""
+    def suspects(self) -> list[dict[str, Any]]:
+        """Return the labels that may be wrong, the likeliest first: the row in the data, the suggested label, its words."""
         found = next((f for f in self.findings if f.check == "label-errors"), None)
         if found is None or "suspects" not in found.arrays:
             return []
-        rows = found.arrays["suspects"][:most].tolist()
-        return [{**one, "at": row} for one, row in zip(found.examples, rows, strict=False)]
+        rows, labels = found.arrays["suspects"].tolist(), self.material.labels
+        words = [one["words"] for one in found.examples] + [[]] * (len(rows) - len(found.examples))
+        suggested = [labels[k] for k in found.arrays["suggested"][rows].tolist()]
+        return [{"at": a, "suggested": b, "words": c} for a, b, c in zip(rows, suggested, words, strict=True)]
 
     def repeated(self) -> list[dict[str, Any]]:
         """Return the texts that occur most often."""
@@ -185,6 +187,7 @@ def explained_prediction(clf: TextClassifier, text: str) -> ExplainedPrediction:
     return ExplainedPrediction(label, probabilities, words, shown, unknown, exact, len(text) > LONGEST)
 
 
+NO_LABELS = "(no labels)"
 BUILT_IN, TICKETS = "built-in reviews", "built-in tickets"
 PARTS = ("dev", "train", "test")
 
@@ -212,7 +215,10 @@ class Studio:
     # ---- data
 
     def open(self, path: str, text: str | None = None, label: str | None = None) -> None:
-        """Open a data file or a model by its path; "built-in reviews" and "built-in tickets" come with linnet."""
+        """Open a data file or a model by its path; "built-in reviews" and "built-in tickets" come with linnet.
+
+        text and label name columns; found by themselves where they are None, and label NO_LABELS takes none.
+        """
         if path in (BUILT_IN, TICKETS):
             from linnet.datasets import whole
 
@@ -225,7 +231,10 @@ class Studio:
             self.loaded[Path(path).name] = load(path, n_jobs=self.threads, trust=self.trust)
             return
         refuse_sealed(path, "to learn from")
-        data = read(path, text=text, label=label)
+        data = read(path, text=text, label=None if label == NO_LABELS else label)
+        if label == NO_LABELS and data.label is not None:
+            texts = [one for batch in stream(path, text=data.text_column) for one in batch.text.to_pylist()]
+            data = replace(Dataset.from_lists(texts), text_column=data.text_column)
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")  # neither SQLite nor a page takes other names
         self.take(replace(data, source=shown))
 
@@ -239,10 +248,21 @@ class Studio:
             self._parts, self._predictions = {}, None
         threading.Thread(target=self.health.run, name="health", daemon=True).start()
 
+    def columns(self) -> list[str]:
+        """Return the names of the columns of the file that is open; none where it is no file."""
+        if self.data is None or not Path(self.data.source).is_file():
+            return []
+        first: Any = next(iter(stream(self.data.source, text=self.data.text_column, keep=True))).kept
+        return list(first.column_names)
+
     @property
     def task(self) -> str:
         """The name under which labels of the data are stored."""
         return "" if self.data is None else task_of(self.data.source)
+
+    def judged(self) -> set[str]:
+        """Return the texts whose label somebody has fixed or confirmed."""
+        return {a.text for a in self.answers.of(self.task) if a.why == "fix"}
 
     def _with_fixes(self, data: Dataset) -> Dataset:
         mine = {
@@ -268,7 +288,7 @@ class Studio:
             if self.data is None or self.data.label is None:
                 raise LinnetError("there are no labels to fix; open labelled data first")
             self.data.refuse_multilabel("fixing labels")
-            if label not in self.data.labels:
+            if label not in self.data.labels and label != self.label(row):
                 raise LinnetError(f"'{label}' is not a label of the data: {', '.join(self.data.labels)}")
             labels = self.data.label.to_pylist()
             self.answers.add(self.task, self.text(row), label, was=labels[row], why="fix")

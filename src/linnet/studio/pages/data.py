@@ -10,9 +10,9 @@ from nicegui import ui
 from linnet.checks.run_checks import MARKS, finding_html
 from linnet.draw.charts import histogram
 from linnet.draw.markup import count_bars, safe
-from linnet.draw.terminal import count
+from linnet.draw.terminal import count, cut
 from linnet.studio import layout
-from linnet.studio.state import BUILT_IN, TICKETS, DataHealth, Studio
+from linnet.studio.state import BUILT_IN, NO_LABELS, TICKETS, DataHealth, Studio
 
 # ---- A place to open data: by path, by dropping a file, or built-in data.
 
@@ -74,7 +74,7 @@ class DataPage:
 
     def __init__(self, studio: Studio, health: DataHealth) -> None:
         self.studio, self.health = studio, health
-        self.version, self.listed = -1, False
+        self.version, self.listed, self.first = -1, False, 0
         data, labelled = health.data, health.data.label is not None
         with layout.card():
             with layout.row("between").style("margin-bottom:.7rem"):
@@ -82,6 +82,7 @@ class DataPage:
                 with layout.row():
                     layout.button("Check again", self._again, quiet=True)
                     layout.link("Train a model", "/train") if labelled else layout.link("Label these texts", "/label")
+            self._columns()
             self.figures = layout.html()
             self.verdict = layout.html("", "verdict").props("id=verdict aria-live=polite")
             self.verdict.style("min-height:2rem;margin-top:.8rem")
@@ -128,6 +129,20 @@ class DataPage:
         if not health.pending:
             self.timer.deactivate()
 
+    def _columns(self) -> None:
+        """Show which columns are text and label, and let them be changed."""
+        names, data = self.studio.columns(), self.health.data
+        if len(names) < 2:
+            return
+
+        async def chosen() -> None:
+            if await layout.attempt(self.studio.open, data.source, text.value, label.value):
+                ui.navigate.to("/data")
+
+        with layout.row().style("margin-bottom:.8rem"):
+            text = layout.select("Text column", names, data.text_column, chosen)
+            label = layout.select("Label column", [*names, NO_LABELS], data.label_column or NO_LABELS, chosen)
+
     def _again(self) -> None:
         """Check the data again, with the labels as they are now."""
         if self.studio.data is not None:
@@ -143,38 +158,47 @@ class DataPage:
             elif not self.listed:
                 layout.html('<p class="wait">cross-validating a model …</p>')
             else:
-                found = [s for s in self.health.suspects(2 * SUSPECTS) if self.studio.label(s["at"]) != s["suggested"]]
-                if not found:
+                done = self.studio.judged()
+                left = [one for one in self.health.suspects() if self.studio.text(one["at"]) not in done]
+                if not left:
                     says = next(
                         (f.says for f in self.health.findings if f.check == "label-errors"), "no suspected errors"
                     )
-                    layout.html(layout.soft(f"{says}."))
+                    layout.html(layout.soft(f"{says}." if not done else "All of them are read."))
                     return
                 layout.html(
                     layout.soft(
                         "A model that was not trained on these rows predicts another label. Your file is not changed."
                     )
                 )
-                for one in found[:SUSPECTS]:
+                self.first = max(0, min(self.first, (len(left) - 1) // SUSPECTS * SUSPECTS))
+                for one in left[self.first : self.first + SUSPECTS]:
                     self._suspect(one)
+                layout.paging(self.first, SUSPECTS, len(left), self._turn)
+
+    def _turn(self, step: int) -> None:
+        self.first += step
+        self._suspects()
 
     def _suspect(self, one: dict[str, Any]) -> None:
+        at, label = one["at"], self.studio.label(one["at"])
         with ui.element("div").classes("textrow"):
             because = [word for word in one["words"] if any(c.isalnum() for c in word)][:4]
             words = f' <span class="soft small">because of {safe(", ".join(because))}</span>' if because else ""
-            layout.html(f"{safe(one['text'])}{words}")
-            with layout.row().style("margin-top:.35rem"):
-                state = layout.html(
-                    f'<span class="small">labelled <b>{safe(one["label"])}</b>, row {one["row"]:,}</span>'
-                )
+            layout.html(f"{safe(cut(self.studio.text(at), 300))}{words}")
+            with layout.row().style("margin-top:.35rem") as made:
+                row = self.health.material.source_rows[at]
+                layout.html(f'<span class="small">labelled <b>{safe(label)}</b>, row {row:,}</span>')
 
-                async def fix() -> None:
-                    if await layout.attempt(self.studio.fix, one["at"], one["suggested"]):
-                        state.set_content(f'<span class="badge ok">fixed</span> now <b>{safe(one["suggested"])}</b>')
-                        do.set_visibility(False)
+                async def judge(chosen: str) -> None:
+                    if await layout.attempt(self.studio.fix, at, chosen):
+                        made.clear()
+                        word = "confirmed" if chosen == label else "fixed"
+                        with made:
+                            layout.html(f'<span class="badge ok">{word}</span> labelled <b>{safe(chosen)}</b>')
 
-                name = f"Make it {one['suggested']} ({100 * one['confidence']:.0f} %)"
-                do = layout.button(name, fix, quiet=True).props("dense")
+                layout.button(f"Make it {one['suggested']}", lambda: judge(one["suggested"]), quiet=True).props("dense")
+                layout.button(f"Keep {label}", lambda: judge(label), quiet=True).props("dense")
 
 
 def _figures(health: DataHealth) -> str:

@@ -180,16 +180,7 @@ class ErrorsPage:
                 return
             for one in rows[self.first : self.first + SHOWN].tolist():
                 self._text(found, one)
-            if len(rows) > SHOWN:
-                with layout.row("between").style("margin-top:.6rem"):
-                    layout.html(
-                        f"{self.first + 1:,} to {min(len(rows), self.first + SHOWN):,} of {len(rows):,}", "soft small"
-                    )
-                    with layout.row():
-                        layout.button("Back", lambda: self._turn(-SHOWN), quiet=True).set_enabled(self.first > 0)
-                        layout.button("More", lambda: self._turn(SHOWN), quiet=True).set_enabled(
-                            self.first + SHOWN < len(rows)
-                        )
+            layout.paging(self.first, SHOWN, len(rows), self._turn)
 
     def _text(self, found: Predictions, one: int) -> None:
         truth, predicted = found.names[found.result.truth[one]], found.names[found.result.predicted[one]]

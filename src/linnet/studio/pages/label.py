@@ -22,17 +22,6 @@ WHY = {
     "unsure": "the model is uncertain",
     "random": "drawn at random, to measure accuracy",
 }
-SCRIPT = """
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
-  const ask = document.querySelector("[data-row]");
-  const key = event.key.toLowerCase();
-  if (!ask || key.length !== 1 || !ask.dataset.keys.includes(key)) return;
-  event.preventDefault();
-  emitEvent("label_key", { key: key, row: Number(ask.dataset.row) });
-});
-"""
 
 
 def build(studio: Studio) -> None:
@@ -83,7 +72,7 @@ class LabelPage:
         self.studio, self.session = studio, session
         self.keys = dict(zip(KEYS, session.labels, strict=False))
         self.seen = -1
-        layout.script(SCRIPT)
+        layout.script("label.js")
         ui.on("label_key", self._key)
         with layout.columns("side"):
             with layout.card("ask"):

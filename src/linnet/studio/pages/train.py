@@ -55,6 +55,7 @@ class TrainPage:
             layout.heading("Runs")
             self.words = layout.html("", "soft").style("min-height:1.6rem")
             self.table = layout.html().props("id=runs")
+            self.manage = ui.element("div").props("id=manage")
         self.timer = ui.timer(0.2, self.refresh)
         self.refresh()
 
@@ -130,9 +131,36 @@ class TrainPage:
                 place.set_content(drawn)
             self.words.set_content(safe(runs.words(self.studio.key)))
             self.table.set_content(_table(self.studio))
+            self._manage()
         self.shown = now
         if not going:
             self.timer.deactivate()
+
+    def _manage(self) -> None:
+        """Offer to name a run, to delete it, and to compare it with another."""
+        runs = self.studio.runs
+        names = {run.number: run.name for run in runs.finished()}
+        self.manage.clear()
+        if not names:
+            return
+
+        async def compare() -> None:
+            found = await layout.attempt(runs.compared, runs[one.value], runs[other.value])
+            if found:
+                self.words.set_content(safe(found))
+
+        async def change(act: Any, *given: Any) -> None:
+            if await layout.attempt(act, runs[one.value], *given):
+                self.shown = (0, -1, "")
+                self.refresh()
+
+        with self.manage, layout.row():
+            one = layout.select("Run", names, next(iter(names)))
+            title = layout.field("Name", lambda: change(runs.rename, title.value or ""))
+            layout.button("Rename", lambda: change(runs.rename, title.value or ""), quiet=True)
+            layout.button("Delete", lambda: change(runs.delete), quiet=True)
+            other = layout.select("Compare with", names, list(names)[-1])
+            layout.button("Compare", compare, quiet=True)
 
 
 def _charts(run: TrainingRun | None) -> tuple[str, str]:
