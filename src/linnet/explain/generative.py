@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError, LinnetError
-from linnet.features.counting import Slots
 from linnet.features.vectorizer import features_named
-from linnet.model.model import Model, Table
+from linnet.model.model import Model
 from linnet.models.naive_bayes import Statistics
 
 Floats = npt.NDArray[np.float64]
@@ -46,10 +45,10 @@ class Generative:
 
     def word(self, name: str) -> dict[Any, float]:
         """Return P(word | class); a word that the model does not know has that of all unknown words, with oov."""
-        used = np.flatnonzero(self.model.slots)
-        slot = Slots(self.model.slots, self.model.shift).find(features_named([name], self.model.blocks)[0])[0]
+        table = self.model.table
+        slot = table.find(features_named([name], self.model.blocks)[0])[0]
         if slot >= 0:
-            return self._named(self.estimator.feature_log_prob_[:, np.searchsorted(used, slot)])
+            return self._named(self.estimator.feature_log_prob_[:, np.searchsorted(table.used, slot)])
         if not hasattr(self.estimator, "oov_log_prob_"):
             raise DataError(
                 f"the model does not know {name!r}; with params={{'oov': True}} multinomial naive Bayes keeps a probability for such words"
@@ -67,11 +66,10 @@ class Generative:
 
     def _sums(self, W: Floats, b: Floats, texts: Any, threads: int | None) -> Floats:
         """Score texts with a weight for every class."""
-        used = np.flatnonzero(self.model.slots)
-        norm = self.model.rows[:, :1]
+        used, norm = self.model.table.used, self.model.rows[:, :1]
         rows = np.concatenate([norm, np.zeros((len(norm), len(b)), np.float32)], axis=1)
         rows[used, 1:] = norm[used] * W
-        return replace(self.model, table=Table(self.model.slots, rows), b=b).sums(texts, threads)
+        return replace(self.model, table=replace(self.model.table, rows=rows), b=b).sums(texts, threads)
 
     def _named(self, logs: Floats) -> dict[Any, float]:
         return dict(zip(self.model.classes, arithmetic.exp(logs).tolist(), strict=True))
