@@ -69,7 +69,9 @@ class Generative:
         used, norm = self.model.table.used, self.model.rows[:, :1]
         rows = np.concatenate([norm, np.zeros((len(norm), len(b)), np.float32)], axis=1)
         rows[used, 1:] = norm[used] * W
-        return replace(self.model, table=replace(self.model.table, rows=rows), b=b).sums(texts, threads)
+        return replace(self.model, table=replace(self.model.table, rows=rows, steps=None, records=None), b=b).sums(
+            texts, threads
+        )
 
     def _named(self, logs: Floats) -> dict[Any, float]:
         return dict(zip(self.model.classes, arithmetic.exp(logs).tolist(), strict=True))

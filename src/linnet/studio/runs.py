@@ -293,7 +293,8 @@ class Runs:
         found = mcnemar(np.array(best.right, bool), np.array(next_.right, bool))
         points = 100 * found.difference
         if not points:
-            return f"Runs {best.number} and {next_.number} are equally often right on {len(best.right):,} dev rows: prefer the smaller or faster one."
+            both = f"Runs {best.number} and {next_.number} are equally often right on {len(best.right):,} dev rows"
+            return f"{both}: prefer the smaller or faster one."
         if found.p < 0.05:
             return f"Run {best.number} is better than run {next_.number}: {points:.1f} points, p = {found.p:.2g} (McNemar)."
         return (
