@@ -94,18 +94,21 @@ def test_answers_from_many_threads(tmp_path):
     assert len(store.labels("t")) == 100
 
 
-def test_export(tmp_path):
-    store = LabelStore(":memory:")
-    store.add("t", 'a "quoted", text\nof two lines', "pos", why="unsure")
-    store.add("t", "skipped", None)
-    store.add("t", "émigré 🐦", "neg", was="pos", why="fix")
-    assert store.export("t", tmp_path / "l.csv") == store.export("t", tmp_path / "l.jsonl") == 2
+def test_export_of_texts_that_are_no_file(tmp_path):
+    texts = ['a "quoted", text\nof two lines', "émigré 🐦", "left for the model"]
+    studio = Studio(tmp_path / "studio")
+    studio.take(Dataset.from_lists(texts))
+    for text, label in zip(texts, ("pos", "neg"), strict=False):
+        studio.answers.add(studio.task, text, label, why="unsure")
+    studio.label_texts(["neg", "pos"])
+    assert studio.export(tmp_path / "l.csv") == studio.export(tmp_path / "l.jsonl") == 2
     with (tmp_path / "l.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(r["text"], r["label"]) for r in rows] == [('a "quoted", text\nof two lines', "pos"), ("émigré 🐦", "neg")]
+    assert [r["text"] for r in rows] == texts
+    assert [(r["label"], r["source"]) for r in rows[:2]] == [("pos", "person"), ("neg", "person")]
+    assert rows[2]["source"] == "model"
     lines = [json.loads(line) for line in (tmp_path / "l.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [line["text"] for line in lines] == [r["text"] for r in rows]
-    assert linnet.read(str(tmp_path / "l.csv")).counts == {"neg": 1, "pos": 1}
+    assert [line["text"] for line in lines] == texts
 
 
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path):

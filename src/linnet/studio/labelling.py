@@ -144,23 +144,6 @@ class LabelStore:
             )
             self._base.execute("commit")
 
-    def export(self, task: str, path: str | os.PathLike[str]) -> int:
-        """Write the labels as CSV, TSV, JSON lines or Parquet by the name of the file; returns how many."""
-        import pyarrow as pa
-
-        from linnet.data.writers import open_writer
-
-        rows = [a for a in self.of(task) if a.label is not None]
-        table = pa.table({
-            "text": pa.array([a.text for a in rows], pa.string()),
-            "label": pa.array([a.label for a in rows], pa.string()),
-            "was": pa.array([a.was for a in rows], pa.string()),
-            "at": pa.array([a.at for a in rows], pa.string()),
-        })  # fmt: skip
-        with open_writer(path) as writer:
-            writer.write(table)
-        return len(rows)
-
 
 def _plain(text: Any) -> str:
     """Return a text that UTF-8 can hold."""

@@ -46,8 +46,8 @@ class TrainingRun:
     status: str = "waiting"  # running, stopping, done, stopped, failed
     cut: bool = False  # stopped on the way, by the one who watches
     stage: str = ""
-    candidates: list[tuple[str, float]] = field(default_factory=list)
-    passes: list[tuple[int, float, float | None]] = field(default_factory=list)
+    candidates: list[Sequence[Any]] = field(default_factory=list)
+    passes: list[Sequence[Any]] = field(default_factory=list)
     of: int = 0
     began: float = 0.0
     seconds: float = 0.0
@@ -134,13 +134,8 @@ class TrainingRun:
     @classmethod
     def of_dict(cls, found: dict[str, Any], path: Path) -> TrainingRun:
         """Read what `to_dict` gave."""
-        run = cls(int(found["number"]), dict(found["settings"]), str(found["data"]), str(found["key"]))
-        run.title = str(found.get("title", ""))
-        run.status, run.seconds, run.error = str(found["status"]), float(found["seconds"]), str(found["error"])
-        run.candidates = [(str(a), float(b)) for a, b in found["candidates"]]
-        run.passes = [(int(a), float(b), None if c is None else float(c)) for a, b, c in found["passes"]]
-        run.scores, run.right, run.path = dict(found["scores"]), [int(c) for c in found["right"]], path
-        return run
+        known = {name: found[name] for name in KEPT if name in found}  # those of older versions have no title
+        return cls(**known, right=[int(c) for c in found["right"]], path=path)
 
 
 class Runs:

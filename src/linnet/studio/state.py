@@ -408,7 +408,7 @@ class Studio:
         return [row.text for row in self.data.unusable.rows if row.reason == "no label" and row.text.strip()]
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write the labels; of a file its own table, all columns in order, then label, probability, source and time.
+        """Write the texts, of a file its own table, all columns in order, then label, probability, source and time.
 
         The source is "person", "file" (it had the label), or "model" where nobody has labelled the text yet. Returns how
         many labels a person gave.
@@ -416,23 +416,19 @@ class Studio:
         session = self.labelling
         if session is None:
             raise LinnetError("there are no labels yet; label some texts first")
-        if self.data is None or not Path(session.task).is_file():
-            return self.answers.export(session.task, path)
         mine = {a.text: a for a in self.answers.of(session.task) if a.label is not None}
         number = {text: k for k, text in enumerate(session.texts)}
+        batches: Any = [(session.texts, pa.table({"text": session.texts}))]
+        if self.data is not None and Path(session.task).is_file():
+            found = stream(session.task, text=self.data.text_column, keep=True)
+            batches = ((batch.text.to_pylist(), batch.kept) for batch in found)
         with open_writer(path) as writer:
-            for batch in stream(session.task, text=self.data.text_column, keep=True):
-                found = [
-                    self._labelled(session, text, mine.get(text), number.get(text)) for text in batch.text.to_pylist()
-                ]
-                kept: Any = batch.kept
+            for texts, kept in batches:
+                rows = [self._labelled(session, text, mine.get(text), number.get(text)) for text in texts]
                 columns = dict(zip(kept.column_names, kept.columns, strict=True))
-                for name, values in zip(
-                    ("label", "probability", "source", "time"), zip(*found, strict=True), strict=True
-                ):
-                    columns[f"labelled_{name}" if name in columns else name] = pa.array(
-                        values, pa.float64() if name == "probability" else pa.string()
-                    )
+                kinds = {"label": pa.string(), "probability": pa.float64(), "source": pa.string(), "time": pa.string()}
+                for (name, kind), values in zip(kinds.items(), zip(*rows, strict=True), strict=True):
+                    columns[f"labelled_{name}" if name in columns else name] = pa.array(values, kind)
                 writer.write(pa.table(columns))
         return len(mine)
 
