@@ -271,8 +271,9 @@ def test_flipped_labels_are_found_with_their_words():
 
 def test_a_model_that_knows_nothing_suspects_nobody():
     found = check(plain_rows(300), only=["label-errors"])["label-errors"]
-    assert (found.level, found.count, found.examples) == ("note", 0, ())
-    assert "too weak to suspect labels" in found.says
+    assert (found.level, found.count, found.examples) == ("warning", 0, ())
+    assert "cannot be told from the texts" in found.says
+    assert "--label COL" in found.advice
     assert sorted(found.arrays["ranking"].tolist()) == list(range(300))
 
 

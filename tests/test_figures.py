@@ -9,7 +9,7 @@ import pytest
 
 from linnet.figures import EXHIBITS, draw
 from linnet.figures.figure import area, contour
-from linnet.figures.planes import APART, classes, plane
+from linnet.figures.planes import APART, arrays
 from linnet.models import LinearSVM, Perceptron
 
 
@@ -33,7 +33,7 @@ def test_the_step_of_the_lecture():
 
 def test_the_lines_are_those_of_the_models():
     """Every short line of the drawn contour lies where the model's score is zero, and the rings are its support."""
-    X, y = plane(APART), classes(APART)
+    X, y = arrays(APART)
     drawn = draw("lines").panels
     for panel, model in zip(
         drawn[:2], (Perceptron(average=False), LinearSVM(C=10.0, loss="hinge", tol=1e-4)), strict=True
@@ -48,7 +48,7 @@ def test_the_lines_are_those_of_the_models():
 def test_walking_is_the_perceptron():
     """One pass, step by step, is one epoch of the model without shuffling."""
     n = len(APART)
-    model = Perceptron(average=False, shuffle=False, max_iter=1).fit(plane(APART), classes(APART))
+    model = Perceptron(average=False, shuffle=False, max_iter=1).fit(*arrays(APART))
     rows = draw("walk", steps=n).tables[1][1][1:]
     after = np.array([[float(cell.split(" to ")[1]) for cell in row[1:]] for row in rows])
     np.testing.assert_allclose(after[:, 1] - after[:, 0], [*model.coef_[0], model.intercept_[0]])

@@ -130,7 +130,7 @@ def test_the_next_text_has_the_smallest_margin():
     proba /= proba.sum(axis=1, keepdims=True)
     fitted = Fitted(("neg", "pos"), proba, 12)
     answers = dict.fromkeys(range(12), "pos")  # 12 is no multiple of 5: not a random draw
-    pick = learner.pick(fitted, answers)
+    pick = learner.queue(fitted, answers)[0]
     assert pick is not None
     free = np.arange(12, 80)
     like = pool.likeness(free, np.arange(12))
@@ -165,7 +165,8 @@ def test_every_text_is_asked_once():
     words, labels = texts(60)
     learner = Learner(Pool.of(words), ["neg", "pos"])
     answers: dict[int, str] = {}
-    while (pick := learner.pick(learner.fit(answers), answers)) is not None:
+    while found := learner.queue(learner.fit(answers), answers):
+        pick = found[0]
         assert pick.row not in answers
         answers[pick.row] = labels[pick.row]
     assert len(answers) == 60

@@ -40,18 +40,20 @@ class Raised:
 
     def fit(self, points: Dots) -> Callable[[Floats], Floats]:
         """Fit the model; returns its score for rows of the plane."""
-        self.model.fit(self.rows(plane(points)), classes(points))
+        X, y = arrays(points)
+        self.model.fit(self.rows(X), y)
         return lambda X: np.asarray(self.model.decision_function(self.rows(X)))
 
 
-def plane(points: Dots) -> Floats:
-    """Return the places of points, (n_points, 2)."""
-    return np.array([(x, y) for x, y, _ in points])
+def arrays(points: Dots) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return the places of points, (n_points, 2), and their classes."""
+    return np.array([point[:2] for point in points]), np.array([point[2] for point in points])
 
 
-def classes(points: Dots) -> npt.NDArray[np.int64]:
-    """Return the classes of points."""
-    return np.array([c for _, _, c in points])
+def right_by(score: Callable[[Floats], Floats], points: Dots) -> Floats:
+    """Return the score of each point, above zero where it is on its side of the line."""
+    X, y = arrays(points)
+    return score(X) * (2 * y - 1)
 
 
 def on_grid(score: Callable[[Floats], Floats]) -> Floats:
@@ -75,12 +77,12 @@ def dots(points: Dots, *, keys: bool = False, ring: bool = False, movable: bool 
 def separated(title: str, raised: Raised, points: Dots, *, keys: bool = False, new: Dots = ()) -> Panel:
     """Fit a model to points and draw its line, its margin and the points that hold it; new points are only counted."""
     score, model = raised.fit(points), raised.model
-    F, at = on_grid(score), score(plane(points)) * (2 * classes(points) - 1)
+    F, at = on_grid(score), right_by(score, points)
     layers: list[Layer] = [Region(area(F, *GRID), "blue"), Region(area(-F, *GRID), "orange")]
     layers.append(Segments(contour(F, *GRID), "grey", width=2.5))
     note = f"{int((at <= 0).sum())} of {len(points)} wrong"
     if new:
-        unseen = int((score(plane(new)) * (2 * classes(new) - 1) <= 0).sum())
+        unseen = int((right_by(score, new) <= 0).sum())
         note += f" here, {unseen} of {len(new)} new points (rings)"
     elif not isinstance(model, FeedForward):
         margin = 1.0 if isinstance(model, LinearSVM) else float(at.min())  # below 0: the classes are not separated

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from linnet.classifier import TextClassifier
 from linnet.draw.charts import Layer, Points, Segments
 from linnet.figures.figure import Figure, Panel, contour
-from linnet.figures.planes import GRID, NAMES, X_AXIS, Y_AXIS, Dots, classes, dots, on_grid, plane
+from linnet.figures.planes import GRID, NAMES, X_AXIS, Y_AXIS, Dots, arrays, dots, on_grid
 from linnet.solvers.matrix import Matrix, as_given
 from linnet.solvers.online import SGD, descend
 from linnet.solvers.schedules import Constant
@@ -95,7 +95,7 @@ def update(rule: str, rate: float, steps: int) -> Figure:
 def walk(points: Dots, rule: str, rate: float, steps: int) -> Figure:
     """Step over points in a plane, one after another; the line before the last step is dashed."""
     now = new = Update(np.zeros((2, 2)), np.zeros(2), rule, rate)
-    X, y = plane(points), classes(points)
+    X, y = arrays(points)
     for k in range(steps):
         now, new = new, new.then(X[k % len(X)], int(y[k % len(X)]))
     at = max(steps - 1, 0) % len(X)

@@ -137,10 +137,9 @@ class Fitted:
 class Learner:
     """Fits the labels so far, ranks the other texts, and estimates its own accuracy."""
 
-    def __init__(self, pool: Pool, labels: Sequence[str], random_every: tuple[int, int] = RANDOM_EVERY) -> None:
+    def __init__(self, pool: Pool, labels: Sequence[str]) -> None:
         self.pool = pool
         self.labels = tuple(labels)
-        self.random_every = random_every
 
     def fit(self, answers: Mapping[int, str]) -> Fitted | None:
         """Fit {row: label}; None before two different labels were given."""
@@ -166,15 +165,10 @@ class Learner:
             return seen, np.stack([1.0 - p, p], axis=1)
         return seen, np.asarray(softmax(2.0 * scores))
 
-    def pick(self, fitted: Fitted | None, answers: Mapping[int, str], skipped: Sequence[int] = ()) -> Pick | None:
-        """Return the next text to label; the same for the same labels. None when all are labelled."""
-        found = self.queue(fitted, answers, skipped, 1)
-        return found[0] if found else None
-
     def queue(
         self, fitted: Fitted | None, answers: Mapping[int, str], skipped: Sequence[int] = (), n: int = 1
     ) -> list[Pick]:
-        """Return the next n texts to label, each different from those before it."""
+        """Return the next n texts to label, each different from those before it; the same for the same labels."""
         done = np.zeros(len(self.pool), dtype=bool)
         done[list(answers)] = True
         done[list(skipped)] = True
@@ -190,7 +184,7 @@ class Learner:
                 pick = Pick(
                     self._newest(rng.choice(free, min(len(free), SHORTLIST), replace=False), answers, out), "new"
                 )
-            elif k % self.random_every[k >= MANY] == 0:
+            elif k % RANDOM_EVERY[k >= MANY] == 0:
                 pick = Pick(int(rng.choice(free)), "random")
             else:
                 pick = near.pick(done)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -91,16 +90,15 @@ class DataHealth:
         """Do not begin another check."""
         self._stop.set()
 
-    def run(self, told: Callable[[], None] | None = None) -> None:
-        """Count words, then make the checks, the quick ones first; told after each."""
-        self._tell(told)
+    def run(self) -> None:
+        """Count words, then make the checks, the quick ones first; every step raises the version."""
         counts = word_counts(self.data, self.threads)
         self.words, self.tokens = len(counts), int(counts.sum())
         try:
             self.law = Zipf.fit(counts)
         except DataError:
             self.law = None
-        self._tell(told)
+        self.version += 1
         for name in list(self.pending):
             if self._stop.is_set():
                 return
@@ -110,12 +108,7 @@ class DataHealth:
                 found = Finding(name, "note", f"could not be checked: {error}")
             self.findings.append(found)
             self.pending.remove(name)
-            self._tell(told)
-
-    def _tell(self, told: Callable[[], None] | None) -> None:
-        self.version += 1
-        if told is not None:
-            told()
+            self.version += 1
 
     def suspects(self) -> list[dict[str, Any]]:
         """Return the labels that may be wrong, the likeliest first: the row in the data, the suggested label, its words."""

@@ -1,4 +1,4 @@
-"""The pages, one file each. A new page is one file with a `build` function and one row here."""
+"""The pages, one file each. A new page is one file with a `build` function, one row here and its name in `layout.PAGES`."""
 
 from __future__ import annotations
 
@@ -6,24 +6,20 @@ from collections.abc import Callable
 
 from nicegui import ui
 
+from linnet.studio.layout import PAGES
 from linnet.studio.pages import data, errors, label, learn, train, try_
 from linnet.studio.state import Studio
 
-__all__ = ["PAGES", "register"]
+__all__ = ["register"]
 
-PAGES: dict[str, tuple[str, Callable[[Studio], None]]] = {
-    "/data": ("Data", data.build),
-    "/train": ("Train", train.build),
-    "/errors": ("Errors", errors.build),
-    "/try": ("Try", try_.build),
-    "/label": ("Label", label.build),
-    "/learn": ("Learn", learn.build),
-}
+BUILDS: tuple[Callable[[Studio], None], ...] = (  # in the order of PAGES
+    data.build, train.build, errors.build, try_.build, label.build, learn.build,
+)  # fmt: skip
 
 
 def register(studio: Studio) -> None:
     """Register the pages with NiceGUI."""
-    for path, (name, build) in PAGES.items():
+    for (path, name), build in zip(PAGES, BUILDS, strict=True):
         ui.page(path, title=f"{name} - linnet studio")(lambda build=build: build(studio))
 
     @ui.page("/", title="linnet studio")
