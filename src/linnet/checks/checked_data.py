@@ -72,6 +72,16 @@ class CheckedData:
         return self.data._codes().astype(np.int32)
 
     @cached_property
+    def y(self) -> npt.NDArray[Any]:
+        """The class of each row of the data as a number; of several labels, an indicator matrix."""
+        return self.codes if self.data.separator is None else self.indicators(self.data)
+
+    def indicators(self, data: Dataset) -> npt.NDArray[np.bool_]:
+        """Return which of the labels of the data the rows of a set have, (n_rows, n_labels)."""
+        sets = [()] * len(data) if data.label is None else data.label_sets()
+        return np.array([[label in row for label in self.data.labels] for row in sets], dtype=bool)
+
+    @cached_property
     def labels(self) -> list[str]:
         """The labels of the data, sorted; where rows have several, those that occur together."""
         if self.data.separator is not None:

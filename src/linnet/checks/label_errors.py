@@ -25,7 +25,7 @@ from linnet.features.derived import Texts
 from linnet.features.plan import SHORT_DOCUMENT
 from linnet.models import MultinomialNB
 from linnet.models.svm import LinearSVM
-from linnet.pipeline.crossval import CrossValidation, Fold, Scored
+from linnet.pipeline.crossval import CrossValidation, Fold, Scored, correct, strata
 
 Floats = npt.NDArray[np.float64]
 SHOWN = 20
@@ -39,64 +39,100 @@ WEAK = 0.3  # of the way from always giving the commonest label to being right: 
 
 
 def label_errors(m: CheckedData) -> Finding:
-    """Rank the rows by how surely a model that never saw them gives them another label."""
+    """Rank the rows by how surely a model that never saw them gives them another label, one more or one less."""
+    labels, y = m.data.labels, m.y
     if len(np.unique(m.exact[: len(m)])) < LEAST or np.sum(np.bincount(m.codes) >= 2) < 2:
         return Finding("label-errors", "ok", "too few different rows to judge labels by a model")
-    if len(m.labels) > min(MOST_CLASSES, len(m) // 4):
-        return Finding("label-errors", "ok", f"{len(m.labels):,} labels for {len(m):,} rows are too many to judge")
+    if len(labels) > min(MOST_CLASSES, len(m) // 4):
+        return Finding("label-errors", "ok", f"{len(labels):,} labels for {len(m):,} rows are too many to judge")
     plan = _Plan.of(m)
     scores, folds = plan.run(m)
-    proba = _probabilities(scores, m.codes, len(m.labels))
-    suggested, suspected = confident(proba, m.codes)
-    own = proba[np.arange(len(m)), m.codes]
-    best = np.where(np.arange(proba.shape[1]) == m.codes[:, None], -np.inf, _log(proba)).max(axis=1)
-    ranking = np.argsort(_log(own) - best, kind="stable")  # the most surely wrong first
-    listed = ranking[suspected[ranking]]
-    accuracy = float((proba.argmax(axis=1) == m.codes).mean())
+    doubts = _Doubts.of(scores, y, labels)
+    listed = doubts.ranking[doubts.suspected[doubts.ranking]]
+    accuracy = float(correct(scores, y).mean())
     details = {
         "suspects": len(listed), "out_of_fold_accuracy": accuracy, "folds": len(folds), "model": plan.name,
         "features": "+".join(map(str, plan.blocks)),
     }  # fmt: skip
-    arrays = {"ranking": ranking, "suspects": listed, "suggested": suggested, "confidence": 1.0 - own}
-    base = float(np.bincount(m.codes).max()) / len(m)
+    names, ranking = doubts.suggested, doubts.ranking
+    arrays = {"ranking": ranking, "suspects": listed, "suggested": names, "confidence": doubts.confidence}
+    shares = np.bincount(y) if y.ndim == 1 else y.sum(axis=0)
+    base, what = float(correct(np.tile(shares, (len(m), 1)), y).mean()), "rows" if y.ndim == 1 else "labels"
     if accuracy - base < CHANCE * (1 - base):
         says = (
-            f"the labels cannot be told from the texts: a model that did not see them is right on {percent(accuracy)} of rows, and "
+            f"the labels cannot be told from the texts: a model that did not see them is right on {percent(accuracy)} of {what}, and "
             f"always giving the commonest label on {percent(base)}"
         )
         advice = "make sure that the right column is taken for the label (--label COL)"
-        details["suspects"] = 0
-        return Finding(
-            "label-errors", "warning", says, 0, None, advice, (), details, {**arrays, "suspects": listed[:0]}
-        )
+        details["suspects"], none = 0, {**arrays, "suspects": listed[:0]}
+        return Finding("label-errors", "warning", says, 0, None, advice, (), details, none)
     if not len(listed):
-        return Finding(
-            "label-errors", "ok", "no label looks wrong to a model that did not see it", details=details, arrays=arrays
-        )
+        says = "no label looks wrong to a model that did not see it"
+        return Finding("label-errors", "ok", says, details=details, arrays=arrays)
     if accuracy - base < WEAK * (1 - base):
         says = (
-            f"a model that did not see them is right on {percent(accuracy)} of rows only (the commonest label: "
+            f"a model that did not see them is right on {percent(accuracy)} of {what} only (the commonest label: "
             f"{percent(base)}): too weak to suspect labels"
         )
         details["suspects"] = 0
         return Finding("label-errors", "note", says, 0, None, "", (), details, {**arrays, "suspects": listed[:0]})
     shown = listed[:SHOWN]
-    words = plan.explain(m, folds, shown, suggested)
+    words = plan.explain(m, folds, shown, doubts)
     examples = tuple(
         {
-            "row": int(m.source_rows[row]), "label": m.label(row), "suggested": m.labels[suggested[row]],
-            "confidence": round(float(proba[row, suggested[row]]), 4), "words": words[row], "text": excerpt(m.text(row), 120),
+            "row": int(m.source_rows[row]), "label": m.label(row), "suggested": names[row],
+            "confidence": round(float(doubts.confidence[row]), 4), "words": words[row], "text": excerpt(m.text(row), 120),
         }
         for row in shown.tolist()
     )  # fmt: skip
     share = len(listed) / len(m)
     says = (
         f"{counted(len(listed), 'label')} may be wrong ({percent(share)}): a model that did not see them, right on "
-        f"{percent(accuracy)} of rows, is sure of another"
+        f"{percent(accuracy)} of {what}, is sure of another"
     )
     advice = "read the top of the list (--suspects F.csv writes all of it) and mend what is wrong"
     level = "warning" if share >= 0.03 else "note"
     return Finding("label-errors", level, says, len(listed), share, advice, examples, details, arrays)
+
+
+@dataclass(frozen=True)
+class _Doubts:
+    """What held-out scores say against the labels of each row."""
+
+    ranking: Ints  # rows, the most surely wrong first
+    suspected: npt.NDArray[np.bool_]
+    suggested: npt.NDArray[Any]  # labels
+    confidence: Floats  # in what is suggested
+    about: Ints  # the label that is too many or missing
+    sign: Ints  # 1 where it is missing
+
+    @classmethod
+    def of(cls, scores: Floats, y: npt.NDArray[Any], labels: list[str]) -> _Doubts:
+        """Ask of each row which label it has; of several labels, of each of them whether it has it."""
+        n = len(y)
+        if y.ndim == 1:
+            proba = _probabilities(scores, y, len(labels))
+            suggested, suspected = confident(proba, y)
+            margin, at = _margin(proba, y), proba[np.arange(n), suggested]
+            names = np.array(labels, dtype=object)[suggested]
+            return cls(np.argsort(margin, kind="stable"), suspected, names, at, suggested, np.ones(n, np.int64))
+        cells = y.ravel().astype(np.int32)
+        proba = _probabilities(scores.reshape(-1, 1), cells, 2)
+        wrong = confident(proba, cells)[1].reshape(y.shape)
+        margins = np.where(wrong, _margin(proba, cells).reshape(y.shape), np.inf)
+        worst, rows = margins.argmin(axis=1), np.arange(n)
+        names = np.array(["|".join(np.array(labels)[row]) for row in y ^ wrong], dtype=object)
+        at = 1.0 - proba[np.arange(len(cells)), cells].reshape(y.shape)[rows, worst]
+        sign = np.where(y[rows, worst], -1, 1)
+        order, some = np.argsort(margins.min(axis=1), kind="stable"), np.asarray(wrong.any(axis=1))
+        return cls(order, some, names, at, worst, sign)
+
+
+def _margin(proba: Floats, codes: npt.NDArray[np.int32]) -> Floats:
+    """Return how far the own class of each row lies above the best other one, in logarithms."""
+    own = np.arange(proba.shape[1]) == codes[:, None]
+    logs = np.log(np.maximum(proba, 1e-300))
+    return np.asarray(logs[own] - np.where(own, -np.inf, logs).max(axis=1))
 
 
 def confident(proba: Floats, codes: npt.NDArray[np.int32]) -> tuple[Ints, npt.NDArray[np.bool_]]:
@@ -127,10 +163,6 @@ def _probabilities(scores: Floats, codes: npt.NDArray[np.int32], n_classes: int)
     return np.asarray(softmax(scaled))
 
 
-def _log(p: Floats) -> Floats:
-    return np.log(np.maximum(p, 1e-300))
-
-
 @dataclass(frozen=True)
 class _Plan:
     """Which features, model and folds the size of the data allows."""
@@ -146,8 +178,8 @@ class _Plan:
         size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
         short = size < SHORT_DOCUMENT * len(m) and size <= CHARS_UP_TO
         blocks: Blocks = (Words(1, 2), Chars(2, 5)) if short else (Words(1, 2),)
-        counted_ = _frequent(Texts(pieces).count(blocks, threads=m.threads), len(m.labels))
-        outputs = 1 if len(m.labels) == 2 else len(m.labels)
+        outputs = 1 if len(m.data.labels) == 2 and m.y.ndim == 1 else len(m.data.labels)
+        counted_ = _frequent(Texts(pieces).count(blocks, threads=m.threads), outputs)
         work = len(counted_.rows.indices) * outputs
         most = min(10, int(np.bincount(m.codes).max()), len(m))
         folds = next((f for f, limit in WORK if work * f <= limit), 0)
@@ -162,12 +194,12 @@ class _Plan:
 
     def run(self, m: CheckedData) -> tuple[Floats, list[tuple[Fold, Scored, Ints]]]:
         """Fit every fold; return the score of every row by the model that did not see it, and the fits."""
-        y, n_classes = m.codes, len(m.labels)
-        scores = np.zeros((len(m), 1 if n_classes == 2 else n_classes))
+        y, n_classes = m.y, len(m.data.labels)
+        scores = np.zeros((len(m), 1 if n_classes == 2 and y.ndim == 1 else n_classes))
         validation = CrossValidation(self.counted.rows, self.blocks, y, n_classes, min_df=2)
         out = []
         # the same texts are held out together: a copy with the same wrong label would vouch for it
-        for fit_on, held in fold_indices(y, m.seed, self.folds, groups=m.exact[: len(m)]):
+        for fit_on, held in fold_indices(strata(y), m.seed, self.folds, groups=m.exact[: len(m)]):
             fold = Fold(fit_on, held)
             ratio = 0.5 if self.name == "svm" else 0.0
             found = validation.fit(fold, self.make(), self.plan, ratio, threads=thread_count(m.threads))
@@ -177,14 +209,14 @@ class _Plan:
         return scores, out
 
     def explain(
-        self, m: CheckedData, folds: list[tuple[Fold, Scored, Ints]], shown: Ints, suggested: Ints
+        self, m: CheckedData, folds: list[tuple[Fold, Scored, Ints]], shown: Ints, doubts: _Doubts
     ) -> dict[int, list[str]]:
-        """Return the words that speak most for the suggested label, for each row shown."""
+        """Return the words that speak most for the suggested label, or against the one too many, for each row shown."""
         from linnet.explain import explain
         from linnet.pipeline.assemble import WeightedColumns, assemble
 
         words: dict[int, list[str]] = {}
-        buffers, classes = text_buffers(m.data.text), tuple(m.labels)
+        buffers, classes = text_buffers(m.data.text), tuple(m.data.labels)
         for fold, found, columns in folds:
             mine = np.intersect1d(shown, fold.held_out)
             if not len(mine):
@@ -197,15 +229,15 @@ class _Plan:
             fitted = WeightedColumns(fingerprints, names, self.blocks, found.weights.norm, found.W)
             model = assemble(fitted, self.plan, classes, found.b, False, {}, named=1)
             for row in mine.tolist():
-                ranked = explain(model, m.text(row), classes[suggested[row]]).by_word()
-                words[row] = [word for word, value in ranked if value > 0][:5]
+                ranked = explain(model, m.text(row), classes[doubts.about[row]]).by_word()
+                words[row] = [word for word, value in ranked if doubts.sign[row] * value > 0][:5]
         return words
 
 
-def _frequent(counted_: Counted, n_classes: int) -> Counted:
+def _frequent(counted_: Counted, outputs: int) -> Counted:
     """Drop columns of one document, then the rarest, so that the weights of a fold stay bounded."""
     df = counted_.rows.document_frequency()
-    most = MOST_WEIGHTS // (1 if n_classes == 2 else n_classes)
+    most = MOST_WEIGHTS // outputs
     least = 2
     if int((df >= least).sum()) > most:
         least = int(np.sort(df)[-most]) + 1

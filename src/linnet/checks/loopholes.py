@@ -139,12 +139,7 @@ def _compared(m: CheckedData) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         codes = [np.array([number.get(label, len(labels)) for label in some], dtype=np.int32) for some in listed]
         y = np.concatenate([m.codes, *codes])
     else:
-        sets = [
-            row
-            for data in (m.data, *m.others)
-            for row in (data.label_sets() if data.label is not None else [()] * len(data))
-        ]
-        y = np.array([[label in row for label in labels] for row in sets])
+        y = np.concatenate([m.indicators(data) for data in (m.data, *m.others)])
     there = np.arange(len(y)) >= n
     if not m.others:
         for code in range(len(m.labels)):

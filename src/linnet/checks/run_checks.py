@@ -15,7 +15,7 @@ from linnet.checks.loopholes import loopholes
 from linnet.data import Dataset, read
 from linnet.draw.markup import paragraphs, safe
 from linnet.draw.terminal import count as counted
-from linnet.errors import DataError, nearest
+from linnet.errors import check_choice
 
 # ---- The result of a check: all findings on one page, for a terminal, a notebook, or a program.
 
@@ -67,10 +67,9 @@ class Checkup:
         return _WORDS[self.level]
 
     def __getitem__(self, name: str) -> Finding:
-        for found in self.findings:
-            if found.check == name:
-                return found
-        raise DataError(nearest("check", name, [found.check for found in self.findings]))
+        found = {one.check: one for one in self.findings}
+        check_choice("check", name, found)
+        return found[name]
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -158,23 +157,13 @@ def example_lines(found: Finding) -> list[str]:
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its function, what it needs, and whether it is cheap enough to run before every training.
-
-    several: whether it takes rows with several labels.
-    """
+    """One check: its function, what it needs, and whether it is cheap enough to run before every training."""
 
     run: Callable[[CheckedData], Finding]
     what: str
     labels: bool = False
     others: bool = False
     brief: bool = False
-    several: bool = True
-
-    def finding(self, name: str, m: CheckedData) -> Finding:
-        """Run the check; where it cannot take the labels, say so."""
-        if m.data.separator is not None and not self.several:
-            return Finding(name, "ok", "left out: rows have several labels, and this check takes one")
-        return self.run(m)
 
 
 CHECKS: dict[str, Check] = {
@@ -184,7 +173,7 @@ CHECKS: dict[str, Check] = {
     "near-duplicates": Check(row_checks.near_duplicates, "nearly the same text twice"),
     "conflicts": Check(row_checks.conflicts, "the same text under different labels", labels=True, brief=True),
     "loopholes": Check(loopholes, "words that give a label away", labels=True),
-    "label-errors": Check(label_errors, "labels a model disagrees with", labels=True, several=False),
+    "label-errors": Check(label_errors, "labels a model disagrees with", labels=True),
     "imbalance": Check(row_checks.imbalance, "classes of very different size", labels=True, brief=True),
     "tiny": Check(row_checks.tiny, "empty and tiny texts", brief=True),
     "encoding": Check(row_checks.encoding, "damaged characters and left-over markup"),
@@ -205,8 +194,7 @@ def chosen(only: Iterable[str] | None = None, skip: Iterable[str] = ()) -> dict[
     """
     wanted = list(CHECKS) if only is None else list(only)
     for name in [*wanted, *skip]:
-        if name not in CHECKS:
-            raise DataError(nearest("check", name, CHECKS))
+        check_choice("check", name, CHECKS)
     return {name: check for name, check in CHECKS.items() if name in wanted and name not in set(skip)}
 
 
@@ -224,8 +212,7 @@ def check(
 ) -> Checkup:
     """Look for what is wrong with labelled texts, and return a summary on one page.
 
-    `data` is the training data: anything that `linnet.read` takes, or (texts, labels). Where rows have several labels,
-    checks that take one label a row are left out, and say so. `others` are the sets that go
+    `data` is the training data: anything that `linnet.read` takes, or (texts, labels). `others` are the sets that go
     with it, such as dev and test: they must not share texts with it, and its words must mean the same there. `only`
     and `skip` name checks (`linnet.checks.run_checks.CHECKS`). `on_check(name, done, total)` is called before each check.
     Ctrl-C keeps the checks that are done; `Checkup.left_out` names the others.
@@ -244,7 +231,7 @@ def check(
         for done, (name, one) in enumerate(possible.items()):
             if on_check is not None:
                 on_check(name, done, len(possible))
-            findings.append(one.finding(name, inputs))
+            findings.append(one.run(inputs))
     except KeyboardInterrupt:
         if not findings:
             raise

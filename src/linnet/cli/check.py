@@ -83,7 +83,7 @@ def _write_suspects(found: Any, out: str) -> None:
     words = {example["row"]: " ".join(example["words"]) for example in one.examples}
     fields, rows = ("row", "label", "suggested", "confidence", "words", "text"), []
     for row in map(int, one.arrays.get("suspects", [])):
-        where, suggested = int(m.source_rows[row]), m.labels[one.arrays["suggested"][row]]
+        where, suggested = int(m.source_rows[row]), one.arrays["suggested"][row]
         confidence = f"{one.arrays['confidence'][row]:.4f}"
         cells = (where, m.label(row), suggested, confidence, words.get(where, ""), m.text(row))
         rows.append(dict(zip(fields, cells, strict=True)))

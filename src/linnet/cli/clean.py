@@ -13,7 +13,7 @@ import click
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, command
 from linnet.cli.output import Notes, ProgressBars, echo_json, say
-from linnet.errors import LinnetError, nearest
+from linnet.errors import LinnetError, check_choice
 from linnet.values import as_bytes, parse_list
 
 
@@ -89,8 +89,7 @@ def _corpus(options: dict[str, Any]) -> Any:
     pages = [spec for spec in named if _name(spec) in C4]
     known = [*RULES, *C4, *DEDUP]
     for spec in [*named, *parse_list(options["without"])]:
-        if _name(spec) not in known:
-            raise LinnetError(nearest("rule", _name(spec), known))
+        check_choice("rule", _name(spec), known, LinnetError)
     dedup += [spec for spec in named if _name(spec) in DEDUP]
     if options["c4"]:
         pages += [name for name in C4 if name not in map(_name, pages)]

@@ -12,6 +12,7 @@ from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.options import asked
 from linnet.cli.output import command_line, say, say_sealed, say_written, width, write_json
+from linnet.draw.terminal import listed
 from linnet.errors import DataError, LinnetError, shown
 
 SEEN = 0.01  # share of texts from which on they are said to be training rows
@@ -41,9 +42,10 @@ def evaluate(model: str, data: str, **options: Any) -> None:
         say(f"labels by the bins of the model, {bins}: " + "; ".join(rows.notes[-1:]))
     known = {str(c) for c in clf.artefact.classes}
     if known.isdisjoint(rows.counts):
+        theirs, ours = (listed((shown(label, 40) for label in sorted(labels)), 3) for labels in (rows.counts, known))
         raise DataError(
-            f"{shown(rows.source, 200)}: the model knows none of its labels ({_few(rows.counts)}); {shown(model, 200)} knows "
-            f"{_few(known)}. Give the label column with --label, or the model that was trained on such labels"
+            f"{shown(rows.source, 200)}: the model knows none of its labels ({theirs}); {shown(model, 200)} knows {ours}. Give the "
+            "label column with --label, or the model that was trained on such labels"
         )
     seen = clf.artefact.texts_seen(rows)
     if seen.share >= SEEN:
@@ -71,9 +73,3 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     if not write_json(content, options["json_"]):
         click.echo(result.to_text(width()))
         say_sealed(seal)
-
-
-def _few(labels: Any, most: int = 3) -> str:
-    some = sorted(map(str, labels))
-    more = f" and {len(some) - most:,} more" if len(some) > most else ""
-    return ", ".join(shown(label, 40) for label in some[:most]) + more

@@ -13,6 +13,7 @@ from linnet.cli.files import InputPath, check_outputs, command
 from linnet.cli.labelled_rows import split_columns
 from linnet.cli.output import Notes, say, write_json
 from linnet.data.labels import are_scattered, scattered
+from linnet.draw.terminal import listed
 from linnet.errors import DataError, LinnetError, shown
 from linnet.values import parse_list
 
@@ -169,8 +170,7 @@ def _summary(data: str, rows: Any, parts: Any, outs: dict[str, Path]) -> dict[st
 def _print_parts(found: dict[str, Any]) -> None:
     for part in found["parts"]:
         ranked = sorted(part["labels"].items(), key=lambda item: (-item[1], item[0]))
-        labels = ", ".join(f"{shown(name, 40)} {count:,}" for name, count in ranked[:5])
-        more = f", {len(ranked) - 5:,} more" if len(ranked) > 5 else ""
-        click.echo(f"{part['part']:<6}{part['rows']:>9,} rows  {part['file']}  {labels}{more}".rstrip())
+        labels = listed(f"{shown(name, 40)} {count:,}" for name, count in ranked)
+        click.echo(f"{part['part']:<6}{part['rows']:>9,} rows  {part['file']}  {labels}".rstrip())
     if found["seal"]:
         click.echo(f"sealed {found['parts'][-1]['file']}: every use of it is counted from now on")

@@ -20,6 +20,7 @@ from linnet.comparison.scoring import ComparedRows, FoldAnswers, answer, pairs_o
 from linnet.comparison.specs import Spec, as_specs, needed_by
 from linnet.data import Dataset
 from linnet.data.splitting import fold_indices, split_indices
+from linnet.draw.terminal import listed
 from linnet.errors import LinnetError
 from linnet.evaluate.intervals import Interval, two_sided_quantile
 from linnet.pipeline.crossval import labelled_data
@@ -249,8 +250,7 @@ def _notes(rows: ComparedRows, folds: int, stopped: bool) -> list[str]:
             "independent, so differences are a little less sure than they look"
         )
     if few:
-        named = ", ".join(f"'{label}' {n}" for label, n in few[:5])
-        named += f" and {len(few) - 5} more" if len(few) > 5 else ""
+        named = listed(f"'{label}' {n}" for label, n in few)
         notes.append(f"labels with fewer rows than the {folds} folds: {named}; some folds hold none of them out.")
         if any(n == 1 for _, n in few):
             notes[-1] += " A label with one row is never learned when that row is held out."

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from linnet.classifier import TextClassifier
-from linnet.errors import LinnetError, nearest
+from linnet.errors import LinnetError, check_choice
 from linnet.features.blocks import as_blocks
 from linnet.features.computed import needed
 from linnet.values import parse_value
@@ -60,14 +60,12 @@ def parse(text: str) -> list[Spec]:
     out = []
     for first, *more in groups:
         name, colon, own = first.strip().partition(":")
-        if name not in MODELS:
-            raise LinnetError(
-                nearest("model", name, MODELS) if name else f"a model is missing in '{text}'; write for example svm,nb"
-            )
+        if not name:
+            raise LinnetError(f"a model is missing in '{text}'; write for example svm,nb")
+        check_choice("model", name, MODELS, LinnetError)
         pairs = [_setting(piece, name) for piece in ([own, *more] if colon else more)]
-        wrong = "" if colon or not more else f"write the settings of {name} behind a colon: {name}:{','.join(more)}"
-        if wrong:
-            raise LinnetError(wrong)
+        if more and not colon:
+            raise LinnetError(f"write the settings of {name} behind a colon: {name}:{','.join(more)}")
         out.append(Spec(",".join([first.strip(), *(piece.strip() for piece in more)]), _classifier(name, pairs)))
     return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, takewhile
 from typing import Any
 
@@ -17,6 +17,16 @@ def count(n: int, one: str, many: str | None = None) -> str:
     ('1 row', '2,000 rows', '2 classes')
     """
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def listed(names: Iterable[Any], most: int = 5) -> str:
+    """Write the first of some names, and how many more there are.
+
+    >>> listed("abc"), listed("abc", 2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    every = [str(name) for name in names]
+    return ", ".join(every[:most]) + (f" and {len(every) - most:,} more" if len(every) > most else "")
 
 
 def percent(share: float, digits: int = 1) -> str:

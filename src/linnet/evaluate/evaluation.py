@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.draw.terminal import listed
 from linnet.errors import DataError, nearest, shown
 from linnet.evaluate import metrics, tables
 from linnet.evaluate.intervals import Interval, bootstrap_many, f1_wilson, wilson, with_intervals
@@ -445,9 +446,8 @@ def _warnings(per_class: tuple[ClassScores, ...], unknown: Mapping[Label, int]) 
     return [line for line, labels in lines.items() if labels]
 
 
-def _named(labels: list[Label], most: int = 5) -> str:
-    more = f" and {len(labels) - most:,} more" if len(labels) > most else ""
-    return ", ".join(shown(repr(label), 60) for label in labels[:most]) + more
+def _named(labels: list[Label]) -> str:
+    return listed(shown(repr(label), 60) for label in labels)
 
 
 # ---- input

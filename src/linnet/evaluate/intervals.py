@@ -28,7 +28,15 @@ def two_sided(t: float, freedom: float) -> float:
     >>> round(two_sided(2.776445, 4), 6)
     0.05
     """
-    a, b, x, y = freedom / 2, 0.5, freedom / (freedom + t * t), t * t / (freedom + t * t)  # y = 1 - x
+    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t), t * t / (freedom + t * t))
+
+
+def incomplete_beta(a: float, b: float, x: float, y: float) -> float:
+    """Return the regularised incomplete beta function I_x(a, b); y is 1 - x, given where it is known more exactly.
+
+    >>> round(incomplete_beta(2.0, 1.0, 0.25, 0.75), 9)  # x^2
+    0.0625
+    """
     if x == 0.0 or y == 0.0:
         return float(y == 0.0)
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, nearest
+from linnet.errors import check_choice
 from linnet.evaluate.intervals import Interval, jackknife_interval, mean_interval, wilson
 
 if TYPE_CHECKING:
@@ -460,8 +460,7 @@ def find_metric(name: str | None, several: bool = False) -> str:
     """
     known = SET_METRICS if several else METRICS
     found = next(iter(known)) if name is None else str(name).replace("_", "-")
-    if found not in known:
-        raise DataError(nearest("metric of several labels a row" if several else "metric", str(name), known))
+    check_choice("metric of several labels a row" if several else "metric", found, known)
     return found
 
 

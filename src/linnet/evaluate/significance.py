@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import DataError, nearest
-from linnet.evaluate.intervals import Interval, bootstrap, two_sided, two_sided_quantile
+from linnet.errors import DataError, check_choice
+from linnet.evaluate.intervals import Interval, bootstrap, incomplete_beta, two_sided, two_sided_quantile
 from linnet.evaluate.metrics import METRICS, Counts
 from linnet.values import to_plain
 
@@ -84,13 +84,7 @@ def _coin_tail(k: int, n: int) -> float:
     """
     if n <= 1000:  # exact
         return float(sum(math.comb(n, heads) for heads in range(k + 1)) / 2**n)
-    heads, total = k, 0.0
-    term = math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
-    while term > 1e-17 * total:
-        total += term
-        term *= heads / (n - heads + 1)
-        heads -= 1
-    return total
+    return incomplete_beta(n - k, k + 1, 0.5, 0.5)
 
 
 def paired_bootstrap(
@@ -120,8 +114,7 @@ def paired_bootstrap(
     References: Efron and Tibshirani, An Introduction to the Bootstrap, 1993; Berg-Kirkpatrick, Burkett and Klein, An
     Empirical Investigation of Statistical Significance in NLP, 2012.
     """
-    if metric not in METRICS:
-        raise DataError(nearest("metric", metric, METRICS))
+    check_choice("metric", metric, METRICS)
     a, b = _paired(predicted_a, predicted_b)
     y, _ = _paired(truth, a)
     names, codes = np.unique(np.concatenate([y, a, b]), return_inverse=True)

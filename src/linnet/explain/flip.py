@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.draw.markup import mark, safe
-from linnet.errors import LinnetError, nearest
+from linnet.errors import LinnetError
 from linnet.explain.parts import explain_many
+from linnet.explain.weights import class_number
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.model.model import Model
 from linnet.text.tokens import tokenize
@@ -90,8 +91,6 @@ def flip(model: Model, text: str | Mapping[str, Any], to: Any = None) -> Flip:
     """Find words whose removal changes the answer, to a given label or to any other; columns beside the text stay."""
     if not isinstance(text, str | Mapping):
         raise LinnetError(f"flip takes one text or one row as a dict, got {type(text).__name__}")
-    if to is not None and to not in model.classes:
-        raise LinnetError(nearest("label", str(to), map(str, model.classes)))
     search = _Search(model, text, to)
     removed = search.greedy()
     minimal = False
@@ -110,7 +109,7 @@ class _Search:
         self.text = text = given if isinstance(given, str) else piece.text(0)
         self.places: list[Place] = [(t.start, t.end) for t in tokenize(text)]
         self.label, self.probability = self._answer(text)
-        self.to = None if to is None else model.classes.index(to)
+        self.to = class_number(model, to)
         if self.to == self.label:
             raise LinnetError(f"the answer is {to!r} already; name another label, or none")
 

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels.text import largest_of_runs, spread_over_characters, weigh_features
-from linnet.errors import LinnetError, nearest
+from linnet.errors import LinnetError
 from linnet.explain.explanation import Contribution, Explanation, add
 from linnet.explain.walk import Walked, walk
+from linnet.explain.weights import class_number
 from linnet.features.buffers import TextBuffer
 from linnet.features.computed import compute
 from linnet.features.counting import bounded, shown
@@ -276,7 +277,7 @@ class Explanations(Sequence[Explanation]):
 
     def __init__(self, model: Model, texts: Any, label: Any = None, against: Any = None) -> None:
         self.model = model
-        self.columns = (_column(model, label), _column(model, against))
+        self.columns = (class_number(model, label), class_number(model, against))
         if label is not None and label == against:
             raise LinnetError(f"label and against are both {label!r}; name two labels")
         self._given = texts if isinstance(texts, list | tuple) and all(isinstance(t, str) for t in texts) else None
@@ -320,13 +321,6 @@ class Explanations(Sequence[Explanation]):
 
 
 explain_many = Explanations
-
-
-def _column(model: Model, label: Any) -> int | None:
-    known = {c: k for k, c in enumerate(model.classes)}
-    if label is not None and label not in known:
-        raise LinnetError(nearest("label", str(label), map(str, known)))
-    return None if label is None else known[label]
 
 
 def runs(piece: TextBuffer) -> Iterator[TextBuffer]:

@@ -19,13 +19,17 @@ from linnet.model.model import Model
 
 def top_features(model: Model, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
     """Return the named features with the largest weights for a label (default: the last class); see Artefact.effects."""
-    known = {c: k for k, c in enumerate(model.classes)}
-    if label is not None and label not in known:
-        raise LinnetError(nearest("label", str(label), map(str, known)))
-    column = known[label] if label is not None else len(model.classes) - 1
-    names, weights = feature_names(model), _named_weights(model, column)
+    column = class_number(model, label)
+    names, weights = feature_names(model), _named_weights(model, len(model.classes) - 1 if column is None else column)
     best = np.argsort(-weights, kind="stable")[:n]
     return [(names[k], float(weights[k])) for k in best]
+
+
+def class_number(model: Model, label: Any) -> int | None:
+    """Return the number of a label; None where none is given."""
+    if label is not None and label not in model.classes:
+        raise LinnetError(nearest("label", str(label), map(str, model.classes)))
+    return None if label is None else model.classes.index(label)
 
 
 def named_weights(model: Model) -> dict[Any, dict[str, float]]:

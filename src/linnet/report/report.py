@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from linnet.draw.markup import page, resource, safe
-from linnet.errors import DataError, LinnetError, nearest
+from linnet.errors import DataError, LinnetError, check_choice
 from linnet.files import write_atomic
 from linnet.report import scores, training
 from linnet.report.errors import confusion, errors, features
@@ -80,8 +80,7 @@ def register(name: str, title: str, render: Render, *, after: str = "data") -> N
     >>> SECTIONS.pop("greeting").title
     'Greeting'
     """
-    if after not in SECTIONS:
-        raise LinnetError(nearest("section", after, SECTIONS))
+    check_choice("section", after, SECTIONS, LinnetError)
     SECTIONS.pop(name, None)
     items = list(SECTIONS.items())
     at = [key for key, _ in items].index(after) + 1

@@ -13,7 +13,7 @@ import numpy as np
 from linnet import __version__
 from linnet.draw.charts import Axis, Band, Line, figure, histogram
 from linnet.draw.markup import count_bars, note, paragraphs, safe, table
-from linnet.draw.terminal import count, percent, score
+from linnet.draw.terminal import count, listed, percent, score
 from linnet.files import digest
 from linnet.report.inputs import ReportInputs
 
@@ -127,12 +127,10 @@ def card(inputs: ReportInputs) -> str:
     data: dict[str, Any] = found.get("data") or {}
     settings = {name: value for name, value in (found.get("settings") or {}).items() if value is not None}
     model = inputs.clf.artefact
-    labels = ", ".join(map(str, model.classes[:LABELS]))
-    labels += f" and {len(model.classes) - LABELS:,} more" if len(model.classes) > LABELS else ""
     rows = {
         "model": settings.pop("model", "linnet model"),
         "features": f"{settings.pop('features', '')} ({count(model.n_features, 'feature')})",
-        "labels": f"{len(model.classes):,}: {labels}",
+        "labels": f"{len(model.classes):,}: {listed(model.classes, LABELS)}",
         "trained on": f"{count(data.get('rows_fitted', 0), 'row')} of {data.get('source', 'unknown')}",
         "probabilities": "calibrated on held-out rows" if model.calibrated else "not calibrated",
         "written by": f"linnet {found.get('linnet', '')}",

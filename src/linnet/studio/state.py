@@ -103,7 +103,7 @@ class DataHealth:
             if self._stop.is_set():
                 return
             try:
-                found = CHECKS[name].finding(name, self.material)
+                found = CHECKS[name].run(self.material)
             except LinnetError as error:
                 found = Finding(name, "note", f"could not be checked: {error}")
             self.findings.append(found)
@@ -113,11 +113,11 @@ class DataHealth:
     def suspects(self) -> list[dict[str, Any]]:
         """Return the labels that may be wrong, the likeliest first: the row in the data, the suggested label, its words."""
         found = next((f for f in self.findings if f.check == "label-errors"), None)
-        if found is None or "suspects" not in found.arrays:
+        if found is None or "suspects" not in found.arrays or self.data.separator is not None:
             return []
-        rows, labels = found.arrays["suspects"].tolist(), self.material.labels
+        rows = found.arrays["suspects"].tolist()
         words = [one["words"] for one in found.examples] + [[]] * (len(rows) - len(found.examples))
-        suggested = [labels[k] for k in found.arrays["suggested"][rows].tolist()]
+        suggested = found.arrays["suggested"][rows].tolist()
         return [{"at": a, "suggested": b, "words": c} for a, b, c in zip(rows, suggested, words, strict=True)]
 
     def repeated(self) -> list[dict[str, Any]]:

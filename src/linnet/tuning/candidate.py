@@ -223,7 +223,11 @@ class SearchSpace:
             elif move < 0.7 and found.params:
                 found = self._setting(found, rng)
             elif not self._presence(found.model):
-                found = self._ratio(found, rng) if move < 0.9 else self._weighting(found, rng)
+                if move < 0.9:
+                    moved = found.ratio + float(rng.choice([-0.25, -0.1, 0.1, 0.25]))
+                    found = replace(found, ratio=float(np.clip(round(moved, 2), 0.0, 1.25)))
+                else:
+                    found = self._weighting(found, rng)
         return self._bounded(found)
 
     # ---- moves
@@ -238,10 +242,6 @@ class SearchSpace:
         elif values:
             settings[name] = values[int(rng.integers(len(values)))]
         return replace(c, params=_sorted(settings))
-
-    def _ratio(self, c: Candidate, rng: np.random.Generator) -> Candidate:
-        moved = float(np.clip(round(c.ratio + float(rng.choice([-0.25, -0.1, 0.1, 0.25])), 2), 0.0, 1.25))
-        return replace(c, ratio=moved)
 
     def _weighting(self, c: Candidate, rng: np.random.Generator) -> Candidate:
         plan = self._plan(c.model)

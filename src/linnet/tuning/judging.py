@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -252,11 +253,7 @@ class Limits:
                 f"no model fits into {size_text(self.max_size)}: one feature takes {size_text(file_size(1, lookups))}; "
                 "give a larger --max-size"
             )
-        low, high = 1, 1 << 31
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if file_size(middle, lookups) <= self.max_size else (low, middle)
-        return low
+        return bisect_right(range(1 << 31), self.max_size, 1, key=lambda features: file_size(features, lookups)) - 1
 
     def check_size(self, columns: int, lookups: int) -> None:
         """Refuse a model file that is too large."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from linnet.classifier import TextClassifier
 from linnet.data import Dataset
-from linnet.errors import LinnetError, nearest
+from linnet.errors import LinnetError, check_choice
 from linnet.evaluate.metrics import find_metric
 from linnet.features.blocks import describe, parse
 from linnet.features.derived import Shared
@@ -230,8 +230,7 @@ def _models(models: Iterable[str] | str | None) -> list[str] | None:
     learn = [name for name, cls in MODELS.items() if cls.traits.learns]
     names = parse_list(models) if isinstance(models, str) else list(models)
     for name in names:
-        if name not in learn:
-            raise LinnetError(nearest("model that learns", name, learn))
+        check_choice("model that learns", name, learn, LinnetError)
     if not names:
         raise LinnetError(f"name at least one model of {', '.join(learn)}")
     return names
