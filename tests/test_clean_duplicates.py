@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from linnet._kernels.text import similarity, sketch_documents, word_keys
 from linnet.errors import LinnetError
 from linnet.features.buffers import text_buffers
+from linnet.files import temporary_folder
 from linnet.text.clean.dedup import Repeats
 from linnet.text.duplicates import (
     Sketches,
@@ -182,7 +183,8 @@ def test_minima_estimate_the_similarity():
 @given(keys=st.lists(st.lists(st.integers(0, 50) | st.integers(0, 2**64 - 1), max_size=40), max_size=5))
 @settings(max_examples=60, deadline=None)
 def test_repeats_are_those_of_a_set(keys):
-    with Repeats() as seen:
+    with temporary_folder() as folder:
+        seen = Repeats(folder)
         for part in keys:
             seen.add(np.array(part, dtype=np.uint64))
         marks = seen.marks().tolist()
@@ -206,7 +208,8 @@ def test_repeats_do_not_depend_on_memory(kind, monkeypatch, tmp_path):
     expected[np.unique(keys, return_index=True)[1]] = False
     for least, memory in ((1 << 12, 1 << 30), (64, 1), (1000, 70_000)):
         monkeypatch.setattr("linnet.text.clean.dedup._LEAST", least)
-        with Repeats(memory, str(tmp_path)) as seen:
+        with temporary_folder(tmp_path) as folder:
+            seen = Repeats(folder, memory)
             for start in range(0, n, 777):
                 seen.add(keys[start : start + 777])
             assert np.array_equal(seen.marks(), expected)

@@ -15,19 +15,22 @@ but for near duplicates, which keep about 1.5 kB a document.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from linnet.data.arrays import integers, strings
 from linnet.data.streaming import RowBatch
 from linnet.errors import DataError, check_choice
-from linnet.text.clean.dedup import DEDUP, Chunk, Duplicates
+from linnet.files import temporary_folder
+from linnet.text.clean.dedup import DEDUP, Chunk, Repeats, Spool, without
 from linnet.text.clean.pages import Pages
 from linnet.text.clean.report import CleaningReport
 from linnet.text.clean.rules import Cleaner
-from linnet.text.duplicates import SAME
+from linnet.text.duplicates import SAME, Sketches, bands_for, repeats, same_keys, sentences, span_keys
 from linnet.text.offsets import apply
 
 _UNASKED = {
@@ -106,8 +109,8 @@ class Corpus:
         return work.report
 
 
-class _Work(Duplicates):
-    """One run: its report, and the stages."""
+class _Work:
+    """One run: its report, and the stages. Those that must see the whole corpus are named as kinds of duplicates are."""
 
     def __init__(self, plan: Corpus, removed: Write | None, tell: Tell) -> None:
         self.plan, self.removed, self.tell = plan, removed, tell
@@ -210,3 +213,102 @@ class _Work(Duplicates):
         for name in rest.column_names:
             table = table.append_column(f"{name}_" if name in table.column_names else name, rest.column(name))
         self.removed(table)
+
+    # ---- duplicates: chunks in, chunks out
+
+    def gone(self, why: str, text: str) -> tuple[str, str]:
+        """Count a document, and its lines, as removed."""
+        tally = self.report.tallies[why]
+        tally.documents += 1
+        tally.lines += text.count("\n") + 1
+        tally.sample(text)
+        return "", why
+
+    def drop(self, chunk: Chunk, marked: Any, kind: str) -> Chunk:
+        """Leave out the marked documents."""
+        where = np.flatnonzero(marked).tolist()
+        for k in where:
+            self.gone(kind, chunk.texts[k])
+        self.aside(chunk, {kind: where} if where else {})
+        return chunk.take(np.flatnonzero(~np.asarray(marked)).tolist())
+
+    def exact(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Leave out documents that occurred before."""
+
+        def keys(chunk: Chunk) -> tuple[Any, Any]:
+            return same_keys(chunk.texts, self.plan.same), np.ones(len(chunk), dtype=np.int64)
+
+        return self._twice(chunks, "exact", keys, self.drop)
+
+    def spans(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Leave out the sentences of three-sentence spans that occurred before."""
+
+        def keys(chunk: Chunk) -> tuple[Any, Any]:
+            found, cut = span_keys(chunk.texts)
+            return found, np.array([max(0, len(ends) - 2) for ends in cut], dtype=np.int64)
+
+        return self._twice(chunks, "spans", keys, self._cut_spans)
+
+    def near(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Leave out documents that are near duplicates of one before."""
+        bands, rows = bands_for(self.plan.threshold)
+        parts = []
+
+        def keys(chunk: Chunk) -> tuple[Any, Any]:
+            found = Sketches.of(chunk.texts, bands * rows, self.plan.shingle)
+            parts.append((found.keys, found.minima, np.diff(found.starts), found.values))
+            return found.keys[:0], np.ones(len(chunk), dtype=np.int64)
+
+        def marks() -> npt.NDArray[np.bool_]:
+            whole = Sketches.joined(parts, bands * rows)
+            parts.clear()
+            return repeats(whole.groups(self.plan.threshold - 1e-12, bands, rows))
+
+        return self._twice(chunks, "near", keys, self.drop, marks)
+
+    def _twice(
+        self, chunks: Iterable[Chunk], kind: str, keys: Callable[[Chunk], tuple[Any, Any]],
+        second: Callable[[Chunk, Any, str], Chunk], marks: Callable[[], npt.NDArray[np.bool_]] | None = None,
+    ) -> Iterator[Chunk]:  # fmt: skip
+        """Collect the keys of all chunks, then go over the chunks again with the marks of their keys."""
+        with temporary_folder(self.plan.folder) as folder:
+            spool, seen = Spool(folder), Repeats(folder, self.plan.max_memory)
+            for chunk in chunks:
+                found, counts = keys(chunk)
+                seen.add(found)
+                spool.write(replace(chunk, keys=counts))
+            marked, at = (marks or seen.marks)(), 0
+            for chunk in spool.read():
+                size = int(chunk.keys.sum()) if chunk.keys is not None else 0
+                left = second(chunk, np.array(marked[at : at + size]), kind)
+                at += size
+                self.tell(DEDUP[kind], len(chunk), 0)
+                if len(left):
+                    yield left
+            del marked
+
+    def _cut_spans(self, chunk: Chunk, marked: Any, kind: str) -> Chunk:
+        """Cut repeated spans out of the documents that have some; leave out those with nothing left."""
+        ends = np.cumsum(np.asarray(chunk.keys, dtype=np.int64))
+        touched = np.unique(np.searchsorted(ends, np.flatnonzero(marked), side="right"))
+        texts, empty = list(chunk.texts), np.zeros(len(chunk), dtype=bool)
+        for k in touched.tolist():
+            first = int(ends[k - 1]) if k else 0
+            texts[k], empty[k] = self._cut_document(chunk.texts[k], marked[first : int(ends[k])])
+        kept = self.drop(chunk, empty, kind)
+        return replace(kept, texts=[t for t, gone in zip(texts, empty.tolist(), strict=True) if not gone])
+
+    def _cut_document(self, text: str, repeated: Any) -> tuple[str, bool]:
+        """Return what is left of a document, and whether that is nothing."""
+        found, tally = sentences(text), self.report.tallies["spans"]
+        hit = np.zeros(len(found), dtype=bool)
+        for j in range(3):
+            hit[j : j + len(repeated)] |= repeated
+        tally.places += int(hit.sum())
+        if hit.all():
+            return "", True
+        first = int(np.argmax(hit))
+        tally.sample(text[found[first][0] : found[first + 2][1]])
+        left, lines = without(text, found, hit)
+        tally.lines += lines
+        return left, False
