@@ -167,17 +167,7 @@ class Lookahead:
         return self._head[:size]
 
     def read(self, size: int = -1) -> bytes:
-        if size < 0:
-            return self._take(1 << 62)
-        return self._take(size)
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Closing is the business of the source."""
-
-    def _take(self, size: int) -> bytes:
+        size = 1 << 62 if size < 0 else size
         head, self._head = self._head[:size], self._head[size:]
         if head and len(head) < size and self._seek is not None:
             self._seek(self._at)
@@ -185,6 +175,12 @@ class Lookahead:
         rest = self._pull(size - len(head), head) if len(head) < size else b""
         self._at += len(head) + len(rest)
         return head + rest if head else rest
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Closing is the business of the source."""
 
     def _pull(self, size: int, last: bytes) -> bytes:
         """Read so many bytes; `last` are those that came before."""

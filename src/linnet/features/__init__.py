@@ -23,10 +23,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:  # prediction needs blocks only, so the rest is loaded when it is used
     from importlib import import_module
 
-    own = {name: name.lower() for name in ("Functions", "Lists", "Quadratic", "Vectorizer")}
-    own |= dict.fromkeys(("Adjectives", "Bpe", "Lemmas", "Pos", "Stems", "WordPiece"), "language")
-    own |= {"Column": "columns", "Lengths": "computed"}
-    home = {**dict.fromkeys(__all__, "blocks"), **own}.get(name)
-    if home is None:
+    if name not in __all__:
         raise AttributeError(f"module 'linnet.features' has no attribute {name!r}")
+    from linnet.features.computed import COMPUTED, DERIVED
+
+    own = {kind: module for module, kind in (*COMPUTED.values(), *DERIVED.values())}
+    home = {**own, "Quadratic": "quadratic", "Vectorizer": "vectorizer"}.get(name, "blocks")
     return getattr(import_module(f"linnet.features.{home}"), name)

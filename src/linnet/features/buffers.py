@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -167,24 +168,18 @@ def _from_strings(texts: Iterable[Any]) -> TextBuffer:
 def _from_arrow(array: Any) -> TextBuffer:
     import pyarrow as pa
 
-    kind = array.type
-    if pa.types.is_dictionary(kind):
+    from linnet.data.arrays import data_bytes, offsets
+
+    if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-        kind = array.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        if not pa.types.is_string_view(kind):
-            raise DataError(f"texts must be strings, got an Arrow column of {kind}; name the text column with text=")
+    if pa.types.is_string_view(array.type):
         array = array.cast(pa.large_string())
-        kind = array.type
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        raise DataError(f"texts must be strings, got an Arrow column of {array.type}; name the text column with text=")
     if array.null_count:
         array = array.fill_null("")
-    width = np.int32 if pa.types.is_string(kind) else np.int64
-    _, offset_buffer, data_buffer = array.buffers()
-    if offset_buffer is None or len(array) == 0:
-        return TextBuffer(np.zeros(0, np.uint8), np.zeros(len(array) + 1, np.int64))
-    offsets = np.frombuffer(offset_buffer, dtype=width)[array.offset : array.offset + len(array) + 1]
-    data = np.frombuffer(data_buffer, dtype=np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
-    return TextBuffer(data, offsets.astype(np.int64))
+    ends = offsets(array).astype(np.int64)
+    return TextBuffer(data_bytes(array), ends - ends[0])
 
 
 def lowered(piece: TextBuffer) -> TextBuffer:
@@ -194,8 +189,7 @@ def lowered(piece: TextBuffer) -> TextBuffer:
     'οδος abcABC'
     """
     data, offsets = piece.data, piece.offsets
-    found = [_find(data, c.encode()) for c in IN_CONTEXT]
-    at = np.sort(np.concatenate(found))
+    at = np.array(sorted(m.start() for c in IN_CONTEXT for m in re.finditer(c.encode(), data.data)), np.int64)
     at = at[(at >= offsets[0]) & (at < offsets[-1])]
     if not len(at):
         return piece
@@ -209,15 +203,6 @@ def lowered(piece: TextBuffer) -> TextBuffer:
     ends = np.cumsum(np.diff(offsets) + grown)
     whole = np.frombuffer(b"".join(parts), dtype=np.uint8)
     return TextBuffer(whole, np.concatenate([np.zeros(1, np.int64), ends]), piece.also)
-
-
-def _find(data: npt.NDArray[np.uint8], pair: bytes) -> npt.NDArray[np.int64]:
-    """Return where a character of two bytes stands, a megabyte at a time."""
-    found = [np.zeros(0, np.int64)]
-    for k in range(0, len(data), 1 << 20):
-        at = np.flatnonzero(data[k : k + (1 << 20)] == pair[0]) + k
-        found.append(at[data[np.minimum(at + 1, len(data) - 1)] == pair[1]])
-    return np.concatenate(found)
 
 
 def shards(pieces: list[TextBuffer], n: int) -> list[list[tuple[int, int, int]]]:

@@ -27,6 +27,7 @@ from linnet import arithmetic
 from linnet.errors import DataError, LinnetError, check_choice
 from linnet.features.counting import Names
 from linnet.features.counts import SparseCounts
+from linnet.values import to_plain
 
 Labels = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.float64]  # (n_columns,)
@@ -160,13 +161,7 @@ class SelectionReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for the card."""
-        return {
-            "select": str(self.selection),
-            "kept": self.kept,
-            "dropped": self.dropped,
-            "worst_kept": [list(pair) for pair in self.worst_kept],
-            "best_dropped": [list(pair) for pair in self.best_dropped],
-        }
+        return {"select": str(self.selection), **to_plain({k: v for k, v in vars(self).items() if k != "selection"})}
 
     def __str__(self) -> str:
         def listed(pairs: tuple[tuple[str, float], ...]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linnet.draw.charts import Axis, Columns, figure
-from linnet.draw.markup import note, page, paragraphs, safe, table, text_table
+from linnet.draw.markup import count_bars, note, page, paragraphs, safe, table, text_table
 from linnet.draw.terminal import percent
 from linnet.errors import LinnetError
 from linnet.filter.settings import BINS, FilterSettings, Shard
@@ -91,14 +91,14 @@ def _by_shard(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 MOST_SHARDS = 200  # listed; the manifest has all
-COLOURS = {"kept": "rgb(var(--blue))", "dropped": "var(--line)", "unusable": "rgb(var(--orange))"}
 
 
 def summary_html(manifest: dict[str, Any]) -> str:
     """Return the page."""
     rows, kept = manifest["rows"], manifest["kept"]
+    states = count_bars({name: manifest[name] for name in ("kept", "dropped", "unusable")})
     parts = [
-        f"<h1>{kept:,} of {rows:,} rows kept ({_share(kept, rows)})</h1>", _bar(manifest), _counts(manifest),
+        f"<h1>{kept:,} of {rows:,} rows kept ({_share(kept, rows)})</h1>", states, _counts(manifest),
         paragraphs([_rule(manifest)]),
     ]  # fmt: skip
     for label, both in manifest["histograms"].items():
@@ -115,19 +115,6 @@ def summary_html(manifest: dict[str, Any]) -> str:
 
 def _share(part: int, whole: int) -> str:
     return percent(part / whole, 2) if whole else "-"
-
-
-def _bar(manifest: dict[str, Any]) -> str:
-    """One bar: kept, dropped, unusable."""
-    at, pieces = 0.0, []
-    for name, colour in COLOURS.items():
-        width = 800 * manifest[name] / max(1, manifest["rows"])
-        style = f"fill:{colour}"
-        pieces.append(
-            f"<rect style='{style}' x='{at:.2f}' width='{width:.2f}' height='22'><title>{name}</title></rect>"
-        )
-        at += width
-    return f"<svg viewBox='0 0 800 22' width='100%' role='img' aria-label='kept, dropped, unusable'>{''.join(pieces)}</svg>"
 
 
 def _counts(manifest: dict[str, Any]) -> str:

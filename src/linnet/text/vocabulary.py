@@ -82,14 +82,15 @@ class Zipf:
     def to_text(self, width: int = 64, height: int = 16) -> str:
         """Draw both on logarithmic axes for a terminal: o the data, . the law."""
         ranks, counts = self.points(4 * width)
-        rows, columns = self._cells(ranks, counts, width, height)
-        law_rows, law_columns = self._cells(ranks, self.expected(ranks), width, height)
+        low, high = np.log(self.counts[-1]), np.log(self.counts[0])
+        columns = np.log(ranks) / max(1e-9, np.log(len(self.counts))) * (width - 1)
         grid = [[" "] * width for _ in range(height)]
-        for r, c in zip(law_rows, law_columns, strict=True):
-            if 0 <= r < height:
-                grid[r][c] = "."
-        for r, c in zip(rows, columns, strict=True):
-            grid[r][c] = "o"
+        for sign, values in ((".", self.expected(ranks)), ("o", counts)):
+            y = (np.log(np.maximum(values, 1e-9)) - low) / max(1e-9, high - low)
+            rows = ((1 - y) * (height - 1)).round().astype(int).tolist()
+            for r, c in zip(rows, columns.round().astype(int).tolist(), strict=True):
+                if 0 <= r < height:
+                    grid[r][c] = sign
         top = f"{int(self.counts[0]):,}"
         labels = [top, *[""] * (height - 2), f"{int(self.counts[-1]):,}"]
         lines = [f"{label:>{len(top)}} |{''.join(line)}".rstrip() for label, line in zip(labels, grid, strict=True)]
@@ -98,18 +99,6 @@ class Zipf:
         return "\n".join(
             [*lines, foot, ends, f"o count of a word, . the law {self.scale:,.0f} / rank^{self.exponent:.3f}"]
         )
-
-    def _cells(
-        self,
-        ranks: npt.NDArray[np.int64],
-        values: npt.NDArray[np.int64] | npt.NDArray[np.float64],
-        width: int,
-        height: int,
-    ) -> tuple[list[int], list[int]]:
-        x = np.log(ranks) / max(1e-9, np.log(len(self.counts)))
-        low, high = np.log(self.counts[-1]), np.log(self.counts[0])
-        y = (np.log(np.maximum(values, 1e-9)) - low) / max(1e-9, high - low)
-        return ((1 - y) * (height - 1)).round().astype(int).tolist(), (x * (width - 1)).round().astype(int).tolist()
 
     def to_svg(self, *, file: bool = True) -> str:
         """Draw the counts and the law on logarithmic axes, as an SVG file or (file=False) as part of a page."""

@@ -31,7 +31,14 @@ _HOST = re.compile(r"[0-9A-Za-z\u00a1-\uffff-]+\.[0-9A-Za-z\u00a1-\uffff-]{2,}")
 
 
 @dataclass(frozen=True)
-class URLs(CleaningRule):
+class Replacing(CleaningRule):
+    """A rule that removes what it finds, or puts a word in its place."""
+
+    replace: str = ""
+    option = "replace"
+
+
+class URLs(Replacing):
     """Remove web addresses, or put a word in their place: ``http://...``, ``ftp://...``, ``www...``.
 
     A full stop or comma after an address is not part of it, nor is a bracket that opened before it.
@@ -40,8 +47,7 @@ class URLs(CleaningRule):
     [(5, 29, 'URL'), (34, 49, 'URL')]
     """
 
-    replace: str = ""
-    name, option, about = "urls", "replace", "web addresses (http://..., www...)"
+    name, about = "urls", "web addresses (http://..., www...)"
 
     def edits(self, text: str) -> list[Edit]:
         """Return the addresses of a text."""
@@ -114,16 +120,14 @@ _LOCAL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'*
 _DOMAIN = re.compile(r"(?:[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?\.){1,8}[A-Za-z][0-9A-Za-z-]{0,60}[0-9A-Za-z]")
 
 
-@dataclass(frozen=True)
-class Emails(CleaningRule):
+class Emails(Replacing):
     """Remove e-mail addresses, or put a word in their place.
 
     >>> Emails("EMAIL").edits("Mail jo.doe+x@mail.example.org, not @jo.")
     [(5, 30, 'EMAIL')]
     """
 
-    replace: str = ""
-    name, option, about = "emails", "replace", "e-mail addresses"
+    name, about = "emails", "e-mail addresses"
 
     def edits(self, text: str) -> list[Edit]:
         """Return the addresses of a text."""
@@ -142,16 +146,14 @@ class Emails(CleaningRule):
 _NUMBER = re.compile(r"\d++(?:[.,]\d++){0,16}+")
 
 
-@dataclass(frozen=True)
-class Numbers(CleaningRule):
+class Numbers(Replacing):
     """Remove numbers, or put a word in their place. Digits inside a word (mp3, B2B, 5th) stay.
 
     >>> Numbers("NUMBER").edits("1,000.50 for 3 mp3s")
     [(0, 8, 'NUMBER'), (13, 14, 'NUMBER')]
     """
 
-    replace: str = ""
-    name, option, about = "numbers", "replace", "numbers that stand alone"
+    name, about = "numbers", "numbers that stand alone"
 
     def edits(self, text: str) -> list[Edit]:
         """Return the numbers of a text."""
@@ -225,10 +227,10 @@ class HTML(CleaningRule):
 
         Most tags are told by a look at all of their characters, and most of them have been seen before.
         """
-        known, block, add = _KINDS, self.block, found.append
+        block, add = self.block, found.append
         for match in _PLAIN.finditer(text, at):
             tag = match[0]
-            kind = known.get(tag) or _kind(tag)
+            kind = _kind(tag) if len(tag) < 200 else _kind.__wrapped__(tag)  # long ones are not remembered
             if kind == "inline":
                 add((match.start(), match.end(), ""))
             elif kind == "block":
@@ -255,10 +257,9 @@ class HTML(CleaningRule):
 
 
 _PLAIN = re.compile(r"<[^<>]*+(?:>|(?=<)|\Z)")
-_KINDS: dict[str, str] = {}  # tags seen, by all of their characters
-_MOST_KINDS = 4096
 
 
+@lru_cache(4096)
 def _kind(tag: str) -> str:
     """Say what a run from ``<`` to ``>`` is: block, inline, text, or closer (more than itself must be looked at).
 
@@ -272,12 +273,7 @@ def _kind(tag: str) -> str:
     kind = _put(match[2]) if match else ""
     if not kind:
         return "text"
-    kind = "closer" if kind == "raw" else kind
-    if len(tag) < 200:
-        if len(_KINDS) >= _MOST_KINDS:
-            _KINDS.clear()
-        _KINDS[tag] = kind
-    return kind
+    return "closer" if kind == "raw" else kind
 
 
 _PUT = {
