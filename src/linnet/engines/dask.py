@@ -39,9 +39,8 @@ class DaskEngine(Engine):
         threads: int | None = 1,
         connect_seconds: float = 30.0,
     ) -> None:
-        super().__init__(retries=retries, timeout=timeout)
+        super().__init__(retries=retries, timeout=timeout, threads=threads)
         distributed = require("distributed", "the engine 'dask'", "dask")
-        self.threads = threads
         self._cluster: Any = None
         try:
             if scheduler is None:

@@ -96,9 +96,9 @@ class Tasks(ABC):
     def poll(self, seconds: float | None) -> list[News]:
         """Wait for news, no longer than so many seconds."""
 
-    @abstractmethod
     def worker(self, task: Hashable) -> str:
         """Return the name of the worker of a running task; "" where that is not known."""
+        return ""
 
     @abstractmethod
     def stop(self, tasks: Sequence[Hashable]) -> None:
@@ -117,12 +117,12 @@ class Engine(ABC):
 
     name: ClassVar[str]
 
-    def __init__(self, *, retries: int = 2, timeout: float | None = None) -> None:
+    def __init__(self, *, retries: int = 2, timeout: float | None = None, threads: int | None = 1) -> None:
         if retries < 0:
             raise LinnetError(f"retries must be 0 or more, got {retries}")
         if timeout is not None and timeout <= 0:
             raise LinnetError(f"timeout must be a number of seconds above 0, got {timeout}")
-        self.retries, self.timeout = retries, timeout
+        self.retries, self.timeout, self.threads = retries, timeout, threads
         self._keys = 0
 
     @property

@@ -46,7 +46,7 @@ class LocalEngine(Engine):
         timeout: float | None = None,
         threads: int | None = 1,
     ) -> None:
-        super().__init__(retries=retries, timeout=timeout)
+        super().__init__(retries=retries, timeout=timeout, threads=threads)
         if workers is not None and workers < 1:
             raise LinnetError(f"workers must be 1 or more, got {workers}")
         if kind not in ("processes", "threads"):
@@ -54,7 +54,7 @@ class LocalEngine(Engine):
         self._workers = workers or (
             len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         )
-        self.kind, self.threads = kind, threads
+        self.kind = kind
         self._crew: _Processes | _Threads | None = None
         self._busy = False
 

@@ -42,9 +42,8 @@ class SparkEngine(Engine):
         threads: int | None = 1,
         connect_seconds: float = 60.0,
     ) -> None:
-        super().__init__(retries=retries, timeout=timeout)
+        super().__init__(retries=retries, timeout=timeout, threads=threads)
         pyspark = require("pyspark", "the engine 'spark'", "spark")
-        self.threads = threads
         self._owned = pyspark.SparkContext._active_spark_context is None
         settings = pyspark.SparkConf().setAppName("linnet").set("spark.ui.showConsoleProgress", "false")
         settings.set("spark.log.level", "OFF")
@@ -165,9 +164,6 @@ class _SparkTasks(Tasks):
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
         stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
         return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)
-
-    def worker(self, task: Hashable) -> str:
-        return ""
 
     def stop(self, tasks: Sequence[Hashable]) -> None:
         """Cancel jobs; Spark ends their Python workers."""

@@ -263,6 +263,11 @@ def _merge(runs: list[VocabularyBuilder], n_blocks: int) -> Counted:
     return Counted(rows, fps[:n].copy(), seen)
 
 
+def hashing(bits: int) -> tuple[Any, ...]:
+    """Return the vocabulary that ``count_known`` takes for 2^bits columns without one."""
+    return np.zeros(0, np.uint64), 64 - bits, np.zeros(0, np.int32), 1 << bits
+
+
 def count_known(
     pieces: list[TextBuffer],
     blocks: Blocks,

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 from zlib import crc32
@@ -34,7 +34,7 @@ import numpy.typing as npt
 from linnet.errors import LinnetError
 from linnet.features.blocks import Block, Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.counting import Counted, Seen, count, count_known
+from linnet.features.counting import Counted, Seen, count, count_known, hashing
 from linnet.features.counts import SparseCounts
 from linnet.text.tokens import Token
 
@@ -55,9 +55,9 @@ class Texts:
     ) -> Counted:
         """Count the documents; the rows are the caller's own, to prune in place."""
         if hash_bits:
-            hashing = np.zeros(0, np.uint64), 64 - hash_bits, np.zeros(0, np.int32), 1 << hash_bits
-            rows = count_known(self.pieces, blocks, *hashing, counting=counting, threads=threads)
-            return Counted(rows, hashing[0], Seen(hashing[2], hashing[2], hashing[2], np.zeros(0, np.uint8)))
+            rows = count_known(self.pieces, blocks, *hashing(hash_bits), counting=counting, threads=threads)
+            none = np.zeros(0, np.int32)
+            return Counted(rows, np.zeros(0, np.uint64), Seen(none, none, none, none.astype(np.uint8)))
         return count(self.pieces, blocks, counting=counting, threads=threads)
 
 
@@ -90,7 +90,7 @@ class Shared:
             found = self._known[blocks, hash_bits] = (fresh, counting, time.perf_counter() - began)
         return found[0], found[2]
 
-    def derived(self, source: Any, derive: Callable[[Any, list[TextBuffer]], list[TextBuffer]]) -> tuple[Shared, float]:
+    def derived(self, source: TextSource) -> tuple[Shared, float]:
         """Return the texts that a source makes of all documents, made when first asked for, and the seconds it took."""
         if source not in self._derived:
             began = time.perf_counter()
@@ -135,10 +135,10 @@ class Part:
         self._note(seconds, began)
         return whole
 
-    def derived(self, source: Any, derive: Callable[[Any, list[TextBuffer]], list[TextBuffer]]) -> Part:
+    def derived(self, source: TextSource) -> Part:
         """Return the same documents of the texts that a source makes of all of them."""
         began = time.perf_counter()
-        shared, seconds = self.shared.derived(source, derive)
+        shared, seconds = self.shared.derived(source)
         part = Part(shared, self.rows, within=self)
         self._note(seconds, began)
         return part
@@ -260,7 +260,7 @@ class Derived:
         sources: dict[TextSource, Texts | Part] = {}
         for source, _ in by_source(blocks):
             if source is not None and isinstance(texts, Part) and source.lasting:
-                sources[source] = texts.derived(source, derive)
+                sources[source] = texts.derived(source)
             elif source is not None:
                 sources[source] = Texts(derive(source, pieces))
         return cls(texts, sources) if sources else texts

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, check_choice, nearest, not_fitted, require
-from linnet.estimator import Estimator
+from linnet.errors import DataError, check_choice, not_fitted, require
+from linnet.estimator import Estimator, one_of
 from linnet.features.blocks import Blocks, Chars, Words, counted_only, describe
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
-from linnet.features.counting import Names, Slots, count, count_known, names_of
+from linnet.features.counting import Names, Slots, count, count_known, hashing, names_of
 from linnet.features.counts import TF, Norm, SparseCounts
 from linnet.features.plan import idf, log_count_ratio
 from linnet.features.selection import kept_columns
@@ -143,7 +143,7 @@ class Vectorizer(Estimator):
             rows, self.fingerprints_, self.names_ = self._count(pieces, blocks)
         else:
             self.fingerprints_, self.names_ = np.zeros(0, np.uint64), Names.of([])
-            rows = self._known(pieces, blocks, *_hashing(self.hash_bits))
+            rows = self._known(pieces, blocks, *hashing(self.hash_bits))
         self.slots_ = Slots.of(self.fingerprints_)
         self.columns_ = np.full(len(self.slots_.slots), -1, dtype=np.int32)  # of each slot
         self.columns_[self.slots_.find(self.fingerprints_)] = np.arange(len(self.fingerprints_), dtype=np.int32)
@@ -237,7 +237,7 @@ class Vectorizer(Estimator):
         blocks = self._blocks()
         pieces = self._pieces(texts, blocks)
         if self.hash_bits is not None:
-            return self._known(pieces, blocks, *_hashing(self.hash_bits))
+            return self._known(pieces, blocks, *hashing(self.hash_bits))
         return self._known(pieces, blocks, self.slots_.slots, self.slots_.shift, self.columns_, self.n_features)
 
     def _blocks(self) -> Blocks:
@@ -336,9 +336,8 @@ class Vectorizer(Estimator):
 
     def _check(self) -> None:
         """Refuse settings that are wrong or contradict each other."""
-        for name, choices in (("tf", list(TF)), ("order", list(ORDERS))):
-            if getattr(self, name) not in choices:
-                raise DataError(nearest(name, str(getattr(self, name)), choices))
+        one_of("tf", self.tf, TF)
+        one_of("order", self.order, ORDERS)
         if self.norm not in NORMS:
             raise DataError(f"norm must be None, 'l1' or 'l2', got {self.norm!r}")
         if self.max_features is not None and self.max_features < 1:
@@ -383,10 +382,6 @@ def features_named(
 def _token(name: str) -> str:
     """Return a token as the tokenizer gave it."""
     return "" if name == EMPTY else name.replace(BLANK, " ")
-
-
-def _hashing(bits: int) -> tuple[Any, ...]:
-    return np.zeros(0, np.uint64), 64 - bits, np.zeros(0, np.int32), 1 << bits
 
 
 def _class_numbers(y: Any, n: int) -> tuple[npt.NDArray[np.int32], int]:

@@ -59,9 +59,15 @@ def manifest_of(
     return {
         **manifest,
         "histograms": _histograms(settings, records),
-        "by_shard": _by_shard(records),
+        "by_shard": [
+            {
+                **{name: record[name] for name in ("name", "rows", "kept", "output_bytes")},
+                "dropped": sum(record["dropped"].values()), "unusable": sum(record["unusable"].values()),
+            }
+            for record in records
+        ],
         "settings": described,
-    }
+    }  # fmt: skip
 
 
 def _added(parts: Any) -> Counter[str]:
@@ -77,17 +83,6 @@ def _histograms(settings: FilterSettings, records: list[dict[str, Any]]) -> dict
     )
     names = [settings.classes[k] for k in settings.columns]
     return {name: {"rows": every[k].tolist(), "kept": kept[k].tolist()} for k, name in enumerate(names)}
-
-
-def _by_shard(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    names = ("name", "rows", "kept", "output_bytes")
-    return [
-        {
-            **{name: record[name] for name in names},
-            "dropped": sum(record["dropped"].values()), "unusable": sum(record["unusable"].values()),
-        }
-        for record in records
-    ]  # fmt: skip
 
 
 MOST_SHARDS = 200  # listed; the manifest has all

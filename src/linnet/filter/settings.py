@@ -101,13 +101,9 @@ class Rule:
             if least is None:
                 found |= True if self.ranked else best == column
             else:
-                found |= odds[:, k] >= _logit(least)
+                with np.errstate(divide="ignore"):
+                    found |= odds[:, k] >= np.float32(np.log(least) - np.log1p(-least))
         return found
-
-
-def _logit(p: float) -> np.float32:
-    with np.errstate(divide="ignore"):
-        return np.float32(np.log(p) - np.log1p(-p))
 
 
 def log_odds(scores: npt.NDArray[np.float64], columns: Sequence[int]) -> npt.NDArray[np.float32]:

@@ -7,7 +7,6 @@ number of fields keep their place and their raw text, and a field may be larger 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -143,7 +142,7 @@ def _batches(
     for data in lexer.pieces(file.read, partial(whole_records, dialect=dialect), options.batch_bytes, file.name):
         columns, bad, n_rows = _parse(data, dialect, len(reader.names), keep, threads=not options.streaming)
         found = list(islice(lexer.swallowed_lines(data, dialect, len(reader.names), n_rows), _MOST_NOTES))
-        reader.notes += [str(replace(one, row=rows_before + one.row)) for one in found]
+        reader.notes += [one.said(rows_before) for one in found]
         rows_before += n_rows
         if n_rows:
             yield RawBatch(

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -117,22 +118,23 @@ def quote_positions(data: bytes, dialect: Dialect) -> np.ndarray | None:
     return quotes if allowed.all() else None
 
 
-@dataclass(frozen=True, slots=True)
-class SwallowedLines:
+class SwallowedLines(NamedTuple):
     """A quoted field that took in lines which were meant as rows: where its quote is, in which row, how many lines."""
 
     row: int  # of the data, from 1
     lines: int
     closed: bool
 
-    def __str__(self) -> str:
+    def said(self, rows_before: int) -> str:
+        """Return what is wrong, and the remedy."""
         what = (
             f"{self.lines:,} lines that look like rows of their own"
             if self.closed
             else f"the last {self.lines:,} lines"
         )
         why = "is closed too late" if self.closed else "is never closed"
-        return f'row {self.row:,}: a quote {why}, so {what} became one field; close the quote in that row, or double it ("")'
+        row = f"row {rows_before + self.row:,}"
+        return f'{row}: a quote {why}, so {what} became one field; close the quote in that row, or double it ("")'
 
 
 def swallowed_lines(data: bytes, dialect: Dialect, width: int, n_rows: int | None = None) -> Iterator[SwallowedLines]:
