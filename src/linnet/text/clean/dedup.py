@@ -82,8 +82,10 @@ class Repeats:
             sinks = [stack.enter_context((self._folder / f"keys-{k}").open("wb")) for k in range(n)]
             for records in self._pieces(whole):
                 part = records["key"] % np.uint64(n)
-                for k, sink in enumerate(sinks):
-                    sink.write(records[part == k].tobytes())
+                order = np.argsort(part, kind="stable")
+                cuts = np.searchsorted(part[order], np.arange(n + 1, dtype=np.uint64))
+                for sink, a, b in zip(sinks, cuts, cuts[1:], strict=False):
+                    sink.write(records[order[a:b]].tobytes())
         whole.unlink()
         for sink in sinks:
             yield Path(sink.name)
