@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 from math import exp, lgamma
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy.typing as npt
 from linnet.checks.checked_data import CheckedData, Finding, percent
 from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Words
-from linnet.features.counting import names_of
+from linnet.features.counting import Names
 from linnet.features.counts import SparseCounts
 
 Floats = npt.NDArray[np.float64]
@@ -121,9 +120,7 @@ class _Table:
         every = counted_.rows.take(np.arange(m.starts[-1])).keep(numbers)  # a copy: others count on the same rows
         y, there = _compared(m)
         sides = [_Side.of(every, y, rows, k) for rows in (np.arange(len(y)) < n, ~there, there)]
-        data, offsets = names_of(m.pieces, blocks, counted_.seen.take(kept), counted_.fingerprints[kept])
-        raw = data.tobytes()
-        names = [raw[a:b].decode("utf-8", "replace") for a, b in pairwise(offsets.tolist())]
+        names = list(Names.seen(m.pieces, blocks, counted_.seen.take(kept), counted_.fingerprints[kept]))
         return cls(names, "the other set" if m.others else "the later rows", *sides)
 
 

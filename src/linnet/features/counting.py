@@ -50,6 +50,12 @@ class Names:
         data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
         return cls(data, np.cumsum(length) - length, length, np.zeros(len(length), np.uint8))
 
+    @classmethod
+    def seen(cls, pieces: list[TextBuffer], blocks: Blocks, seen: Seen, fingerprints: npt.NDArray[np.uint64]) -> Names:
+        """Write names from where columns were first seen."""
+        data, offsets = names_of(pieces, blocks, seen, fingerprints)
+        return cls(data, offsets[:-1], np.diff(offsets), seen.block)
+
     def __len__(self) -> int:
         return len(self.begin)
 
@@ -60,7 +66,7 @@ class Names:
     def __iter__(self) -> Iterator[str]:
         data = self.data.tobytes()
         ends = (self.begin + self.length).tolist()
-        return (data[a:b].decode() for a, b in zip(self.begin.tolist(), ends, strict=True))
+        return (data[a:b].decode("utf-8", "replace") for a, b in zip(self.begin.tolist(), ends, strict=True))
 
     def take(self, columns: npt.NDArray[np.integer]) -> Names:
         """Return the names of some columns, in the given order; the bytes are shared."""

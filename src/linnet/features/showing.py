@@ -14,7 +14,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from linnet._kernels.text import Scratch, emit_chunk
 from linnet.features.blocks import Block, Blocks, as_blocks, compile_blocks
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import needed
-from linnet.features.counting import Seen, names_of
+from linnet.features.counting import Names, Seen
 from linnet.features.derived import place
 from linnet.text.tokens import tokenize
 
@@ -87,9 +86,7 @@ class Emitted:
         """Write the names of some entries of a block, as training would have."""
         zeros, which = np.zeros(len(entries), np.int32), np.full(len(entries), b, np.uint8)
         at = Seen(zeros, self.starts[entries], self.lengths[entries], which)
-        data, offsets = names_of([self.piece], self.blocks, at, self.fps[entries])
-        text = data.tobytes()
-        return [text[a:z].decode("utf-8", "replace") for a, z in pairwise(offsets.tolist())]
+        return list(Names.seen([self.piece], self.blocks, at, self.fps[entries]))
 
     def spans(self, at: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
         """Return the first and the last character of each entry, (n, 2); at maps bytes to characters of another text."""

@@ -20,7 +20,7 @@ from linnet.errors import DataError, check_choice, not_fitted, require
 from linnet.estimator import Estimator, one_of
 from linnet.features.blocks import Blocks, Chars, Words, counted_only, describe
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
-from linnet.features.counting import Names, Slots, count, count_known, hashing, names_of
+from linnet.features.counting import Names, Slots, count, count_known, hashing
 from linnet.features.counts import TF, Norm, SparseCounts
 from linnet.features.plan import idf, log_count_ratio
 from linnet.features.selection import kept_columns
@@ -163,9 +163,7 @@ class Vectorizer(Estimator):
             raise DataError(f"there is no feature in {len(rows):,} texts: they are empty, or hold nothing to count")
 
         def names_of_columns(columns: npt.NDArray[np.int64]) -> Names:
-            seen = counted.seen.take(columns)
-            data, offsets = names_of(pieces, blocks, seen, counted.fingerprints[columns])
-            return Names(data, offsets[:-1], np.diff(offsets), seen.block)
+            return Names.seen(pieces, blocks, counted.seen.take(columns), counted.fingerprints[columns])
 
         kept = kept_columns(
             rows, min_df=self.min_df, max_df=self.max_df, max_features=self.max_features, names=names_of_columns
@@ -369,8 +367,7 @@ def features_named(
         raise DataError("vocabulary is empty" if not wanted else "vocabulary holds a name twice")
     pieces = text_buffers([name.strip() for name in wanted] if texts is None else list(texts))
     counted = count(pieces, blocks, threads=1)
-    data, offsets = names_of(pieces, blocks, counted.seen, counted.fingerprints)
-    names = Names(data, offsets[:-1], np.diff(offsets), counted.seen.block)
+    names = Names.seen(pieces, blocks, counted.seen, counted.fingerprints)
     column = {_token(name): k for k, name in reversed(list(enumerate(names)))}
     unknown = [name for name in wanted if name not in column]
     if unknown:

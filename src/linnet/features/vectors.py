@@ -25,7 +25,6 @@ import os
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,7 +37,7 @@ from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, FoldedVectors
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import Computed, Folded
-from linnet.features.counting import Slots, count, count_known, names_of
+from linnet.features.counting import Names, Slots, count, count_known
 
 if TYPE_CHECKING:
     from linnet.features.counts import SparseCounts
@@ -208,9 +207,8 @@ def _learned_from(pieces: list[TextBuffer]) -> WordVectors:
     step = -(-len(counted.rows.indices) // MOST_ENTRIES)
     rows = counted.rows.keep(numbers).take(np.arange(0, len(counted.rows), max(1, step)))
     E = _leading(*_mutual_information(rows, n), min(LEARNED_DIMENSIONS, n))
-    data, offsets = names_of(pieces, blocks, counted.seen.take(kept), counted.fingerprints[kept])
-    words = tuple(bytes(data[a:b]).decode() for a, b in pairwise(offsets.tolist()))
-    return WordVectors(words, counted.fingerprints[kept], *_weighted(E, np.arange(n)))
+    words = Names.seen(pieces, blocks, counted.seen.take(kept), counted.fingerprints[kept])
+    return WordVectors(tuple(words), counted.fingerprints[kept], *_weighted(E, np.arange(n)))
 
 
 def _weighted(

@@ -66,7 +66,10 @@ def filter_shard(task: tuple[int, Shard], settings: FilterSettings) -> dict[str,
     index, shard = task
     folder, counts = OutputFolder(settings.out), ShardCounts(settings)
     named = settings.columns[: len(settings.rule.keep)]
-    with _opened(shard, settings, write=True) as (reader, rows), _writer(folder, shard, settings, reader) as writer:
+    with (
+        _opened(shard, settings, write=True) as (reader, rows),
+        open_shard_writer(folder, shard, settings, reader) as writer,
+    ):
         for scored in _scored(rows, folder, shard, settings, counts):
             keep = (scored.state == USABLE) & settings.rule.admits(scored.odds, scored.best, named)
             _write(writer, scored, keep, settings, counts)
@@ -100,7 +103,10 @@ def select_shard(task: tuple[int, Shard, Any], settings: FilterSettings) -> dict
     index, shard, cut = task
     folder, counts, at = OutputFolder(settings.out), ShardCounts(settings), 0
     left = {value: ties for value, (_, ties) in cut.items()} if isinstance(cut, dict) else {}
-    with _opened(shard, settings, write=True) as (reader, rows), _writer(folder, shard, settings, reader) as writer:
+    with (
+        _opened(shard, settings, write=True) as (reader, rows),
+        open_shard_writer(folder, shard, settings, reader) as writer,
+    ):
         with np.load(io.BytesIO(folder.scores(index).read_bytes())) as arrays:
             odds, best, state = arrays["odds"], arrays["best"], arrays["state"]
         for batch in rows:
@@ -149,17 +155,6 @@ def _opened(
         if Path(shard.path).exists():
             raise
         raise MissingShardError(f"{shard.path} has gone since the run began") from None
-
-
-@contextlib.contextmanager
-def _writer(
-    folder: OutputFolder, shard: Shard, settings: FilterSettings, reader: RecordReader
-) -> Iterator[ShardWriter]:  # fmt: skip
-    with (
-        folder.open_atomic(folder.output(shard.name)) as file,
-        open_shard_writer(reader, file, shard.name, settings) as writer,
-    ):
-        yield writer
 
 
 def _groups(batch: RowBatch) -> list[str] | None:

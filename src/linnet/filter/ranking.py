@@ -22,15 +22,16 @@ bound, because it adds node to node. There is no chance in it: the same scores i
 
 from __future__ import annotations
 
+import functools
 import io
 import json
+import operator
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linnet.engines import TreeSum
 from linnet.errors import LinnetError
 from linnet.filter.output_folder import OutputFolder
 from linnet.filter.settings import Rule
@@ -265,11 +266,8 @@ def _arrays(folder: OutputFolder, index: int) -> Any:
 
 
 def _share(folder: OutputFolder, rule: Rule, indices: list[int]) -> Cuts:
-    total = TreeSum(max(1, len(indices)), Sketch.__add__)
-    total.put(0, Sketch()) if not indices else None
-    for at, index in enumerate(indices):
-        total.put(at, Sketch.from_arrays(_arrays(folder, index)))
-    sketch: Sketch = total.value
+    sketches = (Sketch.from_arrays(_arrays(folder, index)) for index in indices)
+    sketch = functools.reduce(operator.add, sketches, Sketch())
     cut, share = sketch.cut(rule.top or 1.0)
     about = {
         "top": rule.top, "of": rule.of, "log_odds": float(cut) if np.isfinite(cut) else None,

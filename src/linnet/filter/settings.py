@@ -221,21 +221,9 @@ class FilterSettings:
         """A function from a text to (the clean text, the rule that removed it or None); None without cleaning."""
         if self.clean is None and self.pages is None:
             return None
-        from linnet.text.clean import Cleaner, Pages
+        from linnet.text.clean.corpus import Corpus
 
-        characters = Cleaner(self.clean or ())
-        pages = None if self.pages is None else Pages(self.pages)
-
-        def clean(text: str) -> tuple[str, str | None]:
-            now = characters.clean(text).text
-            if not now.strip():
-                return "", "empty"
-            if pages is None:
-                return now, None
-            page = pages.filter(now)
-            return ("", page.removed_by) if page.removed_by is not None else (page.text, None)
-
-        return clean
+        return Corpus(self.clean or (), self.pages).cleaner()
 
     def score(self, texts: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32]]:
         """Return the log-odds of `columns` for every text, and its answer, -1 for none."""

@@ -17,17 +17,20 @@ from linnet.data.reader import RecordReader
 from linnet.data.streaming import RowBatch
 from linnet.data.writers import WRITERS, compressed, writer_like
 from linnet.errors import DataError
-from linnet.filter.settings import FilterSettings, keeps_format
+from linnet.filter.output_folder import OutputFolder
+from linnet.filter.settings import FilterSettings, Shard, keeps_format
 
 
 @contextlib.contextmanager
-def open_shard_writer(reader: RecordReader, file: Any, name: str, settings: FilterSettings) -> Iterator[ShardWriter]:
-    """Write to a file that is compressed as the shard is."""
+def open_shard_writer(
+    folder: OutputFolder, shard: Shard, settings: FilterSettings, reader: RecordReader
+) -> Iterator[ShardWriter]:
+    """Write the kept rows of a shard to a file that is compressed as the shard is."""
     codec = reader.codec if keeps_format(reader.format) else None
     if reader.format in FORMATS and FORMATS[reader.format].members and codec == "gzip":
         codec = None  # every record is compressed by itself
-    with compressed(file, codec) as sink:
-        writer = ShardWriter(reader, sink, name, settings)
+    with folder.open_atomic(folder.output(shard.name)) as file, compressed(file, codec) as sink:
+        writer = ShardWriter(reader, sink, shard.name, settings)
         yield writer
         writer.tables.close()
 

@@ -299,8 +299,7 @@ def count_features(
 
     def names(columns: Indices) -> Names:
         seen = counted.seen.take(columns)
-        data, offsets = names_of(texts.pieces, blocks, seen, counted.fingerprints[columns])
-        return Names(data, offsets[:-1], np.diff(offsets), seen.block)
+        return Names.seen(texts.pieces, blocks, seen, counted.fingerprints[columns])
 
     kept = kept_columns(rows, min_df=min_df, max_df=plan.max_df, max_features=plan.max_features, names=names)
     if len(kept) == rows.n_columns:

@@ -88,6 +88,14 @@ class Corpus:
             shingle=values["shingle"],
         )  # fmt: skip
 
+    def cleaner(self) -> Callable[[str], tuple[str, str | None]]:
+        """Return a function from a text to the clean text and the rule that removed it, None where none did.
+
+        >>> Corpus("html", ["words"]).cleaner()("<p>one line of words</p>")
+        ('one line of words', None)
+        """
+        return _Work(self).document
+
     def run(
         self, batches: Iterable[RowBatch], write: Write, removed: Write | None = None, tell: Tell | None = None
     ) -> CleaningReport:
@@ -95,7 +103,7 @@ class Corpus:
 
         `tell` is called with the name of a stage, the documents it has seen and the bytes of this batch.
         """
-        work = _Work(self, removed, tell or (lambda stage, documents, size: None))
+        work = _Work(self, removed, tell)
         chunks = work.first(batches)
         for kind in self.dedup:
             chunks = getattr(work, kind)(chunks)
@@ -112,8 +120,9 @@ class Corpus:
 class _Work:
     """One run: its report, and the stages. Those that must see the whole corpus are named as kinds of duplicates are."""
 
-    def __init__(self, plan: Corpus, removed: Write | None, tell: Tell) -> None:
-        self.plan, self.removed, self.tell = plan, removed, tell
+    def __init__(self, plan: Corpus, removed: Write | None = None, tell: Tell | None = None) -> None:
+        self.plan, self.removed = plan, removed
+        self.tell = tell or (lambda stage, documents, size: None)
         self.columns: Any = None
         self.report = report = CleaningReport()
         for rule in plan.text.rules:
@@ -157,7 +166,7 @@ class _Work:
             if keep:
                 yield chunk.take(keep, texts)
 
-    def document(self, text: str, unreadable: bool) -> tuple[str, str | None]:
+    def document(self, text: str, unreadable: bool = False) -> tuple[str, str | None]:
         """Clean one document; say which rule removed it, if one did."""
         report = self.report
         report.documents += 1
