@@ -122,12 +122,18 @@ class LabelledFiles:
 
     # ---- columns
 
-    def settle(self) -> None:
-        """Find the columns in the first file that can be opened and has rows."""
-        for path in self.shards:
-            _, rows = open_rows(path, text=self.text, label=self.label, format=self.format, labelled=True)
-            with contextlib.closing(rows):
-                batch = next(rows, None)
+    def settle(self, skip_damaged: bool = False) -> None:
+        """Find the columns in the first file that can be opened and has rows; with skip_damaged, leave damaged ones out."""
+        for number, path in enumerate(self.shards, 1):
+            try:
+                _, rows = open_rows(path, text=self.text, label=self.label, format=self.format, labelled=True)
+                with contextlib.closing(rows):
+                    batch = next(rows, None)
+            except DataError as error:
+                if not skip_damaged or number == len(self.shards):
+                    raise DataError(self._named(error)) from None
+                self.damaged[str(path)] = str(error)
+                continue
             if batch is not None:
                 self.text, self.label, self.how = batch.choice.text, batch.choice.label, batch.how
                 return
@@ -154,7 +160,7 @@ class LabelledFiles:
 
     def scan(self, most_rows: int, *, skip_damaged: bool = False, on_bytes: OnBytes | None = None) -> Scan:
         """Look at all rows: how many, which labels, which cannot be used; with skip_damaged, which files cannot be."""
-        self.settle_or_skip(skip_damaged)
+        self.settle(skip_damaged)
         whole = Scan(damaged=self.damaged)
         for path in self.shards:
             if str(path) in self.damaged:
@@ -178,22 +184,6 @@ class LabelledFiles:
     def _named(self, error: DataError) -> str:
         """Return the words of an error, about standard input where that was copied to a file."""
         return str(error).replace(str(self.shards[0]), self.name) if len(self.shards) == 1 else str(error)
-
-    def settle_or_skip(self, skip_damaged: bool) -> None:
-        """Settle the columns; with skip_damaged, on the first file that can be read."""
-        shards = self.shards
-        try:
-            while True:
-                try:
-                    self.settle()
-                    return
-                except DataError as error:
-                    if not skip_damaged or len(self.shards) == 1:
-                        raise DataError(self._named(error)) from None
-                    self.damaged[str(self.shards[0])] = str(error)
-                    self.shards = self.shards[1:]
-        finally:
-            self.shards = shards
 
 
 def usable(batch: Batch, shard: str) -> Labelled:

@@ -92,7 +92,7 @@ def count_bars(counts: Mapping[str, int], most: int = 12) -> str:
     2
     """
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    total, largest = sum(counts.values()) or 1, max(counts.values(), default=1)
+    total, largest = sum(counts.values()) or 1, max(counts.values(), default=1) or 1
     rows = [
         (name, n / largest, f"{n:,} <small>{percent(n / total, 0 if n / total > 0.1 else 1)}</small>")
         for name, n in ranked

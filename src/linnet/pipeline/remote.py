@@ -69,7 +69,7 @@ class RemoteRows(StreamedRows):
         }
 
     def _scan(self, source: LabelledFiles, skip_damaged: bool, meter: Meter) -> Scan:
-        source.settle_or_skip(skip_damaged)
+        source.settle(skip_damaged)
         most = self.budget.exact_rows()
         tasks = [
             ShardTask(str(p), source.text, source.label, source.format)
