@@ -82,7 +82,7 @@ def test_every_format_gives_the_same_vectors(tmp_path, matrix, vectors):
     [
         ("a.txt", b"good 1 2 3\nbad 1 2\n", "line 2: expected a word and 3 numbers"),
         ("a.txt", b"good 1 2\nbad 1 x\n", "line 2"),
-        ("a.txt", b"", "do not go together"),
+        ("a.txt", b"", "holds no word vectors"),
         ("a.txt", b"good nan 1\n", "the vector of 'good' is not finite"),
         ("a.txt", b"good\n", "expected a word and some numbers"),
         ("a.bin", b"3 5\ngood \x00\x00", "is cut off"),
