@@ -12,7 +12,7 @@ from linnet.solvers import dual
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import minimise
-from linnet.solvers.problem import Objective
+from linnet.solvers.problem import LinearProblem
 
 
 def solved(squared=True, tol=1e-9, classes=2, C=1.0, **extra):
@@ -55,7 +55,7 @@ def test_agrees_with_newton_on_the_primal():
     with_one = np.hstack([X, np.ones((len(X), 1))])
     for c in range(3):
         y = (signs[:, c] > 0).astype(np.int32)
-        f = Objective(Matrix.from_dense(with_one), y, costs, SquaredHinge(), 1, fit_intercept=False)
+        f = LinearProblem(Matrix.from_dense(with_one), y, costs, SquaredHinge(), 1, fit_intercept=False)
         w = minimise(f, np.zeros(f.size), tol=1e-12).w
         np.testing.assert_allclose(np.append(found.W[:, c], found.b[c]), w, atol=1e-7)
 

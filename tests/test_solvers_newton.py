@@ -12,7 +12,7 @@ from generated import rows
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.newton import Local, minimise
-from linnet.solvers.problem import Objective, transposed
+from linnet.solvers.problem import LinearProblem, transposed
 
 LOSSES = [(Logistic(), 1), (Softmax(), 3), (Softmax(), 2), (SquaredHinge(), 1), (SquaredHinge(), 3)]
 
@@ -64,7 +64,7 @@ def objective(loss, n_outputs, intercept=True, dtype=np.float64, threads=1, pool
     M = Matrix(M.indptr, M.indices, M.values.astype(dtype), M.n_features)
     c = np.random.default_rng(1).random(len(X)) * 3
     y = y.astype(np.int32)
-    return Objective(M, y, c, loss, n_outputs, fit_intercept=intercept, threads=threads, pool=pool)
+    return LinearProblem(M, y, c, loss, n_outputs, fit_intercept=intercept, threads=threads, pool=pool)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -101,7 +101,7 @@ def test_newton_reaches_the_optimum(loss, n_outputs):
 def test_newton_on_badly_scaled_features():
     X, y = rows(n=80, d=6, classes=2)
     X = X * np.array([1e-3, 1.0, 1.0, 1e3, 1.0, 1e2])
-    f = Objective(Matrix.from_dense(X), y.astype(np.int32), np.ones(len(X)), Logistic(), 1)
+    f = LinearProblem(Matrix.from_dense(X), y.astype(np.int32), np.ones(len(X)), Logistic(), 1)
     found = minimise(f, np.zeros(f.size), tol=1e-10)
     assert found.violation < 1e-10
     assert found.steps < 40

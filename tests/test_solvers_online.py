@@ -136,9 +136,9 @@ def test_units_do_not_matter():
 
 
 def test_settings_that_cannot_be():
-    with pytest.raises(LinnetError, match="learning_rate must be above 0, got -1"):
+    with pytest.raises(LinnetError, match="learning_rate must be a number above 0, got -1"):
         SGD(learning_rate=-1)
-    with pytest.raises(LinnetError, match="decay must not be negative"):
+    with pytest.raises(LinnetError, match="decay must be a number from 0"):
         SGD(decay=-0.1)
     M, y, of = problem()
     with pytest.raises(LinnetError, match=r"rate \* decay must be below 1"):

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from linnet.features.plan import FeaturePlan
 from linnet.pipeline.crossval import weighted
 from linnet.pipeline.stream import fit_stream
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
-from linnet.solvers.sums import SmoothObjective, SumProblem, part_product, part_sum
+from linnet.solvers.sums import SmoothObjective, SumProblem
 from linnet.solvers.training_set import TrainingSet
 from test_streaming import reviews, write
 
@@ -92,9 +91,8 @@ def test_gradient_and_curvature_against_differences(loss):
     c = np.linspace(0.5, 2.0, 60)
     objective, given = SmoothObjective(loss, 1.0), TrainingSet(X, y, 2 if n_outputs == 1 else 3, c)
     problem = SumProblem(
-        partial(part_sum, given, objective), partial(part_product, given, objective), objective,
-        (X.n_features, n_outputs), float(c.sum()),
-    )  # fmt: skip
+        lambda function, *args: function(given, *args), objective, (X.n_features, n_outputs), float(c.sum())
+    )
     rng = np.random.default_rng(0)
     w, d = 0.3 * rng.normal(size=problem.size), rng.normal(size=problem.size)
     here = problem.everything(w)

@@ -38,7 +38,7 @@ def as_matrix(X: Any, model: str) -> Matrix:
         _check_shape(X.shape, model)
         matrix = _from_sparse(X)
     else:
-        matrix = _from_dense(_numbers(X, model))
+        matrix = Matrix.from_dense(_numbers(X, model))
     if not np.isfinite(matrix.values).all():
         what = "NaN" if np.isnan(matrix.values).any() else "infinity or a value too large for dtype('float64')"
         raise DataError(f"Input X contains {what}. {model} takes finite numbers only: fill or drop such rows")
@@ -77,14 +77,6 @@ def _numbers(X: Any, model: str) -> npt.NDArray[Any]:
             raise DataError(f"{error}: {model} takes numbers; for texts use linnet.TextClassifier") from None
     _check_shape(array.shape, model)
     return array
-
-
-def _from_dense(array: npt.NDArray[Any]) -> Matrix:
-    kind = np.float32 if array.dtype == np.float32 else np.float64
-    rows, columns = np.nonzero(array)
-    indptr = np.zeros(len(array) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=len(array)), out=indptr[1:])
-    return Matrix(indptr, columns.astype(np.int32), array[rows, columns].astype(kind), array.shape[1])
 
 
 def _from_sparse(X: Any) -> Matrix:

@@ -36,7 +36,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.errors import DataError
-from linnet.estimator import truth, whole
+from linnet.estimator import above_zero, not_negative, truth, whole
 from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import as_matrix, seed_of
 from linnet.models.solving import outputs
@@ -79,10 +79,8 @@ class Polynomial:
     constant: float = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, int | np.integer) or self.degree < 1:
-            raise DataError(f"degree must be a whole number from 1, got {self.degree!r}")
-        if not 0 <= self.constant < np.inf:
-            raise DataError(f"constant must be a number from 0, got {self.constant!r}; below 0 it is no kernel")
+        whole("degree", self.degree)
+        not_negative("constant", self.constant)  # below 0 it is no kernel
 
     def __call__(self, X: Any, Z: Any) -> Floats:
         """Return (x.z + constant)^degree."""
@@ -101,8 +99,7 @@ class RBF:
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.gamma < np.inf:
-            raise DataError(f"gamma must be a number above 0, got {self.gamma!r}")
+        above_zero("gamma", self.gamma)
 
     def __call__(self, X: Any, Z: Any) -> Floats:
         """Return exp(-gamma |x - z|^2)."""

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel
-from linnet.solvers.callbacks import OnEpoch, Weights, showing
+from linnet.solvers.callbacks import Weights
 from linnet.solvers.squares import Squares, lsqr, normal, pinv
 from linnet.solvers.training_set import TrainingSet
 
@@ -78,10 +78,13 @@ class LeastSquares(DecisionModel):
         self.solver_ = self._solver(problem)
         self.n_iter_, self.interrupted_ = 1, False
         if self.solver_ == "lsqr":
-            W = self._passes(problem, rows.on_epoch)
+            tol = above_zero("tol", self.tol)
+            most = PASSES if self.max_iter is None else whole("max_iter", self.max_iter)
+            found = lsqr(problem, tol=tol, max_epochs=most, on_epoch=rows.on_epoch)
+            self._finish(found.epochs, most, found.violation, found.converged)
+            W, b = found.W, found.b
         else:
-            W = pinv(problem) if self.solver_ == "pinv" else normal(problem)
-        W, b = problem.weights(W)
+            W, b = problem.weights(pinv(problem) if self.solver_ == "pinv" else normal(problem))
         return np.ascontiguousarray(W, dtype=rows.X.values.dtype), b
 
     def _solver(self, problem: Squares) -> str:
@@ -92,15 +95,6 @@ class LeastSquares(DecisionModel):
             return "pinv"
         quick = float(len(problem.X.values)) * d <= SMALL and float(d) ** 3 <= SMALL
         return "normal" if problem.alpha > 0.0 and quick else "lsqr"
-
-    def _passes(self, problem: Squares, on_epoch: OnEpoch) -> Floats:
-        tol = above_zero("tol", self.tol)
-        most = PASSES if self.max_iter is None else whole("max_iter", self.max_iter)
-
-        told = showing(on_epoch, problem.weights)
-        found = lsqr(problem, tol=tol, max_epochs=most, on_epoch=lambda report, W: told(report, lambda: (W(),)))
-        self._finish(found.passes, most, found.violation, found.violation <= tol and not found.interrupted)
-        return found.W
 
 
 def targets(y: npt.NDArray[np.int32], n_classes: int) -> Floats:

@@ -24,7 +24,6 @@ Regression, 2008; Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic R
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
@@ -41,15 +40,14 @@ from linnet.models.epochs import EpochState, StepModel
 from linnet.models.estimator import ProbabilityModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.solvers import dual_logistic
-from linnet.solvers.callbacks import Epoch, Weights, showing
-from linnet.solvers.dual_logistic import SoftmaxPasses, TwoClassPasses
+from linnet.solvers.callbacks import Weights, showing
+from linnet.solvers.dual_logistic import DualPasses, SoftmaxPasses, TwoClassPasses
 from linnet.solvers.losses import Logistic, Loss, Softmax
-from linnet.solvers.matrix import Compact, compact
-from linnet.solvers.newton import minimise
+from linnet.solvers.matrix import compact
 from linnet.solvers.online import SGD, descend
 from linnet.solvers.optimisers import Optimiser
-from linnet.solvers.problem import Objective
-from linnet.solvers.sums import SmoothObjective, fit_sum, smooth_only
+from linnet.solvers.problem import LinearProblem
+from linnet.solvers.sums import SmoothObjective, fit_sum, newton_steps, smooth_only
 from linnet.solvers.training_set import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
@@ -116,12 +114,13 @@ class LogisticRegression(StepModel, ProbabilityModel):
         """Fit to encoded rows."""
         rows = replace(rows, on_epoch=self._recorded(rows.on_epoch))
         optimiser = solving.optimiser_of(self.solver, SOLVERS)
+        intercept = truth("fit_intercept", self.fit_intercept)
         if optimiser is not None:
-            return solving.fit_logistic(self, rows, optimiser)
+            loss: Loss = Logistic() if rows.n_classes == 2 else Softmax()
+            return solving.fit_optimised(self, rows, optimiser, loss, fit_intercept=intercept)
         solver, sgd, _, passes = solving.read_solver(self, SOLVERS)
         if sgd is not None:
-            bias_scale = float(truth("fit_intercept", self.fit_intercept))
-            W, b = solving.fit_sgd(self, rows, sgd, "softmax", passes, bias_scale=bias_scale)
+            W, b = solving.fit_sgd(self, rows, sgd, "softmax", passes, bias_scale=float(intercept))
         elif solver == "coordinate":
             found = solving.fit_l1(self, rows, Logistic() if rows.n_classes == 2 else Softmax(), passes)
             W, b = found.W, found.b
@@ -152,7 +151,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
             if run.converged or run.interrupted or run.epochs >= most:
                 return run.W, run.b
             start, made = passes.vector(), run.epochs
-        return fit_sum(self, objective, rows, tol=tol, max_steps=most, start=start, made=made)
+        return fit_sum(self, objective, rows, tol=tol, most=most, start=start, made=made)
 
     @property
     def averages(self) -> bool:
@@ -171,77 +170,44 @@ class LogisticRegression(StepModel, ProbabilityModel):
         assert run.last is not None  # noqa: S101 - descend gives it
         return EpochState(*solving.outputs(*run.last), *solving.outputs(run.W, run.b), len(of.rows))
 
-    def _solve(self, rows: TrainingSet, passes: int, *, newton: bool) -> tuple[Floats, Floats]:
+    def _solve(self, rows: TrainingSet, passes: int, *, newton: bool) -> Weights:
         """Coordinate descent on the dual, then Newton steps where its passes bring too little, or from the start.
 
         All over the distinct rows and fewer columns.
         """
-        of, intercept, n_outputs = rows.distinct(), truth("fit_intercept", self.fit_intercept), rows.n_outputs
+        of, tol, n_outputs = rows.distinct(), above_zero("tol", self.tol), rows.n_outputs
         y, c = rows.y[of.rows], above_zero("C", self.C) * of.weight
         small = compact(rows.X, of.rows)
-        threads = rows.threads if n_outputs > 1 else 1
-        loss: Loss = Logistic() if n_outputs == 1 else Softmax()
-        with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
-            f = Objective(small.X, y, c, loss, n_outputs, fit_intercept=intercept, pool=pool, threads=rows.threads)
-            if newton:
-                return self._newton(rows, f, passes, np.zeros(f.size), None, 0, small.expand)
-            return self._dual(rows, f, small, passes)
 
-    def _dual(self, rows: TrainingSet, f: Objective, small: Compact, passes: int) -> tuple[Floats, Floats]:
-        gradient, p = f(np.zeros(f.size)).gradient(), None
-        if gradient.any():
-            p = _passes(f, small, gradient)
+        def shown(W: npt.NDArray[Any], b: Any) -> Weights:
+            b = np.atleast_1d(b)  # a common shift changes no probability
+            return small.expand(W.reshape(-1, n_outputs)), b - (arithmetic.mean(b) if n_outputs > 1 else 0.0)
 
-        def weights(w: npt.NDArray[Any], b: Any) -> tuple[Floats, Floats]:
-            W, b = w.reshape(-1, f.n_outputs), np.atleast_1d(b)
-            return small.expand(W), b - (arithmetic.mean(b) if f.n_outputs > 1 else 0.0)
-
-        if p is None:  # nothing to learn
-            self._finish(0, passes, 0.0, True)
-            return weights(np.zeros(f.X.n_features * f.n_outputs), np.zeros(f.n_outputs))
-        tol = above_zero("tol", self.tol)
-        run = dual_logistic.solve(
-            p, tol=tol, max_epochs=passes, seed=seed_of(self.random_state), on_epoch=showing(rows.on_epoch, weights)
-        )
-        if run.converged or run.interrupted or run.epochs == passes:
-            self._finish(run.epochs, passes, run.violation, run.converged)
-            return weights(run.W, run.b)
-        start = np.append(run.W.astype(np.float64), run.b)[: f.size]
-        return self._newton(rows, f, passes, start, p.first, run.epochs, small.expand)
-
-    def _newton(
-        self,
-        rows: TrainingSet,
-        f: Objective,
-        passes: int,
-        start: Floats,
-        first: float | None,
-        made: int,
-        expand: Callable[[Floats], Floats],
-    ) -> tuple[Floats, Floats]:
-        """Newton steps from a start that made some passes; first is |gradient at zero|."""
-        tol = above_zero("tol", self.tol)
-
-        def weights(w: Floats) -> tuple[Floats, Floats]:
-            W, b = f.unpack(w)
-            shared = arithmetic.mean(b) if rows.n_outputs > 1 else 0.0  # a common shift changes no probability
-            return expand(W), b - shared
-
-        def watch(number: int, value: float, violation: float, w: Floats) -> None:
-            W, _ = f.unpack(w)
-            data = value - 0.5 * arithmetic.total(np.square(W))
-            rows.on_epoch(Epoch(made + number, data, violation, len(rows.X)), lambda: weights(w))
-
-        found = minimise(f, start, tol=tol, max_steps=passes - made, scale=first, on_step=watch)
-        self._finish(made + found.steps, passes, found.violation, found.converged)
-        return weights(found.w)
-
-
-def _passes(f: Objective, small: Compact, gradient: Floats) -> TwoClassPasses | SoftmaxPasses:
-    """Return the dual problem of an objective; gradient is that at zero."""
-    if f.n_outputs > 1:
-        return SoftmaxPasses(f, small.norms, gradient)
-    return TwoClassPasses(f.X, small.norms, np.where(f.y == 1, 1, -1).astype(np.int8), f.c, gradient)
+        with ThreadPoolExecutor(rows.threads) if n_outputs > 1 and rows.threads > 1 else nullcontext() as pool:
+            f = LinearProblem(
+                small.X, y, c, Logistic() if n_outputs == 1 else Softmax(), n_outputs,
+                fit_intercept=truth("fit_intercept", self.fit_intercept), pool=pool, threads=rows.threads,
+            )  # fmt: skip
+            start, scale, made = np.zeros(f.size), None, 0
+            gradient = None if newton else f(start).gradient()
+            if gradient is not None and not gradient.any():  # nothing to learn
+                self._finish(0, passes, 0.0, True)
+                return shown(*f.unpack(start))
+            if gradient is not None:
+                p: DualPasses = SoftmaxPasses(f, small.norms, gradient) if n_outputs > 1 else TwoClassPasses(
+                    f.X, small.norms, np.where(y == 1, 1, -1).astype(np.int8), c, gradient
+                )  # fmt: skip
+                run = dual_logistic.solve(
+                    p, tol=tol, max_epochs=passes, seed=seed_of(self.random_state), on_epoch=showing(rows.on_epoch, shown)
+                )  # fmt: skip
+                if run.converged or run.interrupted or run.epochs == passes:
+                    self._finish(run.epochs, passes, run.violation, run.converged)
+                    return shown(run.W, run.b)
+                start = np.append(run.W.astype(np.float64), run.b)[: f.size]
+                scale, made = p.first, run.epochs
+            return newton_steps(
+                self, f, start, rows.on_epoch, len(rows.X), tol=tol, most=passes, scale=scale, made=made, shown=shown
+            )
 
 
 def _sparsest(W: Floats) -> Floats:

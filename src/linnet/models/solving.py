@@ -25,9 +25,9 @@ from linnet.errors import DataError
 from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.models.inputs import seed_of
 from linnet.solvers import coordinate
-from linnet.solvers.callbacks import Callback, Epoch, SolverResult, Weights, showing, warn_unfinished
+from linnet.solvers.callbacks import Callback, SolverResult, Weights, showing, warn_unfinished
 from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
-from linnet.solvers.losses import Logistic, Loss, Softmax, SquaredHinge
+from linnet.solvers.losses import Loss, Softmax
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD, descend
 from linnet.solvers.optimisers import Optimiser
@@ -45,22 +45,6 @@ class Support:
     penalties: tuple[str, ...] = ("l2",)
     losses: tuple[str, ...] = ()
 
-    def check(self, solver: str, known: Mapping[str, Support], **asked: str) -> None:
-        """Refuse what the solver cannot do, and say which can.
-
-        >>> Support(20).check("sgd", {"sgd": Support(20), "coordinate": Support(9, ("l1",))}, penalty="l1")
-        Traceback (most recent call last):
-        linnet.errors.DataError: solver 'sgd' has penalty l2 only, got 'l1'; that is for solver 'coordinate'
-        """
-        for what, got in asked.items():
-            field = {"penalty": "penalties", "loss": "losses"}[what]
-            if got not in getattr(self, field):
-                others = [repr(name) for name, other in known.items() if got in getattr(other, field)]
-                raise DataError(
-                    f"solver {solver!r} has {what} {', '.join(getattr(self, field))} only, got {got!r}; "
-                    f"that is for solver {' or '.join(others)}"
-                )
-
 
 PENALTIES = {"l2": "dual", "l1": "coordinate"}
 """Each penalty and the solver that is taken where none is given."""
@@ -69,17 +53,33 @@ PENALTIES = {"l2": "dual", "l1": "coordinate"}
 def read_solver(
     model: Any, known: Mapping[str, Support], losses: tuple[str, ...] = ()
 ) -> tuple[str, SGD | None, str, int]:
-    """Read a model's solver, penalty, loss, decay and max_iter; returns the solver, SGD's settings, the loss and the epochs."""
+    """Read a model's solver, penalty, loss, decay and max_iter; returns the solver, SGD's settings, the loss and the epochs.
+
+    What the solver cannot do is refused, and the error says which can. A ``decay`` is the weight decay of stochastic steps,
+    in place of the one that C stands for.
+    """
     penalty = one_of("penalty", model.penalty, PENALTIES)
     setting = PENALTIES[penalty] if model.solver is None else model.solver
     name = "sgd" if isinstance(setting, SGD) else one_of("solver", setting, dict.fromkeys([*known, *OPTIMISERS]))
-    support, asked = known[name], {"penalty": penalty}
+    support, loss = known[name], ""
     if losses:
-        asked["loss"] = support.losses[0] if model.loss is None else one_of("loss", model.loss, losses)
-    support.check(name, known, **asked)
+        loss = support.losses[0] if model.loss is None else one_of("loss", model.loss, losses)
+    for what, field, got in (("penalty", "penalties", penalty), ("loss", "losses", loss)):
+        if got and got not in getattr(support, field):
+            others = [repr(other) for other, can in known.items() if got in getattr(can, field)]
+            raise DataError(
+                f"solver {name!r} has {what} {', '.join(getattr(support, field))} only, got {got!r}; "
+                f"that is for solver {' or '.join(others)}"
+            )
     passes = support.passes if model.max_iter is None else whole("max_iter", model.max_iter)
     sgd = setting if isinstance(setting, SGD) else SGD() if name == "sgd" else None
-    return name, with_decay(sgd, model.decay), asked.get("loss", ""), passes
+    if model.decay is not None:
+        if sgd is None:
+            raise DataError(f"decay belongs to solver='sgd', got decay={model.decay!r}; other solvers take C")
+        if sgd.decay is not None:
+            raise DataError(f"decay is given twice: decay={model.decay!r} and solver={sgd!r}; leave one out")
+        sgd = replace(sgd, decay=not_negative("decay", model.decay))
+    return name, sgd, loss, passes
 
 
 def fit_l1(model: Any, rows: TrainingSet, loss: Loss, passes: int) -> SolverResult:
@@ -87,32 +87,13 @@ def fit_l1(model: Any, rows: TrainingSet, loss: Loss, passes: int) -> SolverResu
     if rows.X.gain is not None:
         raise DataError("solver='coordinate' takes plain features; a gain per class is for the SVM's solver='dual'")
     of = rows.distinct()
-
-    def watch(number: int, value: float, violation: float, W: Floats, b: Floats) -> None:
-        rows.on_epoch(Epoch(number, value, violation, len(of.rows)), lambda: (W.copy(), b.copy()))
-
     found = coordinate.solve(
         rows.X.take(of.rows), rows.y[of.rows], above_zero("C", model.C) * of.weight, loss, rows.n_outputs,
         fit_intercept=truth("fit_intercept", model.fit_intercept), tol=above_zero("tol", model.tol), max_steps=passes,
-        seed=seed_of(model.random_state), on_step=watch,
+        seed=seed_of(model.random_state), on_epoch=rows.on_epoch,
     )  # fmt: skip
     model._finish(found.epochs, passes, found.violation, found.converged)
     return found
-
-
-def with_decay(sgd: SGD | None, decay: Any) -> SGD | None:
-    """Fill in a model's ``decay``: the weight decay of stochastic steps, in place of the one that C stands for.
-
-    >>> with_decay(SGD(), 0.1).decay
-    0.1
-    """
-    if decay is None:
-        return sgd
-    if sgd is None:
-        raise DataError(f"decay belongs to solver='sgd', got decay={decay!r}; other solvers take C")
-    if sgd.decay is not None:
-        raise DataError(f"decay is given twice: decay={decay!r} and solver={sgd!r}; leave one out")
-    return replace(sgd, decay=not_negative("decay", decay))
 
 
 def fit_sgd(
@@ -164,50 +145,15 @@ def optimiser_of(setting: Any, own: Iterable[str]) -> Optimiser | None:
     return None
 
 
-def fit_logistic(model: Any, rows: TrainingSet, optimiser: Optimiser) -> Weights:
-    """Fit a LogisticRegression: its intercept is not penalised."""
-    loss: Loss = Logistic() if rows.n_classes == 2 else Softmax()
-    W, b, _ = fit_optimised(model, rows, optimiser, loss, fit_intercept=truth("fit_intercept", model.fit_intercept))
-    return W.astype(rows.X.values.dtype), b
-
-
-def fit_svm(model: Any, rows: TrainingSet, optimiser: Optimiser) -> Weights:
-    """Fit a LinearSVM by its squared hinge: under L2 the intercept is penalised, as by the dual solver."""
-    if one_of("loss", "squared_hinge" if model.loss is None else model.loss, ("squared_hinge", "hinge")) == "hinge":
-        raise DataError(
-            "the hinge is not smooth: optimisers take loss='squared_hinge'; for 'hinge' use 'dual' or 'sgd'"
-        )
-    if model.cost is not None:
-        raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
-    scale = above_zero("intercept_scaling", model.intercept_scaling)
-    intercept = truth("fit_intercept", model.fit_intercept)
-    constant = (scale if intercept else 0.0) if _penalty(model) == "l2" else None
-    W, b, lengths = fit_optimised(model, rows, optimiser, SquaredHinge(), fit_intercept=intercept, constant=constant)
-    for name in ("support_", "dual_coef_", "slack_"):  # what only the dual solver knows
-        vars(model).pop(name, None)
-    model.margin_ = 2.0 / np.maximum(lengths, np.finfo(np.float64).tiny)
-    return W.astype(rows.X.values.dtype), b
-
-
-def _penalty(model: Any) -> str:
-    return one_of("penalty", getattr(model, "penalty", "l2"), ("l2", "l1"))
-
-
 def fit_optimised(
-    model: Any,
-    rows: TrainingSet,
-    optimiser: Optimiser,
-    loss: Loss,
-    *,
-    fit_intercept: bool = True,
-    constant: float | None = None,
-) -> tuple[Floats, Floats, Floats]:
-    """Minimise the model's objective; returns W, b, and |w| of each output.
+    model: Any, rows: TrainingSet, optimiser: Optimiser, loss: Loss, *, fit_intercept: bool, constant: float | None = None
+) -> Weights:  # fmt: skip
+    """Minimise the model's objective; returns W and b.
 
-    Reads the model's C, max_iter, random_state and penalty; sets n_iter_ and interrupted_. constant is that of
+    Reads the model's C, max_iter, random_state, penalty and decay; sets n_iter_ and interrupted_. constant is that of
     :class:`~linnet.solvers.problem.LinearProblem`: for intercepts that are penalised.
     """
-    if getattr(model, "decay", None) is not None:
+    if model.decay is not None:
         raise DataError(f"decay belongs to solver='sgd', got decay={model.decay!r}; other solvers take C")
     C, seed = above_zero("C", model.C), seed_of(model.random_state)
     passes = None if model.max_iter is None else whole("max_iter", model.max_iter)
@@ -218,7 +164,7 @@ def fit_optimised(
         kept, held = split_indices(y, seed, (1.0 - optimiser.validation_fraction, optimiser.validation_fraction))
         judge, patience = accuracy_on(X.take(held), y[held], weight[held]), optimiser.patience
         X, y, weight, optimiser = X.take(kept), y[kept], weight[kept], optimiser.optimiser
-    l1 = _penalty(model) == "l1"
+    l1 = one_of("penalty", model.penalty, PENALTIES) == "l1"
 
     def shown(W: Floats, b: Floats) -> Weights:
         return W, b - arithmetic.mean(b) if isinstance(loss, Softmax) else b  # a common shift changes no probability
@@ -232,14 +178,11 @@ def fit_optimised(
         found = optimise(problem, optimiser, max_epochs=passes, watch=watch, seed=seed)
     model.n_iter_ = max(1, found.passes)
     model.interrupted_ = found.interrupted
-    if not found.converged and not found.stopped and not found.interrupted and _promises(optimiser):
+    promised = getattr(optimiser, "batch_size", None) is None  # those with batches make their passes, and no more
+    if promised and not found.converged and not found.stopped and not found.interrupted:
         warn_unfinished(type(model).__name__, found.passes, found.violation, optimiser.tol)
-    return *shown(*problem.weights(found.w)), problem.lengths(found.w)
-
-
-def _promises(optimiser: Optimiser) -> bool:
-    """Say whether an optimiser means to reach its tolerance: those with batches make their passes."""
-    return getattr(optimiser, "batch_size", None) is None
+    W, b = shown(*problem.weights(found.w))
+    return W.astype(rows.X.values.dtype), b
 
 
 def accuracy_on(X: Matrix, y: npt.NDArray[np.int32], weight: Floats) -> Callable[[Weights], float]:

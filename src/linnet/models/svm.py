@@ -27,7 +27,6 @@ Algorithmic Implementation of Multiclass Kernel-based Vector Machines, 2001; Eis
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
@@ -41,9 +40,9 @@ from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochState, StepModel
 from linnet.models.estimator import Traits
 from linnet.models.inputs import seed_of
-from linnet.models.solving import Support, fit_l1, fit_sgd, fit_svm, optimiser_of, read_solver
+from linnet.models.solving import Support, fit_l1, fit_optimised, fit_sgd, optimiser_of, read_solver
 from linnet.solvers import dual
-from linnet.solvers.callbacks import Epoch, Weights, warn_unfinished
+from linnet.solvers.callbacks import Weights, showing
 from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Compact, Distinct, Matrix, compact
@@ -60,7 +59,6 @@ SOLVERS = {
     "sgd": Support(20, ("l2",), ("hinge",)),
 }
 LOSSES = ("squared_hinge", "hinge")
-ROWS = 1 << 16  # of the weights at a time
 STEPS = 3  # passes over each batch of partial_fit
 
 
@@ -124,8 +122,11 @@ class LinearSVM(StepModel):
 
     def one_vs_rest(self, rows: TrainingSet) -> Weights:
         """Fit all labels side by side where the solver is the dual's."""
-        own = self.solver in (None, "dual") and self.penalty == "l2"
-        return self.solve(rows) if own else super().one_vs_rest(rows)
+        return self.solve(rows) if self._by_dual else super().one_vs_rest(rows)
+
+    @property
+    def _by_dual(self) -> bool:
+        return self.solver in (None, "dual") and self.penalty == "l2"
 
     @property
     def own_gain(self) -> bool:
@@ -134,35 +135,51 @@ class LinearSVM(StepModel):
 
     def solve_soft(self, rows: TrainingSet) -> Weights:
         """Fit to two copies of the rows where the solver takes each class against the rest."""
-        own = self.solver in (None, "dual") and self.penalty == "l2"
-        return self.solve(rows.doubled()) if own else super().solve_soft(rows)
+        return self.solve(rows.doubled()) if self._by_dual else super().solve_soft(rows)
 
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. With X.gain the weights returned are folded: they apply to the values without it."""
         rows = replace(rows, on_epoch=self._recorded(rows.on_epoch))
-        optimiser = optimiser_of(self.solver, SOLVERS)
-        if optimiser is not None:
-            return fit_svm(self, rows, optimiser)
-        solver, sgd, loss, passes = read_solver(self, SOLVERS, LOSSES)
-        for name in ("support_", "dual_coef_", "slack_"):
+        optimiser, scale = optimiser_of(self.solver, SOLVERS), self._bias_scale()
+        for name in ("support_", "dual_coef_", "slack_"):  # what only the dual solver knows
             vars(self).pop(name, None)
-        if sgd is None and self.cost is not None:
-            raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
-        if solver == "dual":
-            return self._solve_dual(rows, loss, passes)
-        scale, kind = self._bias_scale(), rows.X.values.dtype
+        if optimiser is not None:
+            if not self._squared():
+                raise DataError(
+                    "the hinge is not smooth: optimisers take loss='squared_hinge'; for 'hinge' use 'dual' or 'sgd'"
+                )
+            self._no_cost()
+            constant = scale if self.penalty == "l2" else None  # under L2 the intercept is penalised, as by the dual
+            return fit_optimised(
+                self, rows, optimiser, SquaredHinge(), fit_intercept=truth("fit_intercept", self.fit_intercept), constant=constant
+            )  # fmt: skip
+        solver, sgd, loss, passes = read_solver(self, SOLVERS, LOSSES)
         if sgd is not None:
             W, b = fit_sgd(self, rows, sgd, "hinge", passes, cost=_cost(self.cost, rows.n_classes), bias_scale=scale)
-        else:
-            found = fit_l1(self, rows, SquaredHinge(), passes)
-            W, b = found.W, found.b
-        self.margin_ = _widths(W)
-        return W.astype(kind), b
+            return W.astype(rows.X.values.dtype), b
+        self._no_cost()
+        if solver == "dual":
+            return self._solve_dual(rows, loss, passes)
+        found = fit_l1(self, rows, SquaredHinge(), passes)
+        return found.W.astype(rows.X.values.dtype), found.b
+
+    @property
+    def margin_(self) -> Floats:
+        """The width 2 / |w| of each output."""
+        lengths = np.asarray(arithmetic.norm(self.coef_.T.astype(np.float64), axis=0))
+        return np.asarray(2.0 / np.maximum(lengths, np.finfo(np.float64).tiny))
+
+    def _squared(self) -> bool:
+        return one_of("loss", self.loss or "squared_hinge", LOSSES) == "squared_hinge"
+
+    def _no_cost(self) -> None:
+        if self.cost is not None:
+            raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
 
     def smooth(self) -> SmoothObjective:
         """Return the objective of the squared hinge, for rows whose losses are added up."""
         smooth_only("svm", self.penalty, self.solver, ("dual", "newton"))
-        if one_of("loss", self.loss or "squared_hinge", LOSSES) == "hinge" or self.cost is not None:
+        if not self._squared() or self.cost is not None:
             raise LinnetError("an engine needs a smooth loss: leave out cost, and use loss=squared_hinge")
         return SmoothObjective(SquaredHinge(), above_zero("C", self.C), constant=self._bias_scale())
 
@@ -170,16 +187,14 @@ class LinearSVM(StepModel):
         """Fit to rows in blocks: dual coordinate descent where they are on this disk, else Newton's method on sums."""
         if not rows.local:
             return fit_sum(self, self.smooth(), rows)
-        if self.solver not in (None, "dual") or self.penalty != "l2" or self.cost is not None:
+        if not self._by_dual or self.cost is not None:
             raise LinnetError("on streams the svm is solved by its dual: leave out --solver, penalty and cost")
+        most = dual.MOST_ROUNDS if self.max_iter is None else whole("max_iter", self.max_iter)
         found = dual.solve_blocks(
-            rows, squared=one_of("loss", self.loss or "squared_hinge", LOSSES) == "squared_hinge",
-            C=above_zero("C", self.C), tol=above_zero("tol", self.tol), bias_scale=self._bias_scale(),
-            max_epochs=None if self.max_iter is None else whole("max_iter", self.max_iter), seed=seed_of(self.random_state),
+            rows, squared=self._squared(), C=above_zero("C", self.C), tol=above_zero("tol", self.tol),
+            bias_scale=self._bias_scale(), max_epochs=most, seed=seed_of(self.random_state),
         )  # fmt: skip
-        self.n_iter_, self.interrupted_ = found.epochs, found.interrupted
-        if not found.converged and not found.interrupted:
-            warn_unfinished(type(self).__name__, found.epochs, found.violation, self.tol)
+        self._finish(found.epochs, most, found.violation, found.converged)
         return found.W, found.b
 
     def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
@@ -192,7 +207,7 @@ class LinearSVM(StepModel):
         W, b, loss, moved = hinge_steps(
             rows.X.explicit(), signs_of(rows.y, rows.n_classes), cost, start.W, start.b,
             [rng.permutation(of.rows).astype(np.int32) for _ in range(STEPS)], bias_scale=self._bias_scale(),
-            squared=one_of("loss", self.loss or "squared_hinge", LOSSES) == "squared_hinge",
+            squared=self._squared(),
         )  # fmt: skip
         return EpochState(W, b, W, b, len(of.rows), loss, moved)
 
@@ -203,24 +218,17 @@ class LinearSVM(StepModel):
     def _solve_dual(self, rows: TrainingSet, loss: str, passes: int) -> Weights:
         tol, of = above_zero("tol", self.tol), rows.distinct()
         problem, small = self._problem(rows, of)
-        last = Epoch(0, np.inf, np.inf, 0)
 
         def outputs(W: npt.NDArray[Any], b: Floats) -> Weights:
             return (W if small is None else small.expand(W, rows.X.values.dtype)), b
 
-        def watch(report: Epoch, weights: Callable[[], Weights]) -> None:
-            nonlocal last
-            last = report
-            rows.on_epoch(report, lambda: outputs(*weights()))
-
         found = dual.solve(
             problem, squared=loss == "squared_hinge", bias_scale=self._bias_scale(), tol=tol, max_epochs=passes,
-            seed=seed_of(self.random_state), threads=rows.threads, on_epoch=watch,
+            seed=seed_of(self.random_state), threads=rows.threads, on_epoch=showing(rows.on_epoch, outputs),
         )  # fmt: skip
-        self._finish(last.number, passes, last.violation, found.done)
+        self._finish(found.epochs, passes, found.violation, found.converged)
         if small is not None and rows.X.gain is None:
             self._keep_dual(rows, of, found, small.X)
-        self.margin_ = _widths(found.W, rows.X.gain)
         return outputs(found.W, found.b)
 
     def _problem(self, rows: TrainingSet, of: Distinct) -> tuple[dual.SVMProblem, Compact | None]:
@@ -246,18 +254,6 @@ class LinearSVM(StepModel):
         slack = np.maximum(0.0, 1.0 - signs * (X.dot(found.W) + found.b))[of.place]
         slack[of.place < 0] = 0.0
         self.slack_ = slack[:, 0] if slack.shape[1] == 1 else slack
-
-
-def _widths(W: npt.NDArray[Any], gain: npt.NDArray[np.float32] | None = None) -> Floats:
-    """Return 2 / |w| of each output; with a gain, W holds gain * w."""
-    squares = np.zeros(W.shape[1])
-    for k in range(0, len(W), ROWS):
-        w = W[k : k + ROWS].astype(np.float64)
-        if gain is not None:
-            g = gain[:, k : k + ROWS].T
-            w = np.divide(w, g, out=np.zeros_like(w), where=g > 0)
-        squares += arithmetic.norm(w, axis=0) ** 2
-    return np.asarray(2.0 / np.maximum(np.sqrt(squares), np.finfo(np.float64).tiny))
 
 
 def _cost(cost: npt.ArrayLike | None, n_classes: int) -> Floats:

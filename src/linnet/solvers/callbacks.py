@@ -189,10 +189,10 @@ class Callback:
         """Take the report of a pass; returns whether to stop."""
         if self.judge is not None:
             found = weights()
-            report = replace(report, score=self.judge(found))
-            better = report.score is not None and report.score > self.best_score
-            if better and report.score is not None:
-                self.best, self.best_score, self._since = found, report.score, 0
+            score = self.judge(found)
+            report = replace(report, score=score)
+            if score > self.best_score:
+                self.best, self.best_score, self._since = found, score, 0
             else:
                 self._since += 1
         self.history.append(report)

@@ -13,14 +13,12 @@ Paper     Yuan, Ho, Lin: An Improved GLMNET for L1-regularized Logistic Regressi
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import coordinate, sparse
-from linnet.solvers.callbacks import SolverResult
+from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, ignore
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.problem import transposed
@@ -85,9 +83,9 @@ def solve(
     tol: float = 1e-6,
     max_steps: int = 200,
     seed: int = 0,
-    on_step: Callable[[int, float, float, Floats, Floats], None] | None = None,
+    on_epoch: OnEpoch = ignore,
 ) -> SolverResult:
-    """Minimise from zero; on_step gets the number of the step, the loss, the violation, W and b.
+    """Minimise from zero; every step is reported.
 
     KeyboardInterrupt ends the search and keeps the weights so far.
 
@@ -117,8 +115,8 @@ def solve(
             value, G = f.value(W, S), f.gradient(S)
             wrong = f.violation(W, G)
             size = arithmetic.total(wrong)
-            if on_step is not None:
-                on_step(steps, loss.value(S, y, c), size / first, W[:d], arithmetic.total(W[d:], axis=0))
+            report = Epoch(steps, loss.value(S, y, c), size / first, len(X))
+            on_epoch(report, lambda W=W: (W[:d].copy(), arithmetic.total(W[d:], axis=0)))  # type: ignore[misc]
     except KeyboardInterrupt:
         pass
     violation = size / first if first else 0.0

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import LinnetError
+from linnet.estimator import share, whole
 from linnet.solvers import optimisers
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch
 from linnet.solvers.optimisers import Optimiser, Stepwise, with_settings
@@ -60,10 +61,8 @@ class EarlyStopping(Optimiser):
     def __post_init__(self) -> None:
         if not isinstance(self.optimiser, Stepwise | Whole):
             raise LinnetError(f"an optimiser is a value such as Adam() or LBFGS(), got {self.optimiser!r}")
-        if not isinstance(self.patience, int | np.integer) or self.patience < 1:
-            raise LinnetError(f"patience must be a whole number from 1, got {self.patience!r}")
-        if not 0.0 < self.validation_fraction < 1.0:
-            raise LinnetError(f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}")
+        whole("patience", self.patience)
+        share("validation_fraction", self.validation_fraction)
 
     def passes(self, n_rows: int) -> int:
         """Return what the optimiser itself would make."""

@@ -64,13 +64,10 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(SolverResult):
     """The folded weights u = g w, (n_features, n_problems), intercepts, and a_i y_i, (n_rows, n_problems)."""
 
-    W: Floats
-    b: npt.NDArray[np.float64]
-    groups: list[Group]
-    done: bool
+    groups: tuple[Group, ...] = ()
 
     @property
     def signed(self) -> npt.NDArray[np.float64]:
@@ -170,16 +167,16 @@ def solve(
             return np.concatenate([g.u for g in groups], axis=1), b
 
         rows = np.arange(len(p.C), dtype=np.int32) if p.rows is None else p.rows
-        rng = np.random.Generator(np.random.PCG64(seed))
+        rng, number, violation = np.random.Generator(np.random.PCG64(seed)), 0, np.inf
         with suppress(KeyboardInterrupt):
             for number in range(1, max_epochs + 1):
                 visit = partial(_pass, p, rng.permutation(rows), tol)
                 found = list(mapper(visit, [g for g in groups if not g.done.all()]))
-                loss = sum(arithmetic.total(g.loss) for g in groups)
-                on_epoch(Epoch(number, loss, max(v for v, _ in found), sum(n for _, n in found)), weights)
+                loss, violation = sum(arithmetic.total(g.loss) for g in groups), max(v for v, _ in found)
+                on_epoch(Epoch(number, loss, violation, sum(n for _, n in found)), weights)
                 if all(g.done.all() for g in groups):
                     break
-    return Solution(*weights(), groups, all(g.done.all() for g in groups))
+    return Solution(*weights(), number, violation, all(g.done.all() for g in groups), groups=tuple(groups))
 
 
 def signs_of(y: npt.NDArray[Any], n_classes: int) -> npt.NDArray[np.int8]:
@@ -234,10 +231,9 @@ class _BlockProblems:
 
 
 def solve_blocks(
-    rows: RowBlocks, *, squared: bool, C: float, tol: float, bias_scale: float, max_epochs: int | None, seed: int
+    rows: RowBlocks, *, squared: bool, C: float, tol: float, bias_scale: float, max_epochs: int, seed: int
 ) -> SolverResult:
     """Fit the SVM of every output; Ctrl-C keeps the weights so far."""
-    most = MOST_ROUNDS if max_epochs is None else max_epochs
     groups = [_BlockProblems(rows, *place) for place in groups_of(rows.n_outputs)]
 
     def weights() -> Weights:
@@ -248,7 +244,7 @@ def solve_blocks(
     done, number, spread = False, 0, np.inf
     threads = rows.threads if len(groups) > 1 else 1
     with suppress(KeyboardInterrupt), ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
-        for number in range(1, most + 1):
+        for number in range(1, max_epochs + 1):
             for g in groups:
                 g.begin()
             for blocks, block in rows.visit(rng.permutation(len(rows.numbers))):
@@ -265,7 +261,7 @@ def solve_blocks(
             if spread <= tol:
                 done = True
                 break
-    return SolverResult(*weights(), number, spread, done, not done and number < most)
+    return SolverResult(*weights(), number, spread, done, not done and number < max_epochs)
 
 
 def _improve(

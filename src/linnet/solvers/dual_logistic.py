@@ -34,7 +34,7 @@ from linnet._kernels import dual, sparse
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import sigmoid
-from linnet.solvers.problem import Objective
+from linnet.solvers.problem import LinearProblem
 from linnet.solvers.sums import SmoothObjective
 from linnet.solvers.training_set import RowBlocks
 
@@ -121,7 +121,7 @@ class SoftmaxPasses(DualPasses):
 
     patience = 4 * PATIENCE
 
-    def __init__(self, f: Objective, norms: Floats, gradient: Floats) -> None:
+    def __init__(self, f: LinearProblem, norms: Floats, gradient: Floats) -> None:
         K, n, self.f, self.n_rows = f.n_outputs, len(f.y), f, len(f.y)
         self.first = sqrt(arithmetic.dot(gradient, gradient))
         G, drift = f.unpack(gradient)

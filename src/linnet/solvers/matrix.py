@@ -79,13 +79,12 @@ class Matrix:
 
     @classmethod
     def from_dense(cls, X: npt.NDArray[Any]) -> Matrix:
-        """Keep the non-zero entries of a dense array."""
+        """Keep the non-zero entries of a dense array: float32 stays, everything else becomes float64."""
+        kind = np.float32 if X.dtype == np.float32 else np.float64
         rows, columns = np.nonzero(X)
         indptr = np.zeros(len(X) + 1, dtype=np.int64)
         np.cumsum(np.bincount(rows, minlength=len(X)), out=indptr[1:])
-        return cls(
-            indptr, columns.astype(np.int32), np.ascontiguousarray(X[rows, columns], dtype=np.float64), X.shape[1]
-        )
+        return cls(indptr, columns.astype(np.int32), X[rows, columns].astype(kind), X.shape[1])
 
     @classmethod
     def from_scipy(cls, X: Any) -> Matrix:

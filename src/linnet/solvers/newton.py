@@ -42,11 +42,10 @@ class Local:
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where the search ended: the point, how many steps and products it took, and |g| / |g_0| there."""
+    """Where the search ended: the point, how many steps it took, and |g| / |g_0| there."""
 
     w: Floats
     steps: int
-    products: int
     violation: float
     converged: bool
 
@@ -76,13 +75,12 @@ def minimise(
     g = here.gradient()
     size = sqrt(arithmetic.dot(g, g))
     first = size if scale is None else scale
-    steps = products = 0
+    steps = 0
     stuck = size == 0.0
     try:
         while steps < max_steps and size > tol * first and not stuck:
             product, preconditioner = here.curvature()
-            d, used = _direction(product, preconditioner, g, min(0.5, sqrt(size / first)))
-            products += used
+            d = _direction(product, preconditioner, g, min(0.5, sqrt(size / first)))
             step = _step(problem, w, d, here.value, arithmetic.dot(g, d))
             steps += 1
             if step is None:
@@ -101,12 +99,10 @@ def minimise(
     except KeyboardInterrupt:
         pass
     violation = size / first if first else 0.0
-    return Minimum(w, steps, products, violation, violation <= tol or stuck)
+    return Minimum(w, steps, violation, violation <= tol or stuck)
 
 
-def _direction(
-    product: Callable[[Floats], Floats], preconditioner: Floats, g: Floats, eta: float
-) -> tuple[Floats, int]:
+def _direction(product: Callable[[Floats], Floats], preconditioner: Floats, g: Floats, eta: float) -> Floats:
     """Solve H d = -g until the residual is eta |g|, in the norm that the preconditioner gives."""
     d = np.zeros_like(g)
     r = -g
@@ -114,10 +110,8 @@ def _direction(
     p = z.copy()
     rz = arithmetic.dot(r, z)
     target = eta * eta * rz
-    used = 0
-    while used < MOST_PRODUCTS:
+    for _ in range(MOST_PRODUCTS):
         Hp = product(p)
-        used += 1
         curvature = arithmetic.dot(p, Hp)
         if curvature <= FLAT * arithmetic.dot(p, preconditioner * p):  # no curvature that rounding could not have made
             break
@@ -130,7 +124,7 @@ def _direction(
             break
         p *= rz / before
         p += z
-    return (d if used > 1 or d.any() else z.copy()), used
+    return d if d.any() else z.copy()
 
 
 def _step(

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import online, sparse
 from linnet.errors import LinnetError
+from linnet.estimator import above_zero, not_negative
 from linnet.solvers.callbacks import Epoch, OnEpoch, ignore
 from linnet.solvers.matrix import Distinct, Matrix
 from linnet.solvers.schedules import InverseRoot, Schedule
@@ -52,10 +53,10 @@ class SGD:
     average: bool = True
 
     def __post_init__(self) -> None:
-        if self.learning_rate is not None and not self.learning_rate > 0:
-            raise LinnetError(f"learning_rate must be above 0, got {self.learning_rate!r}")
-        if self.decay is not None and not self.decay >= 0:
-            raise LinnetError(f"decay must not be negative, got {self.decay!r}")
+        if self.learning_rate is not None:
+            above_zero("learning_rate", self.learning_rate)
+        if self.decay is not None:
+            not_negative("decay", self.decay)
 
 
 @dataclass

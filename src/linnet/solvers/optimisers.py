@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import LinnetError
+from linnet.estimator import above_zero, not_negative, share_below_one, whole
 from linnet.solvers.schedules import Constant, Schedule
 
 Floats = npt.NDArray[np.float64]
@@ -65,17 +66,13 @@ class Stepwise(Optimiser):
     tol: float = 1e-6
 
     def __post_init__(self) -> None:
-        if self.learning_rate is not None and not 0.0 < self.learning_rate < np.inf:
-            raise LinnetError(f"learning_rate must be above 0, got {self.learning_rate!r}")
-        if self.batch_size is not None and (not isinstance(self.batch_size, int | np.integer) or self.batch_size < 1):
-            raise LinnetError(
-                f"batch_size must be a whole number from 1, or None for all rows, got {self.batch_size!r}"
-            )
-        if not self.tol >= 0.0:
-            raise LinnetError(f"tol must not be negative, got {self.tol!r}")
+        if self.learning_rate is not None:
+            above_zero("learning_rate", self.learning_rate)
+        if self.batch_size is not None:
+            whole("batch_size", self.batch_size)
+        not_negative("tol", self.tol)
         for name in ("beta", "beta1", "beta2", "rho"):
-            if not 0.0 <= getattr(self, name, 0.0) < 1.0:
-                raise LinnetError(f"{name} must be from 0 to below 1, got {getattr(self, name)!r}")
+            share_below_one(name, getattr(self, name, 0.0))
 
     def passes(self, n_rows: int) -> int:
         """Return 1000 steps, or with batches 20 passes where that is more.
@@ -267,8 +264,7 @@ class Clip:
     most: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.most > 0.0:
-            raise LinnetError(f"most must be above 0, got {self.most!r}")
+        above_zero("most", self.most)
 
     def init(self, w: Floats) -> Memory:
         """Nothing is remembered."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -36,116 +36,6 @@ from linnet.solvers.newton import Local
 DIAGONAL_SHARE = 0.01
 """The preconditioner is 0.99 I + 0.01 diag(H), after Hsia et al.: on IMDB bigrams 22 products at C = 1 and 44 at C = 30,
 against 33 and 72 with diag(H) and 30 and 42 with none; features in odd units still get their own scale."""
-
-
-@dataclass(eq=False)
-class Objective:
-    """f above, as a function of one flat vector: W row by row, then b where there is an intercept."""
-
-    X: Matrix
-    y: npt.NDArray[np.int32]
-    c: Floats
-    loss: Loss
-    n_outputs: int
-    _: KW_ONLY
-    fit_intercept: bool = True
-    pool: ThreadPoolExecutor | None = None
-    threads: int = 1
-
-    def __post_init__(self) -> None:
-        self.size = (self.X.n_features + self.fit_intercept) * self.n_outputs
-
-    @cached_property
-    def XT(self) -> Matrix:  # noqa: N802 - X, transposed
-        """The columns as rows."""
-        return transposed(self.X)
-
-    @cached_property
-    def squares(self) -> npt.NDArray[np.floating]:
-        """The squared values of the columns."""
-        return np.asarray(np.square(self.XT.values))
-
-    def unpack(self, w: Floats) -> tuple[Floats, Floats]:
-        """Return W, (n_features, n_outputs), and b, (n_outputs,), as views of the vector."""
-        cut = self.X.n_features * self.n_outputs
-        b = w[cut:] if self.fit_intercept else np.zeros(self.n_outputs)
-        return w[:cut].reshape(self.X.n_features, self.n_outputs), b
-
-    def _rows(self, M: Matrix, values: npt.NDArray[np.floating], V: Floats) -> Floats:
-        """Return the product of sparse rows with V; any cut of the rows gives the same numbers."""
-        out = np.empty((len(M), V.shape[1]))
-        V = np.ascontiguousarray(V)
-        cuts = equal_cuts(M, self.threads)
-        run = map if self.pool is None else self.pool.map
-        list(run(lambda a, b: sparse.dot(M.indptr, M.indices, values, V, a, b, out), cuts[:-1], cuts[1:]))
-        return out
-
-    def scores(self, w: Floats) -> Floats:
-        """Return X W + b."""
-        W, b = self.unpack(w)
-        return self._rows(self.X, self.X.values, W) + b
-
-    def _transposed(self, R: Floats, *, squared: bool = False) -> Floats:
-        """Return X^T R and, below it, the column sums of R: the part of the intercept."""
-        parts = [self._rows(self.XT, self.squares if squared else self.XT.values, R).ravel()]
-        return self._with_sums(parts, R)
-
-    def _spread(self, R: Floats) -> Floats:
-        """The same without a transposed matrix: for a point or two, cheaper than to make one."""
-        return self._with_sums([self.X.transposed_dot(R).ravel()], R)
-
-    def _with_sums(self, parts: list[Floats], R: Floats) -> Floats:
-        if self.fit_intercept:
-            parts.append(arithmetic.total(R, axis=0))
-        return np.concatenate(parts)
-
-    def _curved(self, h: Floats, d: Floats) -> Floats:
-        """Return X^T (h * (X d)) for one output: each row is read once, and needs no transposed matrix."""
-        X, out = self.X, np.zeros(self.size)
-        shift = float(d[-1]) if self.fit_intercept else 0.0
-        total = sparse.curved_dot(X.indptr, X.indices, X.values, h, d[: X.n_features], shift, out[: X.n_features])
-        if self.fit_intercept:
-            out[-1] = total
-        return out
-
-    def _squares(self, h: Floats) -> Floats:
-        """Return the diagonal of X^T diag(h) X for one output."""
-        X, out = self.X, np.zeros(self.size)
-        sparse.squared_columns(X.indptr, X.indices, X.values, h, out[: X.n_features])
-        if self.fit_intercept:
-            out[-1] = arithmetic.total(h)
-        return out
-
-    def __call__(self, w: Floats) -> Local:
-        S = self.scores(w)
-        W = w[: self.X.n_features * self.n_outputs]
-        value = 0.5 * arithmetic.dot(W, W) + self.loss.value(S, self.y, self.c)
-
-        def gradient() -> Floats:
-            R = self.loss.gradient(S, self.y, self.c)
-            g = self._transposed(R) if "XT" in vars(self) else self._spread(R)
-            g[: len(W)] += W
-            return g
-
-        def curvature() -> tuple[Callable[[Floats], Floats], Floats]:
-            of_scores = self.loss.curvature(S, self.y, self.c)
-            h = np.ascontiguousarray(of_scores.diagonal[:, 0])
-
-            def product(d: Floats) -> Floats:
-                one = self.n_outputs == 1
-                out = self._curved(h, d) if one else self._transposed(of_scores.product(self.scores(d)))
-                out[: len(W)] += d[: len(W)]
-                return out
-
-            preconditioner = (
-                self._squares(h) if self.n_outputs == 1 else self._transposed(of_scores.diagonal, squared=True)
-            )
-            preconditioner[: len(W)] += 1.0
-            preconditioner *= DIAGONAL_SHARE
-            preconditioner += 1.0 - DIAGONAL_SHARE
-            return product, preconditioner
-
-        return Local(value, gradient, curvature)
 
 
 def equal_cuts(X: Matrix, n: int) -> list[int]:
@@ -248,11 +138,13 @@ class Function:
         return w.copy()
 
 
-class LinearProblem(Objective):
+class LinearProblem:
     """F above, for any :class:`~linnet.solvers.losses.Loss`, as a function of one flat vector: W row by row, then b.
 
     constant makes the intercept the weight of one more feature, always so large, and penalised like the others; 0 fits
     none. With X.gain the loss sees x_ij gain_cj w_jc, and ``weights`` gives gain_cj w_jc: what applies to plain values.
+
+    Called with a vector it gives f, the sum with l2 = 1 and without gain, and its curvature.
 
     >>> from linnet.solvers.losses import Logistic
     >>> X = Matrix.from_dense(np.array([[0.0, 2.0], [1.0, 0.0]]))
@@ -263,29 +155,88 @@ class LinearProblem(Objective):
     """
 
     def __init__(
-        self,
-        X: Matrix,
-        y: npt.NDArray[np.int32],
-        c: Floats,
-        loss: Loss,
-        n_outputs: int,
-        *,
-        fit_intercept: bool = True,
-        constant: float | None = None,
-        l2: float = 1.0,
-        l1: float = 0.0,
-        pool: ThreadPoolExecutor | None = None,
+        self, X: Matrix, y: npt.NDArray[np.int32], c: Floats, loss: Loss, n_outputs: int, *, fit_intercept: bool = True,
+        constant: float | None = None, l2: float = 1.0, l1: float = 0.0, pool: ThreadPoolExecutor | None = None,
         threads: int = 1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         X = X.explicit() if not constant else _with_constant(X.explicit(), constant)
-        fit_intercept = fit_intercept and constant is None
-        super().__init__(X, y, c, loss, n_outputs, fit_intercept=fit_intercept, pool=pool, threads=threads)
-        self.constant, self.l2 = constant, l2
-        self.n_rows = len(X)
+        self.X, self.y, self.c, self.loss, self.n_outputs = X, y, c, loss, n_outputs
+        self.fit_intercept = fit_intercept and constant is None
+        self.constant, self.l2, self.pool, self.threads = constant, l2, pool, threads
+        self.n_rows, self.n_penalised = len(X), X.n_features * n_outputs
+        self.size = self.n_penalised + self.fit_intercept * n_outputs
         self.total = arithmetic.total(c)
         self.l1 = l1 / self.total
-        self.n_penalised = X.n_features * n_outputs
         self.gain = None if X.gain is None else _flat_gain(X.gain, n_outputs)
+
+    @cached_property
+    def XT(self) -> Matrix:  # noqa: N802 - X, transposed
+        """The columns as rows."""
+        return transposed(self.X)
+
+    def unpack(self, w: Floats) -> tuple[Floats, Floats]:
+        """Return W, (n_features, n_outputs), and b, (n_outputs,), as views of the vector."""
+        b = w[self.n_penalised :] if self.fit_intercept else np.zeros(self.n_outputs)
+        return w[: self.n_penalised].reshape(self.X.n_features, self.n_outputs), b
+
+    def _rows(self, M: Matrix, values: npt.NDArray[np.floating], V: Floats) -> Floats:
+        """Return the product of sparse rows with V; any cut of the rows gives the same numbers."""
+        out = np.empty((len(M), V.shape[1]))
+        V = np.ascontiguousarray(V)
+        cuts = equal_cuts(M, self.threads)
+        run = map if self.pool is None else self.pool.map
+        list(run(lambda a, b: sparse.dot(M.indptr, M.indices, values, V, a, b, out), cuts[:-1], cuts[1:]))
+        return out
+
+    def scores(self, w: Floats) -> Floats:
+        """Return X W + b."""
+        W, b = self.unpack(w)
+        return self._rows(self.X, self.X.values, W) + b
+
+    def _transposed(self, R: Floats, values: npt.NDArray[np.floating] | None) -> Floats:
+        """Return X^T R and, below it, the column sums of R: the part of the intercept.
+
+        values are those of the transposed matrix; None needs no such matrix: for a point or two, cheaper than to make one.
+        """
+        found = self.X.transposed_dot(R) if values is None else self._rows(self.XT, values, R)
+        return np.append(found, arithmetic.total(R, axis=0)) if self.fit_intercept else found.ravel()
+
+    def __call__(self, w: Floats) -> Local:
+        S, X, one = self.scores(w), self.X, self.n_outputs == 1
+        W = w[: self.n_penalised]
+        value = 0.5 * arithmetic.dot(W, W) + self.loss.value(S, self.y, self.c)
+
+        def gradient() -> Floats:
+            g = self._transposed(self.loss.gradient(S, self.y, self.c), self.XT.values if "XT" in vars(self) else None)
+            g[: len(W)] += W
+            return g
+
+        def curvature() -> tuple[Callable[[Floats], Floats], Floats]:
+            of_scores = self.loss.curvature(S, self.y, self.c)
+            h = np.ascontiguousarray(of_scores.diagonal[:, 0])
+
+            def product(d: Floats) -> Floats:
+                if one:  # X^T (h * (X d)): each row is read once, and needs no transposed matrix
+                    out, shift = np.zeros(self.size), float(d[-1]) if self.fit_intercept else 0.0
+                    total = sparse.curved_dot(X.indptr, X.indices, X.values, h, d[: len(W)], shift, out[: len(W)])
+                    out[len(W) :] = total
+                else:
+                    out = self._transposed(of_scores.product(self.scores(d)), self.XT.values)
+                out[: len(W)] += d[: len(W)]
+                return out
+
+            if one:
+                preconditioner = np.zeros(self.size)
+                sparse.squared_columns(X.indptr, X.indices, X.values, h, preconditioner[: len(W)])
+                preconditioner[len(W) :] = arithmetic.total(h)
+            else:
+                preconditioner = self._transposed(of_scores.diagonal, np.square(self.XT.values))
+            preconditioner[: len(W)] += 1.0
+            preconditioner *= DIAGONAL_SHARE
+            preconditioner += 1.0 - DIAGONAL_SHARE
+            return product, preconditioner
+
+        return Local(value, gradient, curvature)
 
     def _folded(self, w: Floats) -> Floats:
         """Return gain w, as far as there is a gain; the same array where there is none."""
@@ -302,11 +253,6 @@ class LinearProblem(Objective):
         if self.constant:
             return W[:-1].copy(), self.constant * W[-1]
         return W.copy(), u[self.n_penalised :].copy() if self.fit_intercept else np.zeros(self.n_outputs)
-
-    def lengths(self, w: Floats) -> Floats:
-        """Return |w| of each output, without its intercept."""
-        W = w[: self.n_penalised].reshape(-1, self.n_outputs)
-        return np.asarray(arithmetic.norm(W[:-1] if self.constant else W, axis=0))
 
     def everything(self, w: Floats) -> Here:
         """Look at all rows."""

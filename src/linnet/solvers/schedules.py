@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import pi
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import LinnetError
+from linnet.estimator import above_zero, share
 
 Floats = npt.NDArray[np.float64]
 
@@ -97,8 +97,8 @@ class Step(Schedule):
     factor: float = 0.5
 
     def __post_init__(self) -> None:
-        _check_above_zero(self, "every")
-        _check_share(self, "factor")
+        above_zero("every", self.every)
+        _check_factor(self.factor)
 
     def __call__(self, t: Floats) -> Floats:
         """Return the factors."""
@@ -116,7 +116,7 @@ class Exponential(Schedule):
     factor: float = 0.95
 
     def __post_init__(self) -> None:
-        _check_share(self, "factor")
+        _check_factor(self.factor)
 
     def __call__(self, t: Floats) -> Floats:
         """Return the factors."""
@@ -137,9 +137,8 @@ class Cosine(Schedule):
     least: float = 0.0
 
     def __post_init__(self) -> None:
-        _check_above_zero(self, "over")
-        if not 0.0 <= self.least <= 1.0:
-            raise LinnetError(f"least must be from 0 to 1, got {self.least!r}")
+        above_zero("over", self.over)
+        share("least", self.least, one=True)
 
     def __call__(self, t: Floats) -> Floats:
         """Return the factors."""
@@ -160,9 +159,8 @@ class WarmUp(Schedule):
     first: float = 0.0
 
     def __post_init__(self) -> None:
-        _check_above_zero(self, "over")
-        if not 0.0 <= self.first <= 1.0:
-            raise LinnetError(f"first must be from 0 to 1, got {self.first!r}")
+        above_zero("over", self.over)
+        share("first", self.first, one=True)
 
     def __call__(self, t: Floats) -> Floats:
         """Return the factors."""
@@ -171,11 +169,6 @@ class WarmUp(Schedule):
         return np.where(t < self.over, climb, self.then(np.maximum(t - self.over, 0.0)))
 
 
-def _check_above_zero(schedule: Any, name: str) -> None:
-    if not getattr(schedule, name) > 0.0:
-        raise LinnetError(f"{name} must be above 0, got {getattr(schedule, name)!r}")
-
-
-def _check_share(schedule: Any, name: str) -> None:
-    if not 0.0 < getattr(schedule, name) <= 1.0:
-        raise LinnetError(f"{name} must be above 0 and at most 1, got {getattr(schedule, name)!r}")
+def _check_factor(factor: float) -> None:
+    if not 0.0 < factor <= 1.0:
+        raise LinnetError(f"factor must be above 0 and at most 1, got {factor!r}")

@@ -13,15 +13,13 @@ Paper     Paige and Saunders, LSQR: An Algorithm for Sparse Linear Equations and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import factors, sparse
 from linnet.errors import LinnetError
-from linnet.solvers.callbacks import Epoch, OnEpoch, ignore
+from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, ignore
 from linnet.solvers.matrix import Matrix
 
 Floats = npt.NDArray[np.float64]
@@ -130,24 +128,8 @@ def normal(problem: Squares) -> Floats:
     return np.asarray(right / size[:, None])
 
 
-@dataclass(frozen=True)
-class LsqrSolution:
-    """Where LSQR ended: W, passes made, the largest violation of an output, and whether Ctrl-C ended it."""
-
-    W: Floats
-    passes: int
-    violation: float
-    interrupted: bool
-
-
-def lsqr(
-    problem: Squares,
-    *,
-    tol: float,
-    max_epochs: int,
-    on_epoch: OnEpoch = ignore,
-) -> LsqrSolution:
-    """Return W by LSQR. KeyboardInterrupt ends the passes and keeps the weights so far."""
+def lsqr(problem: Squares, *, tol: float, max_epochs: int, on_epoch: OnEpoch = ignore) -> SolverResult:
+    """Return W and b by LSQR. KeyboardInterrupt ends the passes and keeps the weights so far."""
     W = np.zeros((problem.X.n_features, problem.T.shape[1]))
     violation = np.zeros(W.shape[1])
     squares = np.square(_lengths(problem.T))  # the objective of each output
@@ -162,13 +144,14 @@ def lsqr(
             passes += 1
             data = arithmetic.total(squares) - problem.alpha * arithmetic.total(np.square(W))
             report = Epoch(passes, max(data, 0.0), float(violation.max()), len(problem.X))
-            on_epoch(report, W.copy)
+            on_epoch(report, lambda: problem.weights(W.copy()))
             going = violation[live] > tol
             live = live[going]
             state.keep(going)
     except KeyboardInterrupt:
         interrupted = True
-    return LsqrSolution(W, passes, float(violation.max(initial=0.0)), interrupted)
+    worst = float(violation.max(initial=0.0))
+    return SolverResult(*problem.weights(W), passes, worst, worst <= tol and not interrupted, interrupted)
 
 
 class _Bidiagonal:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.errors import LinnetError
-from linnet.solvers.callbacks import Epoch, Weights
+from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
 from linnet.solvers.losses import Loss, Softmax
 from linnet.solvers.newton import Local, minimise
 from linnet.solvers.problem import Here
@@ -102,8 +101,7 @@ def part_product(rows: TrainingSet, objective: SmoothObjective, at: Weights, d: 
 class SumProblem:
     """F above for an optimiser, as a function of one flat vector: W row by row, then b.
 
-    ``gradient(at)`` returns the PartSum of all rows at weights and intercepts, ``product(at, d)`` that of the curvature
-    times a direction, for Newton's method. total is C times the weight of all rows.
+    ``add_up(function, *args)`` returns the sum of function(rows, *args) over all rows. total is C times their weight.
     """
 
     l1 = 0.0
@@ -111,29 +109,15 @@ class SumProblem:
     n_rows = 1
 
     def __init__(
-        self,
-        gradient: Callable[[tuple[Floats, Floats]], PartSum],
-        product: Callable[[tuple[Floats, Floats], tuple[Floats, Floats]], PartSum] | None,
-        objective: SmoothObjective,
-        shape: tuple[int, int],
-        total: float,
-        gain: npt.NDArray[np.float32] | None = None,
-    ) -> None:
-        self.gradient, self.product, self.total, self.gain = gradient, product, total, gain
+        self, add_up: Callable[..., Any], objective: SmoothObjective, shape: tuple[int, int], total: float, gain: Any = None
+    ) -> None:  # fmt: skip
+        self.add_up, self.objective, self.total, self.gain = add_up, objective, total, gain
         self.n_features, self.n_outputs = shape
         self.constant = objective.constant
         self.fit_intercept = objective.fit_intercept and self.constant != 0.0
         self.cut = self.n_features * self.n_outputs
         self.size = self.cut + self.fit_intercept * self.n_outputs
         self.n_penalised = self.size if self.constant is not None else self.cut
-
-    @classmethod
-    def over(cls, rows: RowBlocks, objective: SmoothObjective) -> SumProblem:
-        """Return the objective over all blocks."""
-        return cls(
-            partial(rows.add_up, part_sum, objective), partial(rows.add_up, part_product, objective), objective,
-            (rows.n_features, rows.n_outputs), objective.C * rows.total_weight, rows.gain,
-        )  # fmt: skip
 
     def weights(self, w: Floats) -> tuple[Floats, Floats]:
         """Return W, (n_features, n_outputs), and b, for plain values."""
@@ -145,7 +129,7 @@ class SumProblem:
 
     def everything(self, w: Floats) -> Here:
         """Ask all parts."""
-        part = self.gradient(self.weights(w))
+        part = self.add_up(part_sum, self.objective, self.weights(w))
         gradient = self._flat(part, w) / self.total
         loss = part.loss / self.total
         return Here(
@@ -171,70 +155,55 @@ class SumProblem:
 
     def local(self, w: Floats) -> Local:
         """Return the sum (not the mean) with its curvature: what Newton's method asks for."""
-        if self.product is None:
-            raise TypeError("Newton's method needs products with the curvature, and these parts give none; use LBFGS")
-        product, here, at = self.product, self.everything(w), self.weights(w)
+        here, at = self.everything(w), self.weights(w)
 
-        def curvature() -> tuple[Callable[[Floats], Floats], Floats]:
-            return lambda d: self._flat(product(at, self.weights(d)), d), np.ones(self.size)
+        def product(d: Floats) -> Floats:
+            return self._flat(self.add_up(part_product, self.objective, at, self.weights(d)), d)
 
-        return Local(self.total * here.value, lambda: self.total * here.gradient, curvature)
+        return Local(self.total * here.value, lambda: self.total * here.gradient, lambda: (product, np.ones(self.size)))
 
 
 def fit_sum(
-    model: Any,
-    objective: SmoothObjective,
-    rows: RowBlocks,
-    *,
-    tol: float = TOL,
-    max_steps: int = MOST_STEPS,
-    start: Floats | None = None,
-    made: int = 0,
-) -> Weights:
+    model: Any, objective: SmoothObjective, rows: RowBlocks, *, tol: float = TOL, most: int = MOST_STEPS,
+    start: Floats | None = None, made: int = 0,
+) -> Weights:  # fmt: skip
     """Minimise the objective over all blocks by Newton's method; Ctrl-C keeps the weights so far.
 
     Rows on the workers of an engine start from iterative parameter mixing. start is a point to go on from, made the
     epochs that led there; they count. Sets the model's n_iter_ and interrupted_.
     """
-    problem = SumProblem.over(rows, objective)
-    scale = None
+    shape, total = (rows.n_features, rows.n_outputs), objective.C * rows.total_weight
+    problem, scale = SumProblem(rows.add_up, objective, shape, total, rows.gain), None
     if not rows.local:
-        start, scale = _mixed_start(problem, rows, objective)
+        start, scale = _mixed_start(problem, rows)
     elif start is not None:
         zero = problem.everything(np.zeros(problem.size)).gradient
         scale = problem.total * float(np.sqrt(arithmetic.dot(zero, zero)))
+    centred = isinstance(objective.loss, Softmax)
+    return newton_steps(
+        model, problem, start, rows.on_epoch, rows.n_rows, tol=tol, most=most, scale=scale, made=made,
+        shown=lambda W, b: (W, b - arithmetic.mean(b) if centred else b),
+    )  # fmt: skip
 
-    def shown(w: Floats) -> Weights:
-        W, b = problem.weights(w)
-        return W, b - arithmetic.mean(b) if isinstance(
-            objective.loss, Softmax
-        ) else b  # a common shift changes no probability
+
+def newton_steps(
+    model: Any, problem: Any, start: Floats | None, on_epoch: OnEpoch, n_rows: int, *, tol: float, most: int,
+    scale: float | None, made: int, shown: Callable[..., Weights],
+) -> Weights:  # fmt: skip
+    """Take Newton steps from a start that made some epochs; shown turns W and b into the weights of the model."""
 
     def report(number: int, value: float, violation: float, w: Floats) -> None:
         W = w[: problem.n_penalised]
-        rows.on_epoch(
-            Epoch(made + number, value - 0.5 * arithmetic.dot(W, W), violation, rows.n_rows), lambda: shown(w)
-        )
+        told = Epoch(made + number, value - 0.5 * arithmetic.dot(W, W), violation, n_rows)
+        on_epoch(told, lambda: shown(*problem.weights(w)))
 
     w = np.zeros(problem.size) if start is None else start
-    found = minimise(problem.local, w, tol=tol, max_steps=max(1, max_steps - made), scale=scale, on_step=report)
-    model.n_iter_ = made + max(1, found.steps)
-    model.interrupted_ = not found.converged and found.steps < max_steps - made
-    return shown(found.w)
+    found = minimise(problem.local, w, tol=tol, max_steps=max(1, most - made), scale=scale, on_step=report)
+    model._finish(made + found.steps, most, found.violation, found.converged)
+    return shown(*problem.weights(found.w))
 
 
-@dataclass(frozen=True)
-class _Point:
-    """A point times its weight."""
-
-    weight: float
-    point: Floats
-
-    def __add__(self, other: _Point) -> _Point:
-        return _Point(self.weight + other.weight, self.point + other.point)
-
-
-def _mixed_start(problem: SumProblem, rows: RowBlocks, objective: SmoothObjective) -> tuple[Floats, float]:
+def _mixed_start(problem: SumProblem, rows: RowBlocks) -> tuple[Floats, float]:
     """Return where to begin, and the length of the gradient at zero, which the tolerance is relative to.
 
     Iterative parameter mixing: each shard takes a few steps as if it were all the data, and the mean of their points,
@@ -244,20 +213,22 @@ def _mixed_start(problem: SumProblem, rows: RowBlocks, objective: SmoothObjectiv
     first = problem.total * float(np.sqrt(arithmetic.dot(zero.gradient, zero.gradient)))
     start = np.zeros(problem.size)
     for _ in range(MIXING_ROUNDS):
-        found = rows.add_up(_mixed, objective, problem.total, rows.gain, start)
-        start = np.asarray(found.point / found.weight) if found.weight else start
+        found = rows.add_up(_mixed, problem.objective, problem.total, rows.gain, start)
+        start = np.asarray(found[:-1] / found[-1]) if found[-1] else start
     return (start if problem.everything(start).value < zero.value else np.zeros(problem.size)), first
 
 
-def _mixed(rows: TrainingSet, objective: SmoothObjective, total: float, gain: Any, at: Floats) -> _Point:
-    """Descend a few steps on these rows as if they were all there is; returns the point times their share."""
+def _mixed(rows: TrainingSet, objective: SmoothObjective, total: float, gain: Any, at: Floats) -> Floats:
+    """Descend a few steps on these rows as if they were all there is; returns the point times their share, then the share."""
     from linnet.solvers.descent import optimise
     from linnet.solvers.whole import LBFGS
 
     if not len(rows):
-        return _Point(0.0, np.zeros_like(at))
+        return np.zeros(len(at) + 1)
     share = arithmetic.total(objective.C * rows.weights) / total
-    gradient = partial(part_sum, rows, replace(objective, C=objective.C / share))
-    problem = SumProblem(gradient, None, objective, (rows.X.n_features, rows.n_outputs), total, gain)
+    whole = replace(objective, C=objective.C / share)
+    problem = SumProblem(
+        lambda function, *args: function(rows, *args), whole, (rows.X.n_features, rows.n_outputs), total, gain
+    )
     found = optimise(problem, LBFGS(tol=1e-4), w=at, max_epochs=MIXING_STEPS)
-    return _Point(share, share * found.w)
+    return np.append(share * found.w, share)

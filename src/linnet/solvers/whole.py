@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import LinnetError
+from linnet.estimator import not_negative, whole
 from linnet.solvers.newton import minimise
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import Here, Problem, least_subgradient, soft_threshold
@@ -49,8 +50,7 @@ class Whole(Optimiser):
     tol: float = 1e-8
 
     def __post_init__(self) -> None:
-        if not self.tol >= 0.0:
-            raise LinnetError(f"tol must not be negative, got {self.tol!r}")
+        not_negative("tol", self.tol)
 
     def passes(self, n_rows: int) -> int:
         """Return how many steps are taken at most; each looks at all rows."""
@@ -102,8 +102,7 @@ class LBFGS(Whole):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.history < 1:
-            raise LinnetError(f"history must be a whole number from 1, got {self.history!r}")
+        whole("history", self.history)
 
     def run(self, problem: Problem, w: Floats, max_epochs: int, told: Told) -> bool:
         """Minimise from w."""
