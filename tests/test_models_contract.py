@@ -20,7 +20,7 @@ from linnet.models import ESTIMATORS as CLASSES
 from linnet.models import FeedForward, LinearSVM, LogisticRegression, MultinomialNB
 from linnet.solvers import LBFGS, Momentum, ProximalGradient  # noqa: F401 - for eval
 from linnet.solvers.online import SGD
-from linnet.solvers.schedules import Inverse
+from linnet.solvers.optimisers import Inverse
 
 ESTIMATORS = [
     *(f"{cls.__name__}()" for cls in CLASSES),

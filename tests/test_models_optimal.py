@@ -15,7 +15,7 @@ import sklearn.svm
 from generated import counts, rows
 from linnet.models import LinearSVM, LogisticRegression, MultinomialNB
 from linnet.solvers.online import SGD
-from linnet.solvers.schedules import Inverse
+from linnet.solvers.optimisers import Inverse
 
 TIGHT = {"tol": 1e-10, "max_iter": 200_000}
 

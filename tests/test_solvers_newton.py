@@ -11,8 +11,8 @@ import scipy.optimize
 from generated import rows
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.newton import Local, minimise
-from linnet.solvers.problem import LinearProblem, transposed
+from linnet.solvers.newton import minimise
+from linnet.solvers.problem import LinearProblem, Local, transposed
 
 LOSSES = [(Logistic(), 1), (Softmax(), 3), (Softmax(), 2), (SquaredHinge(), 1), (SquaredHinge(), 3)]
 

@@ -10,7 +10,7 @@ from linnet._kernels import online
 from linnet.errors import LinnetError
 from linnet.solvers.matrix import Matrix, distinct
 from linnet.solvers.online import SGD, descend
-from linnet.solvers.schedules import Constant, Inverse, InverseRoot
+from linnet.solvers.optimisers import Constant, Inverse, InverseRoot
 from reference import solvers as reference
 
 

@@ -22,8 +22,8 @@ from linnet.features.plan import FeaturePlan
 from linnet.pipeline.crossval import weighted
 from linnet.pipeline.stream import fit_stream
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
-from linnet.solvers.sums import SmoothObjective, SumProblem
-from linnet.solvers.training_set import TrainingSet
+from linnet.solvers.matrix import TrainingSet
+from linnet.solvers.problem import SmoothObjective, SumProblem
 from test_streaming import reviews, write
 
 

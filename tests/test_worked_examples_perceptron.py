@@ -12,7 +12,7 @@ from linnet.errors import DataError
 from linnet.models import LogisticRegression, Perceptron
 from linnet.solvers.matrix import Matrix, as_given
 from linnet.solvers.online import SGD, descend
-from linnet.solvers.schedules import Constant
+from linnet.solvers.optimisers import Constant
 
 THETA = np.array([[0.3, 0.7, 0.8], [-0.2, 2.2, 4.0], [-4.0, -4.0, -4.0]])  # one row a class, as in the notes
 ROW = np.array([2.0, 1.0, 0.0])

@@ -8,7 +8,7 @@ import pytest
 from linnet.models import LinearSVM, LogisticRegression
 from linnet.solvers.losses import Softmax
 from linnet.solvers.online import SGD
-from linnet.solvers.schedules import Constant
+from linnet.solvers.optimisers import Constant
 
 # Vocabulary: stock, game, monday, friday. "stock monday" is business, "game friday" is sports; then "game monday" comes.
 X = np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]])

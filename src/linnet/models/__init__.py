@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from linnet.models.categorical import CategoricalNB
 from linnet.models.feed_forward import FeedForward
-from linnet.models.gaussian import GaussianNB
 from linnet.models.kernel_perceptron import RBF, KernelPerceptron, Linear, Polynomial
 from linnet.models.least_squares import LeastSquares
 from linnet.models.lexicon import Lexicon
 from linnet.models.logistic import LogisticRegression
-from linnet.models.multinomial import BernoulliNB, MultinomialNB
+from linnet.models.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 from linnet.models.nbsvm import NBSVM
 from linnet.models.passive_aggressive import PassiveAggressive
 from linnet.models.perceptron import Perceptron

@@ -21,7 +21,7 @@ from linnet.estimator import truth, whole
 from linnet.models.estimator import DecisionModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
-from linnet.solvers.training_set import RowBlocks, TrainingSet
+from linnet.solvers.matrix import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]

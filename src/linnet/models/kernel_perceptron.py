@@ -41,8 +41,7 @@ from linnet.models.estimator import DecisionModel
 from linnet.models.inputs import as_matrix, seed_of
 from linnet.models.solving import outputs
 from linnet.solvers.callbacks import Callback, Epoch, Weights
-from linnet.solvers.matrix import Matrix
-from linnet.solvers.training_set import TrainingSet
+from linnet.solvers.matrix import Matrix, TrainingSet
 
 WRITTEN_OUT = 1 << 22  # numbers of Z that are written out at a time
 

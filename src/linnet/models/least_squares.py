@@ -27,8 +27,8 @@ from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel
 from linnet.solvers.callbacks import Weights
+from linnet.solvers.matrix import TrainingSet
 from linnet.solvers.squares import Squares, lsqr, normal, pinv
-from linnet.solvers.training_set import TrainingSet
 
 Floats = npt.NDArray[np.float64]
 

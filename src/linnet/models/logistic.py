@@ -43,12 +43,11 @@ from linnet.solvers import dual_logistic
 from linnet.solvers.callbacks import Weights, showing
 from linnet.solvers.dual_logistic import DualPasses, SoftmaxPasses, TwoClassPasses
 from linnet.solvers.losses import Logistic, Loss, Softmax
-from linnet.solvers.matrix import compact
+from linnet.solvers.matrix import RowBlocks, TrainingSet, compact
+from linnet.solvers.newton import fit_sum, newton_steps
 from linnet.solvers.online import SGD, descend
 from linnet.solvers.optimisers import Optimiser
-from linnet.solvers.problem import LinearProblem
-from linnet.solvers.sums import SmoothObjective, fit_sum, newton_steps, smooth_only
-from linnet.solvers.training_set import RowBlocks, TrainingSet
+from linnet.solvers.problem import LinearProblem, SmoothObjective
 
 Floats = npt.NDArray[np.float64]
 
@@ -132,7 +131,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
 
     def smooth(self, rows: RowBlocks) -> SmoothObjective:
         """Return the objective, for rows whose losses are added up."""
-        smooth_only("logistic", self.penalty, self.solver, ("dual", "newton"), self.decay)
+        solving.smooth_only("logistic", self.penalty, self.solver, ("dual", "newton"), self.decay)
         loss: Loss = Logistic() if rows.n_outputs == 1 or rows.multilabel else Softmax()
         return SmoothObjective(loss, above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept))
 

@@ -42,7 +42,7 @@ from linnet.models.estimator import DecisionModel, Traits, label_statistics
 from linnet.models.naive_bayes import Statistics, class_sums
 from linnet.models.svm import LinearSVM
 from linnet.solvers.callbacks import Weights, showing
-from linnet.solvers.training_set import RowBlocks, TrainingSet
+from linnet.solvers.matrix import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
 COUNTS = ("values", "presence")

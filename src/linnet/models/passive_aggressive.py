@@ -24,7 +24,7 @@ from linnet.estimator import above_zero, one_of, truth
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochModel, EpochState
 from linnet.solvers.dual import hinge_steps, signs_of
-from linnet.solvers.training_set import TrainingSet
+from linnet.solvers.matrix import TrainingSet
 
 Floats = npt.NDArray[np.float64]
 LOSSES = ("hinge", "squared_hinge")

@@ -31,10 +31,9 @@ from linnet.models.epochs import EpochModel, EpochState
 from linnet.models.inputs import seed_of
 from linnet.models.solving import accuracy_on, halves, outputs
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights, showing
-from linnet.solvers.matrix import Distinct, Matrix
+from linnet.solvers.matrix import Distinct, Matrix, RowBlocks, TrainingSet
 from linnet.solvers.online import SGD, Run, descend
-from linnet.solvers.schedules import Constant
-from linnet.solvers.training_set import RowBlocks, TrainingSet
+from linnet.solvers.optimisers import Constant
 
 Floats = npt.NDArray[np.float64]
 STARTS = ("zero", "random")

@@ -21,18 +21,17 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.data.splitting import split_indices
-from linnet.errors import DataError
+from linnet.errors import DataError, LinnetError
 from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.models.inputs import seed_of
 from linnet.solvers import coordinate
 from linnet.solvers.callbacks import Callback, SolverResult, Weights, showing, warn_unfinished
 from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
 from linnet.solvers.losses import Loss, Softmax
-from linnet.solvers.matrix import Matrix
+from linnet.solvers.matrix import Matrix, TrainingSet
 from linnet.solvers.online import SGD, descend
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import LinearProblem
-from linnet.solvers.training_set import TrainingSet
 
 Floats = npt.NDArray[np.float64]
 
@@ -195,3 +194,12 @@ def accuracy_on(X: Matrix, y: npt.NDArray[np.int32], weight: Floats) -> Callable
         return arithmetic.mean(right, weights=weight)
 
     return accuracy
+
+
+def smooth_only(model: str, penalty: str, solver: Any, solvers: tuple[str, ...], decay: float | None = None) -> None:
+    """Refuse settings under which rows in blocks cannot be added up."""
+    if penalty != "l2" or solver not in (None, *solvers) or decay is not None:
+        raise LinnetError(
+            f"rows on disk or on an engine take {model} with the L2 penalty and its own solver; leave out --solver, "
+            "penalty and decay, or train in memory"
+        )

@@ -40,16 +40,16 @@ from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochState, StepModel
 from linnet.models.estimator import Traits
 from linnet.models.inputs import seed_of
-from linnet.models.solving import Support, fit_l1, fit_optimised, fit_sgd, optimiser_of, read_solver
+from linnet.models.solving import Support, fit_l1, fit_optimised, fit_sgd, optimiser_of, read_solver, smooth_only
 from linnet.solvers import dual
 from linnet.solvers.callbacks import Weights, showing
 from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.losses import SquaredHinge
-from linnet.solvers.matrix import Compact, Distinct, Matrix, compact
+from linnet.solvers.matrix import Compact, Distinct, Matrix, RowBlocks, TrainingSet, compact
+from linnet.solvers.newton import fit_sum
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
-from linnet.solvers.sums import SmoothObjective, fit_sum, smooth_only
-from linnet.solvers.training_set import RowBlocks, TrainingSet
+from linnet.solvers.problem import SmoothObjective
 
 Floats = npt.NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import CountingModel, DecisionModel, Traits
 from linnet.models.naive_bayes import Statistics, class_sums
 from linnet.solvers.callbacks import Weights
-from linnet.solvers.training_set import TrainingSet
+from linnet.solvers.matrix import TrainingSet
 
 Floats = npt.NDArray[np.float64]
 EQUAL = 1e-9  # sums of weights in another order are equal all the same

@@ -28,7 +28,7 @@ from linnet.pipeline.search import SearchRows
 from linnet.pipeline.streamed import DEV, TEST, TRAIN, StreamedRows
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import Callback, OnEpoch
-from linnet.solvers.training_set import RowBlocks, TrainingSet
+from linnet.solvers.matrix import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]

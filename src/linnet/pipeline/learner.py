@@ -40,7 +40,7 @@ from linnet.pipeline.search import axes_of
 from linnet.pipeline.streamed import count_batch
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import Weights
-from linnet.solvers.training_set import TrainingSet
+from linnet.solvers.matrix import TrainingSet
 
 Floats = npt.NDArray[np.float64]
 Columns = npt.NDArray[Any]

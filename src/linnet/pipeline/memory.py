@@ -35,7 +35,7 @@ from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import FittedRows, encode
 from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
-from linnet.solvers.training_set import RowBlocks
+from linnet.solvers.matrix import RowBlocks
 
 MOSTLY_KNOWN = 0.7  # share of the words that have a vector: below, features without vectors are tried first
 Floats = npt.NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 Document frequencies, the vocabulary and its numbering, class counts and naive Bayes are one reduce each. Whole numbers
 add up exactly, so the model is that of one machine to the byte. Smooth objectives are minimised by Newton's method here,
-on gradients and products with the curvature that the workers add up (:mod:`linnet.solvers.sums`).
+on gradients and products with the curvature that the workers add up (:mod:`linnet.solvers.newton`).
 
 References: McDonald, Hall, Mann: Distributed Training Strategies for the Structured Perceptron, 2010; Agarwal et al.: A
 Reliable Effective Terascale Linear Learning System, 2014.
@@ -35,7 +35,7 @@ from linnet.pipeline.streamed import DEV, TRAIN, Inputs, StreamedRows
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.pipeline.worker import ShardPlan, ShardTask, ShardTotals, Weighting
 from linnet.solvers.callbacks import OnEpoch
-from linnet.solvers.training_set import RowBlocks
+from linnet.solvers.matrix import RowBlocks
 
 Labels = npt.NDArray[np.int32]
 Indices = npt.NDArray[np.int64]

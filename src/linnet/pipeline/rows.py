@@ -19,7 +19,7 @@ from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
-from linnet.solvers.training_set import RowBlocks
+from linnet.solvers.matrix import RowBlocks
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]

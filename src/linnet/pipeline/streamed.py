@@ -35,7 +35,7 @@ from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import RowStore, encode
 from linnet.pipeline.search import SearchRows
 from linnet.pipeline.vocabulary import Kept, StreamVocabulary
-from linnet.solvers.training_set import RowBlocks
+from linnet.solvers.matrix import RowBlocks
 
 # ---- Which rows are for training, for choosing settings (dev) and for the test.
 #

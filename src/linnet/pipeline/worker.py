@@ -29,7 +29,7 @@ from linnet.pipeline.crossval import weighted
 from linnet.pipeline.disk import columns_of
 from linnet.pipeline.streamed import DEV, TEST, TRAIN, by_part, count_batch
 from linnet.pipeline.vocabulary import StreamVocabulary
-from linnet.solvers.training_set import TrainingSet
+from linnet.solvers.matrix import TrainingSet
 
 KEPT = 64  # shards whose rows a worker keeps
 _ROWS: OrderedDict[tuple[str, str], tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]] = OrderedDict()

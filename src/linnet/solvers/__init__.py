@@ -15,22 +15,40 @@ if TYPE_CHECKING:
     from linnet.solvers.callbacks import Callback, Curves, Epoch
     from linnet.solvers.descent import OPTIMISERS, EarlyStopping, Found, optimise
     from linnet.solvers.finder import Sweep, find_rate
+    from linnet.solvers.newton import LBFGS, Newton, ProximalGradient
     from linnet.solvers.online import SGD
-    from linnet.solvers.optimisers import Adadelta, Adagrad, Adam, Chain, Clip, GradientDescent, Momentum, Optimiser
+    from linnet.solvers.optimisers import (
+        Adadelta,
+        Adagrad,
+        Adam,
+        Chain,
+        Clip,
+        Constant,
+        Cosine,
+        Exponential,
+        GradientDescent,
+        Inverse,
+        InverseRoot,
+        Momentum,
+        Optimiser,
+        Product,
+        Step,
+        WarmUp,
+    )
     from linnet.solvers.problem import Function, LinearProblem, Problem
-    from linnet.solvers.schedules import Constant, Cosine, Exponential, Inverse, InverseRoot, Product, Step, WarmUp
-    from linnet.solvers.whole import LBFGS, Newton, ProximalGradient
 
 _HOME = {
     "descent": ("OPTIMISERS", "EarlyStopping", "Found", "optimise"),
     "finder": ("Sweep", "find_rate"),
     "online": ("SGD",),
-    "optimisers": ("Adadelta", "Adagrad", "Adam", "Chain", "Clip", "GradientDescent", "Momentum", "Optimiser"),
+    "optimisers": (
+        "Adadelta", "Adagrad", "Adam", "Chain", "Clip", "Constant", "Cosine", "Exponential", "GradientDescent", "Inverse",
+        "InverseRoot", "Momentum", "Optimiser", "Product", "Step", "WarmUp",
+    ),
     "problem": ("Function", "LinearProblem", "Problem"),
     "callbacks": ("Callback", "Curves", "Epoch"),
-    "schedules": ("Constant", "Cosine", "Exponential", "Inverse", "InverseRoot", "Product", "Step", "WarmUp"),
-    "whole": ("LBFGS", "Newton", "ProximalGradient"),
-}
+    "newton": ("LBFGS", "Newton", "ProximalGradient"),
+}  # fmt: skip
 
 __all__ = [
     "LBFGS", "OPTIMISERS", "SGD", "Adadelta", "Adagrad", "Adam", "Chain", "Clip", "Constant", "Cosine", "Curves", "EarlyStopping",

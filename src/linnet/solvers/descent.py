@@ -22,9 +22,9 @@ from linnet.errors import LinnetError
 from linnet.estimator import share, whole
 from linnet.solvers import optimisers
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch
+from linnet.solvers.newton import LBFGS, Newton, ProximalGradient, Told, Whole
 from linnet.solvers.optimisers import Optimiser, Stepwise, with_settings
 from linnet.solvers.problem import Here, Problem, least_subgradient, soft_threshold
-from linnet.solvers.whole import LBFGS, Newton, ProximalGradient, Told, Whole
 
 Floats = npt.NDArray[np.float64]
 

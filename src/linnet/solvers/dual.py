@@ -28,8 +28,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import dual
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
-from linnet.solvers.matrix import Matrix
-from linnet.solvers.training_set import RowBlocks
+from linnet.solvers.matrix import Matrix, RowBlocks
 
 Floats = npt.NDArray[Any]
 LANES = 8  # problems side by side: 32-bit weights and gains of a feature are then one cache line

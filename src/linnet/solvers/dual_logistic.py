@@ -14,7 +14,7 @@ Logistic regression of two classes over rows on disk, by its dual.
 
 Dual coordinate descent as in :mod:`linnet.solvers.dual_logistic`, a block at a time; a_i, C_i - a_i and |x_i|^2 of each
 row, 24 bytes, lie on disk with the rows. The intercept moves after each round. Where rounds bring little (very large C),
-Newton's method goes on from there (:mod:`linnet.solvers.sums`).
+Newton's method goes on from there (:mod:`linnet.solvers.newton`).
 
 Papers: Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic Regression and Maximum Entropy Models, 2011; Yu,
 Hsieh, Chang, Lin: Large Linear Classification When Data Cannot Fit In Memory, 2010.
@@ -32,11 +32,9 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import dual, sparse
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
-from linnet.solvers.matrix import Matrix
+from linnet.solvers.matrix import Matrix, RowBlocks
 from linnet.solvers.numerics import sigmoid
-from linnet.solvers.problem import LinearProblem
-from linnet.solvers.sums import SmoothObjective
-from linnet.solvers.training_set import RowBlocks
+from linnet.solvers.problem import LinearProblem, SmoothObjective
 
 Floats = npt.NDArray[np.float64]
 

@@ -23,9 +23,8 @@ from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import LOSSES as ONLINE_LOSSES
 from linnet.solvers.online import SGD
-from linnet.solvers.optimisers import Stepwise, with_settings
+from linnet.solvers.optimisers import Constant, Stepwise, with_settings
 from linnet.solvers.problem import LinearProblem
-from linnet.solvers.schedules import Constant
 
 Floats = npt.NDArray[np.float64]
 

@@ -27,7 +27,7 @@ from linnet.errors import LinnetError
 from linnet.estimator import above_zero, not_negative
 from linnet.solvers.callbacks import Epoch, OnEpoch, ignore
 from linnet.solvers.matrix import Distinct, Matrix
-from linnet.solvers.schedules import InverseRoot, Schedule
+from linnet.solvers.optimisers import InverseRoot, Schedule
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class SGD:
     one and the answer does not depend on the unit of the features. decay is the weight decay; None lets the model
     derive it from its C. average gives the mean of the weights over all steps.
 
-    >>> from linnet.solvers.schedules import Inverse
+    >>> from linnet.solvers.optimisers import Inverse
     >>> SGD(learning_rate=0.5, schedule=Inverse())
     SGD(learning_rate=0.5, schedule=Inverse(half=1.0), decay=None, average=True)
     """

@@ -14,6 +14,10 @@ The regularised loss of a linear model, as a problem for an optimiser.
 One output: products with the curvature read each row once, look up and add. More outputs need X^T R: X is transposed
 once, when the first product is asked for, so that both products run over rows of something, in threads, and each number
 is summed in one order whatever the number of threads.
+
+The same as a sum over blocks of rows, wherever these are: a part, a block on this disk or a shard on another machine, gives
+its loss and its gradient by the folded weights; they add up. The penalty and the gain, which all parts share, are applied
+once, here.
 """
 
 from __future__ import annotations
@@ -29,9 +33,9 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import sparse
+from linnet.solvers.callbacks import Weights
 from linnet.solvers.losses import Loss
-from linnet.solvers.matrix import Matrix
-from linnet.solvers.newton import Local
+from linnet.solvers.matrix import Matrix, TrainingSet
 
 DIAGONAL_SHARE = 0.01
 """The preconditioner is 0.99 I + 0.01 diag(H), after Hsia et al.: on IMDB bigrams 22 products at C = 1 and 44 at C = 30,
@@ -58,6 +62,16 @@ def transposed(X: Matrix) -> Matrix:
 
 Floats = npt.NDArray[np.float64]
 RowNumbers = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Local:
+    """A function near one point: the value is known, the rest is computed when asked for."""
+
+    value: float
+    gradient: Callable[[], Floats]
+    curvature: Callable[[], tuple[Callable[[Floats], Floats], Floats]]
+    """Returns the product with the Hessian, and positive numbers that are something like its diagonal."""
 
 
 @dataclass(frozen=True)
@@ -357,3 +371,131 @@ def least_subgradient(w: Floats, gradient: Floats, l1: float, n_penalised: int) 
     g, v = gradient[:n_penalised], w[:n_penalised]
     out[:n_penalised] = np.where(v != 0.0, g + l1 * np.sign(v), soft_threshold(g, l1))
     return out
+
+
+# ---- rows in parts
+
+
+@dataclass(frozen=True)
+class SmoothObjective:
+    """1/2 |W|^2 + C sum_i s_i loss_i, smooth in W and b.
+
+    constant makes the intercept a penalised weight of a feature that is always so large, as the SVM has it (0: no
+    intercept); None leaves it free.
+    """
+
+    loss: Loss
+    C: float
+    fit_intercept: bool = True
+    constant: float | None = None
+
+
+@dataclass(frozen=True)
+class PartSum:
+    """The loss of some rows, and its gradient by the weights, (n_features, n_outputs), and by the intercepts."""
+
+    loss: float
+    W: Floats
+    b: Floats
+
+    def __add__(self, other: PartSum) -> PartSum:
+        return PartSum(self.loss + other.loss, self.W + other.W, self.b + other.b)
+
+
+def part_sum(rows: TrainingSet, objective: SmoothObjective, at: Weights) -> PartSum:
+    """Return the loss and gradient of some rows at weights and intercepts that apply to their values.
+
+    >>> from linnet.solvers.losses import Logistic
+    >>> from linnet.solvers.callbacks import Weights
+    from linnet.solvers.matrix import Matrix
+    from linnet.solvers.matrix import TrainingSet
+    >>> X = Matrix.from_dense(np.array([[0.0, 2.0], [1.0, 0.0]]))
+    >>> at = np.zeros((2, 1)), np.zeros(1)
+    >>> part_sum(TrainingSet(X, np.array([0, 1], np.int32), 2), SmoothObjective(Logistic(), 1.0), at).W.ravel().tolist()
+    [-0.5, 1.0]
+    """
+    X, y, c, (W, b), loss = rows.X.explicit(), rows.y, objective.C * rows.weights, at, objective.loss
+    S = np.empty((len(X), W.shape[1]))
+    sparse.dot(X.indptr, X.indices, X.values, W, 0, len(X), S)
+    S += b
+    R = loss.gradient(S, y, c)
+    G = np.zeros_like(W)
+    sparse.transposed_dot(X.indptr, X.indices, X.values, R, G)
+    return PartSum(loss.value(S, y, c), G, arithmetic.total(R, axis=0))
+
+
+def part_product(rows: TrainingSet, objective: SmoothObjective, at: Weights, d: Weights) -> PartSum:
+    """Return the second derivative of the loss of some rows at weights and intercepts, times a direction of both."""
+    X, y, c, loss = rows.X.explicit(), rows.y, objective.C * rows.weights, objective.loss
+    S, U = np.empty((len(X), at[0].shape[1])), np.empty((len(X), at[0].shape[1]))
+    sparse.dot(X.indptr, X.indices, X.values, at[0], 0, len(X), S)
+    sparse.dot(X.indptr, X.indices, X.values, d[0], 0, len(X), U)
+    R = np.ascontiguousarray(loss.curvature(S + at[1], y, c).product(U + d[1]))
+    G = np.zeros_like(d[0])
+    sparse.transposed_dot(X.indptr, X.indices, X.values, R, G)
+    return PartSum(0.0, G, arithmetic.total(R, axis=0))
+
+
+class SumProblem:
+    """F above for an optimiser, as a function of one flat vector: W row by row, then b.
+
+    ``add_up(function, *args)`` returns the sum of function(rows, *args) over all rows. total is C times their weight.
+    """
+
+    l1 = 0.0
+    l2 = 1.0
+    n_rows = 1
+
+    def __init__(
+        self, add_up: Callable[..., Any], objective: SmoothObjective, shape: tuple[int, int], total: float, gain: Any = None
+    ) -> None:  # fmt: skip
+        self.add_up, self.objective, self.total, self.gain = add_up, objective, total, gain
+        self.n_features, self.n_outputs = shape
+        self.constant = objective.constant
+        self.fit_intercept = objective.fit_intercept and self.constant != 0.0
+        self.cut = self.n_features * self.n_outputs
+        self.size = self.cut + self.fit_intercept * self.n_outputs
+        self.n_penalised = self.size if self.constant is not None else self.cut
+
+    def weights(self, w: Floats) -> tuple[Floats, Floats]:
+        """Return W, (n_features, n_outputs), and b, for plain values."""
+        W = w[: self.cut].reshape(self.n_features, self.n_outputs)
+        if self.gain is not None:
+            W = W * self.gain.T
+        b = w[self.cut :] * (self.constant or 1.0) if self.fit_intercept else np.zeros(self.n_outputs)
+        return np.ascontiguousarray(W), b
+
+    def everything(self, w: Floats) -> Here:
+        """Ask all parts."""
+        part = self.add_up(part_sum, self.objective, self.weights(w))
+        gradient = self._flat(part, w) / self.total
+        loss = part.loss / self.total
+        return Here(
+            loss + 0.5 * arithmetic.dot(w[: self.n_penalised], w[: self.n_penalised]) / self.total, loss, gradient
+        )
+
+    def _flat(self, part: PartSum, w: Floats) -> Floats:
+        """Return a sum over parts as a vector, with the gain, and what the penalty adds."""
+        out = np.empty(self.size)
+        out[: self.cut] = (part.W if self.gain is None else part.W * self.gain.T).ravel()
+        if self.fit_intercept:
+            out[self.cut :] = part.b * (self.constant or 1.0)
+        out[: self.n_penalised] += w[: self.n_penalised]
+        return out
+
+    def some(self, w: Floats, rows: npt.NDArray[np.int64]) -> Here:
+        """Refuse: rows are in parts."""
+        raise TypeError("rows in parts cannot be asked one by one; use LBFGS")
+
+    def gentle_rate(self) -> float:
+        """Return a rate for rows of length 1."""
+        return 1.0
+
+    def local(self, w: Floats) -> Local:
+        """Return the sum (not the mean) with its curvature: what Newton's method asks for."""
+        here, at = self.everything(w), self.weights(w)
+
+        def product(d: Floats) -> Floats:
+            return self._flat(self.add_up(part_product, self.objective, at, self.weights(d)), d)
+
+        return Local(self.total * here.value, lambda: self.total * here.gradient, lambda: (product, np.ones(self.size)))
