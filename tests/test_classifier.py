@@ -52,7 +52,7 @@ def test_prediction_from_bytes_equals_the_trained_matrix(features, settings):
     from linnet.features.buffers import text_buffers
     from linnet.features.counting import count_known
     from linnet.features.plan import FeatureWeights
-    from linnet.pipeline.crossval import score_rows
+    from linnet.pipeline.crossval import Weighting
 
     clf = TextClassifier("svm", features=features, params={"C": 1.0}, ratio=0.5, **settings).fit(TRAIN)
     model = clf.artefact
@@ -69,8 +69,8 @@ def test_prediction_from_bytes_equals_the_trained_matrix(features, settings):
     )
     norm = np.ascontiguousarray(model.rows[:, 0])
     plan = clf.plan().features
-    expected = score_rows(
-        rows, FeatureWeights(norm, norm[None]), plan, model.blocks, np.ascontiguousarray(model.rows[:, 1:]), model.b
+    expected = Weighting(FeatureWeights(norm, norm[None]), plan, model.blocks).scores(
+        rows, np.ascontiguousarray(model.rows[:, 1:]), model.b
     )
     assert np.allclose(expected, model.scores(TEST.text), rtol=1e-5, atol=1e-5)
 

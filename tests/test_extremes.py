@@ -88,7 +88,7 @@ def test_a_long_text_in_pieces_scores_as_a_whole(settings):
     from linnet.features.buffers import text_buffers
     from linnet.features.counting import count_known
     from linnet.features.plan import FeaturePlan, FeatureWeights
-    from linnet.pipeline.crossval import score_rows
+    from linnet.pipeline.crossval import Weighting
 
     rng = np.random.default_rng(0)
     known = ["good", "bad", "isn't", "not", "it's", "fine", "U.S.", "naïve", "(so)", "end.", "ÄÖÜ", "x"]
@@ -106,7 +106,7 @@ def test_a_long_text_in_pieces_scores_as_a_whole(settings):
     norm = np.ascontiguousarray(model.rows[:, 0])
     plan = FeaturePlan(tf=model.tf, norm=model.norm)
     W = np.ascontiguousarray(model.rows[:, 1:])
-    expected = score_rows(counted, FeatureWeights(norm, norm[None]), plan, model.blocks, W, model.b)
+    expected = Weighting(FeatureWeights(norm, norm[None]), plan, model.blocks).scores(counted, W, model.b)
     assert np.allclose(model.scores(texts), expected, rtol=1e-5, atol=1e-5)
 
 

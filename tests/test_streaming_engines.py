@@ -19,7 +19,7 @@ from linnet.features.blocks import as_blocks
 from linnet.features.buffers import text_buffers
 from linnet.features.derived import Texts
 from linnet.features.plan import FeaturePlan
-from linnet.pipeline.crossval import weighted
+from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.stream import fit_stream
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
 from linnet.solvers.matrix import TrainingSet
@@ -87,7 +87,7 @@ def test_gradient_and_curvature_against_differences(loss):
     blocks = as_blocks("words:1")
     rows = Texts(text_buffers(texts)).count(blocks).rows
     plan = FeaturePlan()
-    X = weighted(rows, plan.weights(rows, y, 2 if n_outputs == 1 else 3, 0.0), plan, blocks, multiply=True)
+    X = Weighting(plan.weights(rows, y, 2 if n_outputs == 1 else 3, 0.0), plan, blocks).matrix(rows)
     c = np.linspace(0.5, 2.0, 60)
     objective, given = SmoothObjective(loss, 1.0), TrainingSet(X, y, 2 if n_outputs == 1 else 3, c)
     problem = SumProblem(

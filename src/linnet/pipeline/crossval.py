@@ -46,97 +46,115 @@ MOST_DEV = 3_000
 Indices = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
+Fitted = tuple[npt.NDArray[np.float32], Any]
 
 
 # ---- one fit, one score
 
 
-def weighted(
-    rows: SparseCounts, weights: FeatureWeights, plan: FeaturePlan, blocks: Blocks, *, multiply: bool
-) -> Matrix:
-    """Return rows over their norms, times the weight of their block: scales alone for present features, else values."""
-    none = np.zeros(0, np.float32)
-    share = np.array([b.weight for b in blocks], dtype=np.float32)
-    if plan.tf == "presence" and not multiply and rows.computed is None:
-        scale = rows.segment_scale(weights.norm, plan.norm) if plan.norm else np.ones(len(rows.indptr) - 1, np.float32)
-        scale.reshape(-1, len(share))[:] *= share
-        return Matrix(rows.indptr, rows.indices, none, rows.n_columns, scale=scale, n_blocks=rows.n_blocks)
-    values = rows.values(plan.tf, weights.norm, norm=plan.norm, multiply=multiply)
-    if np.any(share != 1):
-        values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
-    if rows.computed is not None:
-        n_computed = rows.computed.shape[1]
-        factors = weights.norm[rows.n_columns :] if multiply else None
-        return Matrix(*rows.with_computed(values, factors), rows.n_columns + n_computed)
-    return Matrix(rows.row_ptr, rows.indices, values, rows.n_columns)
+@dataclass(frozen=True)
+class Weighting:
+    """How counted rows become numbers: the weights of features, tf and norm, and the weights of blocks.
 
+    With own_gain the weights of features stay beside the rows, as the gain of each class; else rows are multiplied by them.
+    """
 
-def folded(model: Any, W: Any, weights: FeatureWeights) -> npt.NDArray[np.float32]:
-    """Return weights that apply to tf / norm: what the rows were multiplied by goes into them."""
-    W32: npt.NDArray[np.float32] = np.ascontiguousarray(W, dtype=np.float32)
-    return W32 if model.own_gain else W32 * weights.with_computed().norm[:, None]
+    weights: FeatureWeights
+    plan: FeaturePlan
+    blocks: Blocks
+    own_gain: bool = False
 
+    @classmethod
+    def of(cls, model: Any, weights: FeatureWeights, plan: FeaturePlan, blocks: Blocks) -> Weighting:
+        """Return how a model takes its rows; weighted features are refused for a model that takes 0 and 1 only."""
+        if model.traits.presence and (
+            plan.tf != "presence" or plan.norm or weights.computed is not None or (weights.norm != 1).any()
+            or any(block.weight != 1 for block in blocks)
+        ):  # fmt: skip
+            raise LinnetError(
+                f"{type(model).__name__} takes words present or absent: leave out tf, idf, ratio and the weights of blocks"
+            )
+        return cls(weights.with_computed(), plan, blocks, model.own_gain)
 
-def check_presence(model: Any, weights: FeatureWeights, plan: FeaturePlan, blocks: Blocks) -> None:
-    """Refuse weighted features for a model that takes 0 and 1 only."""
-    if model.traits.presence and (
-        plan.tf != "presence" or plan.norm or weights.computed is not None or (weights.norm != 1).any()
-        or any(block.weight != 1 for block in blocks)
-    ):  # fmt: skip
-        raise LinnetError(
-            f"{type(model).__name__} takes words present or absent: leave out tf, idf, ratio and the weights of blocks"
+    @property
+    def gain(self) -> npt.NDArray[np.float32] | None:
+        """The weight of each feature for each class, where it stays beside the rows."""
+        return self.weights.gain if self.own_gain else None
+
+    def matrix(self, rows: SparseCounts, *, multiply: bool | None = None) -> Matrix:
+        """Return rows over their norms, times the weight of their block: scales alone for present features, else values.
+
+        They are multiplied by the weights of features as the model wants it, or as multiply says.
+        """
+        multiply = not self.own_gain if multiply is None else multiply
+        plan, norm, none = self.plan, self.weights.norm, np.zeros(0, np.float32)
+        share = np.array([b.weight for b in self.blocks], dtype=np.float32)
+        if plan.tf == "presence" and not multiply and rows.computed is None:
+            scale = rows.segment_scale(norm, plan.norm) if plan.norm else np.ones(len(rows.indptr) - 1, np.float32)
+            scale.reshape(-1, len(share))[:] *= share
+            return Matrix(rows.indptr, rows.indices, none, rows.n_columns, scale=scale, n_blocks=rows.n_blocks)
+        values = rows.values(plan.tf, norm, norm=plan.norm, multiply=multiply)
+        if np.any(share != 1):
+            values *= np.repeat(np.tile(share, len(rows)), np.diff(rows.indptr))
+        if rows.computed is not None:
+            n_computed = rows.computed.shape[1]
+            factors = norm[rows.n_columns :] if multiply else None
+            return Matrix(*rows.with_computed(values, factors), rows.n_columns + n_computed)
+        return Matrix(rows.row_ptr, rows.indices, values, rows.n_columns)
+
+    def folded(self, W: Any) -> npt.NDArray[np.float32]:
+        """Return weights that apply to tf / norm: what the rows were multiplied by goes into them."""
+        W32: npt.NDArray[np.float32] = np.ascontiguousarray(W, dtype=np.float32)
+        return W32 if self.own_gain else W32 * self.weights.norm[:, None]
+
+    def scores(self, rows: SparseCounts, W: Any, b: Any) -> Floats:
+        """Return the scores of counted rows, (n_rows, n_outputs), under the weights that ``fit_rows`` returned."""
+        return finish(self.matrix(rows, multiply=False).dot(W), b)
+
+    def judged(self, on_epoch: OnEpoch | None, held_out: tuple[SparseCounts, Labels] | None) -> OnEpoch | None:
+        """Return a callback that adds the accuracy on held-out rows to each report; the one given where there are none."""
+        if held_out is None:
+            return on_epoch
+        rows, y = held_out
+        return Callback(
+            on_epoch, judge=lambda found: float(correct(self.scores(rows, self.folded(found[0]), found[1]), y).mean())
         )
 
 
+def folded_best(weighting: Weighting, model: Any, found: tuple[Any, Any], on_epoch: OnEpoch | None) -> Fitted:
+    """Return fitted weights, folded; where Ctrl-C ended the fit, those that did best on held-out rows."""
+    if isinstance(on_epoch, Callback) and model.interrupted_ and on_epoch.best is not None:
+        found = on_epoch.best
+    return weighting.folded(found[0]), found[1]
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """The rows of a fit, all in memory; held_out are dev rows that are watched and not fitted."""
+
+    rows: SparseCounts
+    y: Labels
+    weight: Floats | None
+    held_out: tuple[SparseCounts, Labels] | None = None
+
+
 def fit_rows(
-    model: Any,
-    rows: SparseCounts,
-    weights: FeatureWeights,
-    plan: FeaturePlan,
-    blocks: Blocks,
-    y: Labels,
-    n_classes: int,
-    *,
-    sample_weight: Floats | None,
-    threads: int,
-    on_epoch: OnEpoch | None = None,
-    held_out: tuple[SparseCounts, Labels] | None = None,
-) -> tuple[npt.NDArray[np.float32], Any]:
+    weighting: Weighting, model: Any, of: FittedRows, n_classes: int, threads: int, on_epoch: OnEpoch | None = None
+) -> Fitted:
     """Fit a model to counted rows; returns weights that apply to tf / norm, and b or the dense layers of a net.
 
     With held_out rows every epoch is reported with the accuracy on them, and a fit that Ctrl-C ends keeps the weights
     that did best there.
     """
-    if rows.computed is not None and model.traits.non_negative and (rows.computed < 0).any():
+    if of.rows.computed is not None and model.traits.non_negative and (of.rows.computed < 0).any():
         raise DataError(
             f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more, leave out "
             "word lists and columns of numbers or dates, or choose another model"
         )
-    check_presence(model, weights, plan, blocks)
-    callback = None
-    if held_out is not None:
-        asked, truth = held_out
-
-        def judge(found: tuple[Any, Any]) -> float:
-            S = score_rows(asked, weights, plan, blocks, folded(model, found[0], weights), found[1])
-            return float(correct(S, truth).mean())
-
-        callback = on_epoch = Callback(on_epoch, judge=judge)
-    every, own = weights.with_computed(), model.own_gain
-    X = weighted(rows, every, plan, blocks, multiply=not own)
-    if own:
-        X = replace(X, gain=every.gain)
-    W, b = model.fit_matrix(X, y, n_classes, sample_weight=sample_weight, threads=threads, on_epoch=on_epoch)
-    if callback is not None and model.interrupted_ and callback.best is not None:
-        W, b = callback.best
-    return folded(model, W, weights), b
-
-
-def score_rows(
-    rows: SparseCounts, weights: FeatureWeights, plan: FeaturePlan, blocks: Blocks, W: Any, b: Any
-) -> Floats:
-    """Return the scores of counted rows, (n_rows, n_outputs), under the weights that ``fit_rows`` returned."""
-    return finish(weighted(rows, weights, plan, blocks, multiply=False).dot(W), b)
+    on_epoch = weighting.judged(on_epoch, of.held_out)
+    X = replace(weighting.matrix(of.rows), gain=weighting.gain)
+    found = model.fit_matrix(X, of.y, n_classes, sample_weight=of.weight, threads=threads, on_epoch=on_epoch)
+    return folded_best(weighting, model, found, on_epoch)
 
 
 def correct(S: Floats, y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -297,13 +315,10 @@ class CrossValidation:
             weights = self._weights[key] = plan.weights(
                 part.train, y, self.n_classes, ratio, None if given_weight is None else given_weight[fold.train]
             )
-        W, b = fit_rows(
-            model, part.train, weights, plan, self.blocks, y, self.n_classes,
-            sample_weight=None if sample_weight is None else sample_weight[fold.train], threads=threads, on_epoch=on_epoch,
-        )  # fmt: skip
-        return Scored(
-            score_rows(part.held_out, weights, plan, self.blocks, W, b), W, b, weights, bool(model.interrupted_)
-        )
+        weighting = Weighting.of(model, weights, plan, self.blocks)
+        rows = FittedRows(part.train, y, None if sample_weight is None else sample_weight[fold.train])
+        W, b = fit_rows(weighting, model, rows, self.n_classes, threads, on_epoch)
+        return Scored(weighting.scores(part.held_out, W, b), W, b, weights, bool(model.interrupted_))
 
     def forget(self) -> None:
         """Drop what was kept of the folds."""

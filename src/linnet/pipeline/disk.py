@@ -16,18 +16,17 @@ from linnet.errors import LinnetError
 from linnet.features.computed import column_names
 from linnet.features.counting import Slots
 from linnet.features.counts import SparseCounts, concatenate
-from linnet.features.plan import FeatureWeights
 from linnet.model.learned import merged, numbers_of
 from linnet.pipeline.budget import give_back
 from linnet.pipeline.cache import Cache, NameFile, TestRows, check_room, writing
-from linnet.pipeline.crossval import LEAST_ROWS, MOST_DEV, MOST_ENTRIES, correct, folded, score_rows, weighted
+from linnet.pipeline.crossval import LEAST_ROWS, MOST_DEV, MOST_ENTRIES, FittedRows, Weighting
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import ClassCounts, FittedRows
+from linnet.pipeline.rows import ClassCounts
 from linnet.pipeline.search import SearchRows
 from linnet.pipeline.streamed import DEV, TEST, TRAIN, StreamedRows
 from linnet.pipeline.vocabulary import StreamVocabulary
-from linnet.solvers.callbacks import Callback, OnEpoch
+from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
@@ -229,19 +228,14 @@ class DiskRows(StreamedRows):
             rows, y = rows.take(np.arange(n_train)), y[:n_train]
         return FittedRows(rows, self.target(y), self.row_weights(y), held_out)
 
-    def in_blocks(self, weights: FeatureWeights, model: Any, on_epoch: OnEpoch) -> RowBlocks:
+    def in_blocks(self, weighting: Weighting, on_epoch: OnEpoch) -> RowBlocks:
         """Return the rows of the last fit, a few blocks at a time; watched dev rows are those of one block."""
         del self.class_counts
+        held_out = None
         if self.watched:
             rows, y = self.cache.read(self.cache.of((DEV,))[0])
-
-            def judge(found: Any) -> float:
-                W = folded(model, found[0], weights)
-                S = score_rows(rows, weights, self.plan.features, self.blocks, W, found[1])
-                return float(correct(S, self.target(y)).mean())
-
-            on_epoch = Callback(on_epoch, judge=judge)
-        return DiskBlocks(self, weights, model.own_gain, on_epoch)
+            held_out = rows, self.target(y)
+        return DiskBlocks(self, weighting, weighting.judged(on_epoch, held_out) or on_epoch, weighting.gain)
 
 
 @dataclass
@@ -249,20 +243,18 @@ class DiskBlocks(RowBlocks):
     """Weighted rows of the cache, a few blocks at a time. What a solver keeps of each row lies in a file a block."""
 
     store: DiskRows
-    weights: FeatureWeights
-    own_gain: bool
+    weighting: Weighting
     on_epoch: OnEpoch
-    own: npt.NDArray[np.float32] | None = None
+    gain: npt.NDArray[np.float32] | None
     local: bool = True
 
     def __post_init__(self) -> None:
-        self.store.describe(self, self.weights)
+        self.store.describe(self, self.weighting)
         self.numbers = tuple(self.store.cache.of(self.store.fitted_parts))
-        self.gain = self.own if self.own is not None else self.weights.with_computed().gain if self.own_gain else None
 
     def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> DiskBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
-        return replace(self, own=gain, on_epoch=on_epoch)
+        return replace(self, gain=gain, on_epoch=on_epoch)
 
     def visit(self, order: npt.NDArray[Any] | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
         """Yield a few blocks at a time.
@@ -271,10 +263,13 @@ class DiskBlocks(RowBlocks):
         """
         wanted = list(self.numbers) if order is None else [self.numbers[k] for k in order.tolist()]
         groups = [tuple(wanted[k : k + TOGETHER]) for k in range(0, len(wanted), TOGETHER)]
-        weights = self.weights.with_computed()
         for group, rows, y in self.store.cache.visit(groups):
-            X = weighted(rows, weights, self.store.plan.features, self.store.blocks, multiply=not self.own_gain)
-            yield group, TrainingSet(X, self.store.target(y), self.n_classes, self.store.row_weights(y))
+            yield (
+                group,
+                TrainingSet(
+                    self.weighting.matrix(rows), self.store.target(y), self.n_classes, self.store.row_weights(y)
+                ),
+            )
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum of function(rows, *args) over all blocks."""

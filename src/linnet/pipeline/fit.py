@@ -20,15 +20,12 @@ from linnet.model.calibration import FittedCalibration
 from linnet.model.learned import Learned
 from linnet.model.model import Model
 from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of, choose_decision, finite, fold
-from linnet.pipeline.crossval import check_presence, fit_rows, folded, one_label_a_row
+from linnet.pipeline.crossval import Fitted, Weighting, fit_rows, folded_best, one_label_a_row
 from linnet.pipeline.events import Log
 from linnet.pipeline.memory import MemoryRows
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial, search
-from linnet.solvers.callbacks import Callback
-
-Fitted = tuple[npt.NDArray[np.float32], Any]
 
 
 def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None) -> Model:
@@ -130,17 +127,11 @@ def _fit(model: Any, plan: Plan, store: RowStore, weights: FeatureWeights, log: 
     total = store.n_fitted if rows is None or rows.weight is None else arithmetic.total(rows.weight)
     log.weight = total * model.get_params().get("C", 1.0)
     log.stage(f"fitting on {store.n_fitted:,} rows" + ("" if rows is not None else " in blocks"))
-    if rows is None:
-        check_presence(model, weights, plan.features, store.blocks)
-        blocks = store.in_blocks(weights, model, log.epoch)
-        W, b = model.fit_blocks(blocks)
-        if isinstance(blocks.on_epoch, Callback) and model.interrupted_ and blocks.on_epoch.best is not None:
-            W, b = blocks.on_epoch.best
-        return folded(model, W, weights), b
-    return fit_rows(
-        model, rows.rows, weights, plan.features, store.blocks, rows.y, len(store.classes),
-        sample_weight=rows.weight, threads=plan.threads, on_epoch=log.epoch, held_out=rows.held_out,
-    )  # fmt: skip
+    weighting = Weighting.of(model, weights, plan.features, store.blocks)
+    if rows is not None:
+        return fit_rows(weighting, model, rows, len(store.classes), plan.threads, log.epoch)
+    blocks = store.in_blocks(weighting, log.epoch)
+    return folded_best(weighting, model, model.fit_blocks(blocks), blocks.on_epoch)
 
 
 def _with_decision(plan: Plan, model: Model, best: Trial, calibration: FittedCalibration | None) -> Model:

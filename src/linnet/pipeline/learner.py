@@ -34,7 +34,7 @@ from linnet.models.epochs import EpochState
 from linnet.models.inputs import as_weight, class_factors
 from linnet.models.naive_bayes import Statistics
 from linnet.pipeline.assemble import WeightedColumns, assemble, settings_of, source_name
-from linnet.pipeline.crossval import weighted
+from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.search import axes_of
 from linnet.pipeline.streamed import count_batch
@@ -334,7 +334,7 @@ class IncrementalLearner:
         self._note(rows, columns, y, weight)
         w = self._feature_weights(columns)
         blocks, features = split(self.features)[0], self.plan.features
-        X = weighted(rows, FeatureWeights(w, w[None]), features, blocks, multiply=True)
+        X = Weighting(FeatureWeights(w, w[None]), features, blocks).matrix(rows)
         W, b = self.state.weights(columns, self.n_columns)
         answers = self._answers(X.dot(W) + b, y, np.diff(rows.row_ptr))
         factors = class_factors(self.plan.class_weight, self.class_rows, self.classes)

@@ -30,9 +30,10 @@ from linnet.features.vectors import Vectors, with_tf
 from linnet.model.learned import numbers_of
 from linnet.models.inputs import as_weight, feature_names, indicators, row_weights
 from linnet.pipeline.budget import available
+from linnet.pipeline.crossval import FittedRows, Weighting
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import FittedRows, encode
+from linnet.pipeline.rows import encode
 from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks
@@ -190,7 +191,7 @@ class MemoryRows:
         weight = None if self.weight is None else self.weight[self.final]
         return FittedRows(self._final_rows(), self.y[self.final], weight, held_out)
 
-    def in_blocks(self, weights: FeatureWeights, model: Any, on_epoch: OnEpoch) -> RowBlocks:
+    def in_blocks(self, weighting: Weighting, on_epoch: OnEpoch) -> RowBlocks:
         """Rows in memory are not in blocks."""
         raise TypeError("these rows are in memory")
 

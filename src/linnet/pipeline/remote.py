@@ -23,17 +23,17 @@ from linnet.engines import Engine
 from linnet.engines.engine import check
 from linnet.errors import DataError, LinnetError
 from linnet.features.counts import SparseCounts, concatenate
-from linnet.features.plan import FeatureWeights
 from linnet.model.learned import merged
 from linnet.pipeline import worker
 from linnet.pipeline.cache import TestRows, joined
+from linnet.pipeline.crossval import FittedRows, Weighting
 from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import ClassCounts, FittedRows
+from linnet.pipeline.rows import ClassCounts
 from linnet.pipeline.search import SearchRows
 from linnet.pipeline.streamed import DEV, TRAIN, Inputs, StreamedRows
 from linnet.pipeline.vocabulary import StreamVocabulary
-from linnet.pipeline.worker import ShardPlan, ShardTask, ShardTotals, Weighting
+from linnet.pipeline.worker import ShardFit, ShardPlan, ShardTask, ShardTotals
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks
 
@@ -207,11 +207,9 @@ class RemoteRows(StreamedRows):
         """Rows are on the workers."""
         return None
 
-    def in_blocks(self, weights: FeatureWeights, model: Any, on_epoch: OnEpoch) -> RowBlocks:
+    def in_blocks(self, weighting: Weighting, on_epoch: OnEpoch) -> RowBlocks:
         """Return the rows of the last fit."""
-        own = model.own_gain
-        weighting = Weighting(weights, self.plan.features, own, self.per_class, self.fitted_parts)
-        return RemoteBlocks(self, weighting, on_epoch, weights.with_computed().gain if own else None)
+        return RemoteBlocks(self, ShardFit(weighting, self.per_class, self.fitted_parts), on_epoch, weighting.gain)
 
 
 @dataclass
@@ -219,14 +217,14 @@ class RemoteBlocks(RowBlocks):
     """Weighted rows of the shards, a block a shard. Functions of a block are sent to the workers."""
 
     store: RemoteRows
-    weighting: Weighting
+    fit: ShardFit
     on_epoch: OnEpoch
     gain: npt.NDArray[np.float32] | None
     local: bool = False
     _sent: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.store.describe(self, self.weighting.weights)
+        self.store.describe(self, self.fit.weighting)
 
     def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> RemoteBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
@@ -238,11 +236,11 @@ class RemoteBlocks(RowBlocks):
         An argument that is the same object as in the last call is not sent again.
         """
         engine = self.store.engine
-        wanted = {id(value): value for value in (self.weighting, function, *args)}
+        wanted = {id(value): value for value in (self.fit, function, *args)}
         for key in [key for key in self._sent if key not in wanted]:
             engine.forget(self._sent.pop(key)[1])
         for key, value in wanted.items():
             if key not in self._sent:
                 self._sent[key] = (value, engine.broadcast(value))
-        shared = [self._sent[id(value)][1] for value in (self.weighting, function, *args)]
+        shared = [self._sent[id(value)][1] for value in (self.fit, function, *args)]
         return engine.add_up(worker.apply, self.store.tasks, self.store.shared, *shared)

@@ -13,8 +13,8 @@ from linnet.data.labels import are_scattered, scattered
 from linnet.errors import DataError, shown
 from linnet.features.blocks import AnyBlocks, Blocks
 from linnet.features.computed import ComputedBlocks
-from linnet.features.counts import SparseCounts
 from linnet.features.plan import FeaturePlan, FeatureWeights
+from linnet.pipeline.crossval import FittedRows, Weighting
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.search import SearchRows
@@ -23,16 +23,6 @@ from linnet.solvers.matrix import RowBlocks
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class FittedRows:
-    """The rows of the last fit, all in memory; held_out are dev rows that are watched and not fitted."""
-
-    rows: SparseCounts
-    y: Labels
-    weight: Floats | None
-    held_out: tuple[SparseCounts, Labels] | None
 
 
 class RowStore(Protocol):
@@ -74,7 +64,7 @@ class RowStore(Protocol):
     def fitted(self) -> FittedRows | None:
         """Return the rows of the last fit where they are in memory; None where they are in blocks."""
 
-    def in_blocks(self, weights: FeatureWeights, model: Any, on_epoch: OnEpoch) -> RowBlocks:
+    def in_blocks(self, weighting: Weighting, on_epoch: OnEpoch) -> RowBlocks:
         """Return the rows of the last fit in blocks."""
 
     def names(self, columns: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

@@ -28,7 +28,7 @@ from linnet.features.vectors import Vectors, with_tf
 from linnet.models.inputs import class_factors, label_factors
 from linnet.pipeline.budget import Budget
 from linnet.pipeline.cache import TestRows
-from linnet.pipeline.crossval import FEW_ROWS
+from linnet.pipeline.crossval import FEW_ROWS, Weighting
 from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.memory import with_computed
 from linnet.pipeline.plan import Plan
@@ -401,11 +401,11 @@ class StreamedRows(RowStore):
         """Return what rows weigh, by the numbers of their cells."""
         return None if self.per_class is None else self.per_class[y]
 
-    def describe(self, blocks: RowBlocks, weights: FeatureWeights) -> None:
+    def describe(self, blocks: RowBlocks, weighting: Weighting) -> None:
         """Set what solvers ask of the fitted rows, whose blocks these are."""
         blocks.n_rows, blocks.threads = self.n_fitted, self.threads
         blocks.n_classes, blocks.n_outputs, blocks.multilabel = self.n_classes, self.n_outputs, self.sets is not None
-        blocks.n_features = self.n_columns + (0 if weights.computed is None else len(weights.computed))
+        blocks.n_features = len(weighting.weights.norm)
         rows: Any = sum(self.rows_of[part] for part in self.fitted_parts)
         blocks.total_weight = arithmetic.total(rows if self.per_class is None else rows * self.per_class.T)
 

@@ -23,9 +23,8 @@ from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.computed import split
 from linnet.features.counting import Counted, names_of
 from linnet.features.counts import SparseCounts, concatenate
-from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.model.learned import merged, numbers_of
-from linnet.pipeline.crossval import weighted
+from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.disk import columns_of
 from linnet.pipeline.streamed import DEV, TEST, TRAIN, by_part, count_batch
 from linnet.pipeline.vocabulary import StreamVocabulary
@@ -100,12 +99,10 @@ class ShardPlan:
 
 
 @dataclass(frozen=True)
-class Weighting:
+class ShardFit:
     """How rows are weighted for a fit, and which of them are fitted."""
 
-    weights: FeatureWeights
-    plan: FeaturePlan
-    own_gain: bool
+    weighting: Weighting
     per_class: npt.NDArray[np.float64] | None
     fitted: tuple[int, ...]
 
@@ -225,14 +222,12 @@ def names(task: ShardTask, shared: ShardPlan, named: npt.NDArray[np.int64]) -> d
     return out
 
 
-def apply(task: ShardTask, shared: ShardPlan, weighting: Weighting, function: Callable[..., Any], *args: Any) -> Any:
+def apply(task: ShardTask, shared: ShardPlan, fit: ShardFit, function: Callable[..., Any], *args: Any) -> Any:
     """Return function(rows, *args) of the fitted rows of a shard."""
     rows, y, parts = rows_of(task, shared)
-    mine = np.flatnonzero(np.isin(parts, weighting.fitted))
+    mine = np.flatnonzero(np.isin(parts, fit.fitted))
     if len(mine) < len(y):
         rows, y = rows.take(mine), y[mine]
-    weights = weighting.weights.with_computed()
-    X = weighted(rows, weights, weighting.plan, split(shared.features)[0], multiply=not weighting.own_gain)
-    weight = None if weighting.per_class is None else weighting.per_class[y]
+    weight = None if fit.per_class is None else fit.per_class[y]
     target = y if shared.sets is None else shared.sets[y]
-    return function(TrainingSet(X, target, shared.n_classes, weight), *args)
+    return function(TrainingSet(fit.weighting.matrix(rows), target, shared.n_classes, weight), *args)
