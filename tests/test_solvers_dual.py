@@ -132,3 +132,24 @@ def test_interrupt_keeps_the_weights():
     assert [news.number for news, _ in seen] == [1, 2, 3]
     np.testing.assert_array_equal(W, seen[-1][1][0])
     assert all(news.violation > 0 and news.active > 0 for news, _ in seen)
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_a_start_ends_at_the_same_optimum_sooner(squared):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 12))
+    y = X[:, :3].argmax(axis=1).astype(np.int32)
+    signs = dual.signs_of(y, 3)
+    gain = rng.uniform(0.5, 2.0, (3, 12)).astype(np.float32)
+    M = replace(Matrix.from_dense(X), gain=gain)
+    p = dual.SVMProblem(M, signs, np.full(80, 0.5), np.arange(80, dtype=np.int32))
+    cold = dual.solve(p, squared=squared, tol=1e-6, max_epochs=20_000)
+    near = dual.solve(replace(p, C=np.full(80, 0.4)), squared=squared, tol=1e-6, max_epochs=20_000)
+    warm = dual.solve(replace(p, start=near.signed), squared=squared, tol=1e-6, max_epochs=20_000)
+    np.testing.assert_allclose(warm.W, cold.W, atol=1e-5)
+    np.testing.assert_allclose(warm.b, cold.b, atol=1e-5)
+    again = dual.solve(replace(p, start=cold.signed), squared=squared, tol=1e-6, max_epochs=20_000)
+    assert again.epochs < cold.epochs
+    np.testing.assert_array_equal(
+        again.W, dual.solve(replace(p, start=cold.signed), squared=squared, tol=1e-6, threads=2).W
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -242,3 +243,30 @@ def test_models_at_scores_of_a_thousand_and_beyond():
             three.coef_, three.intercept_ = np.array([[size], [0.0], [-size]]), np.zeros(3)
             assert three.predict_proba([[1.0]]).tolist() == [[1.0, 0.0, 0.0]]
             assert three.predict_log_proba([[1.0]]).tolist() == [[0.0, -size, -2 * size]]
+
+
+def test_profile_of_the_stages(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from linnet.cli.train import train
+
+    monkeypatch.chdir(tmp_path)
+    data = Path(linnet.__file__).parent / "datasets" / "reviews.csv"
+    options = ["--features", "words:1", "--model", "nb", "--profile", "--no-check", "--json", "run.json"]
+    for more in ([], ["--max-memory", "1GB"]):
+        found = CliRunner().invoke(train, [str(data), "--out", "m.linnet", *options, *more])
+        assert found.exit_code == 0, found.output
+        stages = {one["stage"]: one for one in json.loads(Path("run.json").read_text())["profile"]}
+        assert set(stages) == {"read", "count", "search", "fit", "calibrate", "test", "save"}
+        assert all(
+            one["wall_s"] > 0.0 and one["processor_s"] >= 0.0 and one["peak_mb"] > 1.0 for one in stages.values()
+        )
+        assert re.search(r"profile\n  stage +wall +processor +peak\n  read ", found.output)
+
+
+def test_the_calibration_of_the_search_serves_the_last_fit(monkeypatch):
+    clf = TextClassifier("svm", features="words:1", params={"C": 1.0}, ratio=0.5).fit(TRAIN)
+    again = clf.refitted(TRAIN)
+    assert again.card["calibration"] == clf.card["calibration"]
+    monkeypatch.setattr("linnet.pipeline.fit.calibrate", None)  # is not asked again
+    assert np.array_equal(clf.refitted(TRAIN).decision_function(TEST.text), again.decision_function(TEST.text))

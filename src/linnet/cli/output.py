@@ -20,7 +20,7 @@ from linnet.files import open_atomic, write_atomic
 from linnet.values import duration, size_text
 
 if TYPE_CHECKING:
-    from linnet.pipeline.events import Event
+    from linnet.pipeline.events import Event, Profile
 
 LONGEST_LINE = 2000  # characters of a message
 
@@ -237,9 +237,9 @@ class TrainingProgress(ProgressBars):
     With watch, a line a pass too, and small curves at the end.
     """
 
-    def __init__(self, quiet: bool = False, watch: bool = False) -> None:
+    def __init__(self, quiet: bool = False, watch: bool = False, profile: Profile | None = None) -> None:
         super().__init__(quiet)
-        self.watch = watch
+        self.watch, self.profile = watch, profile
         self.passes: list[Event] = []
 
     def __exit__(self, *error: Any) -> None:
@@ -249,6 +249,8 @@ class TrainingProgress(ProgressBars):
     def __call__(self, event: Event) -> None:
         """Show an event."""
         v = event.values
+        if self.profile is not None:
+            self.profile(event)
         if event.kind == "stage":
             self._end_of_passes()
             self.line(event.text)

@@ -75,7 +75,7 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
     limit = limit or max(LEAST, available() * 4 // 5)
     placed = {"scheduler": options["scheduler"]} if options["scheduler"] else {}
     with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(TrainingProgress(options["quiet"], options["watch"]))
+        progress = stack.enter_context(TrainingProgress(options["quiet"], options["watch"], options["profile"]))
         opened = open_engine(engine, workers=options["workers"], **placed) if engine else contextlib.nullcontext()
         result = fit_stream(
             clf, data, max_memory=limit, text=options["text"], label=options["label"], format=options["format_"],
@@ -95,7 +95,7 @@ HASH_BITS = 18
 LARGEST_CHUNK = 256  # rows that are scored together before they are learned from
 NOT_ONLINE = (
     "dev", "test", "groups", "time", "weight", "watch", "report", "max_memory", "engine", "multilabel", "threshold", "cost", "abstain",
-    "answer", "precision", "recall",
+    "answer", "precision", "recall", "profile",
 )  # fmt: skip
 
 

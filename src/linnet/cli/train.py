@@ -43,6 +43,7 @@ from linnet.values import parse_settings, size_text
 @o.option("--seeds", "FILE", "No labels at all: make them from words of each class (word,label, a line each).")
 @o.option("--like", "MODEL", "Use the settings of this model, each with the value that was chosen.")
 @o.flag("--online", "Learn in one pass, row by row, and score every row before; hashes into 2^18 columns.")
+@o.flag("--profile", "Print wall time, processor time and peak memory of each stage of training.")
 @o.flag("--no-check", "Skip the quick check for duplicates, leaks and imbalance.")
 @o.flag(
     "--full-precision", "Keep the weights of large models as 32-bit floats; by default they are rounded to 16 bits."
@@ -65,6 +66,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     """
     from linnet.data.seal import look
     from linnet.features.computed import needed
+    from linnet.pipeline.events import Profile
 
     out, clf = model_path(data[0], options["out"]), _classifier(options)
     extra = needed(clf.plan().features.features or ())  # wrong settings are refused before reading a large file
@@ -73,6 +75,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     if options["online"]:
         train_online(clf, data, out, options)
         return
+    profile = options["profile"] = Profile() if options["profile"] else None
     streamed = None if options["seeds"] else train_streamed(clf, data, options)
     if streamed is None:
         run = _train(clf, data[0], options, extra)
@@ -83,7 +86,12 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     if options["seeds"]:
         about |= {"labels_made_from": Path(options["seeds"]).name}  # so the scores of the card are no accuracies
     clf.add_to_card(test=test_card(result), command=plain_command(), data=about, reference=run.reference)
+    if profile:
+        profile.begin("save")
     clf.save(out)
+    if profile:
+        run.more["profile"] = profile.end()
+        say(f"profile\n{profile.table()}")
     seal = look(options["test"], "train", out) if options["test"] else None
     if options["report"]:
         _write_report(run.judged, data[0], run.fitted, run.test, out, options, seal)
@@ -170,14 +178,16 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
     del rows  # the parts are copies
     if not options["no_check"]:
         _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
-    with TrainingProgress(options["quiet"], options["watch"]) as progress:
+    with TrainingProgress(options["quiet"], options["watch"], options["profile"]) as progress:
         sample_weight = fit_on.numbers(weighed[0]) if weighed else None
         clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress)
+    if options["profile"]:
+        options["profile"].begin("test")
     result, saved = clf.evaluate(test), clf
     reference = None if clf.artefact.multilabel else reference_of(clf.artefact, test, options["threads"])
     if every is not None and clf.search_ is not None and labels == fit_on.counts.keys():
         try:
-            with TrainingProgress(options["quiet"], options["watch"]) as progress:
+            with TrainingProgress(options["quiet"], options["watch"], options["profile"]) as progress:
                 sample_weight = every.numbers(weighed[0]) if weighed else None
                 saved = clf.refitted(every, sample_weight=sample_weight, on_event=progress)
         except KeyboardInterrupt:

@@ -74,6 +74,9 @@ class LinearClassifier(Estimator):
     class_weight: Any = None
     n_jobs: int | None = 1
     tol: float
+    warm: Any = None
+    """What ``left`` was of the same rows with other settings, for solvers that can begin there; an empty array keeps it."""
+    left: Any = None
     interrupted_: bool = False
     """Whether Ctrl-C ended the last fit, with the weights as they were."""
     n_iter_: int

@@ -227,8 +227,10 @@ class LinearSVM(StepModel):
             seed=seed_of(self.random_state), threads=rows.threads, on_epoch=showing(rows.on_epoch, outputs),
         )  # fmt: skip
         self._finish(found.epochs, passes, found.violation, found.converged)
-        if small is not None and rows.X.gain is None:
+        if small is not None:
             self._keep_dual(rows, of, found, small.X)
+        elif self.warm is not None:
+            self.left = found.signed
         return outputs(found.W, found.b)
 
     def _problem(self, rows: TrainingSet, of: Distinct) -> tuple[dual.SVMProblem, Compact | None]:
@@ -239,9 +241,12 @@ class LinearSVM(StepModel):
             X = X.explicit()
             small = compact(replace(X, values=X.values.astype(np.float64, copy=False)), of.rows)
             return dual.SVMProblem(small.X, signs[of.rows], C), small
-        cost = np.zeros((len(X), *C.shape[1:]))
+        cost, start = np.zeros((len(X), *C.shape[1:])), None
         cost[of.rows] = C
-        return dual.SVMProblem(X, signs, cost, of.rows), None
+        if self.warm is not None and self.warm.shape == signs.shape:
+            start = np.zeros(signs.shape)
+            start[of.rows] = self.warm[of.rows]
+        return dual.SVMProblem(X, signs, cost, of.rows, start), None
 
     def _keep_dual(self, rows: TrainingSet, of: Distinct, found: dual.Solution, X: Matrix) -> None:
         """Keep the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""

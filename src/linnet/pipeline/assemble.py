@@ -22,7 +22,7 @@ from linnet.model.table import Table
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial
-from linnet.solvers.network import DenseLayers, finish, scaled
+from linnet.solvers.network import DenseLayers, finish
 from linnet.solvers.numerics import sigmoid
 
 NAMED_FEATURES = 50_000
@@ -30,30 +30,27 @@ NamesOf = Callable[[npt.NDArray[np.int64]], tuple[npt.NDArray[np.uint8], npt.NDA
 
 
 def calibrate(
-    best: Trial, n_classes: int, W: Any, b: Any, method: str | bool = True, soft: npt.NDArray[np.float64] | None = None
-) -> tuple[npt.NDArray[np.float32], Any, FittedCalibration]:
-    """Fold a scale learned on held-out scores into the weights: scores become log-odds.
+    best: Trial, n_classes: int, method: str | bool = True, soft: npt.NDArray[np.float64] | None = None
+) -> FittedCalibration:
+    """Learn on held-out scores what makes scores log-odds: a scale, which goes into the weights, and maybe a curve.
 
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
     Where rows have several labels, all cells share one scale and one shift. soft are the weights of rows as each class.
     """
     if best.y.ndim == 2:
         known = np.isfinite(best.scores)
-        c = FittedCalibration(Calibration.fit(best.scores[known], best.y[known].astype(np.int32), 2))
-    elif soft is not None:
+        return FittedCalibration(Calibration.fit(best.scores[known], best.y[known].astype(np.int32), 2))
+    if soft is not None:
         rows, classes = np.nonzero(soft)
-        c = FittedCalibration(
+        return FittedCalibration(
             Calibration.fit(best.scores[rows], classes, n_classes, soft[rows, classes], shifted=False)
         )
-    else:
-        scores, right = finite(best.scores, best.y)
-        if not len(scores):
-            c = FittedCalibration(Calibration(1.0, np.zeros(best.scores.shape[1])))
-        elif isinstance(method, str):
-            c = fit_calibration(method, scores, right, n_classes)
-        else:
-            c = choose_calibration(scores, right, n_classes)
-    return *scaled(W, b, c.linear.scale, float(c.linear.shift[0])), c  # with a score a class, the shifts are 0
+    scores, right = finite(best.scores, best.y)
+    if not len(scores):
+        return FittedCalibration(Calibration(1.0, np.zeros(best.scores.shape[1])))
+    if isinstance(method, str):
+        return fit_calibration(method, scores, right, n_classes)
+    return choose_calibration(scores, right, n_classes)
 
 
 def finite(scores: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:

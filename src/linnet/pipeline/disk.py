@@ -97,8 +97,9 @@ class DiskRows(StreamedRows):
         room = 3 * self.entries + rows * (8 + (0 if self.one else 24 * self.n_outputs)) + 20 * self.n_columns
         check_room(self.folder, room + int(self.scan.nbytes * self.sizes[TEST] / max(1, rows)))
         self.log.stage(
+            "count",
             f"writing a cache of about {3 * self.entries / 1e6:,.0f} MB"
-            + ("" if self.one else f", {sum(many.values())} blocks")
+            + ("" if self.one else f", {sum(many.values())} blocks"),
         )
         hashed = bool(self.plan.features.hash_bits)
         self.cache = Cache(

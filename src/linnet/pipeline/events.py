@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linnet.solvers.callbacks import Epoch, History
@@ -47,9 +50,9 @@ class Log:
         if self.on_event is not None:
             self.on_event(Event(kind, text, done, total, values))
 
-    def stage(self, text: str) -> None:
-        """A stage begins."""
-        self._send("stage", text)
+    def stage(self, name: str, text: str) -> None:
+        """A stage begins: read, count, search, fit, calibrate or test."""
+        self._send("stage", text, stage=name)
 
     def trial(self, epoch: Epoch, _: Callable[[], Any]) -> None:
         """An epoch was made while settings are tried."""
@@ -88,6 +91,66 @@ def _text(settings: dict[str, Any]) -> str:
     return " ".join(
         f"{k}={v:g}" if isinstance(v, float | int) else f"{k}={v!s:.60}" for k, v in sorted(settings.items())
     )
+
+
+class Profile:
+    """Where time and memory go: wall time, processor time (of all threads of this process) and peak memory of each stage.
+
+    It is an ``on_event`` that notes when stages begin; ``begin`` starts one by hand. A stage that comes again adds up.
+
+    >>> profile = Profile()
+    >>> profile(Event("stage", "counting", values={"stage": "count"}))
+    >>> [one["stage"] for one in profile.end()]
+    ['read', 'count']
+    """
+
+    def __init__(self) -> None:
+        self.stages: dict[str, dict[str, Any]] = {}
+        self.begin("read")
+
+    def __call__(self, event: Event) -> None:
+        """Note a stage."""
+        if event.kind == "stage":
+            self.begin(event.values["stage"])
+
+    def begin(self, name: str) -> None:
+        """End the stage before, and begin another."""
+        if self.stages:
+            self.end()
+        self.name, self.began = name, (time.perf_counter(), time.process_time())
+        self.stages.setdefault(name, {"stage": name, "wall_s": 0.0, "processor_s": 0.0, "peak_mb": 0.0})
+        with contextlib.suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak from here on, on Linux
+
+    def end(self) -> list[dict[str, Any]]:
+        """Add up what the stage took; returns all stages so far."""
+        one, (wall, processor) = self.stages[self.name], self.began
+        one["wall_s"] += time.perf_counter() - wall
+        one["processor_s"] += time.process_time() - processor
+        one["peak_mb"] = max(one["peak_mb"], peak_memory() / 1e6)
+        self.began = time.perf_counter(), time.process_time()
+        return list(self.stages.values())
+
+    def table(self) -> str:
+        """Return a line a stage, and their sum."""
+        rows = [(one["stage"], one["wall_s"], one["processor_s"], one["peak_mb"]) for one in self.stages.values()]
+        rows.append(("all", sum(r[1] for r in rows), sum(r[2] for r in rows), max(r[3] for r in rows)))
+        lines = [f"  {name:<10}{wall:>9.2f} s{cpu:>12.2f} s{peak:>10,.0f} MB" for name, wall, cpu, peak in rows]
+        return "\n".join([f"  {'stage':<10}{'wall':>11}{'processor':>14}{'peak':>13}", *lines])
+
+
+def peak_memory() -> int:
+    """Return the most bytes that this process has held: on Linux since the mark was reset, 0 where nobody says."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        pass
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 class Meter:

@@ -26,6 +26,7 @@ from linnet.pipeline.memory import MemoryRows
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import RowStore
 from linnet.pipeline.search import SearchResult, Trial, search
+from linnet.solvers.network import scaled
 
 
 def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None) -> Model:
@@ -40,10 +41,14 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     W, b = _fit(estimator, plan, store, weights, log)
     calibration = None
     if plan.calibrate:
-        soft = (
-            None if plan.label_smoothing else found.for_calibration.soft
-        )  # smoothed labels are not what is calibrated to
-        W, b, calibration = calibrate(found.for_calibration, n_classes, W, b, plan.calibrate, soft)
+        calibration = found.calibration
+        if calibration is None:
+            log.stage("calibrate", "calibrating")
+            best = found.for_calibration
+            soft = None if plan.label_smoothing else best.soft  # smoothed labels are not what is calibrated to
+            calibration = calibrate(best, n_classes, plan.calibrate, soft)
+            log.found = replace(found, calibration=calibration)
+        W, b = scaled(W, b, calibration.linear.scale, float(calibration.linear.shift[0]))  # with a score a class: 0
     card = card_of(plan, store, found, calibration)
     if selected is not None:
         card["selection"] = selected.to_dict()
@@ -69,7 +74,7 @@ def choose(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = N
     if found is None:
         rows = store.search_rows()
         how = " by R-precision: the share of a row's labels among its best scores" if rows.y.ndim == 2 else ""
-        log.stage(f"choosing settings on {'dev' if store.n_dev else 'held-out rows'}{how}")
+        log.stage("search", f"choosing settings on {'dev' if store.n_dev else 'held-out rows'}{how}")
         found = search(plan, rows, store.features, len(store.classes), store.min_df, log)
         chosen = plan.with_settings(found.best.settings)
         if chosen != plan:
@@ -109,7 +114,7 @@ def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:
     numbers, scores = selection.choose(*one_label_a_row(*store.counts()), len(store.classes))
     report = SelectionReport.of(selection, numbers, scores, names)
     store.keep(numbers)
-    log.stage(str(report))
+    log.stage("search", str(report))
     return report
 
 
@@ -126,7 +131,7 @@ def _fit(model: Any, plan: Plan, store: RowStore, weights: FeatureWeights, log: 
     rows = store.fitted()
     total = store.n_fitted if rows is None or rows.weight is None else arithmetic.total(rows.weight)
     log.weight = total * model.get_params().get("C", 1.0)
-    log.stage(f"fitting on {store.n_fitted:,} rows" + ("" if rows is not None else " in blocks"))
+    log.stage("fit", f"fitting on {store.n_fitted:,} rows" + ("" if rows is not None else " in blocks"))
     weighting = Weighting.of(model, weights, plan.features, store.blocks)
     if rows is not None:
         return fit_rows(weighting, model, rows, len(store.classes), plan.threads, log.epoch)
@@ -149,7 +154,7 @@ def _build(plan: Plan, store: RowStore, log: Log) -> Model:
         raise LinnetError(f"{plan.name} answers one label a row; rows with several labels are for models that learn")
     if not isinstance(store, MemoryRows):
         raise LinnetError(f"{plan.name} learns nothing from rows: a sample of the data will do; leave out --max-memory")
-    log.stage("building the model")
+    log.stage("fit", "building the model")
     grid = plan.features.grid
     tries = [
         dict(zip([name for name, _ in grid], values, strict=True))
@@ -168,7 +173,8 @@ def _build(plan: Plan, store: RowStore, log: Log) -> Model:
     found, model, b, calibration = SearchResult(trials[best], tuple(trials), 0), models[best], models[best].b, None
     log.chosen(found)
     if plan.calibrate:
-        _, b, calibration = calibrate(found.best, len(store.classes), model.rows[:, 1:], b, plan.calibrate)
+        calibration = calibrate(found.best, len(store.classes), plan.calibrate)
+        b = scaled(model.rows[:, 1:], b, calibration.linear.scale, float(calibration.linear.shift[0]))[1]
     store.features, store.min_df = model.blocks, 1
     store.n_fitted = len(store.y)
     card = card_of(plan, store, found, calibration)

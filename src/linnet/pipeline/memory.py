@@ -118,7 +118,7 @@ class MemoryRows:
             default = (*default, Vectors(features.vectors))
         self.features = self._learned(with_tf(default, features.tf), log)
         self.blocks, self.computed = split(self.features)
-        log.stage(f"counting features {describe(self.features)}{why}")
+        log.stage("count", f"counting features {describe(self.features)}{why}")
         texts = Texts(self.buffers) if self.part is None else self.part
         self.texts = Derived.of(texts, self.blocks, self.buffers)
         counted, self.min_df = count_features(self.texts, self.blocks, features, len(self.classes), plan.threads)
@@ -138,7 +138,7 @@ class MemoryRows:
         """Let blocks learn what they need of texts and columns, from training rows alone and without their labels."""
         waiting = list(dict.fromkeys(block.waits for block in features if block.waits))
         if waiting:
-            log.stage(f"learning {' and '.join(waiting)}")
+            log.stage("count", f"learning {' and '.join(waiting)}")
         known: dict[Any, Any] = {}
         rows = None if self.dev is None else np.arange(self.dev[0])
         return tuple(block.learn(self.buffers, rows, known) for block in features)

@@ -115,7 +115,7 @@ class RemoteRows(StreamedRows):
         for part, source in self.others.items():
             self.tasks += self._tasks(source, self.scans[part], part)
         self._count_vocabulary(plan.features)
-        log.stage(f"making rows on {self.engine.workers} workers")
+        log.stage("count", f"making rows on {self.engine.workers} workers")
         self._share(self.fingerprints)
         fitted = (TRAIN, DEV) if plan.refit else (TRAIN,)
         self.found = self.engine.add_up(worker.totals, self.tasks, self.shared, self.engine.broadcast(fitted))

@@ -15,6 +15,7 @@ from linnet.errors import LinnetError
 from linnet.features.blocks import AnyBlocks, as_blocks, describe
 from linnet.features.computed import split
 from linnet.features.plan import FeaturePlan
+from linnet.model.calibration import FittedCalibration
 from linnet.pipeline.crossval import CALIBRATION, FEW_ROWS, CrossValidation, Fold, choose_folds, correct
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
@@ -51,6 +52,8 @@ class SearchResult:
     folds: int
     larger: Trial | None = None
     """The best settings once more, fitted on more rows than the search was, where rows are many."""
+    calibration: FittedCalibration | None = None
+    """What was learned on the held-out scores, once that is done."""
 
     @property
     def for_calibration(self) -> Trial:
@@ -212,6 +215,9 @@ class _Trials:
         self.settings: dict[str, dict[str, Any]] = {}
         self.stopped = False
         self._counted: dict[tuple[str, str], CrossValidation] = {}
+        self.dear = len(folds) == 1 and n_classes > 2
+        """Whether a fit is dear: each begins where that of the settings most like them ended, and a poor ratio is dropped."""
+        self._left: list[tuple[dict[str, Any], Any]] = []  # settings, and where their solver ended
 
     def __call__(self, settings: dict[str, Any], best: Trial | None) -> Trial:
         """Judge settings on all folds, but stop where they will hardly come out clearly better than the best."""
@@ -243,15 +249,29 @@ class _Trials:
             if len(left) == 1:
                 break
             for one in left:
+                if self.dear and self._outdone(one):
+                    continue
                 self._judge(one)
                 if fold is self.folds[0]:
                     self.log.candidate(self._trial(one), len(self.scores), self.expected)
+            left = [one for one in left if self._judged(one)]
             trials = sorted(map(self._trial, left), key=lambda trial: -trial.accuracy)  # the first of equals stays
             last = 0 if fold is self.folds[-1] else len(trials) // 3
             hopes = [t.settings for t in trials if not _clearly_better(trials[0], t)]
             ahead = [t.settings for t in trials[: len(trials) - last]]
             left = [one for one in left if one in hopes and (one in ahead or one is left[0])]
         return left[0]
+
+    def _outdone(self, settings: dict[str, Any]) -> bool:
+        """Whether its ratio did clearly worse than another one with the same other settings."""
+        tried = self.tried()
+        return any(
+            a.settings["ratio"] == settings["ratio"]
+            and {**a.settings, "ratio": b.settings["ratio"]} == b.settings
+            and _clearly_better(b, a)
+            for a in tried
+            for b in tried
+        )
 
     def tried(self) -> tuple[Trial, ...]:
         """Return all trials, in order."""
@@ -289,12 +309,19 @@ class _Trials:
 
     def _judge(self, settings: dict[str, Any]) -> None:
         """Judge settings on their next fold."""
-        plan = self.plan.with_settings(settings)
+        plan, k = self.plan.with_settings(settings), self._judged(settings)
+        model = plan.make(settings)
+        if self.dear:
+            alike = [sum(settings[name] == value for name, value in one.items()) for one, _ in self._left]
+            model.warm = self._left[int(np.argmax(alike))][1] if alike else np.zeros((0, 0))
         found = self._rows(settings).fit(
-            self.folds[self._judged(settings)], plan.make(settings), plan.features, float(settings["ratio"]),
+            self.folds[k], model, plan.features, float(settings["ratio"]),
             sample_weight=self.given.weight, given_weight=self.given.given_weight, threads=plan.threads,
             on_epoch=self.log.trial if self.log.on_event else None,
         )  # fmt: skip
+        own = {name: value for name, value in settings.items() if name not in ("features", "tf")}
+        if model.left is not None and own not in [one for one, _ in self._left]:
+            self._left.append((own, model.left))
         if found.interrupted:  # solvers keep their weights on Ctrl-C; here it ends the search
             self.stopped = True
             if self.scores:

@@ -85,7 +85,7 @@ def fit_stream(
         inputs = Inputs(main, others, folder, budget, say or (lambda _: None), skip_damaged)
         store = _store(plan, inputs, log, engine)
         clf.model_, clf.history_ = fit(plan, store, log), log.history
-        log.stage(f"testing on {store.test_rows.rows:,} rows")
+        log.stage("test", f"testing on {store.test_rows.rows:,} rows")
         found = store.test_rows.evaluated(clf.model_, plan.threads, store.separator)
         return StreamResult(
             found, store.scan.unusable, store.scan.rows, store.n_blocks_on_disk, store.cache_bytes, store.met, store.lost,

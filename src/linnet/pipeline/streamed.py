@@ -177,7 +177,7 @@ class StreamedRows(RowStore):
 
     def look(self) -> None:
         """Look at all rows once; decide classes, parts and features."""
-        self.log.stage(f"looking at {self.main.name}")
+        self.log.stage("read", f"looking at {self.main.name}")
         meter = Meter(self.log.on_event, "looking", self.main.nbytes + sum(s.nbytes for s in self.others.values()))
         scan, scans = self._scans(meter)
         meter.end()
@@ -320,7 +320,7 @@ class StreamedRows(RowStore):
         waiting = list(dict.fromkeys(block.waits for block in self.features if block.waits))
         if not waiting:
             return
-        self.log.stage(f"learning {' and '.join(waiting)}")
+        self.log.stage("count", f"learning {' and '.join(waiting)}")
         buffers: list[TextBuffer] = []
         size = 0
         for _, batch in self.batches("learning", (TRAIN,)):
@@ -431,7 +431,7 @@ class StreamedRows(RowStore):
             self._settle(Kept(np.zeros(0, np.uint64), 1, 0, 0), 1 << features.hash_bits)
             self.entries = self._expected_entries()
             return
-        self.log.stage(f"counting features {describe(self.features)}{self.why}")
+        self.log.stage("count", f"counting features {describe(self.features)}{self.why}")
         vocabulary = self._vocabulary()
         rare = vocabulary.lost or vocabulary.met * self.n_outputs > LARGE_MODEL
         min_df = features.min_df or (2 if rare else 1)

@@ -42,6 +42,7 @@ class SVMProblem:
     signs: npt.NDArray[np.int8]  # (n_rows, n_problems), +1 or -1
     C: npt.NDArray[np.float64]  # (n_rows,): the cost of each row, or (n_rows, n_problems)
     rows: npt.NDArray[np.int32] | None = None  # which rows to visit; without, all
+    start: npt.NDArray[np.float64] | None = None  # (n_rows, n_problems): a_i y_i to begin with; 0 for rows not visited
 
 
 @dataclass
@@ -106,10 +107,19 @@ def hinge_of(
     return of
 
 
-def _start(p: SVMProblem, place: tuple[int, int, int], squared: bool, bias_scale: float) -> Group:
+def _start(p: SVMProblem, place: tuple[int, int, int], squared: bool, bias_scale: float, X: Matrix | None) -> Group:
+    """Return a group of problems as they begin; X is the matrix written out, where there is a start."""
     first, n, lanes = place
     of = hinge_of(p.signs, p.C, place, squared=squared, bias_scale=bias_scale)
     table = table_of(p.X.n_features, p.X.gain, first, n, lanes, p.X.values.dtype)
+    if p.start is not None and X is not None:
+        signed = np.ascontiguousarray(p.start[:, first : first + n])
+        if not squared:  # a variable of the hinge is at most its cost
+            cost = p.C[:, None] if p.C.ndim == 1 else p.C[:, first : first + n]
+            signed = np.clip(signed, -cost, cost)
+        of.alpha[:, :n], of.bias[:n] = np.abs(signed), bias_scale * arithmetic.total(signed, axis=0)
+        some = np.flatnonzero(signed.any(axis=1))
+        table[:, 0, :n] = X.take(some).transposed_dot(signed[some]) * (1.0 if X.gain is None else table[:, 1, :n])
     return Group(first, n, table, of, np.arange(lanes) >= n, np.arange(lanes) < n, np.zeros(lanes))
 
 
@@ -159,7 +169,8 @@ def solve(
     places = groups_of(p.signs.shape[1])
     with ThreadPoolExecutor(threads) if threads > 1 and len(places) > 1 else nullcontext() as pool:
         mapper: Callable[..., Any] = pool.map if pool else map
-        groups: list[Group] = list(mapper(lambda at: _start(p, at, squared, bias_scale), places))
+        plain = None if p.start is None else p.X.explicit()
+        groups: list[Group] = list(mapper(lambda at: _start(p, at, squared, bias_scale, plain), places))
 
         def weights() -> Weights:
             b = np.concatenate([g.hinge.bias[: g.n] * bias_scale for g in groups])

@@ -406,9 +406,7 @@ def part_sum(rows: TrainingSet, objective: SmoothObjective, at: Weights) -> Part
     """Return the loss and gradient of some rows at weights and intercepts that apply to their values.
 
     >>> from linnet.solvers.losses import Logistic
-    >>> from linnet.solvers.callbacks import Weights
-    from linnet.solvers.matrix import Matrix
-    from linnet.solvers.matrix import TrainingSet
+    >>> from linnet.solvers.matrix import Matrix
     >>> X = Matrix.from_dense(np.array([[0.0, 2.0], [1.0, 0.0]]))
     >>> at = np.zeros((2, 1)), np.zeros(1)
     >>> part_sum(TrainingSet(X, np.array([0, 1], np.int32), 2), SmoothObjective(Logistic(), 1.0), at).W.ravel().tolist()
