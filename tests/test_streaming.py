@@ -26,8 +26,7 @@ from linnet.errors import DataError, LinnetError
 from linnet.features.counts import SparseCounts
 from linnet.pipeline.budget import Budget
 from linnet.pipeline.cache import Cache, check_room, temporary
-from linnet.pipeline.stream import fit_stream
-from linnet.pipeline.streamed import DEV, TEST, TRAIN, Parts
+from linnet.pipeline.stream import DEV, TEST, TRAIN, Parts, fit_stream
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.values import as_bytes
 from reference import varint as reference

@@ -141,11 +141,11 @@ def test_lsqr_is_scipys(damp):
     for passes in (1, 2, 5, 12):
         seen = []
         found = lsqr(
-            problem, tol=1e-14, max_epochs=passes, on_epoch=lambda report, W, seen=seen: seen.append((report, W()))
+            problem, tol=1e-14, max_epochs=passes, on_epoch=lambda report, W, seen=seen: seen.append((report, W()[0]))
         )
         want = [theirs(X, t, damp=damp, iter_lim=passes, atol=0, btol=0, conlim=0)[0] for t in T.T]
         np.testing.assert_allclose(found.W, np.transpose(want), atol=1e-9)
-        assert len(seen) == found.passes == passes
+        assert len(seen) == found.epochs == passes
         for report, W in seen:
             gradient = np.linalg.norm(X.T @ (T - X @ W) - damp**2 * W, axis=0) / np.linalg.norm(X.T @ T, axis=0)
             np.testing.assert_allclose(report.violation, gradient.max(), rtol=1e-6)

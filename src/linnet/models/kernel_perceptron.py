@@ -113,10 +113,8 @@ def inner_products(X: Matrix, Z: Matrix) -> Floats:
     step = max(1, WRITTEN_OUT // max(1, Z.n_features))
     for first in range(0, len(Z), step):
         part = Z.take(np.arange(first, min(first + step, len(Z))))
-        columns = np.zeros((part.n_features, len(part)))
-        np.add.at(columns, (part.indices, np.repeat(np.arange(len(part)), np.diff(part.indptr))), part.values)
         found = np.empty((len(X), len(part)))
-        sparse.dot(X.indptr, X.indices, X.values, columns, 0, len(X), found)
+        sparse.dot(X.indptr, X.indices, X.values, np.ascontiguousarray(part.dense().T), 0, len(X), found)
         out[:, first : first + len(part)] = found
     return out
 

@@ -634,17 +634,10 @@ class CategoricalNB(NaiveBayes):
         )
         return replace(M, values=whole_numbers)
 
-    def _values(self, X: Matrix) -> npt.NDArray[np.int64]:
-        """Return the value of each feature of each row, (n_rows, n_features)."""
-        X = X.explicit()
-        out = np.zeros((len(X), X.n_features), dtype=np.int64)
-        out[np.repeat(np.arange(len(X)), np.diff(X.indptr)), X.indices] = X.values
-        return out
-
     def statistics(self, rows: TrainingSet) -> Categories:
         """Count rows with each value of each feature, by class."""
         X, y, n_classes, ones = rows.X, rows.y, rows.n_classes, rows.weights
-        values = self._values(X)
+        values = X.dense().astype(np.int64)
         used = values[ones > 0.0]
         sizes = np.maximum(used.max(axis=0, initial=0) + 1, self._least(X.n_features))
         if len(sizes) * int(sizes.max()) > MOST_VALUES:
@@ -685,7 +678,7 @@ class CategoricalNB(NaiveBayes):
 
     def _encode(self, X: Matrix) -> Matrix:
         """Return one entry a feature: 1 in the column of its value; none where the value is not known."""
-        values = self._values(X)
+        values = X.dense().astype(np.int64)
         known = values < self.n_categories_
         columns = values + (np.cumsum(self.n_categories_) - self.n_categories_)
         indptr = np.zeros(len(X) + 1, dtype=np.int64)
@@ -845,7 +838,7 @@ class GaussianNB(NaiveBayes):
         out = np.empty((len(X), len(self.class_log_prior_)))
         step = max(1, CHUNK // X.n_features)
         for k in range(0, len(X), step):
-            rows = _dense(X, k, min(k + step, len(X)))
+            rows = X.take(np.arange(k, min(k + step, len(X)))).dense()
             for c in range(out.shape[1]):
                 out[k : k + step, c] = self._log_density(rows, c)
         out += self.class_log_prior_
@@ -873,16 +866,6 @@ class GaussianNB(NaiveBayes):
         else:
             noise = rng.standard_normal(shape)
         return np.asarray(self.theta_[y] + np.sqrt(self.var_[y]) * noise)
-
-
-def _dense(X: Matrix, first: int, last: int) -> Floats:
-    """Write out rows first..last-1."""
-    X = X.explicit()
-    part = slice(X.indptr[first], X.indptr[last])
-    rows = np.repeat(np.arange(last - first), np.diff(X.indptr[first : last + 1]))
-    out = np.zeros((last - first, X.n_features))
-    out[rows, X.indices[part]] = X.values[part]
-    return out
 
 
 def _each(name: str, value: Any, n: int) -> Floats:

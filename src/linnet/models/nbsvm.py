@@ -41,7 +41,7 @@ from linnet.features.plan import FeaturePlan, log_count_ratio
 from linnet.models.estimator import DecisionModel, Traits, label_statistics
 from linnet.models.naive_bayes import Statistics, class_sums
 from linnet.models.svm import LinearSVM
-from linnet.solvers.callbacks import Weights, showing
+from linnet.solvers.callbacks import OnEpoch, Weights, showing
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 
 Floats = npt.NDArray[np.float64]
@@ -94,34 +94,36 @@ class NBSVM(DecisionModel):
 
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows; the weights are folded: they apply to the values as they are."""
-        ratio, interpolated = self._interpolation(self._statistics(rows))
-        svm, on_epoch = self._svm(), showing(rows.on_epoch, interpolated)
-        W, b = svm.solve(replace(rows, X=replace(rows.X, gain=np.abs(ratio)), on_epoch=on_epoch))
-        self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
-        return interpolated(W, b)
+
+        def fit(svm: LinearSVM, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> Weights:
+            return svm.solve(replace(rows, X=replace(rows.X, gain=gain), on_epoch=on_epoch))
+
+        return self._fit_svm([self._interpolation(self._statistics(rows))], fit, rows.on_epoch)
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks: count, then the SVM."""
         counted = rows.add_up(partial(label_statistics, statistics=self._statistics))
         each = [self._interpolation(one) for one in (counted.labels if rows.multilabel else (counted,))]
+        return self._fit_svm(each, lambda svm, *how: svm.fit_blocks(rows.with_gain(*how)), rows.on_epoch)
+
+    def _fit_svm(self, each: list[tuple[Any, Any]], fit: Callable[..., Weights], on_epoch: OnEpoch) -> Weights:
+        """Fit the SVM and draw its weights towards naive Bayes; each has ratios and interpolation, of several labels one each."""
         ratio = np.concatenate([one for one, _ in each])
 
         def interpolated(W: npt.NDArray[Any], b: Floats) -> Weights:
-            if not rows.multilabel:
-                return each[0][1](W, b)
-            found = [draw(W[:, c : c + 1], b[c : c + 1]) for c, (_, draw) in enumerate(each)]
-            return np.concatenate([V for V, _ in found], axis=1), np.concatenate([a for _, a in found])
+            if len(each) == 1:
+                found: Weights = each[0][1](W, b)
+                return found
+            parts = [draw(W[:, c : c + 1], b[c : c + 1]) for c, (_, draw) in enumerate(each)]
+            return np.concatenate([V for V, _ in parts], axis=1), np.concatenate([a for _, a in parts])
 
-        svm = self._svm()
-        W, b = svm.fit_blocks(rows.with_gain(np.abs(ratio), showing(rows.on_epoch, interpolated)))
-        self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
-        return interpolated(W, b)
-
-    def _svm(self) -> LinearSVM:
-        return LinearSVM(
+        svm = LinearSVM(
             self.C, tol=self.tol, max_iter=self.max_iter, fit_intercept=self.fit_intercept,
             intercept_scaling=self.intercept_scaling, random_state=self.random_state,
         )  # fmt: skip
+        W, b = fit(svm, np.abs(ratio), showing(on_epoch, interpolated))
+        self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
+        return interpolated(W, b)
 
     def _statistics(self, rows: TrainingSet) -> Statistics:
         """Sum the size of each feature, or count the rows that hold it, by class."""

@@ -155,6 +155,4 @@ class Perceptron(EpochModel):
             )
         if not (np.isfinite(W).all() and np.isfinite(b).all()):
             raise DataError("start must hold finite numbers")
-        if len(W) == 1:  # one score for two classes: half of it for one, half against the other
-            W, b = np.concatenate([-W, W]) / 2.0, np.concatenate([-b, b]) / 2.0
-        return W.T, b
+        return halves(W.T, b) if len(W) == 1 else (W.T, b)

@@ -24,7 +24,7 @@ from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import ClassCounts
 from linnet.pipeline.search import SearchRows
-from linnet.pipeline.streamed import DEV, TEST, TRAIN, StreamedRows
+from linnet.pipeline.stream import DEV, TEST, TRAIN, StreamedRows
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks, TrainingSet
@@ -127,19 +127,15 @@ class DiskRows(StreamedRows):
                 y = codes_of(batch.label, self.known)
                 rows_of[part] += np.bincount(y, minlength=len(self.known))
                 if part in fitted:
-                    self._count_classes(counted.rows, y)
+                    if self.df is None:
+                        class_frequency(counted.rows.row_ptr, counted.rows.indices, y, self.class_counts)
+                    else:
+                        self.class_counts += counted.rows.class_counts(self.target(y), self.n_classes)
+                        self.df += counted.rows.document_frequency()
                 self.cache.add(part, counted.rows, y)
                 del counted, buffers
         self.set_rows_of(rows_of)
         self.cache_bytes, self.n_blocks_on_disk = self.cache.written, 1 if self.one else len(self.cache.blocks)
-
-    def _count_classes(self, rows: SparseCounts, y: Labels) -> None:
-        """Count in how many documents of each class each column occurs."""
-        if self.df is None:
-            class_frequency(rows.row_ptr, rows.indices, y, self.class_counts)
-        else:
-            self.class_counts += rows.class_counts(self.target(y), self.n_classes)
-            self.df += rows.document_frequency()
 
     # ---- the store
 

@@ -37,7 +37,7 @@ from linnet.pipeline.assemble import WeightedColumns, assemble, settings_of, sou
 from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.search import axes_of
-from linnet.pipeline.streamed import count_batch
+from linnet.pipeline.stream import count_batch
 from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import TrainingSet

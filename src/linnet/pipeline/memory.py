@@ -79,7 +79,8 @@ class MemoryRows:
             self.buffers, labels = self.buffers + more, labels + dev_labels
             parts.append((len(dev_labels), dev_soft))
         self.classes, self.y = encode(labels, [name for _, soft in parts if soft is not None for name in soft[0]])
-        self.given_weight = _padded(sample_weight, n_train, len(labels))
+        weight = as_weight(sample_weight, n_train)  # dev rows weigh 1
+        self.given_weight = None if weight is None else np.concatenate([weight, np.ones(len(labels) - n_train)])
         if plan.label_smoothing or any(soft is not None for _, soft in parts):
             self.given_weight = self._shares(parts, plan.label_smoothing)
         self.weight = row_weights(plan.class_weight, self.classes, self.y, self.given_weight)
@@ -212,14 +213,6 @@ class MemoryRows:
             **({"text_column": column} if column is not None else {}),
             **({"label_bins": bins} if bins is not None else {}),
         }
-
-
-def _padded(sample_weight: npt.ArrayLike | None, n_train: int, n: int) -> Floats | None:
-    """Return a weight for every row; dev rows weigh 1."""
-    weight = as_weight(sample_weight, n_train)
-    if weight is None:
-        return None
-    return np.concatenate([weight, np.ones(n - n_train)])
 
 
 def _group_numbers(groups: npt.ArrayLike | None, n_train: int) -> Indices | None:

@@ -1,26 +1,492 @@
-"""Train on files of any size within a limit of memory, or on the workers of an engine."""
+"""Train on files of any size within a limit of memory, or on the workers of an engine.
+
+Rows that are read again and again: one look at all of them decides classes, parts and features.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
+from linnet import arithmetic
+from linnet.data import labelled as sources
+from linnet.data.arrays import booleans
+from linnet.data.dataset import labels_of
 from linnet.data.formats import spool
-from linnet.data.labelled import LabelledFiles
+from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of, label_counts
+from linnet.data.labels import are_scattered, scattered
+from linnet.data.splitting import split_indices
+from linnet.errors import DataError, LinnetError
+from linnet.features.blocks import AnyBlocks, describe
+from linnet.features.buffers import TextBuffer, text_buffers
+from linnet.features.computed import needed, split
+from linnet.features.counting import Counted
+from linnet.features.derived import Derived, Texts
+from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
+from linnet.features.vectors import Vectors, with_tf
+from linnet.models.inputs import class_factors, label_factors
 from linnet.pipeline.budget import Budget, return_freed
-from linnet.pipeline.cache import temporary
-from linnet.pipeline.disk import DiskRows
-from linnet.pipeline.events import Event, Log
+from linnet.pipeline.cache import TestRows, temporary
+from linnet.pipeline.crossval import FEW_ROWS, Weighting
+from linnet.pipeline.events import Event, Log, Meter
 from linnet.pipeline.fit import fit
+from linnet.pipeline.memory import with_computed
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.streamed import DEV, TEST, Inputs
+from linnet.pipeline.rows import RowStore, encode
+from linnet.pipeline.search import SearchRows
+from linnet.pipeline.vocabulary import Kept, StreamVocabulary
+from linnet.solvers.matrix import RowBlocks
 from linnet.values import as_bytes
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
-    from linnet.pipeline.remote import RemoteRows
+
+# ---- Which rows are for training, for choosing settings (dev) and for the test.
+#
+# Where rows can be numbered in memory the parts are those that ``Dataset.split`` gives: stratified, by the seed. Beyond
+# that every row is drawn for itself, from the same random bits in every pass, and a bounded number of rows is held out.
+
+
+TRAIN, DEV, TEST = 0, 1, 2
+MOST_DEV, MOST_TEST = 100_000, 200_000
+
+Codes = npt.NDArray[np.int32]
+
+
+def held_out(n: int, *, dev: bool, test: bool, watch: bool, name: str = "the data") -> dict[int, float]:
+    """Return the share of each part of n rows, as ``linnet train`` takes them; dev and test say which files are given.
+
+    >>> held_out(100_000, dev=False, test=False, watch=False)
+    {0: 0.8, 1: 0.1, 2: 0.1}
+    >>> held_out(5_000, dev=False, test=False, watch=False)
+    {0: 0.9, 2: 0.1}
+    """
+    held = watch and not dev
+    if test:
+        return {TRAIN: 0.9, DEV: 0.1} if held else {TRAIN: 1.0}
+    if n < 10:
+        raise LinnetError(
+            f"{name}: {n} usable rows are too few to hold some out for a test; give --test FILE or more rows"
+        )
+    if dev or (n < FEW_ROWS and not held):
+        return {TRAIN: 0.9, TEST: 0.1}
+    return {TRAIN: 0.8, DEV: 0.1, TEST: 0.1}
+
+
+@dataclass
+class Parts:
+    """The part of every row, in the order of the rows; ``rewind`` before each pass, ``next`` for each batch.
+
+    >>> parts = Parts.drawn(1_000_000, {0: 0.8, 1: 0.1, 2: 0.1}, seed=0)
+    >>> parts.rewind()
+    >>> parts.next(np.zeros(4, np.int32)).tolist()
+    [0, 0, 0, 0]
+    """
+
+    whole: npt.NDArray[np.uint8] | None = None
+    edges: tuple[float, float] = (1.0, 1.0)  # below the first a row is for training, below the second for dev
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.rewind()
+
+    @classmethod
+    def exact(cls, codes: Codes, shares: dict[int, float], seed: int) -> Parts:
+        """Take the parts of a data set whose labels, numbered in the order of their names, are these."""
+        whole = np.zeros(len(codes), dtype=np.uint8)
+        if len(shares) > 1:
+            for part, rows in zip(
+                shares, split_indices(codes.astype(np.int64), seed, tuple(shares.values())), strict=True
+            ):
+                whole[rows] = part
+        return cls(whole)
+
+    @classmethod
+    def drawn(cls, n: int, shares: dict[int, float], seed: int) -> Parts:
+        """Draw every row for itself; dev and test have a bounded number of rows."""
+        dev = min(shares.get(DEV, 0.0), MOST_DEV / n)
+        test = min(shares.get(TEST, 0.0), MOST_TEST / n)
+        return cls(None, (1.0 - dev - test, 1.0 - test), seed)
+
+    def rewind(self) -> None:
+        """Begin again with the first row."""
+        self._at = 0
+        self._bits = np.random.PCG64(self.seed)
+        self._met: set[int] = set()
+
+    def next(self, codes: Codes) -> npt.NDArray[np.uint8]:
+        """Return the parts of the next rows, whose classes these are; the first row of a class is for training."""
+        n = len(codes)
+        if self.whole is not None:
+            self._at += n
+            return self.whole[self._at - n : self._at]
+        u = (self._bits.random_raw(n) >> np.uint64(11)) * 2.0**-53
+        out = (u >= self.edges[0]).astype(np.uint8) + (u >= self.edges[1]).astype(np.uint8)
+        classes, first = np.unique(codes, return_index=True)
+        for c, at in zip(classes.tolist(), first.tolist(), strict=True):
+            if c not in self._met:
+                self._met.add(c)
+                out[at] = TRAIN
+        return out
+
+
+LEARNED_FROM = 32_000_000  # bytes of training text that blocks learn from
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files of a run: the data, dev and test files by part, where to put temporary ones, and what to print."""
+
+    main: LabelledFiles
+    others: dict[int, LabelledFiles]
+    folder: Path
+    budget: Budget
+    say: Callable[[str], None]
+    skip_damaged: bool = False
+
+
+def by_part(batch: Labelled, where: npt.NDArray[np.uint8], parts: tuple[int, ...]) -> Iterator[tuple[int, Labelled]]:
+    """Yield (part, rows) of a batch; where holds the part of each row."""
+    for part in parts:
+        mask = where == part
+        if mask.all():
+            yield part, batch
+        elif mask.any():
+            keep = booleans(mask)
+            yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable, 0)
+
+
+def count_batch(
+    texts: Any, features: AnyBlocks, *, hash_bits: int | None, counting: bool, threads: int
+) -> tuple[list[TextBuffer], Counted]:
+    """Count the features of some texts; returns the buffers that the places in ``seen`` refer to."""
+    blocks, computed = split(features)
+    buffers = text_buffers(texts)
+    source = Derived.of(Texts(buffers), blocks, buffers)
+    counted = source.count(blocks, hash_bits=hash_bits, counting=counting, threads=threads)
+    return source.pieces, with_computed(counted, computed, buffers) if computed else counted
+
+
+class StreamedRows(RowStore):
+    """What disk and engine share: the look at all rows, and passes over them that are the same every time."""
+
+    def __init__(self, plan: Plan, inputs: Inputs, log: Log) -> None:
+        self.plan, self.inputs, self.log = plan, inputs, log
+        self.main, self.others, self.folder, self.budget = inputs.main, inputs.others, inputs.folder, inputs.budget
+        self.threads = plan.threads
+        self.text_numbers = np.zeros(0, np.uint32)
+        self.look()
+
+    # ---- one look at all rows
+
+    def look(self) -> None:
+        """Look at all rows once; decide classes, parts and features."""
+        self.log.stage("read", f"looking at {self.main.name}")
+        meter = Meter(self.log.on_event, "looking", self.main.nbytes + sum(s.nbytes for s in self.others.values()))
+        scan, scans = self._scans(meter)
+        meter.end()
+        for line in sources.describe(self.main, scan):
+            self.inputs.say(line)
+        for note in dict.fromkeys(note for one in (scan, *scans.values()) for note in one.notes):
+            self.inputs.say(note)
+        self.separator = self.main.separator(scan, *scans.values())
+        cells = sorted({*scan.labels, *(scans[DEV].labels if DEV in scans else ())})
+        self.known = {cell: k for k, cell in enumerate(cells)}
+        if self.separator is None:
+            self.classes, self.sets, found = tuple(cells), None, scan.labels
+        else:
+            members = [labels_of(cell, self.separator) for cell in cells]
+            self.classes, self.sets = encode(members)
+            found = label_counts(scan.labels, self.separator)
+            if not self.plan.traits.multilabel:
+                raise LinnetError(f"{self.plan.name} learns one label a row; rows with several are for svm or logistic")
+        if len(self.classes) < 2:
+            raise DataError(
+                f"there is 1 class, every row has the label {self.classes[0]!r}; a classifier needs at least two"
+            )
+        if are_scattered(found, scan.rows):
+            raise DataError(f"{self.main.name}: {scattered(self.classes, scan.rows)}")
+        self.n_classes = len(self.classes)
+        self.n_outputs = 1 if self.n_classes == 2 and self.sets is None else self.n_classes
+        self.scan, self.scans = scan, scans
+        self._divide(scan)
+        self._features(scan, scans)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of training and dev."""
+        return int(sum(rows.sum() for rows in self.rows_of.values()))
+
+    def target(self, codes: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+        """Return what is learned of rows by the number of their cell: the class, or all labels, (n_rows, n_classes)."""
+        return codes if self.sets is None else self.sets[codes]
+
+    def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
+        """Learn the weight of each feature from the rows of the last fit."""
+        rows: Any
+        rows, y = self.counts()
+        return plan.weights(rows, y, self.n_classes, ratio)
+
+    def _scans(self, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
+        most = self.budget.exact_rows()
+        scan = self.main.scan(most, skip_damaged=self.inputs.skip_damaged, on_bytes=meter)
+        return scan, {part: source.scan(most, on_bytes=meter) for part, source in self.others.items()}
+
+    def _divide(self, scan: Scan) -> None:
+        shares = held_out(
+            scan.rows, dev=DEV in self.others, test=TEST in self.others, watch=not self.plan.refit, name=self.main.name
+        )
+        dev_scan = self.scans.get(DEV)
+        self.exact = scan.codes is not None and (dev_scan is None or dev_scan.codes is not None)
+        self.y: npt.NDArray[np.int32] | None = None  # the cells of rows, by number
+        if self.exact and scan.codes is not None:
+            y = self._numbered(scan)
+            self.parts = Parts.exact(y if self.sets is None else self._rarest(scan)[y], shares, self.plan.seed)
+            whole = self.parts.whole
+            assert whole is not None  # noqa: S101 - exact
+            self.sizes = {part: int((whole == part).sum()) for part in (TRAIN, DEV, TEST)}
+            behind = [y[whole == TRAIN], y[whole == DEV]]
+            if dev_scan is not None:
+                behind.append(self._numbered(dev_scan))
+            self.y = np.concatenate(behind)
+        else:
+            self.parts = Parts.drawn(scan.rows, shares, self.plan.seed)
+            low, high = self.parts.edges
+            self.sizes = {
+                TRAIN: int(low * scan.rows),
+                DEV: int((high - low) * scan.rows),
+                TEST: int((1 - high) * scan.rows),
+            }
+        for part, other in self.scans.items():
+            self.sizes[part] = other.rows
+        shown = [f"{self.sizes[part]:,} {name}" for part, name in ((TRAIN, "train"), (DEV, "dev"), (TEST, "test"))]
+        self.inputs.say(
+            "split: " + ", ".join(s for s in shown if not s.startswith("0 ")) + ("" if self.exact else ", about")
+        )
+        self.watched = not self.plan.refit and self.sizes[DEV] > 0
+
+    def _rarest(self, scan: Scan) -> npt.NDArray[np.int32]:
+        """Return the rarest label of each cell: what a data set in memory is split by."""
+        assert self.sets is not None  # noqa: S101 - rows have several labels
+        assert self.separator is not None  # noqa: S101 - rows have several labels
+        counts = label_counts(scan.labels, self.separator)
+        rows = np.array([counts.get(name, scan.rows) for name in self.classes])
+        return np.where(self.sets.any(axis=1), np.where(self.sets, rows, scan.rows + 1).argmin(axis=1), self.n_classes)
+
+    def _numbered(self, scan: Scan) -> npt.NDArray[np.int32]:
+        """Return the number of the cell of each row of a scan, in the order of their names; the scan lets go of it."""
+        table = np.array([self.known[name] for name in scan.labels], dtype=np.int32)
+        codes = table[np.concatenate(scan.codes or [np.zeros(0, np.int32)])]
+        scan.codes = []
+        return codes
+
+    def _features(self, scan: Scan, scans: dict[int, Scan]) -> None:
+        n, size, by_script = scan.rows, scan.nbytes, scan.by_script
+        whole = self.parts.whole
+        kinds = []
+        if self.exact and scan.sizes is not None and whole is not None:
+            fitted, bytes_of, of_each = whole != TEST, np.concatenate(scan.sizes), np.concatenate(scan.scripts)
+            n, size = int(fitted.sum()), int(bytes_of[fitted].sum(dtype=np.int64))
+            kinds = [of_each[whole == TRAIN], of_each[whole == DEV]]
+            scan.sizes, scan.scripts = [], []
+        if DEV in scans:
+            n, size, by_script = n + scans[DEV].rows, size + scans[DEV].nbytes, by_script + scans[DEV].by_script
+            kinds += scans[DEV].scripts
+        if self.exact:  # what training in memory would look at
+            by_script = np.bincount(np.concatenate(kinds)[:: looked_at(n)], minlength=3)
+        unspaced = mostly_unspaced(by_script)
+        wanted = self.plan.features.features
+        vectors = self.plan.features.vectors
+        default = blocks_for(n, size, unspaced=unspaced)
+        self.features = with_tf(wanted or ((*default, Vectors(vectors)) if vectors else default), self.plan.features.tf)
+        self.why = ": most texts have no blanks between words" if unspaced and not wanted else ""
+        self._check_features()
+        self.blocks, self.computed = split(self.features)
+        spread = sum((b.high - b.low + 1) * (1 if b.name == "words" else 6) for b in self.blocks)
+        self.batch_bytes = self.budget.batch_bytes(spread)
+        self.counting = self.plan.features.tf != "presence"
+        self._learn()
+        self.blocks, self.computed = split(self.features)
+
+    def _check_features(self) -> None:
+        columns = needed(self.features)
+        if columns:
+            raise LinnetError(
+                f"column:{columns[0]} needs a column of the data, and a stream keeps text and label only; leave it out, or "
+                "train in memory without --max-memory"
+            )
+        select = self.plan.features.select
+        if select is not None and select.method == "l1":
+            raise LinnetError("select=l1 fits a model to all rows at once; use chi2 or mi on a stream")
+
+    def _learn(self) -> None:
+        """Let blocks learn what they need from the first training texts."""
+        waiting = list(dict.fromkeys(block.waits for block in self.features if block.waits))
+        if not waiting:
+            return
+        self.log.stage("count", f"learning {' and '.join(waiting)}")
+        buffers: list[TextBuffer] = []
+        size = 0
+        for _, batch in self.batches("learning", (TRAIN,)):
+            buffers += text_buffers(batch.text)
+            size += batch.nbytes
+            if size >= LEARNED_FROM:
+                break
+        known: dict[Any, Any] = {}
+        self.features = tuple(block.learn(buffers, None, known) for block in self.features)
+
+    def training_texts(self) -> npt.NDArray[np.uint32]:
+        """Return the numbers of the texts of training and dev rows, gathered on the way."""
+        return self.text_numbers
+
+    # ---- passes over the texts
+
+    def batches(self, text: str, parts: tuple[int, ...]) -> Iterator[tuple[int, Labelled]]:
+        """Yield (part, rows) of every batch, dev and test files last; the same in every pass."""
+        meter = Meter(self.log.on_event, text, self.scan.nbytes + sum(s.nbytes for s in self.scans.values()))
+        self.parts.rewind()
+        seen, n_cells = 0, len(self.known)
+        for batch in self.main.batches(self.batch_bytes, meter):
+            seen += len(batch)
+            if seen > self.scan.rows:
+                break
+            where = self.parts.next(codes_of(batch.label, self.known))
+            if len(self.known) > n_cells:
+                break
+            yield from by_part(batch, where, parts)
+        if seen != self.scan.rows or len(self.known) > n_cells:
+            raise DataError(
+                f"{self.main.name} changed while it was read; leave it alone during training, and run it again"
+            )
+        for part, source in self.others.items():
+            for batch in source.batches(self.batch_bytes, meter):
+                if part in parts:
+                    yield part, batch
+        meter.end()
+
+    def count_batch(self, batch: Labelled) -> tuple[list[TextBuffer], Counted]:
+        """Count the features of a batch."""
+        return count_batch(
+            batch.text, self.features, hash_bits=self.plan.features.hash_bits, counting=self.counting, threads=self.threads
+        )  # fmt: skip
+
+    # ---- what both stores know once features are counted
+
+    rows_of: dict[int, npt.NDArray[np.int64]]
+    """Rows of each cell (class, or labels together) in TRAIN and DEV."""
+    test_rows: TestRows
+    met: int = 0
+    lost: int = 0
+    cache_bytes: int = 0
+    entries: int
+    per_class: npt.NDArray[np.float64] | None
+    """The weight of a row of each class; of each cell for each label, where rows may have several."""
+    n_blocks_on_disk: int = 1
+
+    def set_rows_of(self, rows_of: dict[int, npt.NDArray[np.int64]]) -> None:
+        """Note how many rows of each cell the parts have."""
+        every = rows_of[TRAIN] + rows_of[DEV]
+        self.rows_of, self.n_dev = rows_of, int(rows_of[DEV].sum())
+        self.n_fitted = int(rows_of[TRAIN].sum()) + (0 if self.watched else self.n_dev)
+        self.class_rows = every if self.sets is None else (every[:, None] * self.sets).sum(axis=0, dtype=np.int64)
+        if self.sets is None or self.plan.class_weight is None:
+            self.per_class = class_factors(self.plan.class_weight, self.class_rows, self.classes)
+        else:
+            sides = label_factors(self.plan.class_weight, self.class_rows, float(every.sum()), self.classes)
+            self.per_class = np.where(self.sets, sides[:, 1], sides[:, 0])
+
+    def numbered_rows(self, rows: Any, entries: int) -> SearchRows:
+        """Return all rows to judge settings on, taken by number from rows."""
+        assert self.y is not None  # noqa: S101 - exact
+        dev = np.arange(len(self.y) - self.n_dev, len(self.y)) if self.n_dev else None
+        return SearchRows(rows, self.target(self.y), entries, dev, self.row_weights(self.y))
+
+    def row_weights(self, y: npt.NDArray[np.int32]) -> npt.NDArray[np.float64] | None:
+        """Return what rows weigh, by the numbers of their cells."""
+        return None if self.per_class is None else self.per_class[y]
+
+    def describe(self, blocks: RowBlocks, weighting: Weighting) -> None:
+        """Set what solvers ask of the fitted rows, whose blocks these are."""
+        blocks.n_rows, blocks.threads = self.n_fitted, self.threads
+        blocks.n_classes, blocks.n_outputs, blocks.multilabel = self.n_classes, self.n_outputs, self.sets is not None
+        blocks.n_features = len(weighting.weights.norm)
+        rows: Any = sum(self.rows_of[part] for part in self.fitted_parts)
+        blocks.total_weight = arithmetic.total(rows if self.per_class is None else rows * self.per_class.T)
+
+    @property
+    def fitted_parts(self) -> tuple[int, ...]:
+        """The parts of the last fit."""
+        return (TRAIN,) if self.watched else (TRAIN, DEV)
+
+    def fitted_classes(self) -> npt.NDArray[Any]:
+        """Return the classes, or labels, of the fitted rows, in any order: enough to count them."""
+        rows = sum((self.rows_of[part] for part in self.fitted_parts), np.zeros(len(self.known), np.int64))
+        return self.target(np.repeat(np.arange(len(rows), dtype=np.int32), rows))
+
+    # ---- counting
+
+    def _count_vocabulary(self, features: FeaturePlan) -> None:
+        traits = self.plan.traits
+        newton = traits.sums == "problem" and not traits.gain_per_class and self.n_outputs > 1
+        per_weight = traits.bytes_per_weight * (3 if newton else 1)  # Newton's method keeps vectors as long as W
+        most = self.budget.columns(per_weight, self.n_outputs)
+        if features.hash_bits:
+            self._check_hashed(features.hash_bits, most)
+            self._settle(Kept(np.zeros(0, np.uint64), 1, 0, 0), 1 << features.hash_bits)
+            self.entries = self._expected_entries()
+            return
+        self.log.stage("count", f"counting features {describe(self.features)}{self.why}")
+        vocabulary = self._vocabulary()
+        rare = vocabulary.lost or vocabulary.met * self.n_outputs > LARGE_MODEL
+        min_df = features.min_df or (2 if rare else 1)
+        n = self.sizes[TRAIN] + self.sizes[DEV]
+        kept = vocabulary.kept(n, min_df=min_df, max_df=features.max_df, max_features=features.max_features, most=most)
+        self._settle(kept, len(kept.fingerprints))
+        self.entries = vocabulary.pairs
+        if kept.lost or kept.min_df > min_df:
+            self.inputs.say(
+                f"vocabulary: the {self.n_columns:,} most frequent features, in {kept.min_df:,} documents or more; "
+                f"of those in {kept.lost + kept.min_df:,} or more none is missing"
+            )
+
+    def _settle(self, kept: Kept, n_columns: int) -> None:
+        self.fingerprints, self.min_df, self.met, self.lost = kept.fingerprints, kept.min_df, kept.met, kept.lost
+        self.n_columns = n_columns
+
+    def _check_hashed(self, bits: int, most: int) -> None:
+        if 1 << bits > most:
+            fits = max(8, most.bit_length() - 1)
+            raise LinnetError(
+                f"2^{bits} columns do not fit in the memory allowed; give --hash-bits {fits}, or more memory"
+            )
+
+    def _vocabulary(self) -> StreamVocabulary:
+        """Count all features."""
+        raise NotImplementedError
+
+    def _expected_entries(self) -> int:
+        """Return about how many entries hashed rows will have."""
+        raise NotImplementedError
+
+    def about(self) -> dict[str, Any]:
+        """Return what the card says of the data, and how it was held where that decided the model."""
+        found: dict[str, Any] = {"source": self.main.name, "text_column": self.main.text or "text"}
+        if self.n_blocks_on_disk > 1 or self.lost or self.main.damaged:
+            found["stream"] = {
+                "files": len(self.main.shards), "damaged": sorted(Path(name).name for name in self.main.damaged),
+                "blocks": self.n_blocks_on_disk, "features_met": self.met, "lost": self.lost,
+                "max_memory": self.budget.total,
+            }  # fmt: skip
+        return found
+
+
+# ---- the run
 
 Places = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -83,7 +549,15 @@ def fit_stream(
             main = LabelledFiles(given, **columns)
         others = {part: LabelledFiles([path], **columns) for part, path in ((DEV, dev), (TEST, test)) if path}
         inputs = Inputs(main, others, folder, budget, say or (lambda _: None), skip_damaged)
-        store = _store(plan, inputs, log, engine)
+        store: StreamedRows
+        if engine is None:
+            from linnet.pipeline.disk import DiskRows
+
+            store = DiskRows(plan, inputs, log)
+        else:
+            from linnet.pipeline.remote import RemoteRows
+
+            store = RemoteRows(plan, inputs, log, engine)
         clf.model_, clf.history_ = fit(plan, store, log), log.history
         log.stage("test", f"testing on {store.test_rows.rows:,} rows")
         found = store.test_rows.evaluated(clf.model_, plan.threads, store.separator)
@@ -91,11 +565,3 @@ def fit_stream(
             found, store.scan.unusable, store.scan.rows, store.n_blocks_on_disk, store.cache_bytes, store.met, store.lost,
             main.damaged,
         )  # fmt: skip
-
-
-def _store(plan: Plan, inputs: Inputs, log: Log, engine: Any) -> DiskRows | RemoteRows:
-    if engine is None:
-        return DiskRows(plan, inputs, log)
-    from linnet.pipeline.remote import RemoteRows
-
-    return RemoteRows(plan, inputs, log, engine)

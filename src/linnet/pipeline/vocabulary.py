@@ -94,16 +94,20 @@ class StreamVocabulary:
         if self.most is not None and self.n + size > self.most:
             self._prune(max(1, min(int(KEPT_SHARE * self.most), self.most - size)))
         self._grow(self.n + size)
-        numbers = np.empty(size, dtype=np.int32)
-        before = self.n
-        self.n = merge_vocabulary(fingerprints, self.table, 64 - self.bits, before, self.fps, numbers)
-        self.df[before : self.n], self.came[before : self.n], self.key[before : self.n] = 0, self.lost, _NEVER
-        self.df[numbers] += df
         places = np.arange(self._next[dev], self._next[dev] + size) + (LATER if dev else 0)
-        self.key[numbers] = np.minimum(self.key[numbers], places)
+        numbers = self._merge(fingerprints, df, places)
         self._next[dev] += size
         self.pairs += int(df.sum(dtype=np.int64))
         self.met = max(self.met, self.n)
+        return numbers
+
+    def _merge(self, fps: npt.NDArray[np.uint64], df: npt.NDArray[np.int32], places: Any) -> npt.NDArray[np.int32]:
+        """Find or add features, and add their documents; there is room for them."""
+        numbers, before = np.empty(len(fps), dtype=np.int32), self.n
+        self.n = merge_vocabulary(fps, self.table, 64 - self.bits, before, self.fps, numbers)
+        self.df[before : self.n], self.came[before : self.n], self.key[before : self.n] = 0, self.lost, _NEVER
+        self.df[numbers] += df
+        self.key[numbers] = np.minimum(self.key[numbers], places)
         return numbers
 
     def _grow(self, wanted: int) -> None:
@@ -149,14 +153,9 @@ class StreamVocabulary:
         both = StreamVocabulary(self.most)
         both._grow(self.n + other.n)
         for one in (self, other):
-            numbers, before = np.empty(one.n, dtype=np.int32), both.n
-            both.n = merge_vocabulary(one.fps[: one.n], both.table, 64 - both.bits, before, both.fps, numbers)
-            both.df[before : both.n], both.key[before : both.n] = 0, _NEVER
-            both.came[before : both.n] = 0
-            both.df[numbers] += one.counts
             later = one.key[: one.n] >= LATER
             places = one.key[: one.n] + np.where(later, both._next[1], both._next[0])
-            both.key[numbers] = np.minimum(both.key[numbers], places)
+            both._merge(one.fps[: one.n], one.counts, places)
             both._next = [a + b for a, b in zip(both._next, one._next, strict=True)]
             both.pairs += one.pairs
         both.met = both.n

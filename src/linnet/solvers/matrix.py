@@ -85,6 +85,16 @@ class Matrix:
         entries = np.repeat(begin - indptr[:-1], end - begin) + np.arange(indptr[-1])
         return Matrix(indptr, X.indices[entries], X.values[entries], self.n_features, self.gain)
 
+    def dense(self) -> npt.NDArray[np.float64]:
+        """Write the rows out, (n_rows, n_features).
+
+        >>> Matrix.from_dense(np.array([[0.0, 2.0], [1.0, 0.0]])).dense().tolist()
+        [[0.0, 2.0], [1.0, 0.0]]
+        """
+        X, out = self.explicit(), np.zeros((len(self), self.n_features))
+        np.add.at(out, (np.repeat(np.arange(len(X)), np.diff(X.indptr)), X.indices), X.values)
+        return out
+
     @classmethod
     def from_dense(cls, X: npt.NDArray[Any]) -> Matrix:
         """Keep the non-zero entries of a dense array: float32 stays, everything else becomes float64."""

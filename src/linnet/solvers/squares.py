@@ -69,9 +69,7 @@ class Squares:
 
     def dense(self) -> Floats:
         """Return A written out."""
-        X, out = self.X, np.zeros((len(self.X), self.X.n_features))
-        np.add.at(out, (np.repeat(np.arange(len(X)), np.diff(X.indptr)), X.indices), X.values)
-        return np.asarray(self.root * (out - self.mean_x))
+        return np.asarray(self.root * (self.X.dense() - self.mean_x))
 
     def gram(self) -> Floats:
         """Return A^T A, a few rows of X at a time, without BLAS: its threads would change the last digits."""
@@ -79,9 +77,7 @@ class Squares:
         total = np.zeros((d, d))
         for first in range(0, len(X), CHUNK):
             part = X.take(np.arange(first, min(first + CHUNK, len(X))))
-            rows = np.zeros((len(part), d))
-            np.add.at(rows, (np.repeat(np.arange(len(part)), np.diff(part.indptr)), part.indices), part.values)
-            rows *= np.square(self.root[first : first + CHUNK])
+            rows = part.dense() * np.square(self.root[first : first + CHUNK])
             sparse.transposed_dot(part.indptr, part.indices, part.values, rows, total)
         return total - self.total * np.multiply.outer(self.mean_x, self.mean_x)
 
