@@ -24,6 +24,7 @@ __all__ = ["SearchResult", "SearchRows", "Trial", "axes_of", "search", "starts",
 
 Axes = list[tuple[str, tuple[Any, ...]]]
 PATIENT_FOLDS = 3
+MANY_CLASSES = 50  # from here on a fit is dear, and settings are tried more cheaply
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ class _Trials:
         self.settings: dict[str, dict[str, Any]] = {}
         self.stopped = False
         self._counted: dict[tuple[str, str], CrossValidation] = {}
-        self.dear = len(folds) == 1 and n_classes > 2
+        self.dear = len(folds) == 1 and n_classes >= MANY_CLASSES
         """Whether a fit is dear: each begins where that of the settings most like them ended, and a poor ratio is dropped."""
         self._left: list[tuple[dict[str, Any], Any]] = []  # settings, and where their solver ended
 
