@@ -14,7 +14,7 @@ from linnet.figures.figure import Figure, Panel, contour
 from linnet.figures.planes import GRID, NAMES, X_AXIS, Y_AXIS, Dots, arrays, dots, on_grid
 from linnet.solvers.matrix import Matrix, as_given
 from linnet.solvers.online import SGD, descend
-from linnet.solvers.schedules import Constant
+from linnet.solvers.optimisers import Constant
 
 Floats = npt.NDArray[np.float64]
 

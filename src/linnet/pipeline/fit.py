@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError, LinnetError
-from linnet.explain.weights import name_columns
 from linnet.features.counting import Names
 from linnet.features.plan import FeatureWeights
 from linnet.features.selection import SelectionReport
@@ -55,6 +54,8 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     columns, computed, computed_weights = fold(store, weights, W)
     model = assemble(columns, plan.features, store.classes, b, bool(plan.calibrate), card)
     if plan.features.hash_bits and store.blocks and isinstance(store, MemoryRows):
+        from linnet.explain.weights import name_columns
+
         model = name_columns(model, store.buffers, np.flatnonzero(store.rows.document_frequency()), NAMED_FEATURES)
     model = replace(model, multilabel=found.best.y.ndim == 2)
     model = replace(model, learned=_learned(plan, estimator, model, store))
@@ -98,7 +99,7 @@ def _count(plan: Plan, store: RowStore, log: Log) -> None:
     numbers = np.full(store.n_columns, -1, dtype=np.int32)
     numbers[np.sort(kept)] = np.arange(len(kept), dtype=np.int32)
     store.keep(numbers)
-    log.stage(f"vocabulary: {len(kept):,} of {len(fingerprints):,} given features are in the rows")
+    log.stage("count", f"vocabulary: {len(kept):,} of {len(fingerprints):,} given features are in the rows")
 
 
 def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:
