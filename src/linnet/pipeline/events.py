@@ -110,7 +110,7 @@ class Profile:
 
     def __call__(self, event: Event) -> None:
         """Note a stage."""
-        if event.kind == "stage":
+        if "stage" in event.values:
             self.begin(event.values["stage"])
 
     def begin(self, name: str) -> None:
