@@ -288,6 +288,22 @@ def quality_table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def sizes_table(result: dict[str, Any]) -> str:
+    """One row a data set and model file."""
+    lines = [
+        "| data | model file | MB | features | accuracy, % | 95 % interval | other answers, % |",
+        "|---|---|---:|---:|---:|---|---:|",
+    ]
+    for name, entry in result["sets"].items():
+        for model, row in entry["models"].items():
+            ends = f"{100 * row['low']:.2f} to {100 * row['high']:.2f}"
+            other = f"{100 * row['differ']:.2f}" if "differ" in row else ""
+            features = f"{row['features']:,}" if "features" in row else ""
+            cells = (name, model, f"{row['bytes'] / 1e6:.2f}", features, f"{100 * row['accuracy']:.2f}", ends, other)
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, f"\n{result['date']}; answers are compared with those before rounding or quantising."])
+
+
 TABLES = {  # name of the results and of the markers: the page, the function
     "peers": ("README.md", tables),
     "accuracy": ("README.md", accuracy_table),
@@ -300,6 +316,7 @@ TABLES = {  # name of the results and of the markers: the page, the function
     "tokenisers": ("docs/tokenisers.md", tokenisers_table),
     "blocks": ("docs/features.md", blocks_table),
     "scale": ("docs/scale.md", scale_table),
+    "sizes": ("docs/sizes.md", sizes_table),
     "few": ("docs/vectors.md", few_table),
     "quality": ("docs/tables.md", quality_table),
 }

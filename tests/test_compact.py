@@ -89,8 +89,9 @@ def test_a_compact_model_goes_on_learning(tmp_path):
 
 def test_weights_are_multiples_of_a_power_of_two(pair):
     table = pair[0].artefact.table
-    assert (np.frexp(table.steps)[0] == 0.5).all()
-    codes = table.rows[:, 1:] / table.steps
+    assert table.steps[0] == 0.0
+    assert (np.frexp(table.steps[1:])[0] == 0.5).all()
+    codes = table.rows[:, 1:] / table.steps[1:]
     assert (codes == np.rint(codes)).all()
     assert np.abs(codes).max() <= 32_767
 
@@ -135,3 +136,51 @@ def test_arrays_are_packed_and_unpacked(tmp_path):
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], array)
         assert found[name].dtype == array.dtype
+
+
+@pytest.mark.parametrize("settings", [{}, {"hash_bits": 17}, {"classes": tuple("abcdefgh"), "model": "svm"}])
+def test_shrink_keeps_the_size_and_most_answers(settings, tmp_path):
+    clf = fitted(**settings)
+    texts, labels = texts_of(300, settings.get("classes", CLASSES), seed=5)
+    size = 120_000
+    small = clf.shrink(size, texts)
+    small.save(tmp_path / "m")
+    assert (tmp_path / "m").stat().st_size <= size
+    assert np.mean(small.predict(texts) == labels) > np.mean(clf.predict(texts) == labels) - 0.05
+    a, b = small.decision_function(texts), clf.decision_function(texts)
+    assert np.abs(a).mean() == pytest.approx(np.abs(b).mean(), rel=0.25)
+    found = small.explain(texts[0])
+    assert found.bias + sum(c.value for c in found.contributions) == pytest.approx(found.score, abs=1e-9)
+    back = linnet.load(tmp_path / "m")
+    np.testing.assert_array_equal(back.decision_function(texts), a)
+    assert small.card["storage"]["shrunk_from"] == clf.artefact.n_features
+    assert back.top_features(clf.classes_[0], 3) == small.top_features(clf.classes_[0], 3)
+
+
+def test_a_model_that_is_small_enough_stays_and_none_is_smaller_than_its_card(pair):
+    assert pair[0].shrink("100MB").artefact is pair[0].artefact
+    with pytest.raises(linnet.LinnetError, match=r"no model fits into 200 B"):
+        pair[0].shrink(200)
+
+
+def test_the_command_says_what_is_lost(pair, tmp_path):
+    import json
+
+    from click.testing import CliRunner
+
+    from linnet.cli import linnet as cli
+
+    pair[0].save(tmp_path / "m.linnet")
+    texts, labels = texts_of(100, CLASSES, seed=6)
+    rows = ["text,label", *(f"{t},{c}" for t, c in zip(texts, labels, strict=True))]
+    (tmp_path / "dev.csv").write_text("\n".join(rows) + "\n")
+    words = ["shrink", str(tmp_path / "m.linnet"), "--max-size", "100kB"]
+    done = CliRunner().invoke(cli, [*words, "--data", str(tmp_path / "dev.csv")])
+    assert done.exit_code == 0, done.output
+    assert "accuracy before: " in done.output
+    assert "of the answers are others" in done.output
+    assert (tmp_path / "m.small.linnet").stat().st_size <= 100_000
+    done = CliRunner().invoke(cli, [*words, "--out", str(tmp_path / "n.linnet"), "--json"])
+    assert json.loads(done.stdout)["bytes"]["after"] <= 100_000
+    done = CliRunner().invoke(cli, [*words, "--out", str(tmp_path / "m.linnet")])
+    assert "would be lost" in str(done.exception)  # never over its input

@@ -69,7 +69,7 @@ def test_what_is_refused(model, path, tmp_path):
     ):  # fmt: skip
         with pytest.raises(linnet.LinnetError, match=word):
             fasttext.train_supervised(path, **settings)
-    with pytest.raises(linnet.LinnetError, match="does not quantise"):
+    with pytest.raises(linnet.LinnetError, match="linnet shrink"):
         model.quantize(input=path)
     with pytest.raises(linnet.LinnetError, match="k must be"):
         model.predict("a", k=0)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import linnet
 from linnet import files
-from linnet.errors import ModelFileError
 from linnet.model import file as store
 
 CODE = "import sys; from linnet.cli import main; main()"
@@ -109,31 +106,6 @@ def test_the_next_run_removes_what_a_killed_one_left(model, tmp_path):
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["in.csv", "p.csv", "tmp"]
 
 
-# ---- checksums of large files
-
-
-def altered(model: Path, out: Path) -> Path:
-    data = bytearray(model.read_bytes())
-    at = len(data) - 200
-    data[at] ^= 1
-    out.write_bytes(data)
-    return out
-
-
-def test_the_checksum_of_a_large_file_is_checked_before_it_is_used(model, tmp_path, monkeypatch):
-    bad = altered(model, tmp_path / "bad.linnet")
-    monkeypatch.setattr(store, "VERIFY_BELOW", 1)
-    clf = linnet.load(bad)  # at once
-    for use in (lambda: clf.predict(["good"]), lambda: clf.explain("good"), lambda: pickle.dumps(clf)):
-        with pytest.raises(ModelFileError, match="checksum does not match"):
-            use()
-    with pytest.raises(ModelFileError, match="checksum does not match"):
-        linnet.load(bad, verify=True)
-    good = linnet.load(model)
-    again = pickle.loads(pickle.dumps(good))
-    np.testing.assert_array_equal(good.predict_proba(["good"]), again.predict_proba(["good"]))
-
-
 # ---- texts that the model was trained on
 
 
@@ -146,7 +118,7 @@ def test_a_model_knows_the_texts_it_was_trained_on(tmp_path):
     assert clf.artefact.texts_seen(texts) == training_texts.TextsSeen(300, 200)
     clf.save(tmp_path / "m.linnet")
     stored = store.read(tmp_path / "m.linnet")
-    assert stored.tensors["training_texts"].nbytes < 0.05 * stored.nbytes
+    assert len(stored.tensors["training_texts"]) == 201
     assert linnet.load(tmp_path / "m.linnet").artefact.texts_seen(texts).share == 2 / 3
     small = clf.artefact.with_training_texts(training_texts.numbers_of(clf.artefact.pieces(texts[:200])))
     few = training_texts.fitting(small.training_texts, 4_000)

@@ -74,7 +74,6 @@ def test_round_trip(model, how):
     stored = read({"bytearray": bytearray, "memoryview": memoryview}[how](raw) if source is None else source)
     assert stored.card == CARD
     assert stored.nbytes == len(raw)
-    assert stored.path == (model if how in ("path", "str") else None)
     assert set(stored.tensors) == set(arrays())
     for name, array in arrays().items():
         got = stored.tensors[name]
@@ -288,7 +287,7 @@ def test_header_length_is_bounded():
     assert "not a linnet model" in message((2**63).to_bytes(8, "little") + b"{}" * 10)
 
 
-def test_alteration_and_when_it_is_looked_for(model, monkeypatch):
+def test_alteration_and_when_it_is_looked_for(model):
     data = bytearray(model.read_bytes())
     data[-1] ^= 1
     model.write_bytes(data)
@@ -297,9 +296,6 @@ def test_alteration_and_when_it_is_looked_for(model, monkeypatch):
             f"cannot load '{model}': altered: its checksum does not match; copy or download it again, or train it again"
         )
     assert read(model, verify=False).card == CARD
-    monkeypatch.setattr(store, "VERIFY_BELOW", len(data))
-    assert read(model).card == CARD
-    assert "checksum" in message(model, verify=True)
 
 
 def test_rewritten_by_another_program(model):
@@ -362,11 +358,9 @@ def failing(words, path, tensors=None, card=None):
 
 def test_what_cannot_be_stored(tmp_path):
     path = tmp_path / "m.linnet"
-    failing("array 'x' is of type int8; store one of: U64", path, {"x": np.zeros(1, np.int8)})
+    failing("array 'x' is of type complex64; store one of: U64", path, {"x": np.zeros(1, np.complex64)})
     failing("is of type object", path, {"x": np.array(["a", None])})
     failing("is of type <U1", path, {"x": np.array(["a"])})
-    for name in ("", "__metadata__", "_align.7", "\ud800", 3):
-        failing("cannot be stored as", path, {name: np.zeros(1)})
     failing("card['a'][1] is nan", path, card={"a": [1, float("nan")]})
     failing("card['a']['b'] is inf", path, card={"a": {"b": np.float64("inf")}})
     failing("card has the key 1 of type int", path, card={1: 2})

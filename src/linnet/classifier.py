@@ -482,6 +482,18 @@ class TextClassifier(Estimator):
         """Write the model to one file, whole or not at all."""
         self.artefact.save(path)
 
+    def shrink(self, max_size: int | str, texts: Any = None) -> TextClassifier:
+        """Return a classifier whose file has at most max_size bytes ("1MB"): coarser weights, then fewer features.
+
+        texts (a Dataset, a list) are used to keep the scale of the scores. See ``linnet shrink``.
+        """
+        from linnet.model.shrink import shrink
+        from linnet.values import as_bytes
+
+        small = TextClassifier(**self.get_params(deep=False))
+        small.model_ = shrink(self.artefact, as_bytes(max_size, "max_size") or 0, texts)
+        return small
+
     def export(self, path: str | os.PathLike[str], format: str | None = None) -> list[Path]:
         """Write the model as C, JavaScript, an offline web page or JSON ("c", "js", "html", "json"; by default the ending of path).
 
@@ -539,7 +551,7 @@ def _labels(classes: tuple[Any, ...]) -> npt.NDArray[Any]:
 
 
 def load(
-    path: str | os.PathLike[str] | bytes, *, n_jobs: int | None = None, verify: bool | None = None, trust: bool = False
+    path: str | os.PathLike[str] | bytes, *, n_jobs: int | None = None, verify: bool = True, trust: bool = False
 ) -> TextClassifier:  # fmt: skip
     """Open a model file for prediction.
 

@@ -113,10 +113,13 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         say("the score is of a model that had not seen the test rows; the saved one has learned from them too")
     size, model = size_text(out.stat().st_size), clf.artefact
     click.echo(f"saved {out} ({size}, {model.n_features:,} features, {len(model.classes)} classes)")
+    if out.stat().st_size > LARGE_FILE:
+        say(f"a large file: linnet shrink {out} --max-size 10MB writes a smaller model")
     if not options["quiet"]:
         say(f'next: linnet explain {out} "a text"   linnet predict {out} FILE   linnet info {out}')
 
 
+LARGE_FILE = 100_000_000  # bytes
 FEW_TESTED = 50  # rows: with fewer, an interval is wider than a quarter
 FEATURE_OPTIONS = (
     "features", "vectors", "unlabelled", "tf", "idf", "ratio", "min_df", "max_df", "max_features", "hash_bits", "select",

@@ -20,7 +20,7 @@ from linnet.evaluate.intervals import Interval
 from linnet.evaluate.multilabel import row_f1
 from linnet.evaluate.significance import paired_t
 from linnet.features.derived import Shared
-from linnet.pipeline.crossval import Fold, check_two_labels, file_size_of, fit_and_predict, strata
+from linnet.pipeline.crossval import Fold, check_two_labels, fit_and_predict, strata
 from linnet.pipeline.rows import encode
 
 # ---- One model on one fold: what it answers for the held-out rows, and what that costs.
@@ -116,7 +116,7 @@ def answer(
     log_p = np.log(np.clip(p_true, TINY, 1 - TINY)).mean(axis=1)
     return FoldAnswers(
         held, predicted, log_p, float(rows.scores(held, predicted).sum()), len(fit_on), found.train_seconds,
-        found.predict_seconds, file_size_of(clf) if measure else None, _chosen(clf),
+        found.predict_seconds, clf.artefact.file_size if measure else None, _chosen(clf),
     )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ class FastTextClassifier:
     def quantize(self, *args: Any, **settings: Any) -> None:
         """Refuse: linnet has no product quantiser."""
         raise LinnetError(
-            "quantize: linnet does not quantise models; for a smaller one train with --max-features, --hash-bits or linnet tune --max-size"
+            "quantize: linnet has no product quantiser; linnet shrink MODEL --max-size 1MB writes a smaller model"
         )
 
 

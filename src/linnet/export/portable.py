@@ -75,8 +75,6 @@ def portable(model: Model) -> PortableModel:
             f"cannot export {refused[0]}: exported models are linear, over blocks of words and chars; "
             "train with --features words:1-2+chars:2-5, or use the model through linnet serve"
         )
-    if model.pending is not None:
-        model.pending.wait()
     hashed = not len(model.slots)
     used = np.flatnonzero(np.any(model.rows != 0.0, axis=1) if hashed else model.slots)
     keys = (used.astype(np.uint64) << np.uint64(model.shift)) | np.uint64(1) if hashed else model.slots[used]

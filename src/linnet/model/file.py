@@ -26,7 +26,6 @@ import math
 import os
 import re
 import stat
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,13 +45,12 @@ MAX_HEADER = 100_000_000  # bytes, the bound of the safetensors library
 LEVEL = 3  # of Zstandard
 MOST_PACKED = 1 << 36  # bytes of an array once it is unpacked
 BEST = 1 << 15  # bytes that a packed one can stand for
-VERIFY_BELOW = 64 << 20  # bytes: smaller files are checked at once, larger ones in a thread while work goes on
 
 DTYPES = {
     name: np.dtype(code)
     for name, code in {
-        "U64": "<u8", "I64": "<i8", "U32": "<u4", "I32": "<i4", "U16": "<u2", "I16": "<i2", "U8": "u1", "F64": "<f8", "F32": "<f4",
-        "F16": "<f2",
+        "U64": "<u8", "I64": "<i8", "U32": "<u4", "I32": "<i4", "U16": "<u2", "I16": "<i2", "U8": "u1", "I8": "i1", "F64": "<f8",
+        "F32": "<f4", "F16": "<f2",
     }.items()
 }  # fmt: skip
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
@@ -92,38 +90,7 @@ class StoredModel:
 
     tensors: Mapping[str, Tensor]
     card: dict[str, Any]
-    path: Path | None  # None when read from bytes
     nbytes: int
-    pending: PendingCheck | None = None  # of the checksum of a large file
-
-
-class PendingCheck:
-    """A check of a large file that goes on in a thread of its own; whoever uses the arrays waits for it first."""
-
-    def __init__(self, check: Callable[[], None]) -> None:
-        self._error: Exception | None = None
-        self._thread = threading.Thread(target=self._run, args=(check,), name="linnet-checksum", daemon=True)
-        self._thread.start()
-
-    def _run(self, check: Callable[[], None]) -> None:
-        try:
-            check()
-        except Exception as error:
-            self._error = error
-
-    def wait(self) -> None:
-        """Return when the check is over; raise what it found."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-
-    def __reduce__(self) -> tuple[Any, ...]:  # a copy of a checked model needs no check
-        self.wait()
-        return _no_check, ()
-
-
-def _no_check() -> None:
-    return None
 
 
 def write(
@@ -134,7 +101,7 @@ def write(
 ) -> None:
     """Write a model file: all of it, or nothing.
 
-    The arrays may have any shape and the types U64, I64, U32, I32, U16, I16, U8, F64, F32 and F16; those named in packed are
+    The arrays may have any shape and the types U64, I64, U32, I32, U16, I16, U8, I8, F64, F32 and F16; those named in packed are
     compressed. The card may hold what JSON can (numbers of NumPy and tuples too), but no nan and no infinity. An existing file is
     replaced at once, also while a model read from it is in use.
 
@@ -146,6 +113,16 @@ def write(
     (['neg', 'pos'], [0.5, -0.5])
     """
     target = Path(os.path.realpath(path))  # through a symbolic link, as open() would
+    try:
+        with open_atomic(target) as file:
+            for part in parts_of(tensors, card, packed):
+                file.write(part)
+    except OutputError as error:
+        raise ModelFileError(f"cannot write the model to {str(path)!r}: {_reason(error, target)}") from error
+
+
+def parts_of(tensors: Mapping[str, Tensor], card: Mapping[str, object], packed: Collection[str]) -> list[Any]:
+    """Return the bytes of a model file: its header, then its arrays."""
     small = {name: _packed(tensors[name]) for name in packed if tensors[name].size}
     blocks = list(_blocks({**tensors, **small}))
     shapes = {name: [NAMES[tensors[name].dtype.newbyteorder("<")], list(tensors[name].shape)] for name in sorted(small)}
@@ -154,20 +131,14 @@ def write(
     for _, block in blocks:
         digest.update(_raw(block))
     header[_DIGEST] = digest.hexdigest().encode()
-    try:
-        with open_atomic(target) as file:
-            for part in (header, *(_raw(block) for _, block in blocks)):
-                file.write(part)
-    except OutputError as error:
-        raise ModelFileError(f"cannot write the model to {str(path)!r}: {_reason(error, target)}") from error
+    return [header, *(_raw(block) for _, block in blocks)]
 
 
-def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, verify: bool | None = None) -> StoredModel:
+def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, verify: bool = True) -> StoredModel:
     """Read a model file, or the bytes of one.
 
-    The header is checked in full before any array is handed out. The checksum is checked before this returns, but for files
-    of 64 MiB and more without packed arrays: theirs is checked in a thread, `pending`, while work goes on. `verify=True`
-    waits for it, `verify=False` leaves it out. Whatever is wrong is a ModelFileError of one line.
+    The header is checked in full before any array is handed out, and so is the checksum; `verify=False` leaves that out. Whatever
+    is wrong is a ModelFileError of one line.
 
     Of a folder of versions the one in use is read.
 
@@ -186,10 +157,7 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
         raise ModelFileError(f"cannot load {repr(str(path)) if path else 'the given bytes'}: {problem[:500]}")
 
     metadata, entries, start = _parse(data, fail)
-    pending = None
-    if verify is None and data.size >= VERIFY_BELOW and "packed" not in metadata:
-        pending = PendingCheck(lambda: _verify(data, start, fail))
-    elif verify is not False:
+    if verify:
         _verify(data, start, fail)
     try:
         card = json.loads(metadata["card"], parse_constant=_refuse)
@@ -203,7 +171,7 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
         if not name.startswith(_PADDING)
     }
     tensors |= _unpacked(metadata.get("packed", "{}"), tensors, fail)
-    return StoredModel(MappingProxyType(tensors), card, path, data.size, pending)
+    return StoredModel(MappingProxyType(tensors), card, data.size)
 
 
 # ---- writing
@@ -211,9 +179,6 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
 
 def _blocks(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
     """The arrays in name order, little-endian and contiguous, with padding between them."""
-    for name in tensors:
-        if not _usable(name):
-            raise ModelFileError(f"an array cannot be stored as {name!r}: empty, reserved or not valid Unicode")
     offset = 0
     for number, name in enumerate(sorted(tensors)):
         if offset % ALIGNMENT:
@@ -301,17 +266,6 @@ def _writer() -> str:
 
 def _raw(block: Tensor) -> memoryview:
     return block.reshape(-1).view(np.uint8).data
-
-
-def _usable(name: object) -> bool:
-    reserved = not isinstance(name, str) or name in ("", "__metadata__") or name.startswith(_PADDING)
-    if reserved:
-        return False
-    try:
-        str(name).encode()
-    except UnicodeEncodeError:  # a lone surrogate
-        return False
-    return True
 
 
 # ---- reading

@@ -114,7 +114,6 @@ class Model:
     computed_weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     head: DenseLayers | None = None
     training_texts: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
-    pending: store.PendingCheck | None = field(default=None, repr=False, compare=False)  # of the file it came from
     multilabel: bool = False
     """Whether an answer may be several labels, or none."""
     decision: Decision = field(default_factory=Decision)
@@ -188,9 +187,7 @@ class Model:
 
     @cached_property
     def weights(self) -> WeightTable:
-        """The table of weights as the kernels read it; not before the checksum of a large file is known to be right."""
-        if self.pending is not None:
-            self.pending.wait()
+        """The table of weights as the kernels read it."""
         t = self.table
         return WeightTable(t.slots, t.shift, t.rows, self.b, TF[self.tf], NORM[self.norm], t.ignored)
 
@@ -354,31 +351,39 @@ class Model:
     def compact(self, few: int = FEW_WEIGHTS) -> Model:
         """Round the weights of a model with more than few of them and cut its fingerprints, in place: ``linnet.model.table``."""
         table = self.table.rounded(few)
-        if table.steps is None:
-            return self
-        about: dict[str, Any] = {"weights": "16 bits, a step a class"}
+        return self if table.steps is None else self.with_table(table)
+
+    def with_table(self, table: Table, **more: Any) -> Model:
+        """Return the model with a table of rounded weights; the card says how they are stored, and more."""
+        about = {"weights": "16 bits, a step a class", **more}
         if len(table.slots):
             about |= {"fingerprint_bits": table.bits, "false_hit_rate": len(table.used) / 2.0**table.bits}
         return replace(self, table=table, card={**self.card, "storage": about})
 
     def _tensors(self, *, mapped: bool) -> dict[str, npt.NDArray[Any]]:
         """Return the table, b, the names and the layers, as the file holds them."""
-        out: dict[str, npt.NDArray[Any]] = {"b": self.b, "names": self.name_bytes}
-        if self.head is not None:
-            out |= self.head.tensors()
+        out = self.table.mapped_tensors() if mapped else self.table.tensors()
+        out |= {"b": self.b, "names": self.name_bytes}
+        out |= {} if self.head is None else self.head.tensors()
         if mapped:
-            return {
-                **self.table.mapped_tensors(),
-                **out,
-                "name_offsets": self.name_offsets,
-                "name_slots": self.name_slots,
-            }
-        out["name_sizes"] = np.diff(self.name_offsets).astype(np.uint32)
-        out["name_features"] = np.searchsorted(self.table.used, self.name_slots).astype(np.uint32)
-        return {**self.table.tensors(), **out}
+            return out | {"name_offsets": self.name_offsets, "name_slots": self.name_slots}
+        numbers = np.searchsorted(self.table.used, self.name_slots)
+        return out | {
+            "name_sizes": np.diff(self.name_offsets).astype(np.uint32),
+            "name_features": numbers.astype(np.uint32),
+        }
 
     def save(self, path: str | os.PathLike[str], *, mapped: bool = False) -> None:
         """Write the model file: whole or not at all. With mapped it is large, and as it is in memory: processes can share it."""
+        store.write(path, *self._stored(mapped))
+
+    @property
+    def file_size(self) -> int:
+        """How many bytes its file has."""
+        return sum(len(part) for part in store.parts_of(*self._stored()))
+
+    def _stored(self, mapped: bool = False) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any], set[str]]:
+        """Return the arrays and the card of the file, and which arrays are packed."""
         tensors = self._tensors(mapped=mapped)
         if len(self.training_texts):
             tensors["training_texts"] = self.training_texts
@@ -415,11 +420,11 @@ class Model:
                 **head,
             },
         }
-        store.write(path, tensors, card, () if mapped else PACKED & tensors.keys())
+        return tensors, card, set() if mapped else PACKED & tensors.keys()
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str] | bytes, *, verify: bool | None = None, trust: bool = False, names_only: bool = False
+        cls, path: str | os.PathLike[str] | bytes, *, verify: bool = True, trust: bool = False, names_only: bool = False
     ) -> Model:  # fmt: skip
         """Map a model file; a file that is not whole or not ours is refused with one clear line.
 
@@ -446,40 +451,21 @@ class Model:
                 tuple(_computed(c, names_only) for c in about.get("computed", ())),
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=None if head is None else DenseLayers.of_tensors(t, int(head["layers"])),
-                training_texts=t.get("training_texts", np.zeros(0, np.uint32)), pending=stored.pending, multilabel=multilabel,
+                training_texts=t.get("training_texts", np.zeros(0, np.uint32)), multilabel=multilabel,
                 decision=_decision(about, t), curve=CalibrationCurve(t["calibration"]) if "calibration" in t else None,
             )  # fmt: skip
             model._check()
             if "learned.rows" in t:
                 model = replace(model, learned=Learned.of_tensors(t, len(table.used), len(model.classes)))
-            if stored.pending is not None:
-                return replace(model, pending=store.PendingCheck(lambda: model._check_later(path)))
-            if verify is not False:
+            if verify:
                 model.check_numbers()
-        except (
-            LinnetError,
-            LookupError,
-            TypeError,
-            ValueError,
-            ArithmeticError,
-            AttributeError,
-            RecursionError,
-        ) as error:
-            if isinstance(error, UntrustedModelError):
-                raise
-            if isinstance(error, LinnetError):  # it knows better what is missing
-                raise ModelFileError(f"{_where(path)}: {shown(error, 1000)}") from error
+        except UntrustedModelError:
+            raise
+        except LinnetError as error:  # it knows better what is missing
+            raise ModelFileError(f"{_where(path)}: {shown(error, 1000)}") from error
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
             raise _not_a_model(path, error) from error
         return model
-
-    def _check_later(self, path: str | os.PathLike[str] | bytes) -> None:
-        """Check what takes long in a large file: its checksum, then its numbers."""
-        if self.pending is not None:
-            self.pending.wait()
-        try:
-            self.check_numbers()
-        except ValueError as error:
-            raise _not_a_model(path, error) from error
 
     def check_numbers(self) -> None:
         """Refuse weights that are not finite, or too large to be added up."""

@@ -41,15 +41,9 @@ class Table:
     """The home slot of a fingerprint is what is left of it when it is shifted by so many bits."""
     bits: int = 64
     """How many bits of a fingerprint count; the others are ones in the slots."""
-    steps: npt.NDArray[np.float32] | None = None  # (n_outputs,): weights are multiples of these; None: any floats
+    steps: npt.NDArray[np.float32] | None = None
+    """(1 + n_outputs,): the columns of rows are multiples of these, but for the norms where it is 0; None: any floats."""
     records: npt.NDArray[np.uint32] | None = None  # (n_slots, words) where slots and rows are one
-
-    @classmethod
-    def empty(cls, size: int, n_outputs: int, shift: int) -> Table:
-        """Return a zeroed table."""
-        if n_outputs > ONE_RECORD:
-            return cls(np.zeros(size, np.uint64), np.zeros((size, 1 + n_outputs), np.float32), shift)
-        return cls.of_records(np.zeros((size, (3 + n_outputs + 1) // 2 * 2), np.uint32), n_outputs, shift)
 
     @classmethod
     def of_records(cls, records: npt.NDArray[np.uint32], n_outputs: int, shift: int) -> Table:
@@ -64,7 +58,11 @@ class Table:
     ) -> Table:
         """Put the weights of features where the lookup finds them."""
         bits, size = Slots.size_for(len(fingerprints))
-        table = cls.empty(size, W.shape[1], 64 - bits)
+        K = W.shape[1]
+        if K > ONE_RECORD:
+            table = cls(np.zeros(size, np.uint64), np.zeros((size, 1 + K), np.float32), 64 - bits)
+        else:
+            table = cls.of_records(np.zeros((size, (3 + K + 1) // 2 * 2), np.uint32), K, 64 - bits)
         Slots.of(fingerprints, table.slots)
         fill_rows(fingerprints, table.slots, table.shift, norm, W, table.rows)
         return table
@@ -83,26 +81,33 @@ class Table:
         """Return the slot of each fingerprint, -1 where it is not known; in hash mode its column."""
         return Slots(self.slots, self.shift).find(fingerprints | np.uint64(self.ignored))
 
-    def rounded(self, few: int = FEW_WEIGHTS) -> Table:
-        """Round the weights and cut the fingerprints, in place; so few weights stay as they are."""
-        used = self.used
-        n, K = len(used), self.rows.shape[1] - 1
-        if n * K <= few:
+    def rounded(
+        self, few: int = FEW_WEIGHTS, steps: float = STEPS, norm_steps: float = 0.0, spare: int = SPARE_BITS
+    ) -> Table:
+        """Round the weights and cut the fingerprints, in place; so few weights stay as they are.
+
+        steps is how many there are to the root mean square of a column at least; with norm_steps, the norms are rounded too.
+        """
+        used, wanted = self.used, np.full(self.rows.shape[1], float(steps))
+        n, wanted[0] = len(used), norm_steps
+        if n * (len(wanted) - 1) <= few:
             return self
-        squares, most = np.zeros(K), np.zeros(K)
+        squares, most = np.zeros(len(wanted)), np.zeros(len(wanted))
         for k in range(0, len(self.rows), CHUNK):
-            part = self.rows[k : k + CHUNK, 1:].astype(np.float64)
+            part = self.rows[k : k + CHUNK].astype(np.float64)
             squares += arithmetic.total(part * part, axis=0)
             most = np.maximum(most, np.abs(part).max(axis=0))
-        wanted = np.frexp(np.sqrt(squares / n) / STEPS)[1] - 1  # rounded down to a power of two
+        fine = np.frexp(np.sqrt(squares / n) / np.maximum(wanted, 1e-9))[1] - 1  # rounded down to a power of two
         least = np.frexp(most / LARGEST_CODE)[1]  # rounded up
-        step = np.ldexp(1.0, np.maximum(np.maximum(wanted, least), -100)).astype(np.float32)
+        step = np.ldexp(1.0, np.maximum(np.maximum(fine, least), -100)).astype(np.float32)
+        first = 0 if norm_steps else 1
         for k in range(0, len(self.rows), CHUNK):
-            some = self.rows[k : k + CHUNK, 1:]
-            np.multiply(np.rint(some / step), step, out=some)
+            some = self.rows[k : k + CHUNK, first:]
+            np.multiply(np.rint(some / step[first:]), step[first:], out=some)
+        step[:first] = 0.0
         if not len(self.slots):
             return replace(self, steps=step)
-        keys, bits = self.slots[used], min(self.bits, max(32, -(-(n.bit_length() + SPARE_BITS) // 4) * 4))
+        keys, bits = self.slots[used], min(self.bits, -(-(n.bit_length() + spare) // 4) * 4)
         while bits < self.bits and (np.diff(keys >> np.uint64(64 - bits)) == 0).any():
             bits += 4
         made = replace(self, bits=bits, steps=step)
@@ -116,11 +121,9 @@ class Table:
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """Return the table in few bytes, for a file with packed arrays."""
         used = self.used
-        weights = self.rows[used, 1:]
+        out: dict[str, npt.NDArray[Any]] = {"norm": self.rows[used, 0], "weights": self.rows[used, 1:]}
         if self.steps is not None:
-            weights = (weights / self.steps).astype(np.int16)
-        out = {"norm": self.rows[used, 0], "weights": weights}
-        if self.steps is not None:
+            out = {"norm": _codes(out["norm"], self.steps[0]), "weights": _codes(out["weights"], self.steps[1:])}
             out["steps"] = self.steps
         if len(self.slots):
             keys = self.slots[used] >> np.uint64(64 - self.bits)
@@ -138,21 +141,38 @@ class Table:
             return replace(cls.of_records(tensors["records"], n_outputs, shift), bits=bits)
         if "slots" in tensors:
             return cls(tensors["slots"], tensors["rows"], shift, bits)
-        norm, weights, steps = tensors["norm"], tensors["weights"], tensors.get("steps")
-        if weights.shape != (len(norm), n_outputs) or (weights.dtype == np.int16) != (steps is not None):
+        norm, weights, steps = (
+            tensors["norm"],
+            tensors["weights"],
+            tensors.get("steps", np.zeros(1 + n_outputs, np.float32)),
+        )
+        if weights.shape != (len(norm), n_outputs) or steps.shape != (1 + n_outputs,):
             raise ValueError("its weights do not fit together")
-        if steps is not None:
-            if steps.shape != (n_outputs,) or not ((steps > 0.0) & (steps <= LARGEST / LARGEST_CODE)).all():
-                raise ValueError("the steps of its weights are not above zero, or too large")
-            weights = weights * steps
-        else:
-            check_numbers({"weights": weights})
-        check_numbers({"norm": norm})
+        if not ((steps >= 0.0) & (steps <= LARGEST / LARGEST_CODE)).all():
+            raise ValueError("the steps of its weights are below zero, or too large")
+        norm, weights = _decoded(norm, steps[0]), _decoded(weights, steps[1:])
         if "fingerprints" in tensors:
             made = cls.of(_keys(tensors["fingerprints"], len(norm), bits), norm, np.ascontiguousarray(weights))
         else:
             made = cls(np.zeros(0, np.uint64), np.concatenate([norm[:, None], weights], axis=1), shift)
-        return replace(made, bits=bits, steps=steps)
+        return replace(made, bits=bits, steps=tensors.get("steps"))
+
+
+def _codes(values: npt.NDArray[np.float32], steps: Any) -> npt.NDArray[Any]:
+    """Return values as multiples of their steps, in 8 or 16 bits; without steps as they are."""
+    if not np.all(steps):
+        return values
+    codes: npt.NDArray[Any] = np.rint(values / steps)
+    return codes.astype(np.int8 if np.abs(codes).max(initial=0.0) <= 127 else np.int16)
+
+
+def _decoded(codes: npt.NDArray[Any], steps: Any) -> npt.NDArray[np.float32]:
+    if codes.dtype == np.float32:
+        check_numbers({"weights": codes})
+        return codes
+    if codes.dtype.kind != "i" or codes.dtype.itemsize > 2 or not np.all(steps):
+        raise ValueError(f"its weights are of type {codes.dtype}, or have no steps")
+    return codes * np.float32(steps)
 
 
 def _keys(planes: npt.NDArray[np.uint8], n: int, bits: int) -> npt.NDArray[np.uint64]:

@@ -17,13 +17,12 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 LARGEST = 1e30  # of a weight: sums and products of such stay finite
 _KINDS = {  # name: type and number of axes
     "records": (np.uint32, 2), "slots": (np.uint64, 1), "rows": (np.float32, 2), "b": (np.float64, 1), "names": (np.uint8, 1),
-    "norm": (np.float32, 1), "steps": (np.float32, 1), "fingerprints": (np.uint8, 2), "name_sizes": (np.uint32, 1),
+    "steps": (np.float32, 1), "fingerprints": (np.uint8, 2), "name_sizes": (np.uint32, 1),
     "name_features": (np.uint32, 1), "name_offsets": (np.int64, 1), "name_slots": (np.int64, 1),
     "computed_weights": (np.float32, 2), "training_texts": (np.uint32, 1),
     "decision.thresholds": (np.float64, 1), "decision.costs": (np.float64, 2), "decision.held_out": (np.float64, 2),
     "calibration": (np.float64, 2),
 }  # fmt: skip
-_WEIGHTS = (np.int16, np.float32)
 _STEP = 1 << 20  # numbers that are looked at together
 
 
@@ -33,8 +32,6 @@ def check_arrays(arrays: Arrays) -> None:
         array = arrays.get(name)
         if array is not None and (array.dtype != kind or array.ndim != axes):
             raise ValueError(f"its array {name} is of type {array.dtype} with {array.ndim} axes")
-    if "weights" in arrays and (arrays["weights"].dtype not in _WEIGHTS or arrays["weights"].ndim != 2):
-        raise ValueError(f"its array weights is of type {arrays['weights'].dtype}")
 
 
 def check_card(about: Any, card: Mapping[str, Any]) -> None:

@@ -23,7 +23,6 @@ from linnet.features.blocks import Blocks
 from linnet.features.counts import SparseCounts
 from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.features.selection import Selection
-from linnet.files import temporary_folder
 from linnet.solvers.callbacks import Callback, OnEpoch
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.network import finish
@@ -390,11 +389,3 @@ def check_two_labels(source: str, counts: Iterable[int]) -> None:
             f"{source}: fewer than two labels have two rows or more, so none can be held out and learned as well; "
             "give more rows"
         )
-
-
-def file_size_of(clf: Any) -> int:
-    """Return how many bytes the file of a fitted classifier has."""
-    with temporary_folder() as folder:
-        path = folder / "model.linnet"
-        clf.save(path)
-        return path.stat().st_size

@@ -472,7 +472,7 @@ class IncrementalLearner:
         if self.base is not None and self.base.classes == self.classes:
             model = replace(
                 self.base, table=model.table, b=model.b, name_bytes=model.name_bytes, card=model.card,
-                name_offsets=model.name_offsets, name_slots=model.name_slots, calibrated=model.calibrated, pending=None,
+                name_offsets=model.name_offsets, name_slots=model.name_slots, calibrated=model.calibrated,
                 curve=self.curve,
             )  # fmt: skip
         known = np.zeros(0, np.uint32) if self.base is None else self.base.training_texts

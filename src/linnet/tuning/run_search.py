@@ -19,7 +19,7 @@ from linnet.evaluate.metrics import find_metric
 from linnet.features.blocks import describe, parse
 from linnet.features.derived import Shared
 from linnet.features.plan import default_blocks
-from linnet.pipeline.crossval import FEW_ROWS, check_two_labels, correct, file_size_of, labelled_data
+from linnet.pipeline.crossval import FEW_ROWS, check_two_labels, correct, labelled_data
 from linnet.pipeline.events import Event, Log
 from linnet.pipeline.fit import choose
 from linnet.pipeline.memory import MemoryRows
@@ -183,7 +183,7 @@ class _TuningRun:
         for _ in range(SMALLER):
             clf = self._fit_once(candidate, card, choice)
             choice = None  # it is not that of a smaller model
-            size = file_size_of(clf)
+            size = clf.artefact.file_size
             if most is None or size <= most:
                 return clf, candidate, size
             features = min(candidate.max_features or 1 << 31, clf.artefact.n_features)
