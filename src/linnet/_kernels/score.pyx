@@ -69,8 +69,8 @@ cdef struct Lookup:
 cdef class WeightTable:
     """What a model knows of its features, laid out for lookup: fingerprints by slot, rows [n, W_1 .. W_K], b, tf, normalise.
 
-    ignored has the bits of fingerprints that do not count; they are ones in the slots. tf is 0 (presence), 1 (count) or 2 (sublinear); normalise is 0 (not), 1 (length 1) or 2 (mean). slots is empty in hash
-    mode. The arrays are kept, not copied.
+    ignored has the bits of fingerprints that do not count; they are ones in the slots. tf is 0 (presence), 1 (count) or 2
+    (sublinear); normalise is 0 (not), 1 (length 1) or 2 (mean). slots is empty in hash mode. The arrays are kept, not copied.
     """
 
     cdef Lookup lookup
