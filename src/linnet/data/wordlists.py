@@ -124,10 +124,7 @@ def _from_path(path: Path, named: dict[str, str]) -> Iterator[WordEntry]:
         return
     suffix = path.suffix.lower()
     if suffix == ".json":
-        try:
-            lists = json.loads(_content(path))
-        except json.JSONDecodeError as error:
-            raise DataError(f"{path}, line {error.lineno}: this is not JSON ({error.msg}); mend it there") from None
+        lists = _json(_content(path), path)
         if not isinstance(lists, dict):
             raise DataError(f"{path}: a .json file must hold one object, {{label: words}} or {{word: valence}}")
         yield from _from_mapping(lists, f"{path}: ", named)
@@ -231,15 +228,22 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise DataError(f"{path}, line {rows.line_num}: {error}; mend the quotes there") from None
 
 
+def _json(text: str, path: Path, line: int = 1) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"{path}, line {line + error.lineno - 1}"
+        raise DataError(f"{where}: this is not JSON ({error.msg}); mend it there") from None
+    except (ValueError, RecursionError):  # a number of very many digits, brackets in brackets
+        raise DataError(f"{path}, line {line}: this is no word list: a number too long, or too many brackets") from None
+
+
 def _json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in enumerate(_content(path).splitlines(), 1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{where}: this is not JSON ({error.msg}); mend it there") from None
+        row = _json(line, path, number)
         if not isinstance(row, dict):
             raise DataError(f'{where}: each line must be an object such as {{"word": "good", "label": "pos"}}')
         yield where, row

@@ -74,7 +74,7 @@ def filter_corpus(
     """
     shards = filter_shards(inputs, format)
     settings = FilterSettings(
-        str(Path(model).resolve()), rule, str(Path(out).resolve()), text, None if clean is None else tuple(clean),
+        os.path.realpath(model), rule, os.path.realpath(out), text, None if clean is None else tuple(clean),
         None if pages is None else tuple(pages), proba, prefix, threads, trust,
     )  # fmt: skip
     _ = settings.names, settings.cleaner  # unknown labels and rules are said before anything is read

@@ -24,6 +24,7 @@ __all__ = ["SearchResult", "SearchRows", "Trial", "axes_of", "search", "starts",
 
 Axes = list[tuple[str, tuple[Any, ...]]]
 PATIENT_FOLDS = 3
+ENOUGH_ROWS = 2_000  # held out, for small differences to show
 MANY_CLASSES = 50  # from here on a fit is dear, and settings are tried more cheaply
 
 
@@ -107,13 +108,13 @@ def _clearly_better(new: Trial, old: Trial) -> bool:
     """Say whether new is right on more rows than old by more than the noise of the rows they differ on.
 
     The noise of a paired difference is the root of the number of rows on which the two differ, and one row more, the
-    correction for continuity (McNemar). Without this a walk over many settings ends at whichever was lucky. A trial
-    that was stopped early is not better.
+    correction for continuity (McNemar). Without this a walk over many settings ends at whichever was lucky; with
+    many rows half of that noise will do. A trial that was stopped early is not better.
     """
     if len(new.right) < len(old.right):
         return False
     gained, lost = _differences(new.right, old.right)
-    return gained - lost > float(np.sqrt(gained + lost)) + 1.0
+    return gained - lost > (0.5 if len(old.right) >= ENOUGH_ROWS else 1.0) * float(np.sqrt(gained + lost)) + 1.0
 
 
 def _differences(new: npt.NDArray[np.bool_], old: npt.NDArray[np.bool_]) -> tuple[int, int]:

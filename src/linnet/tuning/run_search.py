@@ -250,7 +250,8 @@ def _tuning_rows(rows: Dataset, dev: Dataset | None) -> TuningRows:
     labels = [label for part in parts for label in (part.label_list() if rows.separator is None else part.label_sets())]
     classes, y = encode(labels)
     check_two_labels(rows.source, y.sum(axis=0) if y.ndim == 2 else np.bincount(y))
-    chunks = [*rows.text.chunks, *([] if dev is None else dev.text.chunks)]
+    kind = rows.text.type if len({part.text.type for part in parts}) == 1 else pa.large_string()
+    chunks = [chunk.cast(kind) for part in parts for chunk in part.text.chunks]
     shared = Shared(pa.chunked_array(chunks) if chunks else rows.text)
     held = None if dev is None else np.arange(len(rows), len(y))
     return TuningRows(classes, y, held, shared)

@@ -128,7 +128,7 @@ class SearchState:
         if self._file is None:
             return
         try:
-            self._file.write(json.dumps(entry, ensure_ascii=False).encode("utf-8") + b"\n")
+            self._file.write(json.dumps(entry).encode() + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
