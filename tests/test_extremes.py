@@ -74,6 +74,7 @@ def test_weights_of_a_million(name):
 # ---- one long text
 
 
+@pytest.mark.timeout(120, method="thread")  # a loop without an end is a failure, too
 @pytest.mark.parametrize(
     "settings",
     [
@@ -96,7 +97,7 @@ def test_a_long_text_in_pieces_scores_as_a_whole(settings):
     model = TextClassifier(params={"C": 1.0}, ratio=0.5, **settings).fit(rows, ["p", "q"] * 30).artefact
     gaps = rng.choice([" ", "  ", "\n", "\t "], 120_000, p=[0.9, 0.04, 0.03, 0.03])
     long = "".join(word + gap for word, gap in zip(rng.choice(known, 120_000), gaps, strict=True))
-    texts = [long, "good", long[: 1 << 18], long[: (1 << 18) + 1], "x" * 600_000 + " good", ""]
+    texts = [long, "good", long[: 1 << 18], long[: (1 << 18) + 1], "x" * 600_000 + " good", "a " + "x" * 300_000, ""]
     assert len(long) > 2 * (1 << 18)
     n = len(model.rows)
     columns = np.zeros(0, np.int32) if model.slots.size == 0 else np.arange(n, dtype=np.int32)

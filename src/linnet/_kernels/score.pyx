@@ -295,7 +295,7 @@ cdef double score_long(const uint8_t* text, int64_t n, const BlockSpec* block, b
         if end < n:
             following = next_start(&s, ahead)
             if following == 0:     # not a place to cut at
-                wanted = 2 * (end - begin)
+                wanted *= 2
                 continue
             s.n_starts = following
         m = emit_bound(&s, block)
