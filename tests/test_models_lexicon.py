@@ -420,3 +420,13 @@ def test_entries_know_where_they_come_from(tmp_path):
         ("good", "pos", 1.0, "the list of 'pos', entry 1"),
         ("bad", "neg", 2.0, "the list of 'neg', entry 1"),
     ]
+
+
+@pytest.mark.parametrize(
+    "line", ["[" * 100_000, '{"word": ' * 100_000, '{"word": "a", "valence": ' + "9" * 5_000 + "}"]
+)
+def test_json_that_is_no_word_list_is_one_line(tmp_path, line):
+    for name in ("l.json", "l.jsonl"):
+        (tmp_path / name).write_text(line)
+        with pytest.raises(DataError, match=r"line 1: this is no(t JSON| word list)"):
+            list(word_lists(tmp_path / name))

@@ -474,3 +474,20 @@ def test_several_labels_a_row():
     for name in ("micro", "macro", "weighted"):
         expected = f1_score(truth, answers, average=name, zero_division=0)
         assert score_of(f"{name}-f1", truth, answers, 3) == pytest.approx(expected, abs=1e-12)
+
+
+def test_dev_rows_of_another_string_type(tmp_path):
+    from dataclasses import replace
+
+    import pyarrow as pa
+
+    data = made(300)
+    large = replace(data, text=data.text.cast(pa.large_string()))
+    found = [tune(data, dev=dev, candidates=1, models="nb", budget=600) for dev in (data, large)]
+    assert timeless(found[0]) == timeless(found[1])
+
+
+def test_a_state_keeps_names_that_are_no_utf8(tmp_path):
+    about = {"lists": "lists:\udcff.csv"}
+    SearchState(tmp_path / "s.jsonl", about).close()
+    assert not SearchState(tmp_path / "s.jsonl", about).replaced
