@@ -97,6 +97,8 @@ def test_a_folder_of_versions(files, tmp_path):
     assert done.exit_code == 0, done.output
     assert "saved" in done.output
     assert (folder / "11.linnet").is_file()
+    assert "latest still names 2; write 11 into it" in done.output
+    assert run("info", folder).stdout.startswith(f"{folder / '2.linnet'}: ")
     assert "latest" in str(run("update", folder, "--undo").exception)
     for name in ("3", "../reviews/2"):
         (folder / "latest").write_text(name)

@@ -9,13 +9,11 @@ import click
 
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, command
-from linnet.cli.labelled_rows import read_labelled
+from linnet.cli.labelled_rows import read_labelled, say_if_seen
 from linnet.cli.options import asked
 from linnet.cli.output import command_line, say, say_sealed, say_written, width, write_json
 from linnet.draw.terminal import listed
 from linnet.errors import DataError, LinnetError, shown
-
-SEEN = 0.01  # share of texts from which on they are said to be training rows
 
 
 @command(short_help="Say how good a model is on labelled texts.")
@@ -47,12 +45,7 @@ def evaluate(model: str, data: str, **options: Any) -> None:
             f"{shown(rows.source, 200)}: the model knows none of its labels ({theirs}); {shown(model, 200)} knows {ours}. Give the "
             "label column with --label, or the model that was trained on such labels"
         )
-    seen = clf.artefact.texts_seen(rows)
-    if seen.share >= SEEN:
-        say(
-            f"{shown(data, 200)}: {seen.share:.0%} of the texts seem to be among those that the model was trained on; on new texts "
-            "it will do worse than these scores"
-        )
+    seen = say_if_seen(clf, rows, data)
     seal = look(data, "evaluate", Path(model))
     if asked(options) and options["report"] is not None:
         raise LinnetError(

@@ -11,6 +11,9 @@ from linnet.errors import DataError, LinnetError, shown
 
 if TYPE_CHECKING:
     from linnet.data import Dataset
+    from linnet.model.learned import TextsSeen
+
+SEEN = 0.01  # share of texts from which on they are said to be training rows
 
 
 def split_columns(options: dict[str, Any]) -> tuple[str, ...]:
@@ -72,6 +75,17 @@ def read_labelled(
     if labelled or not options["quiet"]:
         say(data.describe())
     return data
+
+
+def say_if_seen(clf: Any, rows: Dataset, name: str) -> TextsSeen:
+    """Say where the model was trained on some of the texts that it is to be judged on."""
+    seen: TextsSeen = clf.artefact.texts_seen(rows)
+    if seen.share >= SEEN:
+        say(
+            f"{shown(name, 200)}: {seen.share:.0%} of the texts seem to be among those that the model was trained on; on new texts "
+            "it will do worse than these scores"
+        )
+    return seen
 
 
 def split_rows(rows: Any, options: dict[str, Any], extra: Sequence[str] = ()) -> tuple[Any, Any, Any]:

@@ -9,7 +9,7 @@ import click
 
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, check_outputs, command, inputs_of
-from linnet.cli.labelled_rows import read_labelled
+from linnet.cli.labelled_rows import read_labelled, say_if_seen
 from linnet.cli.output import echo, echo_json, say
 from linnet.errors import shown
 from linnet.values import as_bytes, size_text
@@ -34,7 +34,7 @@ def shrink(model: str, max_size: str, data: str | None, out: str | None, **optio
     linnet shrink reviews.linnet --max-size 1MB --data dev.csv
     """
     from linnet.classifier import load
-    from linnet.model.versions import version_in_use
+    from linnet.model.registry import version_in_use
 
     most = as_bytes(max_size, "--max-size") or 0
     clf = load(model, n_jobs=options["threads"], trust=options["trust"])
@@ -48,6 +48,7 @@ def shrink(model: str, max_size: str, data: str | None, out: str | None, **optio
     found: dict[str, Any] = {"model": str(target), "bytes": sizes, "features": features}
     lines = [f"{features['after']:,} of {features['before']:,} features"]
     if rows is not None:
+        say_if_seen(clf, rows, str(data))
         several = clf.artefact.multilabel
         metric, title = ("micro_f1", "micro F1") if several else ("accuracy", "accuracy")
         for name, one in (("before", clf), ("after", small)):

@@ -44,7 +44,7 @@ def update(model: str, data: str | None, **options: Any) -> None:
     """
     from linnet.classifier import load
     from linnet.comparison.versions import undo, update, write_version
-    from linnet.model.versions import LATEST, next_version, version_in_use
+    from linnet.model.registry import LATEST, next_version, version_in_use
 
     if options["undo"]:
         if data is not None or options["out"]:
@@ -71,4 +71,8 @@ def update(model: str, data: str | None, **options: Any) -> None:
     if not write_json(content, options["json_"]):
         print_lines(found.lines())
         click.echo(f"saved {out}, learned from {new.card['update']['rows']:,} more rows")
+    if Path(model).is_dir() and version_in_use(model) != Path(out):
+        say(
+            f"{Path(model) / LATEST} still names {Path(used).stem}; write {Path(out).stem} into it to use the new version"
+        )
     say(f"the version before is {kept}" + ("; linnet update MODEL --undo brings it back" if kept_at else ""))

@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from linnet.errors import ModelFileError
 from linnet.files import OutputError, open_atomic
-from linnet.model.versions import version_in_use
+from linnet.model.registry import version_in_use
 
 FORMAT_VERSION = 2
 ALIGNMENT = 64  # bytes
