@@ -28,6 +28,18 @@ PIPELINES = {
     ),
     "characters, svm": lambda: make_pipeline(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4)), LinearSVC()),
     "presence, naive Bayes": lambda: make_pipeline(CountVectorizer(binary=True), MultinomialNB()),
+    "hashed, many collisions": lambda: make_pipeline(
+        HashingVectorizer(n_features=50, ngram_range=(1, 2)), LogisticRegression()
+    ),
+    "hashed without signs, idf": lambda: make_pipeline(
+        HashingVectorizer(n_features=1 << 9, alternate_sign=False), TfidfTransformer(norm=None), LogisticRegression()
+    ),
+    "hashed characters, l1": lambda: make_pipeline(
+        HashingVectorizer(n_features=1 << 10, analyzer="char_wb", ngram_range=(2, 4), norm="l1"), LinearSVC()
+    ),
+    "hashed, presence": lambda: make_pipeline(
+        HashingVectorizer(n_features=333, binary=True, lowercase=False), SGDClassifier(random_state=0)
+    ),
     "three steps": lambda: make_pipeline(
         CountVectorizer(lowercase=False), TfidfTransformer(norm="l1"), SGDClassifier(random_state=0)
     ),
@@ -54,13 +66,21 @@ def test_answers_as_sklearn(name, n_labels, tmp_path):
         wanted = theirs.decision_function(TEXTS).reshape(len(TEXTS), -1)
         np.testing.assert_allclose(mine.artefact.scores(TEXTS), wanted, rtol=1e-5, atol=1e-5)
     mine.save(tmp_path / "m.linnet")
-    assert np.array_equal(linnet.load(tmp_path / "m.linnet").predict(TEXTS), mine.predict(TEXTS))
+    again = linnet.load(tmp_path / "m.linnet")
+    assert np.array_equal(again.predict(TEXTS), mine.predict(TEXTS))
+    found = again.explain(SENTENCES["en"])
+    assert found.bias + sum(c.value for c in found.contributions) == pytest.approx(found.score)
 
 
 def test_what_is_refused(tmp_path):
     path = tmp_path / "m.skops"
     for pipeline, word in (
-        (make_pipeline(HashingVectorizer(n_features=64), LogisticRegression()), "HashingVectorizer"),
+        (
+            make_pipeline(
+                HashingVectorizer(alternate_sign=False), TfidfTransformer(sublinear_tf=True), LogisticRegression()
+            ),
+            "sublinear_tf",
+        ),
         (make_pipeline(CountVectorizer(stop_words="english"), LogisticRegression()), "stop_words"),
         (make_pipeline(CountVectorizer(token_pattern=r"\w+"), LogisticRegression()), "token_pattern"),
         (make_pipeline(CountVectorizer(analyzer="char"), LogisticRegression()), "char"),

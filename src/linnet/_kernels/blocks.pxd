@@ -6,6 +6,7 @@ The reference in plain Python is tests/reference/blocks.py.
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from linnet._kernels.across cimport emit_across
 from linnet._kernels.fasttext cimport emit_fasttext, fasttext_bound
+from linnet._kernels.hashing cimport emit_hashing, hashing_bound
 from linnet._kernels.negation cimport emit_negated, emit_not
 from linnet._kernels.ngrams cimport Place, emit_affixes, emit_chars, emit_position, emit_skips, emit_words
 from linnet._kernels.shapes cimport emit_shapes
@@ -22,7 +23,8 @@ cdef enum:  # what a block makes of the tokens: the numbers of features/blocks.p
     KIND_AFFIXES = 7    # how tokens begin and end
     KIND_SHAPES = 8     # capitals, small letters, digits
     KIND_FASTTEXT = 9   # what fastText makes of a line
-    N_KINDS = 10
+    KIND_HASHING = 10   # the columns of scikit-learn's HashingVectorizer
+    N_KINDS = 11
 
 cdef struct BlockSpec:
     int kind
@@ -47,6 +49,8 @@ cdef inline int64_t emit_bound(const Tokens* s, const BlockSpec* block) noexcept
         return 2 * s.n_tokens * lengths
     if block.kind == KIND_FASTTEXT:
         return fasttext_bound(s.n_text, block.low, block.high, block.seed)
+    if block.kind == KIND_HASHING:
+        return hashing_bound(s, lengths, block.seed)
     return s.n_tokens * (lengths + 2)
 
 
@@ -78,6 +82,8 @@ cdef inline int64_t emit(const Tokens* s, const BlockSpec* block, uint64_t* out,
         return emit_shapes(s, block.tokens, low, high, seed, out, start, length)
     if block.kind == KIND_FASTTEXT:
         return emit_fasttext(s, low, high, seed, out, start, length)
+    if block.kind == KIND_HASHING:
+        return emit_hashing(s, low, high, seed, out, start, length)
     return -1
 
 

@@ -123,6 +123,8 @@ def write_names(const uint8_t[::1] data, const int64_t[::1] begin, const int32_t
             flags = lengths[i] & ~LENGTH_MASK
             size = lengths[i] & LENGTH_MASK
             text = &data[begin[i]] if size else NULL
+            if kind == KIND_HASHING and block.seed >> 33 & 1:
+                kind = KIND_CHARS
             if kind == KIND_CHARS or kind == KIND_AFFIXES or kind == KIND_ACROSS:
                 if kind == KIND_ACROSS:
                     list_across(&s, text, size, block.case_mode)

@@ -144,7 +144,7 @@ cdef class CompiledBlocks:
             spec = self.specs + <int64_t>k
             spec.kind, spec.tokens, spec.case_mode = kind, tokens, case
             spec.low, spec.high, spec.seed, spec.share = low, high, seed, share
-            self.needs_chars |= spec.kind == KIND_CHARS or spec.kind == KIND_AFFIXES
+            self.needs_chars |= spec.kind in (KIND_CHARS, KIND_AFFIXES, KIND_HASHING)
 
     def __dealloc__(self):
         free(self.specs)

@@ -203,6 +203,37 @@ class FastText(Block):
         return self.kind, 6, 0, self.low, self.high, seed, self.weight
 
 
+@dataclass(frozen=True, repr=False)
+class Hashing(Block):
+    """The columns of scikit-learn's HashingVectorizer: n-grams of words, or with chars of characters inside words.
+
+    It comes with an imported model; signed: terms count 1 or -1, and those of one column cancel each other.
+    """
+
+    tokens: str = "pattern"
+    case: str = "lower"
+    n_features: int = 1 << 20
+    signed: bool = True
+    chars: bool = False
+
+    kind, name, seed, density = 10, "hashing", 0, 6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.n_features < 1 << 31 or {self.signed, self.chars} - {False, True}:
+            raise LinnetError(f"hashing: {self.n_features} columns, signed {self.signed}, chars {self.chars} cannot be")
+
+    @property
+    def bits(self) -> int:
+        """How many bits number the columns, those of either sign apart."""
+        return max(1, (self.n_features * (1 + self.signed) - 1).bit_length())
+
+    def compiled(self) -> tuple[Any, ...]:
+        """Return the block as the kernels read it."""
+        seed = self.n_features | self.signed << 32 | self.chars << 33 | self.bits << 40
+        return self.kind, TOKENS[self.tokens], CASES[self.case], self.low, self.high, seed, self.weight
+
+
 BLOCKS: dict[str, type[Block]] = {
     kind.name: kind for kind in (Words, Chars, Across, Skips, Negated, Not, Position, Affixes, Shapes)
 }
@@ -214,7 +245,7 @@ class FoldedVectors(Block):
     kind, name, seed = 0, "vectors", 0x0E8F5A3D91C7B46D
 
 
-IMPORTED: dict[str, type[Block]] = {kind.name: kind for kind in (FoldedVectors, FastText)}
+IMPORTED: dict[str, type[Block]] = {kind.name: kind for kind in (FoldedVectors, FastText, Hashing)}
 """The blocks that nobody asks for by name: they come with a model."""
 
 Blocks: TypeAlias = tuple[Block, ...]

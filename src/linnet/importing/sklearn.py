@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import ModelFileError, require, shown
-from linnet.features.blocks import Block, Chars, Words, compile_blocks
+from linnet.features.blocks import Block, Chars, Hashing, Words, compile_blocks
 from linnet.features.buffers import text_buffers
 from linnet.features.counting import count
 from linnet.features.counts import Norm
@@ -26,7 +26,7 @@ from linnet.model.table import Table
 
 Floats = npt.NDArray[np.float64]
 PATTERN = r"(?u)\b\w\w+\b"
-VECTORISERS = ("CountVectorizer", "TfidfVectorizer")
+VECTORISERS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
 SOFTMAX = (
     "LogisticRegression",
     "MultinomialNB",
@@ -90,14 +90,18 @@ def _of_pipeline(found: Any, fail: Callable[[str], NoReturn]) -> Model:
 
 def _model(vectoriser: Any, tfidf: Any, model: Any, name: str, fail: Any) -> Model:
     block, terms = _block(vectoriser, fail)
-    idf = np.ones(len(terms))
-    tf, norm = ("presence" if vectoriser.binary else "count"), None
+    n_terms = block.n_features if isinstance(block, Hashing) else len(terms)
+    idf = in_norm = np.ones(n_terms)
+    tf, norm = "presence" if vectoriser.binary else "count", getattr(vectoriser, "norm", None)
     if tfidf is not None:
+        if tfidf.sublinear_tf and isinstance(block, Hashing):
+            fail("sublinear_tf of hashed columns, whose counts have signs or are divided by their norm")
         tf = "sublinear" if tfidf.sublinear_tf and not vectoriser.binary else tf
-        if tfidf.norm not in (None, "l1", "l2"):
-            fail(f"norm={tfidf.norm!r}")
-        norm = {None: None, "l1": "mean", "l2": "l2"}[tfidf.norm]
         idf = np.asarray(tfidf.idf_, np.float64) if tfidf.use_idf else idf
+        if tfidf.norm is not None:
+            norm, in_norm = tfidf.norm, idf
+    if norm not in (None, "l1", "l2"):
+        fail(f"norm={norm!r}")
     if name == "MultinomialNB":
         W, b = np.asarray(model.feature_log_prob_), np.asarray(model.class_log_prior_)
         W, b = (W[1:] - W[:1], b[1:] - b[:1]) if len(W) == 2 else (W, b)
@@ -107,17 +111,22 @@ def _model(vectoriser: Any, tfidf: Any, model: Any, name: str, fail: Any) -> Mod
         if name == "LogisticRegression" and len(W) > 1 and rest:
             fail("one-vs-rest logistic regression of several classes, whose probabilities are no softmax")
     classes = tuple(c.item() if isinstance(c, np.generic) else c for c in model.classes_)
-    if W.shape[1] != len(terms) or len(idf) != len(terms) or len(W) != (1 if len(classes) == 2 else len(classes)):
-        fail(f"altered: {W.shape[0]} x {W.shape[1]} weights for {len(classes)} classes and {len(terms)} terms")
-    keys = _keys(block, terms, fail)
-    table = Table.of(keys, idf.astype(np.float32), np.ascontiguousarray((W * idf).T, np.float32))
-    named = np.argsort(-np.abs(W).max(axis=0), kind="stable")[:20_000]
-    raw = [terms[k].encode() for k in named.tolist()]
-    kind: Norm = norm  # type: ignore[assignment]
+    if W.shape[1] != n_terms or len(idf) != n_terms or len(W) != (1 if len(classes) == 2 else len(classes)):
+        fail(f"altered: {W.shape[0]} x {W.shape[1]} weights for {len(classes)} classes and {n_terms} terms")
+    rows = np.concatenate([in_norm[:, None], (W * idf).T], axis=1, dtype=np.float32)
+    if isinstance(block, Hashing):
+        table, slots = _hashed(block, rows), np.zeros(0, np.int64)
+    else:
+        keys = _keys(block, terms, fail)
+        table = Table.of(keys, np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:]))
+        named = np.argsort(-np.abs(W).max(axis=0), kind="stable")[:20_000]
+        slots, terms = table.find(keys[named]), [terms[k] for k in named.tolist()]
+    raw = [term.encode() for term in terms]
+    kinds: dict[str | None, Norm] = {None: None, "l1": "mean", "l2": "l2"}
     made = Model(
-        classes, (block,), tf, kind, table, np.ascontiguousarray(b, np.float64),
+        classes, (block,), tf, kinds[norm], table, np.ascontiguousarray(b, np.float64),
         np.frombuffer(b"".join(raw), np.uint8), np.concatenate([[0], np.cumsum([len(r) for r in raw])]).astype(np.int64),
-        table.find(keys[named]), False,
+        slots, False,
         {"settings": {"model": "sklearn", "features": str(block)}, "imported": {"from": "scikit-learn", "model": name}},
     )  # fmt: skip
     made.check_numbers()
@@ -125,7 +134,7 @@ def _model(vectoriser: Any, tfidf: Any, model: Any, name: str, fail: Any) -> Mod
 
 
 def _block(v: Any, fail: Any) -> tuple[Block, list[str]]:
-    """Return the block that counts as a vectoriser does, and the terms in the order of their columns."""
+    """Return the block that counts as a vectoriser does, and the terms in the order of their columns; none where it hashes."""
     for name in ("tokenizer", "preprocessor", "strip_accents", "stop_words"):
         if getattr(v, name, None) is not None:
             fail(f"the vectoriser has {name}, which linnet does not have in the same way")
@@ -133,6 +142,12 @@ def _block(v: Any, fail: Any) -> tuple[Block, list[str]]:
         fail(f"token_pattern {shown(v.token_pattern)}; only scikit-learn's own, {PATTERN}, is counted alike")
     if v.analyzer not in ("word", "char_wb"):
         fail(f"analyzer {shown(v.analyzer)}; word and char_wb are counted alike")
+    case, (low, high) = "lower" if v.lowercase else "keep", v.ngram_range
+    chars = v.analyzer == "char_wb"
+    tokens = "whitespace" if chars else "pattern"
+    if not hasattr(v, "vocabulary_") and hasattr(v, "alternate_sign"):
+        signed = bool(v.alternate_sign) and not v.binary  # binary: every column that occurs counts 1
+        return Hashing(low, high, tokens, case, n_features=int(v.n_features), signed=signed, chars=chars), []
     terms = sorted(v.vocabulary_, key=v.vocabulary_.__getitem__)
     if (
         not terms
@@ -140,10 +155,17 @@ def _block(v: Any, fail: Any) -> tuple[Block, list[str]]:
         or not all(isinstance(t, str) for t in terms)
     ):
         fail("altered: its vocabulary has no order")
-    case, (low, high) = "lower" if v.lowercase else "keep", v.ngram_range
-    if v.analyzer == "word":
-        return Words(low, high, tokens="pattern", case=case), terms
-    return Chars(low, high, tokens="whitespace", case=case), terms
+    return (Chars if chars else Words)(low, high, tokens=tokens, case=case), terms
+
+
+def _hashed(block: Hashing, rows: npt.NDArray[np.float32]) -> Table:
+    """Lay rows out by the numbers of their columns; with signs, the row of a negative column follows that of the positive."""
+    out = np.zeros((1 << block.bits, rows.shape[1]), np.float32)
+    step = 1 + block.signed
+    out[: step * len(rows) : step] = rows
+    if block.signed:
+        out[1 : 2 * len(rows) : 2] = np.where(np.arange(rows.shape[1]) > 0, -rows, rows)
+    return Table(np.zeros(0, np.uint64), out, 64 - block.bits)
 
 
 def _keys(block: Block, terms: list[str], fail: Any) -> npt.NDArray[np.uint64]:
