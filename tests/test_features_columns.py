@@ -415,6 +415,29 @@ def test_commands(tmp_path):
     assert {"column", "lemmas", "pos"} <= {row["block"] for row in listed}
 
 
+def test_words_of_another_column(tmp_path):
+    """A namespace of a .vw file is a block with a weight; the words of two columns are different features."""
+    lines = ["1 |title good film |body bad acting", "-1 |title bad film |body good acting"] * 12
+    (tmp_path / "d.vw").write_text("\n".join(lines), encoding="utf-8")
+    model = str(tmp_path / "m.linnet")
+    features = "field:title:1*2+field:body:1-2:whitespace"
+    assert "saved" in run(
+        "train", str(tmp_path / "d.vw"), "--features", features, "--model", "nb", "--out", model, "--no-check", "-q"
+    )
+    clf = linnet.load(model)
+    assert clf.artefact.needs == ("title", "body")
+    rows = [{"text": "", "title": "good film", "body": "bad acting"}, {"text": "", "title": "bad film", "body": "good"}]
+    assert clf.predict(rows).tolist() == ["1", "-1"]
+    found = clf.explain(rows[0])
+    assert found.bias + sum(c.value for c in found.contributions) == pytest.approx(found.score)
+    assert {c.shown for c in found.contributions} == {"good", "film", "bad", "bad acting", "acting"}
+    assert run("predict", model, str(tmp_path / "d.vw"), "-q").split() == ["1", "-1"] * 12
+    with pytest.raises(linnet.DataError, match="the column 'title' is needed"):
+        clf.predict(["good"])
+    clf = linnet.TextClassifier("svm", features="words:1+field:title:1").fit(rows * 6, ["a", "b"] * 6)
+    assert clf.predict(rows).tolist() == ["a", "b"]
+
+
 def test_what_is_shown():
     block = learned("x", ["a", "b"])
     assert seen({"text": "hm", "x": "b"}, (block,))[0].values == (("x=b", 1.0),)

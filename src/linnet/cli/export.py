@@ -15,16 +15,16 @@ from linnet.values import size_text
 __all__ = ["export"]
 
 
-@command(short_help="Write a model as C, JavaScript, an offline web page or JSON.")
+@command(short_help="Write a model as C, JavaScript, an offline web page, ONNX or JSON.")
 @click.argument("model", type=InputPath())
-@o.option("--format format_", "c|js|html|json|tsv", "The format; by default the ending of --out says it.")
+@o.option("--format format_", "c|js|html|onnx|json|tsv", "The format; by default the ending of --out says it.")
 @o.option("-o --out", "FILE", "The file to write; by default beside the model.", type=OutputPath())
 @o.trust
 def export(model: str, format_: str | None, out: str | None, trust: bool) -> None:
-    """Write MODEL as a C file and header, an ES module, one offline web page, JSON, or a table of weights.
+    """Write MODEL as a C file and header, an ES module, one offline web page, ONNX, JSON, or a table of weights.
 
     Each reads raw text and answers as linnet does, and says what each feature adds. They need neither Python nor linnet.
-    Linear models over words and chars can be exported.
+    Linear models over words and chars can be exported; to ONNX, those over words between blanks with their case kept.
 
     \b
     linnet export reviews.linnet --format c          reviews.c and reviews.h

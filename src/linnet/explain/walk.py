@@ -85,7 +85,7 @@ def walk(model: Model, piece: TextBuffer) -> Walked:
         mine = piece
         at = None
         if source is not None:
-            mine, at = place(source, [piece.text(d) for d in range(len(piece))])
+            mine, at = place(source, piece)
         for k in numbers:
             texts[k] = mine
         part = model if len(groups) == 1 else replace(model, blocks=tuple(model.blocks[k] for k in numbers))

@@ -1,4 +1,4 @@
-"""A model as a program or a page of its own: C, JavaScript, HTML, JSON. A new format is one file and one row of ``FORMATS``.
+"""A model as a program or a page of its own: C, JavaScript, HTML, ONNX, JSON. A new format is one file and one row of ``FORMATS``.
 
 Every format is made of one common form (``portable``), so each classifies raw text as linnet does: the same Unicode tables, tokens,
 fingerprints, weights, norms, calibration and thresholds.
@@ -18,12 +18,13 @@ from linnet.model.model import Model
 
 __all__ = ["FORMATS", "export_model"]
 
-Writer = Callable[[PortableModel, Path, str], dict[Path, Iterable[str]]]
+Writer = Callable[[PortableModel, Path, str], dict[Path, Iterable[str] | bytes]]
 
 FORMATS = {  # name: (module:function, what it is)
     "c": ("linnet.export.c:write_c", "a C99 file and its header"),
     "js": ("linnet.export.javascript:write_js", "an ES module"),
     "html": ("linnet.export.html:write_html", "a page that classifies as you type"),
+    "onnx": ("linnet.export.onnx:write_onnx", "an ONNX model, for words between blanks"),
     "tsv": ("linnet.export.json:write_tsv", "a table of weights to read, the largest first"),
     "json": ("linnet.export.json:write_json", "the weights and settings, written out"),
 }
@@ -34,17 +35,12 @@ def export_model(model: Model, path: str | os.PathLike[str], format: str | None 
     target = Path(path)
     if format is None:
         format = {"htm": "html", "mjs": "js", "h": "c"}.get(target.suffix[1:], target.suffix[1:])
-    if format == "onnx":
-        raise LinnetError(
-            "cannot export to onnx: its operators have no 64-bit hashing and no Unicode words as linnet's, so the model would "
-            "answer otherwise; choose c, js, html or json"
-        )
     if format not in FORMATS:
         raise LinnetError(nearest("export format", format, FORMATS))
     module, function = FORMATS[format][0].split(":")
     writer: Writer = getattr(import_module(module), function)
     files = writer(portable(model), target, f"linnet: {target.stem}")
     for name, parts in files.items():
-        with open_atomic(name, "w") as file:
-            file.writelines(parts)
+        with open_atomic(name, "wb" if isinstance(parts, bytes) else "w") as file:
+            file.writelines([parts] if isinstance(parts, bytes) else parts)
     return list(files)

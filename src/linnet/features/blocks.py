@@ -270,7 +270,7 @@ def parse(text: str) -> AnyBlocks:
     for item in map(str.strip, text.split("+")):
         name = re.split("[:*]", item)[0].strip()
         check_choice("feature block", name, [*BLOCKS, *DERIVED, *COMPUTED], LinnetError)
-        item = item if name in COMPUTED else item.replace(" ", "")
+        item = item if name in (*COMPUTED, "field") else item.replace(" ", "")
         kind = BLOCKS.get(name) or kind_of(name)
         match = _ITEM.fullmatch(item)
         found = kind.read(match[2] or "", **({"weight": float(match[3])} if match[3] else {})) if match else None

@@ -48,6 +48,7 @@ COMPUTED = {
 """The computed blocks by name: where each lives, because most models need none of them."""
 
 DERIVED = {kind.lower(): ("language", kind) for kind in ("Bpe", "WordPiece", "Lemmas", "Stems", "Pos", "Adjectives")}
+DERIVED["field"] = ("derived", "Field")
 """The blocks that count words of a derived text, by name: where each lives."""
 
 
@@ -64,6 +65,11 @@ class FeatureBlock:
     example: ClassVar[str]
     first: ClassVar[tuple[str, ...]] = ()  # settings that are shown without their names
     weight: float
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The names of columns of the data that the block reads beside the text."""
+        return ()
 
     @property
     def waits(self) -> str:
@@ -138,11 +144,6 @@ class Computed(FeatureBlock):
         """The names of the columns."""
         raise NotImplementedError
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The names of columns of the data that the values come from, beside the text."""
-        return ()
-
     def values(self, texts: Any) -> npt.NDArray[Any]:
         """Return the values of texts, (n_texts, n_columns)."""
         return np.concatenate([self.values_of(piece) for piece in text_buffers(texts, self.needs)])
@@ -192,7 +193,7 @@ def split(blocks: Sequence[Block | Computed]) -> tuple[Blocks, ComputedBlocks]:
 
 def needed(blocks: Sequence[Block | Computed]) -> tuple[str, ...]:
     """Return the columns of the data that blocks read beside the text, once each."""
-    return tuple(dict.fromkeys(name for b in blocks if isinstance(b, Computed) for name in b.needs))
+    return tuple(dict.fromkeys(name for b in blocks for name in b.needs))
 
 
 def column_names(computed: ComputedBlocks) -> list[str]:

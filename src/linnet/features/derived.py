@@ -25,7 +25,7 @@ import re
 import time
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -154,7 +154,7 @@ BATCH = 1 << 12  # texts
 _BLANK = re.compile(r"\s")
 
 
-class TextSource(Hashable, Protocol):
+class TokenSource(Hashable, Protocol):
     """Splits texts into tokens: the words that are counted, and their places in the original."""
 
     @property
@@ -166,6 +166,17 @@ class TextSource(Hashable, Protocol):
 
     def tokens(self, text: str) -> list[Token]:
         """Return the same tokens of one text, with their places in characters."""
+
+
+@dataclass(frozen=True)
+class ColumnText:
+    """Another column of the data as a text of its own."""
+
+    column: str
+    lasting: ClassVar[bool] = True
+
+
+TextSource: TypeAlias = TokenSource | ColumnText
 
 
 @dataclass(frozen=True, repr=False)
@@ -202,6 +213,46 @@ class DerivedBlock(Block):
         raise NotImplementedError
 
 
+@dataclass(frozen=True, repr=False)
+class Field(Block):
+    """Word n-grams of another column of the data: ``field:title:1-2*0.5``."""
+
+    column: str = ""
+
+    kind, name, seed, example = 0, "field", 0x3F84D5B5B5470917, "field:title:1-2"
+    first: ClassVar[tuple[str, ...]] = ("column", "low", "high")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.column, str) or not self.column:
+            raise LinnetError("field: name a column, field:title:1-2")
+
+    @classmethod
+    def read(cls, written: str, **settings: Any) -> Field | None:
+        """Read the column, then what words have."""
+        column, _, rest = written.partition(":")
+        return super().read(rest, column=column, **settings) if column else None
+
+    def written(self) -> list[str]:
+        """Return the column, then what words have."""
+        return [self.column, *super().written()]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+    @property
+    def source(self) -> ColumnText:
+        """The column as a text."""
+        return ColumnText(self.column)
+
+    @property
+    def salt(self) -> int:
+        """Tell the words of two columns apart."""
+        return crc32(self.column.encode()) << 6
+
+
 def by_source(blocks: Blocks) -> list[tuple[TextSource | None, list[int]]]:
     """Group the numbers of blocks by the text they read: None is the original."""
     groups: dict[TextSource | None, list[int]] = {}
@@ -214,6 +265,9 @@ def derive(source: TextSource, pieces: list[TextBuffer]) -> list[TextBuffer]:
     """Return the derived texts: the tokens of each document with blanks between them."""
     out = []
     for piece in pieces:
+        if isinstance(source, ColumnText):
+            out += text_buffers([cell or "" for cell in piece.column(source.column)])
+            continue
         joined: list[str] = []
         for first in range(0, len(piece), BATCH):
             texts = [piece.text(d) for d in range(first, min(first + BATCH, len(piece)))]
@@ -226,11 +280,15 @@ def _joined(tokens: Iterable[str]) -> str:
     return " ".join([_BLANK.sub("\u2423", t) for t in tokens])
 
 
-def place(source: TextSource, texts: Sequence[str]) -> tuple[TextBuffer, npt.NDArray[np.int64]]:
+def place(source: TextSource, original: TextBuffer) -> tuple[TextBuffer, npt.NDArray[np.int64]]:
     """Return the derived texts, and for each byte where a token begins or ends the character of the original.
 
     Byte k of text d is entry ``offsets[d] + d + k``: every text has one entry more than bytes, for its end.
     """
+    texts = [original.text(d) for d in range(len(original))]
+    if isinstance(source, ColumnText):
+        (piece,) = derive(source, [original])
+        return piece, np.zeros(len(piece.data) + len(texts), dtype=np.int64)
     found = [source.tokens(text) for text in texts]
     piece = text_buffers([_joined(t.text for t in tokens) for tokens in found])[0]
     at = np.zeros(len(piece.data) + len(texts), dtype=np.int64)

@@ -49,6 +49,7 @@ EXAMPLES = {
     "lengths": ("lengths", "words, letters a word, capitals, digits, signs (log-scaled)"),
     "vectors": ("vectors:FILE", "word vectors of a file, folded into a weight a word"),
     "lists": ("lists:FILE", "entries of word lists and the sum of their valences, turned round by a negation"),
+    "field": ("field:title:1-2", "words of another column of the data, title here, as a block of their own"),
     "column": (
         "column:NAME",
         "another column of the data: categories, numbers or dates (column:NAME:category settles it)",
@@ -130,7 +131,7 @@ def seen(text: str | Mapping[str, Any], features: Any) -> list[Shown]:
     (piece,) = text_buffers([text], there)
     out = []
     for block in blocks:
-        missing = [name for name in getattr(block, "needs", ()) if name not in there]
+        missing = [name for name in block.needs if name not in there]
         if missing:
             out.append(Shown(str(block), note=f"column '{missing[0]}' of the data, beside the text"))
         elif block.waits:
@@ -146,7 +147,7 @@ def seen(text: str | Mapping[str, Any], features: Any) -> list[Shown]:
 def _counted(piece: TextBuffer, block: Block) -> Shown:
     at = None
     if block.source is not None:
-        piece, at = place(block.source, [piece.text(0)])
+        piece, at = place(block.source, piece)
     emitted = Emitted.of(piece, (block,))
     _, first, counts = np.unique(emitted.fps, return_index=True, return_counts=True)
     order = np.argsort(first)

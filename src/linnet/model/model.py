@@ -161,7 +161,7 @@ class Model:
     @property
     def needs(self) -> tuple[str, ...]:
         """The columns of the data that the model reads beside the text."""
-        return needed(self.computed)
+        return needed((*self.blocks, *self.computed))
 
     @property
     def text_column(self) -> str:

@@ -318,7 +318,7 @@ class StreamedRows(RowStore):
         columns = needed(self.features)
         if columns:
             raise LinnetError(
-                f"column:{columns[0]} needs a column of the data, and a stream keeps text and label only; leave it out, or "
+                f"the features need the column '{columns[0]}', and a stream keeps text and label only; leave it out, or "
                 "train in memory without --max-memory"
             )
         select = self.plan.features.select
