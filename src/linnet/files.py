@@ -16,12 +16,9 @@ import errno
 import hashlib
 import io
 import os
+import platform
 import re
-import secrets
-import shutil
-import socket
 import stat
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -177,6 +174,9 @@ def temporary_folder(parent: str | os.PathLike[str] | None = None) -> Iterator[P
     >>> inside, folder.exists()
     (True, False)
     """
+    import shutil
+    import tempfile
+
     place = Path(tempfile.gettempdir() if parent is None else parent)
     _remove_stale(place, "linnet-*")
     folder = place / _own_name()
@@ -193,7 +193,7 @@ _NAME = re.compile(r"\.?linnet-(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{16}(\
 
 def _own_name() -> str:
     """Name something temporary after this machine and process, so that a later run can tell whether it is in use."""
-    return f"linnet-{_host()}-{os.getpid()}-{secrets.token_hex(8)}"
+    return f"linnet-{_host()}-{os.getpid()}-{os.urandom(8).hex()}"
 
 
 @cache
@@ -202,7 +202,7 @@ def _host() -> str:
     space = ""
     with contextlib.suppress(OSError):
         space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115
-    return hashlib.sha256(f"{socket.gethostname()} {space}".encode()).hexdigest()[:8]
+    return hashlib.sha256(f"{platform.node()} {space}".encode()).hexdigest()[:8]
 
 
 def _remove_stale(folder: Path, pattern: str) -> None:
@@ -211,6 +211,8 @@ def _remove_stale(folder: Path, pattern: str) -> None:
         for path in folder.glob(pattern):
             named = _NAME.fullmatch(path.name)
             if named and named["host"] == _host() and not _runs(int(named["pid"])):
+                import shutil
+
                 with contextlib.suppress(OSError):
                     if path.is_dir() and not path.is_symlink():
                         shutil.rmtree(path, ignore_errors=True)

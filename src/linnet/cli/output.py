@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import shlex
-import shutil
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,6 +68,8 @@ def write_json(content: Any, where: str | None) -> bool:
 
 def width(default: int = 100) -> int:
     """Return how many characters a line of the terminal holds; default where there is none."""
+    import shutil
+
     return shutil.get_terminal_size((default, 24)).columns
 
 

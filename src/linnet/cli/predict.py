@@ -214,13 +214,15 @@ class ResultColumns:
         import numpy as np
         import pyarrow as pa
 
-        from linnet.data.arrays import booleans, integers, strings
+        from linnet.data.arrays import booleans, call, integers, strings
 
         answers = model.answers(scores, self.rule)
         P, best, none = answers.proba, answers.most_probable, answers.best < 0
-        found = {"labels": self._label_sets(answers.chosen)} if model.multilabel else {
-            "label": strings([*self.classes, "" if self.form == "lines" else None]).take(integers(np.where(none, len(self.classes), best)))
-        }  # fmt: skip
+        if model.multilabel:
+            found = {"labels": self._label_sets(answers.chosen)}
+        else:
+            labels = strings([*self.classes, "" if self.form == "lines" else None])
+            found = {"label": call("take", labels, integers(np.where(none, len(self.classes), best)))}
         if self.form == "lines":
             return pa.table(found)
         if not model.multilabel:

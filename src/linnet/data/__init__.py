@@ -10,9 +10,24 @@ A new format is one file with two functions (tell it from its first bytes, open 
 
 from __future__ import annotations
 
-from linnet.data.dataset import Dataset
-from linnet.data.reader import Unusable, UnusableRow
-from linnet.data.reading import read
-from linnet.data.streaming import Batch, stream
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linnet.data.dataset import Dataset
+    from linnet.data.reader import Unusable, UnusableRow
+    from linnet.data.reading import read
+    from linnet.data.streaming import Batch, stream
 
 __all__ = ["Batch", "Dataset", "Unusable", "UnusableRow", "read", "stream"]
+
+_HOME = {
+    "Batch": "streaming", "Dataset": "dataset", "Unusable": "reader", "UnusableRow": "reader", "read": "reading", "stream": "streaming",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is used first: a stream needs no Dataset."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -7,11 +7,34 @@ than reading a small file and predicting it. Building the buffers by hand costs 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 _INT32_MAX = 2**31 - 1
+
+
+def call(function: str, *columns: Any, options: Any = None) -> Any:
+    """Call a function of Arrow by its name; `pyarrow.compute` would first make 300 Python functions, which takes 0.04 s.
+
+    >>> call("utf8_is_space", strings(["a", " "])).to_pylist()
+    [False, True]
+    """
+    from pyarrow._compute import call_function
+
+    return call_function(function, list(columns), options)
+
+
+def cast(column: Any, kind: Any) -> Any:
+    """A column in another type, as its method `cast` gives it.
+
+    >>> cast(strings(["a"]), pa.large_string()).type
+    DataType(large_string)
+    """
+    from pyarrow._compute import CastOptions
+
+    return column if column.type == kind else call("cast", column, options=CastOptions.safe(kind))
 
 
 def strings(values: Iterable[str | None]) -> pa.Array:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import data_bytes, lengths, strings, to_mask
+from linnet.data.arrays import call, cast, data_bytes, lengths, strings, to_mask
 from linnet.data.reader import RawBatch
 
 _INT32_MAX = 2**31 - 1
@@ -128,7 +128,7 @@ def _valid(chunk: pa.Array, at: int, repairs: dict[str, list[int]]) -> pa.Array:
     large = pa.types.is_large_string(chunk.type) or pa.types.is_large_binary(chunk.type)
     raw = chunk.view(pa.large_binary() if large else pa.binary())
     try:
-        return raw.cast(pa.large_string() if large else pa.string())
+        return cast(raw, pa.large_string() if large else pa.string())
     except pa.ArrowInvalid:
         decoded: list[str | None] = []
         for row, value in enumerate(raw.to_pylist()):
@@ -177,7 +177,7 @@ def missing(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """
     if column.null_count == 0:
         return np.zeros(len(column), dtype=bool)
-    return to_mask(column.is_null())
+    return to_mask(call("is_null", column))
 
 
 def blank(column: pa.ChunkedArray) -> np.ndarray:
@@ -186,9 +186,7 @@ def blank(column: pa.ChunkedArray) -> np.ndarray:
     >>> blank(pa.chunked_array([strings(["a", "", " \u3000\n", None, " b"])])).tolist()
     [False, True, True, True, False]
     """
-    import pyarrow.compute as pc
-
-    space = to_mask(pc.utf8_is_space(column))  # stops at the first character that is none
+    space = to_mask(call("utf8_is_space", column))  # stops at the first character that is none
     empty = [lengths(chunk) == 0 for chunk in column.chunks]
     found: np.ndarray = space | np.concatenate([np.zeros(0, dtype=bool), *empty]) | missing(column)
     return found
@@ -216,9 +214,7 @@ def filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """
     if column.null_count == 0:
         return column
-    import pyarrow.compute as pc
-
-    return pc.fill_null(column, strings([""]).cast(column.type)[0])
+    return call("coalesce", column, cast(strings([""]), column.type)[0])
 
 
 def column_strings(batch: RawBatch, name: str) -> pa.ChunkedArray:

@@ -11,16 +11,16 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from linnet.data.input_file import InputFile, foreign, looks_binary, stdin
 from linnet.data.reader import ReadOptions, RecordReader
-from linnet.data.readers import arrow, delimited, folder, jsonlines, lines, vw, warc
 from linnet.errors import DataError, nearest
 from linnet.files import split_ending
 
@@ -43,21 +43,34 @@ class Format:
     members: bool = False
 
 
+def _is_fasttext(head: bytes) -> bool:
+    """The first line that is not blank starts with a label."""
+    return head.lstrip().startswith(b"__label__")
+
+
+def _in(name: str) -> Callable[..., Any]:
+    """A function of `linnet.data.readers`, "module.function", that is imported when it is called."""
+    module, function = name.split(".")
+    return lambda *args: getattr(import_module(f"linnet.data.readers.{module}"), function)(*args)
+
+
 #: In the order in which a source without a telling name is tried.
 FORMATS = {
     format.name: format
     for format in (
-        Format("parquet", (".parquet", ".pq"), lambda head: head.startswith(b"PAR1"), arrow.open_parquet, magic=True),
-        Format("arrow", (".arrow", ".feather", ".ipc", ".arrows"), arrow.sniff_arrow, arrow.open_arrow, magic=True),
-        Format("warc", (".warc", ".wet"), lambda head: head.startswith(b"WARC/"), warc.open_warc, True, warc.rewrite_records, members=True),
-        Format("json", (".json",), jsonlines.sniff_json, jsonlines.open_json),
-        Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), lambda head: head.lstrip().startswith(b"{"), jsonlines.open_jsonl,
-               rewrite=jsonlines.rewrite_lines),
-        Format("fasttext", (".ft", ".fasttext"), lines.sniff_fasttext, lines.open_fasttext),
-        Format("vw", (".vw",), vw.sniff_vw, vw.open_vw),
-        Format("tsv", (".tsv", ".tab"), delimited.sniff_tsv, delimited.open_tsv),
-        Format("csv", (".csv",), delimited.sniff_csv, delimited.open_csv),
-        Format("text", (".txt", ".text"), lambda head: True, lines.open_text),
+        Format("parquet", (".parquet", ".pq"), lambda head: head.startswith(b"PAR1"), _in("arrow.open_parquet"), magic=True),
+        Format("arrow", (".arrow", ".feather", ".ipc", ".arrows"),
+               lambda head: head.startswith((b"ARROW1", b"\xff\xff\xff\xff")) and len(head) >= 8, _in("arrow.open_arrow"), magic=True),
+        Format("warc", (".warc", ".wet"), lambda head: head.startswith(b"WARC/"), _in("warc.open_warc"),
+               magic=True, rewrite=_in("warc.rewrite_records"), members=True),
+        Format("json", (".json",), _in("jsonlines.sniff_json"), _in("jsonlines.open_json")),
+        Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), lambda head: head.lstrip().startswith(b"{"), _in("jsonlines.open_jsonl"),
+               rewrite=_in("jsonlines.rewrite_lines")),
+        Format("fasttext", (".ft", ".fasttext"), _is_fasttext, _in("lines.open_fasttext")),
+        Format("vw", (".vw",), _in("vw.sniff_vw"), _in("vw.open_vw")),
+        Format("tsv", (".tsv", ".tab"), _in("delimited.sniff_tsv"), _in("delimited.open_tsv")),
+        Format("csv", (".csv",), _in("delimited.sniff_csv"), _in("delimited.open_csv")),
+        Format("text", (".txt", ".text"), lambda head: True, _in("lines.open_text")),
     )
 }  # fmt: skip
 
@@ -84,7 +97,7 @@ def find_format(name: str, head: bytes) -> Format:
         if format.magic and format.sniff(head):
             return format
     named = format_by_ending(name)
-    if named == "text" and lines.sniff_fasttext(head):
+    if named == "text" and _is_fasttext(head):
         return FORMATS["fasttext"]
     if named is not None:
         return FORMATS[named]
@@ -100,13 +113,13 @@ def open_file(
     if format is not None and format not in known:
         raise DataError(nearest("format", format, known))
     if place != "-" and Path(place).is_dir():
-        yield folder.open_folder(Path(place), options)
+        yield _in("folder.open_folder")(Path(place), options)
         return
     if format == "folder":
         raise DataError(f"{place} is not a folder")
     with InputFile(place, live=options.streaming) as file:
         head = file.peek()
-        if format is None and delimited.is_header_alone(head):  # of a live source: what follows says more
+        if format is None and _in("delimited.is_header_alone")(head):  # of a live source: what follows says more
             head = file.wait()
         chosen = FORMATS[format] if format else find_format(file.name, head)
         if not chosen.magic and foreign(head):
@@ -225,6 +238,8 @@ def title(shards: list[Path], places: Places) -> str:
 
 def spool(folder: Path) -> Path:
     """Copy standard input to a file, because it is read more than once; stops before the disk is full."""
+    import shutil
+
     path, stream = folder / "standard-input", stdin()
     with path.open("wb") as file:
         while block := stream.read(CHUNK):

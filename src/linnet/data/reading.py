@@ -8,19 +8,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import booleans
 from linnet.data.columns import ColumnChoice, by_content, by_name, given
-from linnet.data.dataset import Dataset
 from linnet.data.decode import as_labels, blank, decoded, missing, repair_counts, repair_notes
 from linnet.data.formats import open_file
 from linnet.data.reader import MAX_KEPT, RawBatch, ReadOptions, RecordReader, Unusable, UnusableRow, join
-from linnet.data.readers.arrow import open_object
 from linnet.errors import DataError
+
+if TYPE_CHECKING:
+    from linnet.data.dataset import Dataset
 
 
 def read(
@@ -61,6 +62,8 @@ def read(
     >>> data.label.to_pylist()
     ['5', '1']
     """
+    from linnet.data.dataset import Dataset
+
     if isinstance(source, Dataset):
         if labelled and source.label is None:
             raise DataError(f"{source.source} has no labels, and labels are needed")
@@ -142,6 +145,8 @@ def open_reader(source: Any, format: str | None, options: ReadOptions) -> Iterat
         with open_file(source if source == "-" else Path(source), format, options) as reader:
             yield reader
     else:
+        from linnet.data.readers.arrow import open_object
+
         yield open_object(source, options)
 
 
@@ -154,6 +159,8 @@ def finish(
     multilabel: str | bool | None = None,
 ) -> Dataset:
     """Set the unusable rows of a decoded batch aside and make the rest a Dataset."""
+    from linnet.data.dataset import Dataset
+
     text_column, label_column, source = choice.text, choice.label, reader.source
     if text_column is None:
         raise DataError("no text column; name it: --text COL (text=... in Python)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +14,6 @@ import pyarrow as pa
 
 from linnet.data.arrays import byte_slices
 from linnet.data.columns import ColumnChoice, by_content, given
-from linnet.data.dataset import Dataset
 from linnet.data.decode import as_labels, blank, column_strings, decoded, filled, missing, repair_counts, repair_notes
 from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader, Unusable
 from linnet.data.reading import account, choose, open_reader
@@ -75,12 +75,15 @@ def stream(
     """
     if batch_rows < 1:
         raise DataError(f"batch_rows must be at least 1; got {batch_rows}")
-    if isinstance(source, Dataset):
-        for column in also:
-            source.column(column)
-        text, label = source.text_column, source.label_column if source.label is not None else None
-        columns = {**source.also, text: source.text} | ({} if label is None else {label: source.label})
-        source = pa.table(columns)
+    if not isinstance(source, str | os.PathLike):
+        from linnet.data.dataset import Dataset
+
+        if isinstance(source, Dataset):
+            for column in also:
+                source.column(column)
+            text, label = source.text_column, source.label_column if source.label is not None else None
+            columns = {**source.also, text: source.text} | ({} if label is None else {label: source.label})
+            source = pa.table(columns)
     reader, rows = open_rows(
         source, text=text, label=label, format=format, also=also, batch_rows=batch_rows, every=keep is not False,
         labelled=labelled,

@@ -14,11 +14,13 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import data_bytes, strings
+from linnet.data.arrays import call, cast, data_bytes, strings
 from linnet.data.decode import filled, printable, to_strings
 from linnet.errors import DataError
 from linnet.files import open_atomic, split_ending
@@ -30,7 +32,6 @@ ENDINGS = {
 }  # fmt: skip
 KEPT = {*ENDINGS.values()} - {"vw"}  # formats that are written back as they are read: all columns, with their names
 GROUP_BYTES = 32 << 20  # of a row group of Parquet
-_EMPTY = strings([""]).cast(pa.large_string())[0]
 
 
 def format_to_write(name: str | os.PathLike[str]) -> str:
@@ -131,9 +132,12 @@ class TextWriter(TableWriter):
 
     def write_rows(self, table: pa.Table, first: bool) -> None:
         """Write lines; line breaks inside a value become spaces."""
-        import pyarrow.compute as pc
+        lines = _strings(table.column(0))
+        if any(np.isin(data_bytes(chunk), (10, 13)).any() for chunk in lines.chunks):
+            import pyarrow.compute as pc
 
-        _write_lines(self.sink, [pc.replace_substring_regex(_strings(table.column(0)), "[\r\n]", " ")], "")
+            lines = pc.replace_substring_regex(lines, "[\r\n]", " ")
+        _write_lines(self.sink, [lines], "")
 
 
 def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -141,7 +145,7 @@ def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     types, kind = pa.types, column.type
     if not (types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind) or types.is_boolean(kind)):
         column = pa.chunked_array([strings([printable(value) for value in column.to_pylist()])])
-    return filled(column.cast(pa.large_string()))
+    return filled(cast(column, pa.large_string()))
 
 
 def _quoted(column: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
@@ -152,18 +156,20 @@ def _quoted(column: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
     mask = pc.match_substring_regex(found, pattern)
     if not pc.any(mask).as_py():
         return found
-    quote = strings(['"']).cast(pa.large_string())[0]
+    quote, nothing = _mark('"'), _mark("")
     doubled = pc.replace_substring(found, '"', '""')
-    return pc.if_else(mask, pc.binary_join_element_wise(quote, doubled, quote, _EMPTY), found)
+    return pc.if_else(mask, pc.binary_join_element_wise(quote, doubled, quote, nothing), found)
+
+
+def _mark(text: str) -> Any:
+    return cast(strings([text]), pa.large_string())[0]
 
 
 def _write_lines(sink: Any, columns: list[pa.ChunkedArray], delimiter: str) -> None:
     """Write columns of strings side by side, one row a line."""
-    import pyarrow.compute as pc
-
-    between, end = (strings([mark]).cast(pa.large_string())[0] for mark in (delimiter, "\n"))
-    lines = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, between)
-    for chunk in pc.binary_join_element_wise(lines, _EMPTY, end).chunks:
+    join = partial(call, "binary_join_element_wise")
+    lines = columns[0] if len(columns) == 1 else join(*columns, _mark(delimiter))
+    for chunk in join(lines, _mark(""), _mark("\n")).chunks:
         sink.write(data_bytes(chunk))
 
 

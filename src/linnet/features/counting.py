@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -244,6 +243,8 @@ def count(pieces: list[TextBuffer], blocks: Blocks, *, counting: bool = False, t
         found = work(runs[0])
         rows = SparseCounts(found.indptr, found.indices, found.counts, len(blocks), found.n_columns)
         return Counted(rows, found.fingerprints, Seen(*found.seen))
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(len(runs)) as pool:
         return _merge(list(pool.map(work, runs)), len(blocks))
 
@@ -309,6 +310,8 @@ def count_known(
     runs = shards(pieces, thread_count(threads))
     if len(runs) == 1:
         return work(runs[0])
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(len(runs)) as pool:
         return concatenate(list(pool.map(work, runs)), n_blocks, n_columns)
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +33,10 @@ from linnet.model.decision import Answers, Decision
 from linnet.model.learned import Learned, TextsSeen, compare, extended
 from linnet.model.table import FEW_WEIGHTS, Table
 from linnet.model.validation import check_arrays, check_card, check_names, check_numbers
-from linnet.solvers.network import DenseLayers, finish
 from linnet.solvers.numerics import sigmoid, softmax
+
+if TYPE_CHECKING:
+    from linnet.solvers.network import DenseLayers
 
 PACKED = {"fingerprints", "norm", "weights", "names", "name_sizes", "name_features", "learned.features", "learned.unit"}
 SMALL_JOB = 1 << 16  # bytes: below this a second thread costs more than it saves
@@ -194,7 +195,7 @@ class Model:
     def scores(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return the score of every text, (n_texts, n_outputs)."""
         sums = self.sums(texts, threads)
-        return sums if self.head is None else finish(sums, self.head)
+        return sums if self.head is None else self.head.apply(sums)
 
     def sums(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return what the lookups add up to, (n_texts, n_lookup): the scores, but for a head."""
@@ -213,6 +214,8 @@ class Model:
         elif len(runs) == 1:
             self._run(pieces, runs[0], parts)
         else:
+            from concurrent.futures import ThreadPoolExecutor
+
             with ThreadPoolExecutor(len(runs)) as pool:
                 list(pool.map(lambda run: self._run(pieces, run, parts), runs))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -294,8 +297,8 @@ class Model:
             np.divide(sums, norm, out=sums, where=norm > 0.0)
         if self.computed:
             sums = np.concatenate([sums, self.computed_weights])
-        empty = finish(self.b[None, :], self.head)
-        return np.asarray(finish(sums + self.b, self.head)[:, output] - empty[0, output])
+        empty = self.head.apply(self.b[None, :])
+        return np.asarray(self.head.apply(sums + self.b)[:, output] - empty[0, output])
 
     def proba(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Turn scores into probabilities, (n_texts, n_classes); of several labels, each for itself."""
@@ -442,15 +445,19 @@ class Model:
             t = stored.tensors
             multilabel = bool(about.get("multilabel", "thresholds" in t))
             n_outputs = 1 if len(about["classes"]) == 2 and not multilabel else len(about["classes"])
-            head = about.get("head")
-            n_lookup = n_outputs if head is None else int(head["inputs"])
+            head = None
+            if "head" in about:
+                from linnet.solvers.network import DenseLayers
+
+                head = DenseLayers.of_tensors(t, int(about["head"]["layers"]))
+            n_lookup = n_outputs if head is None else int(about["head"]["inputs"])
             table = Table.of_tensors(t, n_lookup, int(about["shift"]), int(about.get("fingerprint_bits", 64)))
             model = cls(
                 tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], _norm(about),
                 table, t["b"], t["names"], *_named(t, table), bool(about["calibrated"]), card,
                 tuple(_computed(c, names_only) for c in about.get("computed", ())),
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
-                head=None if head is None else DenseLayers.of_tensors(t, int(head["layers"])),
+                head=head,
                 training_texts=t.get("training_texts", np.zeros(0, np.uint32)), multilabel=multilabel,
                 decision=_decision(about, t), curve=CalibrationCurve(t["calibration"]) if "calibration" in t else None,
             )  # fmt: skip

@@ -13,9 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from linnet.draw.charts import Axis, Line, Vertical, figure
-from linnet.draw.markup import text_table
-from linnet.draw.terminal import sparkline
 from linnet.errors import LinnetError
 
 
@@ -55,6 +52,8 @@ class Curves:
         return cls(tuple(losses), tuple(scores))
 
     def __str__(self) -> str:
+        from linnet.draw.terminal import sparkline
+
         lines = [f"loss          {sparkline(self.losses)} {_ends(self.losses, min(self.losses))}"]
         if self.scores:
             lines.append(f"dev accuracy  {sparkline(self.scores)} {_ends(self.scores, max(self.scores))}")
@@ -77,6 +76,8 @@ class History(list[Any]):
     """
 
     def _repr_html_(self) -> str:
+        from linnet.draw.markup import text_table
+
         tried = [
             [
                 ", ".join(f"{k}={v}" for k, v in e.items() if k not in ("kind", "dev_accuracy")),
@@ -107,6 +108,8 @@ def curve(
     >>> curve([(1, 4.0), (2, 2.0), (3, 3.0)], "pass", "loss", "loss by pass", mark=2).count("<circle")
     3
     """
+    from linnet.draw.charts import Axis, Line, Vertical, figure
+
     layers = [Line(points), *([] if mark is None else [Vertical([mark], "orange")])]
     return figure(layers, Axis(x, log=log, whole=not log), Axis(y), caption)
 

@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from linnet.data.dataset import Dataset
 
 
-def sniff_arrow(head: bytes) -> bool:
-    """Arrow files start with ARROW1; streams with a continuation mark and the length of a schema."""
-    return head.startswith(b"ARROW1") or (head.startswith(b"\xff\xff\xff\xff") and 0 < len(head[4:8]) == 4)
-
-
 def open_arrow(file: InputFile, options: ReadOptions) -> RecordReader:
     """Arrow IPC files (Feather 2 is one) and streams, batch by batch."""
     if file.peek(6) == b"ARROW1":

@@ -13,17 +13,10 @@ from linnet.data.input_file import InputFile
 from linnet.data.reader import RawBatch, ReadOptions, RecordReader
 from linnet.data.readers.records import pieces, whole_lines
 
-_PREFIX = b"__label__"
-
 
 def open_text(file: InputFile, options: ReadOptions) -> RecordReader:
     """Plain text, one document a line, no labels."""
     return line_reader(file, options, ["text"], lambda lines, _: {"text": lines}, "one document a line")
-
-
-def sniff_fasttext(head: bytes) -> bool:
-    """The first line that is not blank starts with a label."""
-    return head.lstrip().startswith(_PREFIX)
 
 
 def open_fasttext(file: InputFile, options: ReadOptions) -> RecordReader:
