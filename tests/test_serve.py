@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -616,6 +617,43 @@ def test_metrics_are_what_prometheus_reads(models):
     assert samples["linnet_request_seconds_count", (("endpoint", "predict"),)] == 4
     assert samples["linnet_request_seconds_bucket", (("endpoint", "predict"), ("le", "+Inf"))] == 4
     assert samples["linnet_in_flight", ()] == 1  # this one
+    local.close()
+
+
+def test_metrics_say_whether_the_input_has_changed(tmp_path, monkeypatch):
+    """Every look compares texts of requests with the reference in the card; a shift raises the alarm."""
+    from concurrent.futures import Future
+
+    from linnet.evaluate.drift import reference_of
+    from linnet.serve import drift
+
+    words = [f"good{k} film{k % 7}" if k % 2 else f"bad{k} film{k % 5}" for k in range(60)]
+    texts = [f"{word} indeed" for word in words * 5]
+    clf = linnet.TextClassifier("nb", features="words:1").fit(texts, ["pos" if "good" in t else "neg" for t in texts])
+    clf.model_ = replace(clf.model_, card={**clf.model_.card, "reference": reference_of(clf.model_, texts)})
+    clf.save(tmp_path / "m.linnet")
+    local = Local(named([str(tmp_path / "m.linnet")]))
+
+    def at_once(function, *given):
+        function(*given)
+        return Future()
+
+    monkeypatch.setattr(local.service.batcher._watch._pool, "submit", at_once)
+    monkeypatch.setattr(drift, "PAUSE", 0.0)
+    monkeypatch.setattr(drift, "LOOK", 200)
+    samples = {}
+    for sent, alarms in ((texts[:200], 0), (["strange words here"] * 200, 1)):
+        for first in range(0, len(sent), 50):
+            local.post("/v1/predict", {"texts": sent[first : first + 50]})
+        text = local("GET", "/metrics")[2]
+        samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if line and line[0] != "#")
+        assert float(samples['linnet_drift_alarms_total{model="m"}']) == alarms
+        assert float(samples['linnet_drift_alarm{model="m"}']) == alarms
+    assert float(samples['linnet_drift_looks_total{model="m"}']) == 2
+    assert float(samples['linnet_unknown_share{model="m",of="now"}']) == 1.0
+    assert float(samples['linnet_unknown_share{model="m",of="reference"}']) == 0.0
+    assert float(samples['linnet_label_share{label="pos",model="m",of="reference"}']) == 0.5
+    assert 'linnet_confidence{model="m",of="now"}' in samples
     local.close()
 
 

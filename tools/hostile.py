@@ -1,6 +1,6 @@
 """Try to break linnet: bad inputs, altered model files, kills, full disks, closed pipes. Writes docs/reliability.md.
 
-python tools/hostile.py [--short] [--seed 0] [--only inputs,models,kills,disks,pipes] [--keep build/hostile]
+python tools/hostile.py [--short] [--seed 0] [--only inputs,models,imports,kills,disks,pipes] [--keep build/hostile]
 
 Whatever is given: no command ends by a signal, with a traceback or not at all; no file is lost, half written or left behind. The
 commands come from click's registry. Cases that fail are listed and kept; the exit code is 1 then. The long form takes about 40
@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 from hostility import commands, faults, inputs, models
@@ -86,11 +87,29 @@ class Hostility:
 
     def altered(self) -> Iterator[Part]:
         """Model files that are altered and signed again."""
-        count = 700 if self.short else 20_000
-        part = Part(f"altered model files, most signed again, of {len(self.models)} kinds of model")
+        title = f"altered model files, most signed again, of {len(self.models)} kinds of model"
+        yield from self._altered(title, self.models, 700, "altered")
+
+    def imports(self) -> Iterator[Part]:
+        """Files of other programs that are altered: headers, sizes, parts of archives."""
+        list(shared([0], self._write_foreign, 1, self.root / "write"))
+        import_module("skops.io")  # once, before the processes begin
+        import_module("sklearn.pipeline")
+        files = {path.name: path.read_bytes() for path in sorted((self.root / "foreign").iterdir())}
+        own = next(iter(self.models))
+        title = "altered .bin, .ftz, .skops, .vw and .linnet files, at most 1 GB of memory more"
+        yield from self._altered(title, {**files, f"{own}.linnet": self.models[own]}, 300, "imports")
+
+    def _write_foreign(self, _: int) -> list[str]:
+        models.make_foreign(self.root / "foreign", inputs.GOOD_ROWS)
+        return []
+
+    def _altered(self, title: str, files: dict[str, bytes], few: int, folder: str) -> Iterator[Part]:
+        count = few if self.short else 20_000
+        part = Part(title)
         yield part
         for name, what, problem in models.try_altered(
-            self.models, count, self.seed, self.root / "altered", self.jobs, self.kept
+            files, count, self.seed, self.root / folder, self.jobs, self.kept
         ):
             part.add(f"model {name}, {what}", "", [problem])
         part.outcomes["loaded or refused in one line"] = count - part.cases
@@ -174,6 +193,7 @@ def _sample(cases: list[Case], each: int, rng: random.Random) -> list[Case]:
 PARTS = {
     "inputs": Hostility.inputs,
     "models": Hostility.altered,
+    "imports": Hostility.imports,
     "kills": Hostility.kills,
     "disks": Hostility.disks,
     "pipes": Hostility.pipes,

@@ -1,9 +1,13 @@
-"""Model files that are altered and signed again: whatever they hold, they load or are refused in one line."""
+"""Model files, linnet's own and those of other programs, that are altered: whatever they hold, they load or are refused in one line.
+
+linnet's are signed again. A name ends as its file does (model.ftz); names without an ending are .linnet files.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import random
@@ -13,15 +17,18 @@ import struct
 import sys
 import time
 import traceback
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["altered", "make_models", "try_altered"]
+__all__ = ["altered", "make_foreign", "make_models", "try_altered"]
 
 TEXTS = ["a superb and warm book", "", "not bad, I'd say: 7/10 http://x.org", "漢字 émile \0", "dull " * 300]
 DIGEST = b'"checksum":"sha256:'
 SECONDS = 20.0  # for one altered file
+MEMORY = 6 << 30  # bytes that all of a process may have
+FOREIGN_MEMORY = 1 << 30  # that files of other programs may take on top of what there is
 
 
 def make_models(folder: Path, rows: list[tuple[str, str]]) -> dict[str, bytes]:
@@ -50,6 +57,100 @@ def make_models(folder: Path, rows: list[tuple[str, str]]) -> dict[str, bytes]:
             continue
         found[name] = path.read_bytes()
     return found
+
+
+def make_foreign(folder: Path, rows: list[tuple[str, str]]) -> dict[str, bytes]:
+    """Write small files of every kind that other programs write: fastText, scikit-learn, Vowpal Wabbit."""
+    import fasttext
+    import skops.io
+    from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    folder.mkdir(parents=True, exist_ok=True)
+    texts, labels = [text for text, _ in rows], [label for _, label in rows]
+    lines = folder / "train.txt"
+    lines.write_text("".join(f"__label__{label}{k % 3} {text}\n" for k, (text, label) in enumerate(rows)))
+    fasttext.FastText.eprint = lambda *_: None
+    for loss in ("softmax", "ova", "hs"):
+        settings = {
+            "dim": 4,
+            "epoch": 1,
+            "wordNgrams": 2,
+            "bucket": 300,
+            "minn": 2,
+            "maxn": 3,
+            "thread": 1,
+            "verbose": 0,
+        }
+        model = fasttext.train_supervised(str(lines), loss=loss, **settings)
+        model.save_model(str(folder / f"{loss}.bin"))
+    model = fasttext.train_supervised(str(lines), **{**settings, "bucket": 900})
+    model.quantize(input=str(lines), retrain=False, qnorm=True, cutoff=260)
+    model.save_model(str(folder / "quantised.ftz"))
+    for name, vectoriser in (("words", TfidfVectorizer()), ("hashed", HashingVectorizer(n_features=64))):
+        skops.io.dump(make_pipeline(vectoriser, LogisticRegression()).fit(texts, labels), folder / f"{name}.skops")
+    spaces = (f"{k % 3} {k % 2}.5 'tag{k} |text {t} |more words:2 x:0.5 |n n:{k}\n" for k, t in enumerate(texts))
+    (folder / "rows.vw").write_text("".join(spaces))
+    lines.unlink()
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def altered_foreign(name: str, data: bytes, rng: random.Random) -> tuple[str, bytes]:
+    """Return what was done to a file of another program, and the file."""
+    if name.endswith(".skops") and rng.random() < 0.6:  # its parts, packed again
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            parts = {part: archive.read(part) for part in archive.namelist()}
+        part = rng.choice(list(parts))
+        if part == "schema.json" or rng.random() < 0.5:
+            tree = json.loads(parts["schema.json"])
+            what = _edit(tree, rng)
+            parts["schema.json"] = json.dumps(tree).encode("utf-8", "surrogatepass")
+        else:
+            what, parts[part] = altered_foreign(part, parts[part], rng)
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            for part, content in parts.items():
+                archive.writestr(part, content)
+        return f"parts: {what}", packed.getvalue()
+    found = bytearray(data)
+    how = rng.choices(("bits", "numbers", "cut", "longer", "doubled", "words"), (25, 35, 10, 5, 10, 15))[0]
+    if how == "cut":
+        return how, data[: rng.randrange(len(data))]
+    if how == "longer":
+        return how, data + rng.randbytes(rng.choice((1, 64, 4096)))
+    for _ in range(rng.choice((1, 1, 2, 8))):
+        at = rng.randrange(4, 200) if rng.random() < 0.5 else rng.randrange(len(found))
+        at = min(at, len(found) - 1)
+        if how == "bits":
+            found[at] ^= 1 << rng.randrange(8)
+        elif how == "numbers":  # absurd sizes
+            value = rng.choice((0, 1, -1, 2, 255, 1 << 16, 1 << 30, (1 << 31) - 1, -(1 << 31), rng.getrandbits(31)))
+            wide = rng.choice(("<i", "<q"))
+            at -= at % 4
+            number = struct.pack(wide, value)
+            found[at : at + len(number)] = number
+        elif how == "doubled":
+            size = rng.choice((1, 8, 100, 2000))
+            found[at:at] = found[at : at + size]
+        else:
+            word = rng.choice(
+                (
+                    b"|",
+                    b":",
+                    b"\n",
+                    b"\0",
+                    b"'",
+                    b" 1e999 ",
+                    b"\xff\xfe",
+                    b"|n n:inf",
+                    b"__label__x",
+                    b"|a:b:c",
+                    b"9" * 400,
+                )
+            )
+            found[at : at + rng.choice((0, 1, len(word)))] = word
+    return how, bytes(found)
 
 
 def signed(data: bytes) -> bytes:
@@ -195,16 +296,23 @@ def use(path: Path, number: int) -> None:
     from linnet.cli import linnet as group
     from linnet.errors import LinnetError
 
+    foreign = path.suffix != ".linnet"
     try:
-        clf = linnet.load(path, n_jobs=1)
-        clf.predict(TEXTS)
-        clf.predict_proba(TEXTS)
-        clf.explain(TEXTS[0])
+        if path.suffix == ".vw":
+            linnet.read(path, labelled=bool(number % 2))
+        else:
+            clf = linnet.load(path, n_jobs=1)
+            clf.predict(TEXTS)
+            clf.predict_proba(TEXTS)
+            clf.explain(TEXTS[0])
     except LinnetError as error:
         if "\n" in str(error):
             raise AssertionError(f"more than one line: {str(error)!r}") from error
-    command = (["info", str(path)], ["info", str(path), "--json"], ["explain", str(path), "a warm book", "--json"],
-               ["features", str(path), "a warm book"])[number % 4]  # fmt: skip
+    if foreign and number % 8:
+        return
+    own = (["info", str(path)], ["info", str(path), "--json"], ["explain", str(path), "a warm book", "--json"],
+           ["features", str(path), "a warm book"])[number % 4]  # fmt: skip
+    command = ["import", str(path), "-o", f"{path}.linnet"] if foreign else own
     done = CliRunner().invoke(group, command)
     if done.exception is not None and not isinstance(done.exception, LinnetError | SystemExit):
         raise done.exception
@@ -264,8 +372,14 @@ def make(number: int, models: dict[str, bytes], seed: int) -> tuple[str, str, by
     """Return the file of a number: model, what was done, bytes."""
     rng = random.Random(f"{seed}/{number}")
     name = list(models)[number % len(models)]
-    what, data = altered(models[name], rng)
+    own = ending(name) == ".linnet"
+    what, data = altered(models[name], rng) if own else altered_foreign(name, models[name], rng)
     return name, what, data
+
+
+def ending(name: str) -> str:
+    """Return how the file of a model ends."""
+    return Path(name).suffix or ".linnet"
 
 
 def _aside(
@@ -273,7 +387,7 @@ def _aside(
 ) -> tuple[str, str, str]:
     name, what, data = make(number, models, seed)
     kept.mkdir(parents=True, exist_ok=True)
-    (kept / f"model-{seed}-{number}.linnet").write_bytes(data)
+    (kept / f"model-{seed}-{number}{ending(name)}").write_bytes(data)
     return name, f"number {number}, {what}", problem
 
 
@@ -290,18 +404,22 @@ def _work(numbers: list[int], models: dict[str, bytes], seed: int, place: Path) 
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
-        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        path = place / "m.linnet"
+        foreign = any(ending(name) != ".linnet" for name in models)
+        if foreign:
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + FOREIGN_MEMORY, MEMORY))
         for number in numbers:
             (place / "at").write_text(str(number))
+            path = place / f"m{ending(list(models)[number % len(models)])}"
             path.unlink(missing_ok=True)
             path.write_bytes(make(number, models, seed)[2])
             try:
                 use(path, number)
-            except MemoryError:
-                pass
             except Exception as error:
+                if isinstance(error, MemoryError) and not foreign:
+                    continue
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 said = f"{type(error).__name__}: {error}".replace("\n", " ")[:140]
                 with (place / "found").open("a") as file:

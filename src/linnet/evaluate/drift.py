@@ -118,6 +118,12 @@ class Measured:
         best = proba.argmax(axis=1)
         return cls(unknown_shares(model, texts, threads), proba[np.arange(len(best)), best], best)
 
+    def joined(self, more: Measured) -> Measured:
+        """Return these texts and more."""
+        return Measured(
+            *(np.concatenate([getattr(self, name), getattr(more, name)]) for name in ("unknown", "confidence", "best"))
+        )
+
     def take(self, rows: npt.NDArray[Any]) -> Measured:
         """Return some of the texts."""
         return Measured(self.unknown[rows], self.confidence[rows], self.best[rows])

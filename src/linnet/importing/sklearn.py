@@ -70,7 +70,10 @@ def read_pickle(path: Path) -> Model:
 
 
 def _of_pipeline(found: Any, fail: Callable[[str], NoReturn]) -> Model:
-    steps = [step for _, step in getattr(found, "steps", ())]
+    try:
+        steps = [step for _, step in getattr(found, "steps", ())]
+    except (TypeError, ValueError):
+        fail("altered: its steps are no pairs of a name and a step")
     names = [type(step).__name__ for step in steps]
     middle = names[1:-1]
     if len(steps) < 2 or names[0] not in VECTORISERS or middle not in ([], ["TfidfTransformer"]):
@@ -82,9 +85,9 @@ def _of_pipeline(found: Any, fail: Callable[[str], NoReturn]) -> Model:
         return _model(
             steps[0], steps[-2] if middle or names[0] == "TfidfVectorizer" else None, steps[-1], names[-1], fail
         )
-    except (AttributeError, TypeError, ValueError, IndexError) as error:
-        if isinstance(error, ModelFileError):
-            raise
+    except ModelFileError:
+        raise
+    except Exception as error:  # whatever altered arrays make NumPy raise
         fail(f"not fitted, or altered ({shown(error, 200)})")
 
 

@@ -94,6 +94,21 @@ class Metrics:
         self.reloads = Counter("linnet_reloads", "Models that were replaced by a newer file.", registry=to)
         self.failed_reloads = Counter("linnet_failed_reloads", "Reloads that failed; the old models stay.", registry=to)
         self.starts = Counter("linnet_worker_starts", "How often a worker process was started.", registry=to)
+        looks = Counter("linnet_drift_looks", "Comparisons of the input with training.", ["model"], registry=to)
+        about = "Looks that found a change; of unchanged input at most 5 in 100 do."
+        alarms = Counter("linnet_drift_alarms", about, ["model"], registry=to)
+        self.looks, self.alarms = cache(looks.labels), cache(alarms.labels)
+
+        def gauge(name: str, about: str, *labels: str) -> Any:
+            made = Gauge(name, about, ["model", *labels], multiprocess_mode="mostrecent", registry=to)
+            return cache(made.labels)
+
+        self.alarm = gauge("linnet_drift_alarm", "1 where the last look found a change.")
+        self.signals = {
+            "unknown": gauge("linnet_unknown_share", "Mean share of features that the model does not know.", "of"),
+            "confidence": gauge("linnet_confidence", "Mean probability of the predicted label.", "of"),
+        }
+        self.label_share = gauge("linnet_label_share", "Share of the texts with this label.", "label", "of")
         about = "Requests that are being answered."
         self.in_flight = Gauge("linnet_in_flight", about, multiprocess_mode="livesum", registry=to)
         size = Gauge("linnet_workers", "Worker processes of the server.", multiprocess_mode="max", registry=to)

@@ -15,6 +15,7 @@ import orjson
 from linnet.errors import LinnetError
 from linnet.model.decision import Answers, Decision
 from linnet.serve.catalogue import ServedModel
+from linnet.serve.drift import DriftWatch
 from linnet.serve.metrics import Metrics
 from linnet.serve.settings import RequestError
 
@@ -130,6 +131,7 @@ class Batcher:
 
     def __init__(self, pool: Executor, metrics: Metrics, gather: int = 64) -> None:
         self._pool = pool
+        self._watch = DriftWatch(pool, metrics)
         self._metrics = metrics
         self._gather = gather
         self._waiting: list[Waiting] = []
@@ -156,6 +158,7 @@ class Batcher:
             self._metrics.calls.inc()
             self._metrics.gathered.inc(len(queries))
             self._metrics.texts(queries[0].served.name).inc(sum(len(query.texts) for query in queries))
+            self._watch.see(queries[0].served, [text for query in queries for text in query.texts])
             if sum(len(text) for query in queries for text in query.texts) <= INLINE:
                 _deliver(group, answered(queries))
             else:
