@@ -9,7 +9,7 @@ import random
 import pytest
 from click.testing import CliRunner
 
-from linnet import compare, read
+from linnet import compare, load, read
 from linnet.cli import linnet as program
 from linnet.cli.labelled_rows import split_rows
 from linnet.errors import LinnetError
@@ -56,6 +56,26 @@ def test_nothing_to_hold_out_is_said(path):
     files = {**NO_FILES, "dev": str(path), "test": str(path)}
     with pytest.raises(LinnetError, match="nothing to hold out"):
         split_rows(rows, {**files, "watch": False, "groups": "author", "time": None})
+
+
+def test_the_saved_model_has_the_rows_of_a_dev_file_too(path, tmp_path):
+    dev, told = tmp_path / "dev.csv", tmp_path / "told.json"
+    dev.write_text("label,text\nneg,a bad film\npos,a good film\n" + "other,zebra\n" * 5)
+    options = ["--dev", dev, "--out", tmp_path / "m.linnet", "--features", "words:1", "--json", told, "-q"]
+    result = CliRunner().invoke(program, ["train", *map(str, [path, *options])])
+    assert result.exit_code == 0, result.output
+    clf = load(tmp_path / "m.linnet")
+    assert list(clf.classes_) == ["neg", "other", "pos"]
+    assert clf.predict(["zebra"]).tolist() == ["other"]
+
+
+def test_a_dev_file_of_another_problem_is_refused(path, tmp_path):
+    dev = tmp_path / "dev.csv"
+    dev.write_text("label,text\n" + "ham,a bad film\nspam,a good film\n" * 5)
+    result = CliRunner().invoke(program, ["train", str(path), "--dev", str(dev), "--out", str(tmp_path / "m.linnet")])
+    assert result.exit_code == 1
+    assert "no dev row has a label of the training rows" in str(result.exception)
+    assert not (tmp_path / "m.linnet").exists()
 
 
 def test_a_model_that_knows_the_authors_is_found_out(path, tmp_path):

@@ -230,14 +230,15 @@ class TextClassifier(Estimator):
         )  # fmt: skip
 
     def refitted(
-        self, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, on_event: OnEvent | None = None
-    ) -> TextClassifier:
+        self, X: Any, y: Any = None, *, dev: Any = None, sample_weight: npt.ArrayLike | None = None, on_event: OnEvent | None = None
+    ) -> TextClassifier:  # fmt: skip
         """Return a classifier with the settings and the calibration of this one, fitted on these rows of the same labels.
 
-        For a last fit on all rows, once the score is known: those of the test teach something too.
+        For a last fit on all rows, once the score is known: those of the test teach something too. dev are the rows, if
+        any, that settings were chosen on and that X does not have.
         """
         again = type(self)(**self.get_params(deep=False))
-        return again.fit(X, y, sample_weight=sample_weight, on_event=on_event, found=self.search_)
+        return again.fit(X, y, dev=dev, sample_weight=sample_weight, on_event=on_event, found=self.search_)
 
     def plan(self) -> Plan:
         """Return everything that was asked for, resolved into one value; wrong settings are refused."""

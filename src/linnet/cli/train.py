@@ -192,7 +192,8 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
         try:
             with TrainingProgress(options["quiet"], options["watch"], options["profile"]) as progress:
                 sample_weight = every.numbers(weighed[0]) if weighed else None
-                saved = clf.refitted(every, sample_weight=sample_weight, on_event=progress)
+                given = dev if options["dev"] else None  # otherwise they are among the rows
+                saved = clf.refitted(every, dev=given, sample_weight=sample_weight, on_event=progress)
         except KeyboardInterrupt:
             say("interrupted: the model without the test rows is saved")
     return Training(clf, saved, result, fit_on, test, reference, digests, options=options)

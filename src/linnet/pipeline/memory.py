@@ -79,6 +79,8 @@ class MemoryRows:
             self.buffers, labels = self.buffers + more, labels + dev_labels
             parts.append((len(dev_labels), dev_soft))
         self.classes, self.y = encode(labels, [name for _, soft in parts if soft is not None for name in soft[0]])
+        if self.dev is not None and not _labels_met(self.y[:n_train], self.y[n_train:]):
+            raise DataError("no dev row has a label of the training rows: the two files are of different problems")
         weight = as_weight(sample_weight, n_train)  # dev rows weigh 1
         self.given_weight = None if weight is None else np.concatenate([weight, np.ones(len(labels) - n_train)])
         if plan.label_smoothing or any(soft is not None for _, soft in parts):
@@ -213,6 +215,13 @@ class MemoryRows:
             **({"text_column": column} if column is not None else {}),
             **({"label_bins": bins} if bins is not None else {}),
         }
+
+
+def _labels_met(train: Indices, dev: Indices) -> bool:
+    """Say whether some label of the dev rows is one of the training rows."""
+    if train.ndim == 2:  # labels a row
+        return bool(np.any(train.any(axis=0) & dev.any(axis=0)))
+    return bool(np.isin(dev, train).any())
 
 
 def _group_numbers(groups: npt.ArrayLike | None, n_train: int) -> Indices | None:
