@@ -93,7 +93,7 @@ def fasttext(train: list[str], y: list[str], test: list[str]) -> tuple[list[str]
         path.write_text("".join(f"{codes[label]} {line(text)}\n" for text, label in zip(train, y, strict=True)))
         model = ft.train_supervised(str(path), wordNgrams=2, epoch=25, thread=1, verbose=0)
     found = model.f.multilinePredict([line(text) + "\n" for text in test], 1, 0.0, "strict")
-    return [back[labels[0]] if labels else y[0] for labels in found[1]], {"wordNgrams": 2, "epoch": 25}
+    return [back[labels[0]] if labels else y[0] for labels in found[0]], {"wordNgrams": 2, "epoch": 25}
 
 
 def vw(train: list[str], y: list[str], test: list[str]) -> tuple[list[str], dict[str, Any]]:
