@@ -706,3 +706,131 @@ def test_a_partly_labelled_file_is_finished_and_joined_back(tmp_path):
     assert len(studio.unlabelled) == 14
     assert data.source == str(path)
     session.close()
+
+
+# ---- several annotators
+
+
+def test_two_annotators_are_kept_apart_compared_and_settled(tmp_path):
+    words, labels = texts(40)
+    truth = dict(zip(words, labels, strict=True))
+    file = tmp_path / "t.csv"
+    file.write_text("id,text\n" + "".join(f"{k},{text}\n" for k, text in enumerate(words)))
+    studio = Studio(tmp_path / "s", threads=1)
+    studio.open(str(file))
+    ann = studio.label_texts(["neg", "pos"], "Ann")
+    for _ in range(12):
+        ann.answer(ann.current.row, truth[ann.texts[ann.current.row]])
+    ben = studio.label_texts(["neg", "pos"], "Ben")
+    assert ben.done == 0  # not shown what Ann said, but asked about the same texts first
+    assert ben.current.why == "shared"
+    first = ben.texts[ben.current.row]
+    for k in range(12):
+        text = ben.texts[ben.current.row]
+        assert text in studio.answers.labels(studio.task, "Ann")
+        ben.answer(ben.current.row, truth[text] if k else {"neg": "pos", "pos": "neg"}[truth[text]])
+    assert ben.current.why != "shared"
+    (found,) = studio.answers.agreement(studio.task)
+    assert (found.one, found.other, found.n, found.same) == ("Ann", "Ben", 12, 11)
+    from sklearn.metrics import cohen_kappa_score
+
+    both = [[studio.answers.labels(studio.task, who)[text] for text in sorted(truth) if text in
+             studio.answers.labels(studio.task, "Ann")] for who in ("Ann", "Ben")]  # fmt: skip
+    assert found.kappa == pytest.approx(cohen_kappa_score(*both))
+    assert list(studio.answers.disagreements(studio.task)) == [first]
+    assert studio.export(tmp_path / "out.csv", "Ben") == 11
+    rows = {row["text"]: row for row in csv.DictReader((tmp_path / "out.csv").open(newline=""))}
+    assert (rows[first]["label"], rows[first]["source"]) == ("", "disagreement")
+    assert {rows[first]["label by Ann"], rows[first]["label by Ben"]} == {"neg", "pos"}
+    studio.answers.add(studio.task, first, truth[first], why="settled")
+    assert studio.answers.disagreements(studio.task) == {}
+    assert studio.export(tmp_path / "out.csv", "Ben") == 12
+    assert len(studio.take_answers("Ann")) == 12
+    again = Studio(tmp_path / "s", threads=1)  # everything is still there
+    assert [one.n for one in again.answers.agreement(ann.task)] == [12]
+    for one in (ann, ben):
+        one.close()
+    studio.health.stop()
+
+
+def test_answers_of_an_older_version_can_be_read(tmp_path):
+    with sqlite3.connect(tmp_path / "a.sqlite") as base:
+        base.execute(
+            "create table answers (number integer primary key autoincrement, task text not null, text text not null, "
+            "label text, was text, why text not null default '', at text not null, gone integer not null default 0)"
+        )
+        base.execute("insert into answers (task, text, label, at) values ('t', 'a text', 'pos', '2026-01-01')")
+    store = LabelStore(tmp_path / "a.sqlite")
+    assert store.labels("t") == {"a text": "pos"}
+    assert store.annotators("t") == [""]
+
+
+def test_an_answer_is_changed(tmp_path):
+    words = texts(20)[0]
+    store = LabelStore(tmp_path / "a.sqlite")
+    session = Labelling(words, ["neg", "pos"], store, "t", background=False)
+    row = session.current.row
+    session.answer(row, "neg")
+    session.change(row, "pos")
+    assert session.answers[row] == store.labels("t")[session.texts[row]] == "pos"
+    assert Labelling(words, ["neg", "pos"], store, "t", background=False).answers == {row: "pos"}
+
+
+# ---- from a run to what comes next
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A studio on the built-in reviews with one run."""
+    studio = Studio(tmp_path_factory.mktemp("trained"), threads=1)
+    studio.open("built-in reviews")
+    studio.train({"model": "nb", "features": "words:1"}, wait=True)
+    yield studio
+    studio.health.stop()
+
+
+def test_a_run_is_tested_reported_and_labels_a_file(trained, tmp_path):
+    (run,) = trained.runs.finished()
+    assert "looked at" not in trained.test(run)
+    assert "2 times" in trained.test(run)
+    assert Runs(trained.folder / "runs").runs[0].scores["test"]["looks"] == 2
+    assert "<h2>Verdict</h2>" in trained.report(run).read_text(encoding="utf-8")
+    (tmp_path / "new.csv").write_text("id,text,label\n7,a superb and moving book,\n8,dull and tedious,old\n")
+    out = trained.label_file("run-1", tmp_path / "new.csv")
+    rows = list(csv.DictReader(out.open(newline="")))
+    assert [row["id"] for row in rows] == ["7", "8"]
+    assert [row["labelled_label"] for row in rows] == ["positive", "negative"]
+    assert all(0.5 <= float(row["probability"]) <= 1 and row["source"] == "model" for row in rows)
+
+
+def test_evidence_names_words_and_rows(trained):
+    found = trained.evidence("run-1", "a superb and moving book")
+    assert "<del>" in found
+    assert found.count("in common") == 3
+
+
+def test_rows_are_left_out_and_keep_their_numbers(tmp_path):
+    words, labels = texts(60)
+    words[3] = words[30] = words[9]
+    studio = Studio(tmp_path, threads=1)
+    studio.take(Dataset.from_lists(words, labels))
+    while "duplicates" in studio.health.pending:
+        time.sleep(0.01)
+    studio.leave_out("duplicates")
+    assert len(studio.data) == 58
+    assert studio.data.unusable.counts == {"left out: duplicates": 2}
+    assert (studio.source_row(8), studio.source_row(9), studio.source_row(57)) == (9, 11, 60)
+    studio.health.stop()
+
+
+def test_two_files_side_by_side(trained, tmp_path):
+    rows = [f"parcel number {k} is late again and the courier is rude,negative" for k in range(40)]
+    (tmp_path / "new.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    findings, lines = trained.beside(str(tmp_path / "new.csv"))
+    by_name = {one.check: one for one in findings}
+    assert by_name["leaks"].level == "ok"
+    assert by_name["drift"].level == "warning"
+    assert "label negative" in {one["what"] for one in by_name["drift"].examples}
+    assert any("ALARM" in line for line in lines)
+    with pytest.raises(DataError):
+        trained.beside(" ")

@@ -6,6 +6,7 @@ survive a kill -9 of the server.
 
 from __future__ import annotations
 
+import csv
 import os
 import random
 import signal
@@ -279,6 +280,85 @@ def test_runs_are_named_compared_and_deleted(browser, tickets):
     opened.close()
 
 
+def test_suspects_corrected_and_retrained(browser, tickets):
+    """Labels that a model doubts are corrected on the page, and the next run is better than the one before."""
+    opened = Page(browser, tickets)
+    page = opened.go("data")
+    page.wait_for_function(SETTLED)
+    page.wait_for_selector("#suspects .textrow")
+    while page.locator("#suspects .textrow").count():
+        for k in range(page.locator("#suspects .textrow").count()):
+            page.locator("#suspects .textrow").nth(k).get_by_text("Make it").click()
+            page.locator("#suspects .textrow").nth(k).get_by_text("fixed").wait_for()
+        page.get_by_text("Check again").click()
+        page.wait_for_function(SETTLED)
+        page.wait_for_selector("#suspects p, #suspects .textrow")
+    opened.go("train")
+    page.locator("#start").click()
+    page.wait_for_selector("#run-title .badge.done")
+    page.wait_for_function("document.querySelectorAll('#runs tbody tr').length === 2")
+    said = page.locator("#runs tbody tr").all_inner_texts()
+    assert "not comparable" in said[1]  # the run on the labels as they were
+    assert float(said[0].split("\t")[1].rstrip(" %")) == 100.0
+    opened.close()
+
+
+def test_model_to_labelled_file(browser, tickets, tmp_path):
+    """From a run to the test rows, the report, the model file, and a file of new texts that comes back labelled."""
+    opened = Page(browser, tickets)
+    page = opened.go("train")
+    page.wait_for_selector("#manage button")
+    page.get_by_text("Score on the test rows").click()
+    page.wait_for_function("/on [0-9]+ test rows/.test(document.querySelector('main').innerText)")
+    for button, start in (("Report", b"<!doctype html>"), ("Model file", None)):
+        with page.expect_download() as found:
+            page.get_by_text(button, exact=True).click()
+        content = Path(found.value.path()).read_bytes()
+        assert content.startswith(start or b"") and len(content) > 5_000  # noqa: PT018 - one download
+    (tmp_path / "new.csv").write_text(
+        "id,note\nA1,refund of the invoice please\nA2,the parcel is late and the box is wet\n"
+    )
+    with page.expect_download() as found:
+        page.locator("#manage input[type=file]").set_input_files(tmp_path / "new.csv")
+    lines = Path(found.value.path()).read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[0] for line in lines] == ["id", "A1", "A2"]
+    assert [line.split(",")[2] for line in lines[1:]] == ["pay", "ship"]
+    page.get_by_text("Errors", exact=True).last.click()
+    page.wait_for_selector("#matrix .cell")
+    assert "/errors?model=run-" in page.url
+    opened.close()
+
+
+def test_two_files_side_by_side(browser, tickets, tmp_path):
+    opened = Page(browser, tickets)
+    page = opened.go("data")
+    (tmp_path / "later.csv").write_text(
+        "note,queue\n" + "\n".join(f"drone delivery {k} crashed,ship" for k in range(60))
+    )
+    page.get_by_label("Path of the other file").fill(str(tmp_path / "later.csv"))
+    page.get_by_text("Compare", exact=True).click()
+    page.wait_for_selector("#beside li")
+    said = page.inner_text("#beside")
+    assert "word 'drone' 0 % -> 100 %" in said
+    assert "ALARM" in said
+    opened.shot("beside")
+    opened.close()
+
+
+def test_evidence_in_errors_and_try(browser, tickets):
+    opened = Page(browser, tickets)
+    page = opened.go("try")
+    page.wait_for_selector(".answer")
+    assert "row " in page.inner_text("main")
+    assert page.locator("textarea").input_value().split()[-1].startswith("number")  # a dev row of the file
+    page.get_by_text("What would change it").first.click()
+    page.get_by_text("Training rows most like it").wait_for()
+    before = page.locator("textarea").input_value()
+    page.get_by_text("Another dev row").click()
+    page.wait_for_function(f"document.querySelector('textarea').value !== {before!r}")
+    opened.close()
+
+
 def test_train_and_compare(browser, built_in):
     opened = Page(browser, built_in)
     page = opened.go("train")
@@ -387,6 +467,99 @@ def test_label_by_keyboard(browser, built_in):
     assert len(lines) >= 45
     opened.shot("label")
     opened.close()
+
+
+@pytest.fixture
+def partly(tmp_path):
+    """A file of 60 rows with ids, ten of them labelled, and the truth."""
+    rng = random.Random(1)
+    words = {"pay": ["invoice", "refund", "charge", "card"], "ship": ["parcel", "courier", "box", "address"]}
+    rows, truth = ["id,text,queue,day"], {}
+    for k in range(60):
+        queue = "pay" if k % 2 else "ship"
+        text = f"{' '.join(rng.choices(words[queue], k=3))} case{k}"
+        truth[text] = queue
+        rows.append(f"ID{k},{text},{queue if k < 10 else ''},2026-01-01")
+    (tmp_path / "partly.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path / "partly.csv", truth
+
+
+def test_partly_labelled_file_to_finished_table(browser, start, partly):
+    """Blank rows are asked for, the model's answer is taken by one key, and the table joins back on its id."""
+    file, truth = partly
+    opened = Page(browser, start(str(file), "--label", "queue"))
+    page = opened.go("label")
+    assert "Label 50 texts" in page.inner_text("main")
+    page.get_by_text("Begin", exact=True).click()
+    page.wait_for_selector("[data-row]")
+    page.wait_for_function("document.querySelector('main').innerText.includes('model:')")
+    for _ in range(20):
+        row, text = page.get_attribute("#say", "data-row"), page.inner_text("#say")
+        right = f"model: {truth[text]}" in page.inner_text(".ask")
+        page.keyboard.press("y" if right else {"pay": "1", "ship": "2"}[truth[text]])
+        page.wait_for_function(f"document.querySelector('#say').dataset.row !== '{row}'")
+    page.locator("#review").click()
+    page.wait_for_selector("#answers .textrow")
+    page.get_by_label("Texts that contain the word").fill("invoice")
+    page.wait_for_function(
+        "[...document.querySelectorAll('#answers .textrow')].every(e => e.innerText.includes('invoice'))"
+    )
+    page.locator("#answers .q-select").first.click()
+    page.get_by_role("option", name="ship").click()
+    page.locator("#answers").get_by_text("labelled").first.wait_for()
+    changed = page.locator("#answers .textrow").first.inner_text().splitlines()[-1]
+    with page.expect_download() as found:
+        page.get_by_text("CSV", exact=True).click()
+    with Path(found.value.path()).open(newline="", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["id"] for row in rows] == [f"ID{k}" for k in range(60)]
+    given = {row["text"]: row for row in rows}
+    assert given[changed]["label"] == "ship"
+    assert sum(row["source"] == "person" for row in rows) == 20
+    assert sum(row["source"] == "file" for row in rows) == 10
+    wrong = [text for text, row in given.items() if row["label"] != truth[text]]
+    assert wrong == [changed]
+    opened.shot("answers")
+    opened.close()
+
+
+def test_two_annotators(browser, start, partly):
+    """Two people in two browsers: kept apart, compared by Cohen's kappa, and the disagreement settled."""
+    file, truth = partly
+    server = start(str(file), "--label", "queue")
+    pages = []
+    for who in ("Ann", "Ben"):
+        opened = Page(browser, server)
+        page = opened.go("label?new")
+        page.get_by_label("Your name").fill(who)
+        page.get_by_text("Begin", exact=True).click()
+        page.wait_for_selector("[data-row]")
+        for k in range(8):
+            row, text = page.get_attribute("#say", "data-row"), page.inner_text("#say")
+            key = {"pay": "1", "ship": "2"}[truth[text]]
+            page.keyboard.press({"1": "2", "2": "1"}[key] if who == "Ben" and k == 2 else key)
+            page.wait_for_function(f"document.querySelector('#say').dataset.row !== '{row}'")
+        pages.append((opened, page))
+    ben = pages[1][1]
+    ben.wait_for_function("document.querySelector('#people').innerText.includes('7 of 8')")
+    assert "Cohen's kappa 0.7" in ben.inner_text("#people")
+    ben.locator("#review").click()
+    ben.get_by_text("Disagreement (").wait_for()
+    text = ben.locator("#answers .textrow").first.inner_text().splitlines()[-1]
+    with ben.expect_download() as found:
+        ben.get_by_text("CSV", exact=True).click()
+    exported = Path(found.value.path()).read_text(encoding="utf-8")
+    assert "label by Ann,label by Ben" in exported
+    assert exported.count("disagreement") == 1
+    ben.locator("#answers .q-select").first.click()
+    ben.get_by_role("option", name=truth[text]).click()
+    ben.locator("#answers").get_by_text("labelled").first.wait_for()
+    pages[1][0].shot("annotators")
+    pages[0][1].locator("#review").click()
+    pages[0][1].wait_for_selector("#answers .textrow")
+    assert "Disagreement (" not in pages[0][1].inner_text("#answers")
+    for opened, _ in pages:
+        opened.close()
 
 
 LINE = "document.querySelector('#figure svg path.line.grey').getAttribute('d')"

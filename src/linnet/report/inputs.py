@@ -130,6 +130,12 @@ class Predictions:
         errors[: self.table.shape[1]] += self.confusions.sum(axis=0)
         return sorted(np.argsort(-errors, kind="stable")[:most].tolist())
 
+    def worst_pairs(self, most: int) -> list[tuple[int, int, int]]:
+        """Return the commonest confusions: true class, predicted class, and how many rows."""
+        order = np.argsort(-self.confusions, axis=None, kind="stable")[:most]
+        cells = zip(*np.unravel_index(order, self.confusions.shape), strict=True)
+        return [(int(t), int(p), int(self.confusions[t, p])) for t, p in cells if self.confusions[t, p]]
+
     def text(self, row: int) -> str:
         """Return the text of one row."""
         return str(self.data.text[int(row)].as_py())

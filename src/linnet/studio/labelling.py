@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from linnet.errors import DataError, LinnetError
 from linnet.studio.active import Estimate, Fitted, Learner, Pick, Pool
@@ -22,7 +24,7 @@ from linnet.studio.active import Estimate, Fitted, Learner, Pick, Pool
 #
 # Every label is a row; the last one of a text counts. The file is in WAL mode and every label is a transaction of its own
 # that waits for the disk, so a killed program loses nothing. Labels belong to texts, not to row numbers, so a file that was
-# sorted or has new rows keeps its labels.
+# sorted or has new rows keeps its labels. Each annotator has answers of their own; a fix or a settled label is above them.
 
 
 SCHEMA = """
@@ -32,14 +34,16 @@ create table if not exists answers (
     text text not null,
     label text,                    -- null: skipped
     was text,                      -- the label it had before, where it had one
-    why text not null default '',  -- how the text was chosen: new, unsure, random, fix
+    why text not null default '',  -- how the text was chosen: new, unsure, random, shared; or fix, settled
     at text not null,              -- UTC
-    gone integer not null default 0
+    gone integer not null default 0,
+    who text not null default ''   -- the name of the annotator
 );
 create index if not exists answers_of on answers (task, gone, number);
 create table if not exists label_names (task text not null, label text not null, place integer not null,
     primary key (task, label));
 """
+FINAL = ("fix", "settled")  # labels that count whatever annotators say
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,29 @@ class GivenLabel:
     was: str | None
     why: str
     at: str
+    who: str
+
+
+class Agreement(NamedTuple):
+    """How far two annotators agree on the texts that both have labelled."""
+
+    one: str
+    other: str
+    n: int
+    same: int
+    kappa: float
+
+
+def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float:
+    """Return how far two annotators agree beyond chance: 1 is always, 0 as often as chance.
+
+    >>> round(cohen_kappa([("a", "a"), ("a", "b"), ("b", "b"), ("b", "b")]), 4)
+    0.5
+    """
+    n, same = len(pairs), sum(a == b for a, b in pairs)
+    one, other = (Counter(side) for side in zip(*pairs, strict=True))
+    chance = sum(one[label] * other[label] for label in one) / n**2
+    return 1.0 if chance == 1 else (same / n - chance) / (1 - chance)
 
 
 class LabelStore:
@@ -67,6 +94,15 @@ class LabelStore:
     'a fine book'
     >>> store.labels("reviews.csv")
     {'a fine book': 'positive'}
+
+    Annotators are kept apart. Where they disagree the text has no label until somebody settles it:
+
+    >>> store.add("reviews.csv", "a fine book", "negative", who="Ann")
+    >>> store.labels("reviews.csv"), store.disagreements("reviews.csv")
+    ({}, {'a fine book': {'': 'positive', 'Ann': 'negative'}})
+    >>> store.add("reviews.csv", "a fine book", "positive", why="settled")
+    >>> store.labels("reviews.csv"), store.labels("reviews.csv", "Ann")
+    ({'a fine book': 'positive'}, {'a fine book': 'negative'})
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -77,6 +113,8 @@ class LabelStore:
             self._base.execute("pragma journal_mode=wal")
             self._base.execute("pragma synchronous=full")
             self._base.executescript(SCHEMA)
+            if "who" not in [row[1] for row in self._base.execute("pragma table_info(answers)")]:  # of an older version
+                self._base.execute("alter table answers add column who text not null default ''")
         except sqlite3.Error as error:
             raise DataError(f"{self.path}: cannot store labels there ({error}); choose another --folder") from error
 
@@ -85,46 +123,85 @@ class LabelStore:
         with self._lock:
             self._base.close()
 
-    def add(self, task: str, text: str, label: str | None, *, was: str | None = None, why: str = "") -> None:
+    def add(
+        self, task: str, text: str, label: str | None, *, was: str | None = None, why: str = "", who: str = ""
+    ) -> None:
         """Store one label; it is on the disk when this returns."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock:
             self._base.execute(
-                "insert into answers (task, text, label, was, why, at) values (?, ?, ?, ?, ?, ?)",
-                (task, _plain(text), label, was, why, now),
+                "insert into answers (task, text, label, was, why, at, who) values (?, ?, ?, ?, ?, ?, ?)",
+                (task, _plain(text), label, was, why, now, who),
             )
 
-    def undo(self, task: str) -> GivenLabel | None:
-        """Undo the last label and return it; None where there is none."""
+    def undo(self, task: str, who: str = "") -> GivenLabel | None:
+        """Undo the last label of an annotator and return it; None where there is none."""
         with self._lock:
-            last = self._rows(task, "order by number desc limit 1")
-            if not last:
+            mine = [answer for answer in self._rows(task) if answer.who == who and answer.why not in FINAL]
+            if not mine:
                 return None
-            self._base.execute("update answers set gone = 1 where number = ?", (last[0].number,))
-            return last[0]
+            self._base.execute("update answers set gone = 1 where number = ?", (mine[-1].number,))
+            return mine[-1]
 
-    def _rows(self, task: str, rest: str = "order by number") -> list[GivenLabel]:
+    def _rows(self, task: str) -> list[GivenLabel]:
         with self._lock:
             found = self._base.execute(
-                f"select number, text, label, was, why, at from answers where task = ? and gone = 0 {rest}",  # noqa: S608
+                "select number, text, label, was, why, at, who from answers where task = ? and gone = 0 order by number",
                 (task,),
             ).fetchall()
         return [GivenLabel(*row) for row in found]
 
-    def of(self, task: str) -> list[GivenLabel]:
-        """Return the label that counts for each text, the first labelled first."""
-        last: dict[str, GivenLabel] = {}
+    def by_text(self, task: str) -> dict[str, dict[str, GivenLabel]]:
+        """Return the last label of each annotator for each text, and the last that is final under the name "settled"."""
+        found: dict[str, dict[str, GivenLabel]] = {}
         for answer in self._rows(task):
-            last[answer.text] = answer
-        return list(last.values())
+            name = "settled" if answer.why in FINAL else f"by {answer.who}"
+            found.setdefault(answer.text, {})[name] = answer
+        return found
 
-    def labels(self, task: str) -> dict[str, str]:
+    def of(self, task: str, who: str | None = None) -> list[GivenLabel]:
+        """Return the label that counts for each text: of one annotator, or of all where they agree or it is settled."""
+        out = []
+        for given in self.by_text(task).values():
+            if who is not None:
+                out += [given[f"by {who}"]] if f"by {who}" in given else []
+            elif "settled" in given:
+                out.append(given["settled"])
+            else:
+                said = [one for one in given.values() if one.label is not None] or list(given.values())
+                out += said[-1:] if len({one.label for one in said}) == 1 else []
+        return out
+
+    def labels(self, task: str, who: str | None = None) -> dict[str, str]:
         """Return the label of each text that was given one."""
-        return {a.text: a.label for a in self.of(task) if a.label is not None}
+        return {a.text: a.label for a in self.of(task, who) if a.label is not None}
 
-    def skipped(self, task: str) -> set[str]:
+    def skipped(self, task: str, who: str | None = None) -> set[str]:
         """Return the texts that were skipped."""
-        return {a.text for a in self.of(task) if a.label is None}
+        return {a.text for a in self.of(task, who) if a.label is None}
+
+    def annotators(self, task: str) -> list[str]:
+        """Return who has labelled texts, in the order in which they began."""
+        return list(dict.fromkeys(a.who for a in self._rows(task) if a.why not in FINAL))
+
+    def disagreements(self, task: str) -> dict[str, dict[str, str]]:
+        """Return what each annotator says of the texts that they label differently and nobody has settled."""
+        out = {}
+        for text, given in self.by_text(task).items():
+            said = {one.who: one.label for one in given.values() if one.label is not None}
+            if "settled" not in given and len(set(said.values())) > 1:
+                out[text] = said
+        return out
+
+    def agreement(self, task: str) -> list[Agreement]:
+        """Return how far each two annotators agree on the texts that both have labelled."""
+        said = {who: self.labels(task, who) for who in self.annotators(task)}
+        out = []
+        for a, b in combinations(said, 2):
+            pairs = [(label, said[b][text]) for text, label in said[a].items() if text in said[b]]
+            if pairs:
+                out.append(Agreement(a, b, len(pairs), sum(x == y for x, y in pairs), cohen_kappa(pairs)))
+        return out
 
     def names(self, task: str) -> list[str]:
         """Return the labels to choose from, in the order of their keys."""
@@ -163,6 +240,7 @@ AHEAD = 12  # texts ranked in advance
 CHECKPOINT = 20  # answers between two looks at what they changed
 CALM = 0.02  # share of texts whose label changed, below which
 CALM_LOOKS = 3  # so many looks in a row mean: enough
+SHARED = 100  # texts of other annotators that are asked for first, so that both can be compared
 LEAST_DRAWN = 10  # texts drawn at random before an estimate is worth showing as one
 
 
@@ -196,11 +274,12 @@ class Labelling:
         threads: int | None = None,
         background: bool = True,
         given: Mapping[str, str] | None = None,
+        who: str = "",
     ) -> None:
         if len(labels) < 2:
             raise LinnetError(f"labelling needs at least two labels to choose from, got {len(labels)}; name them first")
         self.texts = list(dict.fromkeys(texts))
-        self.store, self.task = store, task
+        self.store, self.task, self.who = store, task, who
         self.labels = tuple(labels)
         self.pool = Pool.of(self.texts, seed, threads)
         self.learner = Learner(self.pool, self.labels)
@@ -230,9 +309,9 @@ class Labelling:
         """Read the labels that are in the store."""
         row = {text: k for k, text in enumerate(self.texts)}
         self.answers.update((row[text], label) for text, label in self.given.items() if label in self.labels)
-        for answer in self.store.of(self.task):
+        for answer in self.store.of(self.task, self.who):
             at = row.get(answer.text)
-            if at is None or answer.why == "fix":
+            if at is None:
                 continue
             if answer.label is None:
                 self.skipped.append(at)
@@ -240,6 +319,11 @@ class Labelling:
                 self.answers[at] = answer.label
                 if answer.why == "random":
                     self.drawn.append(at)
+        others = [name for name in self.store.annotators(self.task) if name != self.who]
+        asked = [answer for name in others for answer in self.store.of(self.task, name) if answer.text in row]
+        asked.sort(key=lambda answer: answer.why != "random")  # those drawn at random tell most about all texts
+        shared = dict.fromkeys(row[answer.text] for answer in asked)
+        self._shared = [Pick(at, "shared") for at in list(shared)[:SHARED] if at not in self.answers]
 
     def close(self) -> None:
         """End the thread."""
@@ -254,8 +338,8 @@ class Labelling:
     # ---- asking
 
     def _next(self) -> Pick | None:
-        while self._queue:
-            pick = self._queue.pop(0)
+        while self._shared or self._queue:
+            pick = (self._shared or self._queue).pop(0)
             if pick.row not in self.answers and pick.row not in self.skipped:
                 return pick
         found = self.learner.queue(self.fitted, self.answers, self.skipped, AHEAD)
@@ -270,7 +354,7 @@ class Labelling:
                 return False
             if label is not None and label not in self.labels:
                 raise LinnetError(f"'{label}' is not one of the labels: {', '.join(self.labels)}")
-            self.store.add(self.task, self.texts[row], label, why=pick.why)
+            self.store.add(self.task, self.texts[row], label, why=pick.why, who=self.who)
             if label is None:
                 self.skipped.append(row)
             else:
@@ -285,10 +369,18 @@ class Labelling:
             self._fit()
         return True
 
+    def change(self, row: int, label: str) -> None:
+        """Give a text that was labelled before another label."""
+        with self._lock:
+            self.store.add(self.task, self.texts[row], label, why="random" if row in self.drawn else "", who=self.who)
+            self.answers[row] = label
+            self.version += 1
+        self._wake.set()
+
     def undo(self) -> Pick | None:
         """Undo the last label and show its text again."""
         with self._lock:
-            last = self.store.undo(self.task)
+            last = self.store.undo(self.task, self.who)
             if last is None or last.text not in self.texts:
                 return None
             row = self.texts.index(last.text)

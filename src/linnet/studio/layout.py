@@ -136,6 +136,30 @@ def field(label: str, entered: Callable[..., Any] | None = None, **more: Any) ->
     return made if entered is None else made.on("keydown.enter", entered)
 
 
+def upload(label: str, done: Callable[..., Any]) -> None:
+    """Make a place to drop a file."""
+    made = ui.upload(label=label, auto_upload=True, on_upload=done, max_files=1).props("flat")
+    name = f"document.querySelector('#c{made.id} .q-uploader__input')?.setAttribute('aria-label', {label!r})"
+    ui.run_javascript(name)
+
+
+async def save_upload(event: Any, folder: Path) -> str:
+    """Save a file that was dropped, and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / plain_name(event.file.name)
+    await event.file.save(target)
+    return str(target)
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a file without any folder.
+
+    >>> plain_name("../../etc/x.csv"), plain_name("")
+    ('x.csv', 'file')
+    """
+    return name.replace("\\", "/").split("/")[-1].lstrip(".") or "file"
+
+
 def paging(first: int, shown: int, n: int, turn: Callable[[int], None]) -> None:
     """Say which of n items are shown and offer the others; turn is given the step."""
     if n <= shown:

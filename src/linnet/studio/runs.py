@@ -192,7 +192,8 @@ class Runs:
                 clf = TextClassifier(**run.settings, refit=False, n_jobs=self.threads)
                 clf.fit(train, dev=dev, on_event=run.hear)
                 run.stage = "scoring the dev rows"
-                self._score(run, clf, dev)
+                run.scores, run.right = self.score(clf, dev)
+                run.clf = clf
                 outcome = "stopped" if run.cut else "done"
             except KeyboardInterrupt:
                 run.error, outcome = "stopped before there was anything to keep", "failed"
@@ -206,26 +207,25 @@ class Runs:
             run.version += 1
             run.status = outcome  # last: whoever sees that it is over sees all of it
 
-    def _score(self, run: TrainingRun, clf: TextClassifier, dev: Dataset) -> None:
-        """Score the dev rows; one that may have several labels is right where all its labels are."""
+    def score(self, clf: TextClassifier, data: Dataset) -> tuple[dict[str, Any], list[int]]:
+        """Return the scores on rows, and 1 for each that is right; of several labels, where all of them are."""
         from linnet.evaluate import evaluate
 
         found: Any
         if clf.artefact.multilabel:
-            found, name, more = clf.evaluate(dev), "subset_accuracy", "micro_f1"
-            truth = [set(row) for row in dev.label_sets()]
-            answers = [{str(label) for label in row} for row in clf.predict(dev)]
-            run.right = [int(a == b) for a, b in zip(truth, answers, strict=True)]
+            found, name, more = clf.evaluate(data), "subset_accuracy", "micro_f1"
+            truth = [set(row) for row in data.label_sets()]
+            answers = [{str(label) for label in row} for row in clf.predict(data)]
+            right = [int(a == b) for a, b in zip(truth, answers, strict=True)]
         else:
-            found = evaluate(dev.label_list(), clf.predict_proba(dev.text), [str(c) for c in clf.classes_.tolist()])
+            found = evaluate(data.label_list(), clf.predict_proba(data.text), [str(c) for c in clf.classes_.tolist()])
             name, more = "accuracy", "log_loss"
-            run.right = (found.truth == found.predicted).astype(int).tolist()
-        run.scores = {
+            right = (found.truth == found.predicted).astype(int).tolist()
+        return {
             "n": found.n, "accuracy": getattr(found, name), "accuracy_interval": list(getattr(found, f"{name}_interval")),
             "macro_f1": found.macro_f1, "macro_f1_interval": list(found.macro_f1_interval), more: getattr(found, more),
             "features": clf.artefact.n_features,
-        }  # fmt: skip
-        run.clf = clf
+        }, right  # fmt: skip
 
     def _keep(self, run: TrainingRun, outcome: str) -> None:
         """Write the model, then what is known of it, each whole or not at all."""
@@ -235,9 +235,16 @@ class Runs:
             assert run.clf is not None  # noqa: S101 - scored
             run.clf.save(path)
             run.path, run.scores["size"] = path, path.stat().st_size
-            write_atomic(path.with_suffix(".json"), json.dumps({**run.to_dict(), "status": outcome}))
+            self.write(run, outcome)
         except (OSError, LinnetError) as error:
             run.error = f"not kept: {error}"
+
+    def write(self, run: TrainingRun, status: str = "") -> None:
+        """Write what is known of a run beside its model."""
+        run.version += 1
+        if run.path is not None:
+            content = {**run.to_dict(), "status": status or run.status}
+            write_atomic(run.path.with_suffix(".json"), json.dumps(content))
 
     def model(self, run: TrainingRun) -> TextClassifier:
         """Return the model of a run, from its file where it was made before."""
@@ -255,9 +262,7 @@ class Runs:
     def rename(self, run: TrainingRun, title: str) -> None:
         """Give a run a name of its own; none takes it away."""
         run.title = title.strip()
-        run.version += 1
-        if run.path is not None:
-            write_atomic(run.path.with_suffix(".json"), json.dumps(run.to_dict()))
+        self.write(run)
 
     def delete(self, run: TrainingRun) -> None:
         """Delete a run, its model file too."""

@@ -15,13 +15,17 @@ from linnet.checks.checked_data import CheckedData, Finding
 from linnet.checks.run_checks import CHECKS, Checkup, applicable
 from linnet.classifier import TextClassifier, load
 from linnet.data import Dataset, read, stream
-from linnet.data.reader import Unusable
+from linnet.data.reader import Unusable, UnusableRow
 from linnet.data.seal import refuse_sealed
-from linnet.data.writers import open_writer
+from linnet.data.writers import ENDINGS, open_writer
 from linnet.draw.markup import marked, safe
+from linnet.draw.terminal import cut
 from linnet.errors import DataError, LinnetError
+from linnet.evaluate.drift import drift, reference_of
+from linnet.explain.explanation import neighbours_html
 from linnet.report.inputs import LONGEST, Predictions
-from linnet.studio.labelling import GivenLabel, Labelling, open_store
+from linnet.report.report import Report
+from linnet.studio.labelling import FINAL, GivenLabel, Labelling, open_store
 from linnet.studio.runs import Runs, TrainingRun, data_key
 from linnet.text.vocabulary import Zipf
 
@@ -183,6 +187,8 @@ def explained_prediction(clf: TextClassifier, text: str) -> ExplainedPrediction:
 NO_LABELS = "(no labels)"
 BUILT_IN, TICKETS = "built-in reviews", "built-in tickets"
 PARTS = ("dev", "train", "test")
+NEAREST = 3
+CHARACTERS = 300  # of a text beside others
 
 
 class Studio:
@@ -199,10 +205,11 @@ class Studio:
         self.loaded: dict[str, TextClassifier] = {}
         self.answers = open_store(self.folder)
         self.runs = Runs(self.folder / "runs", threads, trust)
-        self.labelling: Labelling | None = None
+        self.sessions: dict[str, Labelling] = {}  # by the name of the annotator
         self.fixes = 0
         self._parts: dict[str, np.ndarray] = {}
         self._predictions: tuple[Any, Predictions] | None = None
+        self._index: tuple[Any, Any] | None = None
         self._lock = threading.RLock()
 
     # ---- data
@@ -255,12 +262,11 @@ class Studio:
 
     def judged(self) -> set[str]:
         """Return the texts whose label somebody has fixed or confirmed."""
-        return {a.text for a in self.answers.of(self.task) if a.why == "fix"}
+        return {a.text for a in self.answers.of(self.task) if a.why in FINAL}
 
     def _with_fixes(self, data: Dataset) -> Dataset:
-        mine = {
-            a.text: a.label for a in self.answers.of(task_of(data.source)) if a.why == "fix" and a.label is not None
-        }
+        final = [a for a in self.answers.of(task_of(data.source)) if a.why in FINAL]
+        mine = {a.text: a.label for a in final if a.label is not None}
         self.fixes = len(mine)
         if not mine or data.label is None or data.separator is not None:
             return data
@@ -291,6 +297,41 @@ class Studio:
             if self.health is not None:
                 self.health.relabelled(self.data)
             self._predictions = None
+
+    def leave_out(self, check: str) -> None:
+        """Leave the rows that a check found out of the data: repeats of a text, suspected labels. The file stays as it is."""
+        if self.data is None or self.health is None:
+            raise LinnetError("there is no data; open some on the Data page")
+        found, out = self.health.checkup[check].arrays, np.zeros(len(self.data), dtype=bool)
+        out[found["suspects" if "suspects" in found else "repeats"]] = True
+        gone = np.flatnonzero(out)
+        numbers = self.health.material.source_rows
+        rows = [UnusableRow(int(numbers[k]), f"left out: {check}", self.text(k), self.label(k)) for k in gone.tolist()]
+        unusable = Unusable.of(sorted([*self.data.unusable.rows, *rows], key=lambda one: one.row))
+        self.take(replace(self.data.take(np.flatnonzero(~out)), unusable=unusable, notes=self.data.notes))
+
+    def source_row(self, row: int) -> int:
+        """Return the number of a row of the data in its file."""
+        return 0 if self.health is None else int(self.health.material.source_rows[row])
+
+    def beside(self, path: str) -> tuple[list[Finding], list[str]]:
+        """Compare the data with another file: what `linnet check DATA OTHER` finds, and what `linnet monitor` says of it."""
+        if self.data is None:
+            raise LinnetError("there is no data to compare with; open some first")
+        if not path.strip():
+            raise DataError("give the path of a file")
+        both = CheckedData(self.data, (read(str(Path(path.strip()).expanduser())),), 0, self.threads)
+        checks = [one for name, one in applicable(CHECKS, both).items() if one.others or name == "loopholes"]
+        best = self.best()
+        if best is None:
+            return [one.run(both) for one in checks], ["Train a model to see whether its predictions would change."]
+        try:
+            model, labelled = self.model(best).artefact, self.data.label is not None
+            reference = reference_of(model, self.part("dev"), self.threads) if labelled else None
+            lines = list(drift(model, both.others[0], reference=reference, threads=self.threads).lines())
+        except LinnetError as error:
+            lines = [str(error)]
+        return [one.run(both) for one in checks], lines
 
     # ---- parts
 
@@ -372,10 +413,76 @@ class Studio:
         ]
         return len(rows), [(text, truth, answer) for _, text, truth, answer in sorted(wrong, key=lambda one: -one[0])]
 
+    def evidence(self, model: str, text: str) -> str:
+        """Return which words decide the prediction of a text, and the training rows most like it, as HTML."""
+        clf, text = self.model(model), text[:LONGEST]
+        changed = f"<h3>What would change it</h3>{clf.flip(text)._repr_html_()}"
+        if self.data is None or self.data.label is None:
+            return changed
+        asked = (model, self.key)
+        if self._index is None or self._index[0] != asked:
+            self._index = (asked, clf.index(self.part("train")))
+        train = self.rows("train")
+        near = [
+            replace(one, row=self.source_row(train[one.row]) - 1, text=cut(one.text, CHARACTERS))
+            for one in self._index[1].nearest(text, NEAREST)
+        ]
+        return f"{changed}<h3>Training rows most like it</h3>{neighbours_html(near)}"
+
+    def test(self, run: TrainingRun) -> str:
+        """Score a run on the test rows, and say how often that was done."""
+        if run.key != self.key:
+            raise LinnetError(f"{run.name} was trained on other rows; open its data first")
+        looks = run.scores.get("test", {}).get("looks", 0) + 1
+        found = self.runs.score(self.runs.model(run), self.part("test"))[0]
+        run.scores["test"] = {**found, "looks": looks}
+        self.runs.write(run)
+        low, high = found["accuracy_interval"]
+        again = f" It was looked at {looks} times: choose no model by it." if looks > 1 else ""
+        return (
+            f"{run.name}: accuracy {100 * found['accuracy']:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f} %) on "
+            f"{found['n']:,} test rows.{again}"
+        )
+
+    def report(self, run: TrainingRun) -> Path:
+        """Write the report of a run on the test rows."""
+        self.test(run)
+        done = None if self.health is None or self.health.pending else self.health.checkup
+        path = self.folder / f"report-{run.number:03}.html"
+        Report(self.runs.model(run), self.part("test"), title=f"{run.name} on {run.data}", check=done).save(path)
+        return path
+
+    def label_file(self, model: str, path: str | os.PathLike[str]) -> Path:
+        """Label every text of a file: its own table, all columns in order, then label, probability and source."""
+        clf = self.model(model)
+        folder = self.folder / "labelled"
+        folder.mkdir(exist_ok=True)
+        name = Path(path).name
+        out = folder / (name if Path(name).suffix in ENDINGS else f"{name}.csv")
+
+        def rows(batch: Any) -> list[tuple[Any, ...]]:
+            found = clf.artefact.answers(clf.artefact.scores(batch, self.threads))
+            top = found.proba[np.arange(len(found.best)), found.most_probable].tolist()
+            chosen = (
+                found.chosen.tolist() if clf.artefact.multilabel else np.eye(len(clf.classes_))[found.best].tolist()
+            )
+            named = ["|".join(str(c) for c, on in zip(clf.classes_, row, strict=True) if on) for row in chosen]
+            none = [best < 0 and not clf.artefact.multilabel for best in found.best.tolist()]
+            return [(None if no else n, p, "model") for n, p, no in zip(named, top, none, strict=True)]
+
+        batches = stream(path, also=clf.artefact.needs, keep=True)
+        _write(out, ("label", "probability", "source"), ((batch.kept, rows(batch)) for batch in batches))
+        return out
+
     # ---- labelling
 
-    def label_texts(self, labels: list[str]) -> Labelling:
-        """Begin, or continue, to label the texts of the data."""
+    def session(self, who: str = "") -> Labelling | None:
+        """Return the labelling session of an annotator on the data that is open."""
+        found = self.sessions.get(who)
+        return found if found is not None and found.task == self.task else None
+
+    def label_texts(self, labels: list[str], who: str = "") -> Labelling:
+        """Begin, or continue, to label the texts of the data, as an annotator of some name."""
         if self.data is None:
             raise LinnetError("there are no texts; open a file first")
         self.data.refuse_multilabel("labelling")
@@ -386,11 +493,11 @@ class Studio:
         ):  # a file that is labelled in part: its labels teach, the rest is asked
             given = dict(zip(texts, self.data.label.to_pylist(), strict=True))
             texts += blank
-        session = Labelling(texts, names, self.answers, self.task, threads=self.threads, given=given)
+        session = Labelling(texts, names, self.answers, self.task, threads=self.threads, given=given, who=who)
         self.answers.name(self.task, names)
-        if self.labelling is not None:
-            self.labelling.close()
-        self.labelling = session
+        if who in self.sessions:
+            self.sessions[who].close()
+        self.sessions[who] = session
         return session
 
     @property
@@ -400,60 +507,86 @@ class Studio:
             return []
         return [row.text for row in self.data.unusable.rows if row.reason == "no label" and row.text.strip()]
 
-    def export(self, path: str | os.PathLike[str]) -> int:
+    def export(self, path: str | os.PathLike[str], who: str = "") -> int:
         """Write the texts, of a file its own table, all columns in order, then label, probability, source and time.
 
-        The source is "person", "file" (it had the label), or "model" where nobody has labelled the text yet. Returns how
-        many labels a person gave.
+        The source is "person", "file" (it had the label), "disagreement" (of annotators, not settled yet), or "model" where
+        nobody has labelled the text yet. What each of several annotators said has a column of its own. Returns how many
+        labels people gave.
         """
-        session = self.labelling
-        if session is None:
-            raise LinnetError("there are no labels yet; label some texts first")
-        mine = {a.text: a for a in self.answers.of(session.task) if a.label is not None}
+        session = self._begun(who)
+        mine, split = {a.text: a for a in self.answers.of(session.task)}, self.answers.disagreements(session.task)
+        names = [name for name in self.answers.annotators(session.task) if name]
+        said = [self.answers.labels(session.task, name) for name in names]
         number = {text: k for k, text in enumerate(session.texts)}
-        batches: Any = [(session.texts, pa.table({"text": session.texts}))]
+        batches: Any = [(pa.table({"text": session.texts}), session.texts)]
         if self.data is not None and Path(session.task).is_file():
             found = stream(session.task, text=self.data.text_column, keep=True)
-            batches = ((batch.text.to_pylist(), batch.kept) for batch in found)
-        with open_writer(path) as writer:
-            for texts, kept in batches:
-                rows = [self._labelled(session, text, mine.get(text), number.get(text)) for text in texts]
-                columns = dict(zip(kept.column_names, kept.columns, strict=True))
-                kinds = {"label": pa.string(), "probability": pa.float64(), "source": pa.string(), "time": pa.string()}
-                for (name, kind), values in zip(kinds.items(), zip(*rows, strict=True), strict=True):
-                    columns[f"labelled_{name}" if name in columns else name] = pa.array(values, kind)
-                writer.write(pa.table(columns))
-        return len(mine)
+            batches = ((batch.kept, batch.text.to_pylist()) for batch in found)
 
-    @staticmethod
-    def _labelled(session: Labelling, text: str, answer: GivenLabel | None, row: int | None) -> tuple[Any, ...]:
-        """Return label, probability, source and time of a text."""
-        p = None if session.fitted is None or row is None else session.fitted.proba[row]
-        label = answer.label if answer is not None else session.given.get(text)
-        if label is not None:
-            known = None if p is None or label not in session.labels else float(p[session.labels.index(label)])
-            return label, known, "person" if answer is not None else "file", None if answer is None else answer.at
-        if p is None:
-            return None, None, None, None
-        return session.labels[int(p.argmax())], float(p.max()), "model", None
+        def row(text: str) -> tuple[Any, ...]:
+            answer = (None, None, "disagreement", None) if text in split else _labelled(
+                session, text, mine.get(text), number.get(text)
+            )  # fmt: skip
+            return (*answer, *(labels.get(text) for labels in said))
 
-    def take_answers(self) -> Dataset:
-        """Make the labelled texts the current data, to train on; those that the file had labels for stay."""
-        if self.labelling is None:
+        columns = ("label", "probability", "source", "time", *(f"label by {name}" for name in names))
+        _write(path, columns, ((kept, list(map(row, texts))) for kept, texts in batches))
+        return sum(answer.label is not None for answer in mine.values())
+
+    def _begun(self, who: str) -> Labelling:
+        session = self.session(who)
+        if session is None:
             raise LinnetError("there are no labels yet; label some texts first")
-        mine = self.answers.labels(self.labelling.task)
-        if self.labelling.given and self.data is not None:
-            both = {**self.labelling.given, **mine}
-            left = [row for row in self.data.unusable.rows if row.reason != "no label" or row.text not in mine]
-            taken = Dataset.from_lists(list(both), list(both.values()))
-            self.take(replace(self.data, text=taken.text, label=taken.label, unusable=Unusable.of(left), also={}))
-            return self.data
-        if len(set(mine.values())) < 2:
+        return session
+
+    def take_answers(self, who: str = "") -> Dataset:
+        """Make the labelled texts the current data, to train on; the labels that the file has stay."""
+        session, data = self._begun(who), self.data
+        mine = self.answers.labels(session.task)
+        if len({*mine.values(), *session.given.values()}) < 2:
             raise LinnetError("there are fewer than two different labels so far; label some more texts")
-        name = f"{len(mine):,} labels of {Path(self.labelling.task).name}"
-        self.take(replace(Dataset.from_lists(list(mine), list(mine.values())), source=name))
-        assert self.data is not None  # noqa: S101 - just taken
-        return self.data
+        assert data is not None  # noqa: S101 - a session is of data
+        if data.label is None:
+            name = f"{len(mine):,} labels of {Path(session.task).name}"
+            taken = replace(Dataset.from_lists(list(mine), list(mine.values())), source=name)
+        else:
+            rows, texts = CheckedData(data).source_rows.tolist(), data.text.to_pylist()
+            labels = [mine.get(text, label) for text, label in zip(texts, data.label.to_pylist(), strict=True)]
+            new = [row for row in data.unusable.rows if row.reason == "no label" and row.text in mine]
+            every = sorted(
+                [*zip(rows, texts, labels, strict=True), *((row.row, row.text, mine[row.text]) for row in new)]
+            )
+            left = Unusable.of(row for row in data.unusable.rows if row not in new)
+            both = Dataset.from_lists([text for _, text, _ in every], [label for _, _, label in every])
+            taken = replace(data, text=both.text, label=both.label, unusable=left, also={})
+        self.take(taken)
+        return taken
+
+
+def _labelled(session: Labelling, text: str, answer: GivenLabel | None, row: int | None) -> tuple[Any, ...]:
+    """Return label, probability, source and time of a text."""
+    p = None if session.fitted is None or row is None else session.fitted.proba[row]
+    label = None if answer is None else answer.label
+    if label is None and text in session.given:
+        label, answer = session.given[text], None
+    if label is not None:
+        known = None if p is None or label not in session.labels else float(p[session.labels.index(label)])
+        return label, known, "file" if answer is None else "person", None if answer is None else answer.at
+    if p is None:
+        return None, None, None, None
+    return session.labels[int(p.argmax())], float(p.max()), "model", None
+
+
+def _write(path: str | os.PathLike[str], names: tuple[str, ...], batches: Any) -> None:
+    """Write tables with further columns; one that is called like a column of the table gets labelled_ before it."""
+    with open_writer(path) as writer:
+        for kept, rows in batches:
+            columns = dict(zip(kept.column_names, kept.columns, strict=True))
+            for name, values in zip(names, zip(*rows, strict=True), strict=True):
+                kind = pa.float64() if name == "probability" else pa.string()
+                columns[f"labelled_{name}" if name in columns else name] = pa.array(values, kind)
+            writer.write(pa.table(columns))
 
 
 def task_of(source: str) -> str:

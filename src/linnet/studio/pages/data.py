@@ -7,6 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
+from linnet.checks.checked_data import LEVELS
 from linnet.checks.run_checks import MARKS, finding_html
 from linnet.draw.charts import histogram
 from linnet.draw.markup import count_bars, safe
@@ -30,28 +31,14 @@ def open_data(studio: Studio, after: str, *, name: str = "Path of a CSV, TSV, JS
             busy.set_visibility(False)
 
     async def dropped(event: Any) -> None:
-        folder = studio.folder / "opened"
-        folder.mkdir(parents=True, exist_ok=True)
-        target = folder / _plain(event.file.name)
-        await event.file.save(target)
-        await load(str(target))
+        await load(await layout.save_upload(event, studio.folder / "opened"))
 
     with layout.row().style("width:100%"):
         path = layout.field(name, lambda: load(path.value))
         layout.button("Open", lambda: load(path.value))
         layout.button("Use the built-in tickets", lambda: load(TICKETS), quiet=True)
         layout.button("Use the built-in reviews", lambda: load(BUILT_IN), quiet=True)
-    ui.upload(label="or drop a file here", auto_upload=True, on_upload=dropped, max_files=1).props("flat")
-    ui.run_javascript("document.querySelector('.q-uploader__input')?.setAttribute('aria-label', 'File to open')")
-
-
-def _plain(name: str) -> str:
-    """Return the name of a file without any folder.
-
-    >>> _plain("../../etc/x.csv"), _plain("")
-    ('x.csv', 'file')
-    """
-    return name.replace("\\", "/").split("/")[-1].lstrip(".") or "file"
+    layout.upload("or drop a file here", dropped)
 
 
 LEAD = "Check the data before you train: what makes scores too high, or a model worse than it could be."
@@ -103,12 +90,23 @@ class DataPage:
             with layout.card():
                 layout.heading("Repeated texts")
                 self.repeats = layout.html().props("id=repeats")
+                self.drop = layout.button("Leave the repeats out", lambda: self._leave_out("duplicates"), quiet=True)
+                self.drop.set_visibility(False)
             with layout.card():
                 layout.heading("Labels that may be wrong")
                 self.suspects = ui.element("div").classes("reserve").props("id=suspects")
-        with layout.card():
-            layout.heading("Other data")
-            open_data(studio, "/data")
+        with layout.columns():
+            with layout.card():
+                layout.heading("Compare with another file")
+                layout.html(layout.soft("What is different in new texts: labels, words, shared texts, predictions."))
+                with layout.row():
+                    path = layout.field("Path of the other file", lambda: self._beside(path.value or ""))
+                    layout.button("Compare", lambda: self._beside(path.value or ""), quiet=True)
+                layout.upload("or drop it here", self._dropped)
+                self.other = layout.html().props("id=beside aria-live=polite")
+            with layout.card():
+                layout.heading("Other data")
+                open_data(studio, "/data")
         self.timer = ui.timer(0.25, self.refresh)
         self.refresh()
 
@@ -124,6 +122,7 @@ class DataPage:
         waiting = "".join(f'<li><span></span><div class="wait">{safe(name)}</div></li>' for name in health.pending)
         self.findings.set_content("".join(map(finding_html, health.checkup.ranked())) + waiting)
         self.repeats.set_content(_repeats(health))
+        self.drop.set_visibility(bool(health.repeated()))
         if not self.listed:
             self._suspects()
         if not health.pending:
@@ -142,6 +141,24 @@ class DataPage:
         with layout.row().style("margin-bottom:.8rem"):
             text = layout.select("Text column", names, data.text_column, chosen)
             label = layout.select("Label column", [*names, NO_LABELS], data.label_column or NO_LABELS, chosen)
+
+    async def _leave_out(self, check: str) -> None:
+        if await layout.attempt(self.studio.leave_out, check):
+            ui.navigate.to("/data")
+
+    async def _dropped(self, event: Any) -> None:
+        await self._beside(await layout.save_upload(event, self.studio.folder / "opened"))
+
+    async def _beside(self, path: str) -> None:
+        """Show what is different in another file."""
+        self.other.set_content('<p class="wait">comparing …</p>')
+        found = await layout.attempt(self.studio.beside, path)
+        findings, lines = found or ([], [])
+        items = "".join(map(finding_html, sorted(findings, key=lambda one: -LEVELS.index(one.level))))
+        said = "".join(f"<p>{safe(line)}</p>" for line in lines)
+        self.other.set_content(
+            f'<h3>{safe(Path(path).name)}</h3><ul class="findings">{items}</ul>{said}' if found else ""
+        )
 
     def _again(self) -> None:
         """Check the data again, with the labels as they are now."""
@@ -171,6 +188,7 @@ class DataPage:
                         "A model that was not trained on these rows predicts another label. Your file is not changed."
                     )
                 )
+                layout.button("Set all aside", lambda: self._leave_out("label-errors"), quiet=True).props("dense")
                 self.first = max(0, min(self.first, (len(left) - 1) // SUSPECTS * SUSPECTS))
                 for one in left[self.first : self.first + SUSPECTS]:
                     self._suspect(one)

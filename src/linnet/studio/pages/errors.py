@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import run, ui
 
-from linnet.draw.markup import matrix, safe
+from linnet.draw.markup import matrix, safe, table
 from linnet.draw.terminal import count
 from linnet.errors import LinnetError
 from linnet.report.inputs import Predictions
@@ -16,6 +16,7 @@ from linnet.studio.state import PARTS, Studio
 
 LEAD = "Select a cell to read its texts. If a prediction looks right and the label does not, fix the label."
 CLASSES = 12  # of the matrix
+PAIRS = 20  # of more classes than the matrix has
 SHOWN = 10
 CHARACTERS = 700  # of a text
 KINDS = {"dev": "dev rows", "train": "training rows", "test": "test rows: use them once, at the end"}
@@ -37,8 +38,11 @@ def build(studio: Studio) -> None:
         elif studio.data.separator is not None and studio.models():
             SetErrorsPage(studio)
         elif not studio.models():
-            with layout.empty("No model yet", "Train one on this data; its errors on the dev rows are shown here."):
+            going = studio.runs.going
+            words = "Train one on this data; its errors on the dev rows are shown here."
+            with layout.empty("No model yet", f"{going.name} is training: its errors appear here." if going else words):
                 layout.link("Train a model", "/train")
+            ui.timer(0.5, lambda: ui.navigate.reload() if studio.models() else None)
         else:
             ErrorsPage(studio)
 
@@ -47,8 +51,9 @@ class ModelAndRows:
     """The choice of a model and of rows at the head of a page; load is called when it changes."""
 
     def __init__(self, studio: Studio, load: Callable[[], Awaitable[None]]) -> None:
-        names = studio.models()
-        self.model, self.part, self.load = studio.best() or next(iter(names)), "dev", load
+        names, asked = studio.models(), ui.context.client.request.query_params.get("model", "")
+        self.part, self.load = "dev", load
+        self.model = asked if asked in names else studio.best() or next(iter(names))
         with layout.card(), layout.row():
             layout.select("Model", names, self.model, lambda event: self._choose(model=event.value))
             layout.select("Rows", {p: KINDS[p] for p in PARTS}, "dev", lambda event: self._choose(part=event.value))
@@ -129,7 +134,10 @@ class ErrorsPage:
             return
         self.found = found
         chosen = found.worst_classes(CLASSES)
-        self.table.set_content(matrix(found.names, found.table, chosen))
+        drawn = matrix(found.names, found.table, chosen)
+        if len(chosen) < len(found.names):
+            drawn = f"{_pairs(found)}<details><summary>as a matrix</summary>{drawn}</details>"
+        self.table.set_content(drawn)
         some = (
             f" The {len(chosen)} classes with the most errors of {len(found.names):,}."
             if len(chosen) < len(found.names)
@@ -189,8 +197,8 @@ class ErrorsPage:
         with ui.element("div").classes("textrow"):
             with layout.row("between"):
                 said = layout.html(
-                    f'<span class="small">labelled <b>{safe(truth)}</b>, predicted <b>{safe(predicted)}</b> '
-                    f'<span class="soft">confidence {100 * found.confidence[one]:.0f} %</span></span>'
+                    f'<span class="small">row {self.studio.source_row(at):,}, labelled <b>{safe(truth)}</b>, predicted '
+                    f'<b>{safe(predicted)}</b> <span class="soft">confidence {100 * found.confidence[one]:.0f} %</span></span>'
                 )
 
                 async def fix(event: Any) -> None:
@@ -200,3 +208,25 @@ class ErrorsPage:
                 choose = layout.select("Label", labels, truth, fix).props("options-dense").classes(remove="grow")
                 choose.style("width:11rem")
             layout.html(found.marked_text(one, CHARACTERS), "marked").style("margin-top:.3rem")
+            evidence(self.studio, lambda: (self.asked.model, found.text(one)))
+
+
+def evidence(studio: Studio, asked: Callable[[], tuple[str, str]]) -> None:
+    """Draw a button that shows what would change a prediction, and the training rows most like the text."""
+
+    async def show() -> None:
+        found = await layout.attempt(studio.evidence, *asked())
+        place.set_content(found or "")
+
+    layout.button("What would change it, and rows like it", show, quiet=True).props("dense").style("margin-top:.4rem")
+    place = layout.html("", "evidence")
+
+
+def _pairs(found: Predictions) -> str:
+    """Write the worst confusions as a table; a count opens its texts."""
+    rows = [
+        [safe(found.names[t]), safe(found.names[p]),
+         f'<button type="button" class="plain cell" data-cell="{t},{p}">{n:,}</button>']
+        for t, p, n in found.worst_pairs(PAIRS)
+    ]  # fmt: skip
+    return table(["true label", "predicted", "rows"], rows)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
+import numpy as np
 from nicegui import ui
 
 from linnet.draw.markup import bar, safe
-from linnet.draw.terminal import count
+from linnet.draw.terminal import count, cut
 from linnet.errors import LinnetError
 from linnet.studio import layout
-from linnet.studio.labelling import LEAST_DRAWN, Labelling
+from linnet.studio.labelling import LEAST_DRAWN, Agreement, Labelling
 from linnet.studio.layout import estimate_chart
 from linnet.studio.pages.data import open_data
 from linnet.studio.state import Studio
@@ -21,7 +24,14 @@ WHY = {
     "new": "unlike the texts so far",
     "unsure": "the model is uncertain",
     "random": "drawn at random, to measure accuracy",
+    "shared": "labelled by another annotator too",
 }
+MANY = 12  # labels: of more, the likeliest have keys and the others are found by typing
+LIKELY = 9
+FIND = 'id=find type=search autocomplete=off placeholder="type a label, then Enter" aria-label="Find a label"'
+ALL = "all labels"
+SHOWN = 8  # answers and disagreements at a time
+CHOICE = "(event) => { const at = event.target.closest('[data-choice]'); if (at) emit(at.dataset.choice); }"
 
 
 def build(studio: Studio) -> None:
@@ -30,18 +40,25 @@ def build(studio: Studio) -> None:
         if studio.data is None:
             with layout.empty("No texts open", "Open a file of texts without labels (labels in it are not shown)."):
                 open_data(studio, "/label", name="Path of a file of texts")
-        elif studio.labelling is None or studio.labelling.task != studio.task:
-            _begin(studio)
         else:
-            LabelPage(studio, studio.labelling)
+            asked = ui.context.client.request.query_params
+            begun = [name for name in studio.sessions if studio.session(name) is not None]
+            who = asked.get("who", begun[0] if len(begun) == 1 else None)
+            session = None if who is None or "new" in asked else studio.session(who)
+            if session is None:
+                _begin(studio, who or "")
+            else:
+                LabelPage(studio, session)
 
 
-def _begin(studio: Studio) -> None:
+def _begin(studio: Studio, who: str) -> None:
     data = studio.data
     assert data is not None  # noqa: S101 - build asks
     names = studio.answers.names(studio.task) or data.labels
     kept = len([a for a in studio.answers.of(studio.task) if a.why != "fix" and a.label is not None])
     again = f" Labelling continues with {count(kept, 'label')} from before." if kept else ""
+    known = [name for name in studio.answers.annotators(studio.task) if name]
+    again += f" Annotators so far: {', '.join(known)}." if known else ""
     blank = len(studio.unlabelled) if data.label is not None else 0
     shown = " The labels of the file are not shown while you label." if data.label is not None else ""
     if blank:
@@ -53,16 +70,21 @@ def _begin(studio: Studio) -> None:
 
         async def begin() -> None:
             do.props("loading")
-            if await layout.attempt(studio.label_texts, (labels.value or "").split(",")):
-                ui.navigate.to("/label")
+            mine = (name.value or "").strip()
+            if await layout.attempt(studio.label_texts, (labels.value or "").split(","), mine):
+                ui.navigate.to(_address(mine))
             else:
                 do.props(remove="loading")
 
-        labels = layout.field("Labels", begin, value=", ".join(names), placeholder="positive, negative").props(
-            "autofocus"
-        )
+        labels = layout.field("Labels", begin, value=", ".join(names), placeholder="positive, negative")
+        labels.props("autofocus")
+        name = layout.field("Your name, if several people label", begin, value=who)
         do = layout.button("Begin", begin)
         layout.link("Open other texts", "/data", quiet=True)
+
+
+def _address(who: str) -> str:
+    return f"/label?{urlencode({'who': who})}"
 
 
 class LabelPage:
@@ -70,28 +92,27 @@ class LabelPage:
 
     def __init__(self, studio: Studio, session: Labelling) -> None:
         self.studio, self.session = studio, session
-        self.keys = dict(zip(KEYS, session.labels, strict=False))
-        self.seen = -1
+        self.many = len(session.labels) > MANY
+        self.keys = {} if self.many else dict(zip(KEYS, session.labels, strict=False))
+        self.seen, self.first, self.shared = -1, 0, True
         layout.script("label.js")
         ui.on("label_key", self._key)
         with layout.columns("side"):
             with layout.card("ask"):
                 self.why = layout.html("", "row between small soft").style("min-height:1.6rem")
                 self.say = layout.html("", "say").props("id=say aria-live=polite tabindex=-1")
+                if self.many:
+                    ui.element("input").classes("find").props(FIND)
+                self.choices = layout.html("", "choices").on("click", self._chosen, js_handler=CHOICE)
+                others = {
+                    "Y": ("as the model says", self._accept),
+                    "S": ("skip", self._skip),
+                    "U": ("undo", self._undo),
+                }
                 with ui.element("div").classes("choices"):
-                    for k, label in enumerate(session.labels):  # more labels than keys: the rest by Tab and Enter
-                        key = f"<kbd>{KEYS[k].upper()}</kbd>" if k < len(KEYS) else ""
-                        made = layout.html(f"{key}{safe(label)}", "choice", "button").props("type=button")
-                        made.on("click", lambda label=label: self._answer(self._row(), label))
-                    others = (
-                        ("Y", "as the model says", self._accept),
-                        ("S", "skip", self._skip),
-                        ("U", "undo", self._undo),
-                    )
-                    for key, word, act in others:
-                        layout.html(f"<kbd>{key}</kbd>{word}", "choice quiet", "button").props("type=button").on(
-                            "click", act
-                        )
+                    for key, (word, act) in others.items():
+                        made = layout.html(f"<kbd>{key}</kbd>{word}", "choice quiet", "button").props("type=button")
+                        made.on("click", act)
             with layout.columns("stack"):
                 with layout.card():
                     self.figures = layout.html().props("id=figures")
@@ -108,6 +129,19 @@ class LabelPage:
                         layout.button("CSV", lambda: self._export("csv"), quiet=True)
                         layout.button("JSON lines", lambda: self._export("jsonl"), quiet=True)
                         layout.button("Train on them", self._train, quiet=True)
+                with layout.card():
+                    layout.heading("Annotators")
+                    self.people = layout.html("", "small").props("id=people")
+                    layout.link("Label as somebody else", "/label?new", quiet=True)
+        with layout.card():
+            with layout.row("between"):
+                layout.heading("Answers")
+                layout.button("Show the answers", self.review, quiet=True).props("id=review")
+            with layout.row() as self.filters:
+                self.word = layout.field("Texts that contain the word", on_change=self._filter).props("debounce=150")
+                self.which = layout.select("Label", [ALL, *session.labels], ALL, self._filter)
+            self.filters.set_visibility(False)
+            self.list = ui.element("div").props("id=answers")
         ui.timer(0.25, self.refresh)
         self.refresh()
 
@@ -124,6 +158,9 @@ class LabelPage:
             self._accept()
         elif key in self.keys:
             self._answer(at, self.keys[key])
+
+    def _chosen(self, event: Any) -> None:
+        self._answer(self._row(), self.session.labels[int(event.args)])
 
     def _answer(self, at: int, label: str | None) -> None:
         self.session.answer(at, label)
@@ -147,16 +184,65 @@ class LabelPage:
     def _export(self, form: str) -> None:
         path = self.studio.folder / f"labels.{form}"
         try:
-            n = self.studio.export(path)
+            n = self.studio.export(path, self.session.who)
         except LinnetError as error:
             ui.notify(str(error), type="negative")
             return
         ui.download.file(path)
-        ui.notify(f"wrote {path} with {count(n, 'label')} of yours")
+        ui.notify(f"wrote {path} with {count(n, 'label')} of people")
 
     async def _train(self) -> None:
-        if await layout.attempt(self.studio.take_answers):
+        if await layout.attempt(self.studio.take_answers, self.session.who):
             ui.navigate.to("/train")
+
+    # ---- past answers, and what annotators disagree about
+
+    def _filter(self) -> None:
+        self.first = 0
+        self.review()
+
+    def _turn(self, step: int) -> None:
+        self.first += step
+        self.review()
+
+    def review(self) -> None:
+        """List the disagreements that are not settled, then the own answers, the latest first, each to be changed."""
+        store, session = self.studio.answers, self.session
+        self.filters.set_visibility(True)
+        self._agreement()
+        word, label = (self.word.value or "").lower(), self.which.value
+        mine = [one for one in reversed(store.of(session.task, session.who)) if one.label is not None]
+        found = [one for one in mine if word in one.text.lower() and label in (ALL, one.label)]
+        self.list.clear()
+        with self.list:
+            for text, said in list(store.disagreements(session.task).items())[:SHOWN]:
+                words = ", ".join(f"{name or 'no name'}: {given}" for name, given in said.items())
+                self._line(text, f"Disagreement ({words})", None, lambda text, given: store.add(
+                    session.task, text, given, why="settled"
+                ))  # fmt: skip
+            for one in found[self.first : self.first + SHOWN]:
+                self._line(one.text, f"answer {one.number:,}", one.label, lambda text, given: session.change(
+                    session.texts.index(text), given
+                ))  # fmt: skip
+            if not found:
+                layout.html(layout.soft("No answer matches."))
+            layout.paging(self.first, SHOWN, len(found), self._turn)
+
+    def _agreement(self) -> None:
+        store, task = self.studio.answers, self.session.task
+        self.people.set_content(_people(store.agreement(task), store.annotators(task)))
+
+    def _line(self, text: str, words: str, label: str | None, give: Callable[[str, str], None]) -> None:
+        def changed(event: Any) -> None:
+            give(text, event.value)
+            said.set_content(f'<span class="badge ok">labelled</span> <b>{safe(event.value)}</b>')
+
+        with ui.element("div").classes("textrow"):
+            with layout.row("between"):
+                said = layout.html(safe(words), "small soft")
+                choose = layout.select("Label", list(self.session.labels), label, changed).classes(remove="grow")
+                choose.style("width:11rem").props("options-dense")
+            layout.html(safe(cut(text, 300)))
 
     def refresh(self) -> None:
         """Show the current text and the progress, where anything changed."""
@@ -170,6 +256,8 @@ class LabelPage:
             self.why.set_content("")
             self.say.props(remove="data-row data-keys")
         else:
+            if self.many or not self.choices.content:
+                self.choices.set_content(self._choices(pick.row))
             predicted = "" if guess is None else f"model: {safe(guess[0])} {100 * guess[1]:.0f} %"
             self.why.set_content(f"<span>{WHY.get(pick.why, safe(pick.why))}</span><span>{predicted}</span>")
             self.say.set_content(safe(session.texts[pick.row]))
@@ -180,6 +268,10 @@ class LabelPage:
             f'<div class="stat"><b id="answered">{session.done:,}</b><span>of {len(session.texts):,} texts labelled{skipped}'
             f'</span></div><div style="margin-top:.5rem">{bar(share, "thin")}</div>'
         )
+        shared = pick is not None and pick.why == "shared"
+        if shared or self.shared:
+            self._agreement()
+        self.shared = shared
         advice = session.advice()
         badge = (
             '<span class="badge ok">you can stop</span>' if advice.stop else '<span class="badge note">continue</span>'
@@ -187,6 +279,36 @@ class LabelPage:
         self.advice.set_content(f"{badge} {safe(advice.words)}")
         self.growth.set_content(estimate_chart(session.growth))
         self.note.set_content(_estimate(session))
+
+    def _choices(self, row: int) -> str:
+        """Write the labels as buttons; of many, the likeliest get keys, and the others are hidden until they are looked for."""
+        labels, fitted = self.session.labels, self.session.fitted
+        order = list(range(len(labels)))
+        if self.many:
+            if fitted is not None:
+                order = np.argsort(-fitted.proba[row], kind="stable").tolist()
+            self.keys = {KEYS[k]: labels[at] for k, at in enumerate(order[:LIKELY])}
+        named = {label: key for key, label in self.keys.items()}
+        parts = []
+        for at in order:
+            key = named.get(labels[at])
+            hidden = " hidden" if self.many and key is None else ""
+            shown = f"<kbd>{key.upper()}</kbd>" if key else ""
+            parts.append(
+                f'<button type="button" class="choice" data-choice="{at}"{hidden}>{shown}{safe(labels[at])}</button>'
+            )
+        return "".join(parts)
+
+
+def _people(agreement: Sequence[Agreement], names: Sequence[str]) -> str:
+    """Write how far the annotators agree."""
+    if not agreement:
+        return "One annotator so far." if len(names) < 2 else "No text has been labelled by two annotators yet."
+    return "".join(
+        f"<p><b>{safe(a.one or 'no name')}</b> and <b>{safe(a.other or 'no name')}</b>: the same label for {a.same:,} of {a.n:,} "
+        f"texts, Cohen's kappa <b>{a.kappa:.2f}</b></p>"
+        for a in agreement
+    )
 
 
 def _estimate(session: Labelling) -> str:

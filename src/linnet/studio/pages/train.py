@@ -72,8 +72,8 @@ class TrainPage:
             self.model = layout.select("Model", list(MODELS), "svm")
             self.features = layout.field("Features", placeholder="words:1-2+chars:2-5")
             self.extra = layout.field("Settings of the model", placeholder="C=0.5")
-            self.balanced = ui.checkbox("Balance class weights")
         self.own.set_visibility(False)
+        self.balanced = ui.checkbox("Balance class weights")
         with layout.row().style("margin-top:.6rem"):
             self.start = layout.button("Train", self._start).props("id=start")
         train, dev, test = (len(self.studio.rows(part)) for part in ("train", "dev", "test"))
@@ -87,14 +87,13 @@ class TrainPage:
         self.says.set_content(safe("" if own else PRESETS[event.value][0]))
 
     def _settings(self) -> dict[str, Any]:
-        if self.preset.value != OWN:
-            return dict(PRESETS[self.preset.value][1])
         from linnet.values import parse_settings
 
-        found: dict[str, Any] = {"model": self.model.value}
-        if (self.features.value or "").strip():
+        own = self.preset.value == OWN
+        found: dict[str, Any] = {"model": self.model.value} if own else dict(PRESETS[self.preset.value][1])
+        if own and (self.features.value or "").strip():
             found["features"] = self.features.value.strip()
-        if (self.extra.value or "").strip():
+        if own and (self.extra.value or "").strip():
             found["params"] = parse_settings(self.extra.value.split())
         if self.balanced.value:
             found["class_weight"] = "balanced"
@@ -154,8 +153,34 @@ class TrainPage:
                 self.shown = (0, -1, "")
                 self.refresh()
 
+        async def test() -> None:
+            found = await layout.attempt(self.studio.test, runs[one.value])
+            if found:
+                self.words.set_content(safe(found))
+
+        async def report() -> None:
+            path = await layout.attempt(self.studio.report, runs[one.value])
+            if path:
+                ui.download.file(path)
+
+        async def label(event: Any) -> None:
+            path = await layout.save_upload(event, self.studio.folder / "opened")
+            out = await layout.attempt(self.studio.label_file, f"run-{one.value}", path)
+            if out:
+                ui.download.file(out)
+                ui.notify(f"wrote {out}")
+
         with self.manage, layout.row():
-            one = layout.select("Run", names, next(iter(names)))
+            one = layout.select(
+                "Run", names, runs.runs[-1].number if runs.runs[-1].number in names else next(iter(names))
+            )
+            layout.button("Errors", lambda: ui.navigate.to(f"/errors?model=run-{one.value}"))
+            layout.button("Try", lambda: ui.navigate.to(f"/try?model=run-{one.value}"), quiet=True)
+            layout.button("Score on the test rows", test, quiet=True)
+            layout.button("Report", report, quiet=True)
+            layout.button("Model file", lambda: ui.download.file(runs[one.value].path), quiet=True)
+            layout.upload("Label a file: drop it here", label)
+        with self.manage, layout.row():
             title = layout.field("Name", lambda: change(runs.rename, title.value or ""))
             layout.button("Rename", lambda: change(runs.rename, title.value or ""), quiet=True)
             layout.button("Delete", lambda: change(runs.delete), quiet=True)
@@ -208,9 +233,17 @@ def _table(studio: Studio) -> str:
     mine, others = ([run for run in done if (run.key == key) == same] for same in (True, False))
     low = max(0.0, min(run.scores["accuracy_interval"][0] for run in mine or done) - 0.02)
     head = ["run", "dev accuracy", "95 % interval", "", "macro F1", "features", "file", "time"]
+    settings = [{name: str(value) for name, value in run.settings.items()} for run in done]
+    differ = sorted(
+        {name for one in settings for name in one if any(other.get(name) != one[name] for other in settings)}
+    )
+
+    def note(run: TrainingRun) -> str:
+        return ", ".join(f"{name} {run.settings.get(name, 'default')}" for name in differ)
+
     rows = [
-        *(_row(run, low) for run in mine),
-        *(_row(run, low, f"{run.data}: other rows, not comparable") for run in others),
+        *(_row(run, low, note(run)) for run in mine),
+        *(_row(run, low, f"{note(run)}; {run.data}: other rows, not comparable") for run in others),
     ]
     return table(head, rows)
 

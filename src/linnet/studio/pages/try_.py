@@ -11,6 +11,7 @@ from linnet.classifier import TextClassifier
 from linnet.draw.markup import bars, mark, safe, table
 from linnet.draw.terminal import percent
 from linnet.studio import layout
+from linnet.studio.pages.errors import evidence
 from linnet.studio.state import BUILT_IN, ExplainedPrediction, Studio, explained_prediction
 
 LEAD = "The label, the probabilities and the words behind them change as you type."
@@ -59,9 +60,10 @@ class TryPage:
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
-        names = studio.models()
-        self.models = [studio.best() or next(iter(names)), NONE]
-        self.text = EXAMPLE
+        names, asked = studio.models(), ui.context.client.request.query_params.get("model", "")
+        self.models = [asked if asked in names else studio.best() or next(iter(names)), NONE]
+        self.dev = [] if studio.data is None or studio.data.label is None else studio.rows("dev").tolist()
+        self.text = studio.text(self.dev[0]) if self.dev else EXAMPLE
         self.asked = 0
         with layout.card():
             with layout.row():
@@ -69,14 +71,29 @@ class TryPage:
                 layout.select(
                     "Compare with", {NONE: "no other", **names}, NONE, lambda event: self._choose(1, event.value)
                 )
-            box = ui.textarea(label="Text", value=self.text, on_change=self._typed).props(
+            self.box = ui.textarea(label="Text", value=self.text, on_change=self._typed).props(
                 "outlined autogrow autofocus spellcheck=false input-style=min-height:7.5rem"
             )
-            box.style("width:100%;margin-top:.8rem")
+            self.box.style("width:100%;margin-top:.8rem")
+            if self.dev:
+                with layout.row("between").style("margin-top:.5rem"):
+                    self.about = layout.html("", "soft small")
+                    layout.button("Another dev row", self._another, quiet=True).props("dense")
+                self._name_row()
+            evidence(studio, lambda: (self.models[0], self.text))
         with layout.columns().props("id=verdicts"):
             self.places = [self._place(), self._place()]
         self.places[1][0].set_visibility(False)
         ui.timer(0, self.show, once=True)
+
+    def _another(self) -> None:
+        self.dev = [*self.dev[1:], self.dev[0]]
+        self.box.set_value(self.studio.text(self.dev[0]))
+        self._name_row()
+
+    def _name_row(self) -> None:
+        row, label = self.studio.source_row(self.dev[0]), self.studio.label(self.dev[0])
+        self.about.set_content(f"row {row:,} of the file, labelled <b>{safe(label)}</b>; or type a text of your own")
 
     def _place(self) -> tuple[Any, Any]:
         with layout.card() as made:
