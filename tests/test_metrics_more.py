@@ -15,7 +15,7 @@ from sklearn import metrics as sk
 
 from linnet.errors import DataError
 from linnet.evaluate import evaluate, evaluate_multilabel, jackknife_interval, mean_interval, wilson
-from linnet.evaluate.metrics import calibration_bins, calibration_interval
+from linnet.evaluate.metrics import calibration_bins, calibration_by_chance, calibration_error
 
 EXACT = {"rel": 1e-10, "abs": 1e-12}
 
@@ -128,13 +128,15 @@ def test_jackknife_interval_of_a_share_is_near_wilson():
     assert jackknife_interval(0.0, np.zeros(10), 10) == wilson(0, 10)
 
 
-def test_calibration_interval_knows_luck():
-    rng = np.random.default_rng(0)
-    confidence = rng.uniform(0.5, 1.0, 2000)
-    honest = calibration_interval(calibration_bins(rng.uniform(size=2000) < confidence, confidence))
-    assert honest[0] == 0.0
-    boaster = calibration_interval(calibration_bins(rng.uniform(size=2000) < confidence - 0.2, confidence))
-    assert 0.15 < boaster[0] < 0.2 < boaster[1] < 0.25
+def test_the_calibration_error_of_a_calibrated_model_is_chance():
+    rng, below = np.random.default_rng(0), 0
+    for seed in range(300):
+        confidence = rng.uniform(0.5, 1.0, 500)
+        bins = calibration_bins(rng.uniform(size=500) < confidence, confidence)
+        below += calibration_error(bins) <= calibration_by_chance(bins, draws=500, seed=seed)
+    assert 0.93 <= below / 300 <= 0.97
+    boaster = calibration_bins(rng.uniform(size=500) < confidence - 0.2, confidence)
+    assert calibration_error(boaster) > 2 * calibration_by_chance(boaster)
     assert sum(b.size for b in calibration_bins(np.ones(3, bool), np.array([0.5, 0.6, 0.7]))) == 3
 
 

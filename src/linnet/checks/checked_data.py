@@ -79,7 +79,8 @@ class CheckedData:
     def indicators(self, data: Dataset) -> npt.NDArray[np.bool_]:
         """Return which of the labels of the data the rows of a set have, (n_rows, n_labels)."""
         sets = [()] * len(data) if data.label is None else data.label_sets()
-        return np.array([[label in row for label in self.data.labels] for row in sets], dtype=bool)
+        labels = self.data.labels
+        return np.array([[label in row for label in labels] for row in sets], dtype=bool)
 
     @cached_property
     def labels(self) -> list[str]:

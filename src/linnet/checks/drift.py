@@ -30,14 +30,17 @@ def drift(m: CheckedData) -> Finding:
     df = [words.rows.slice(a, b).document_frequency() for a, b in zip(m.starts, m.starts[1:], strict=False)]
     moved: list[dict[str, Any]] = []
     for other, theirs in zip(m.others, df[1:], strict=True):
-        for at, before, now in _moved(df[0], n, theirs, len(other)):
-            name = next(iter(Names.seen(m.pieces, blocks, words.seen.take([at]), words.fingerprints[[at]])))
+        found = _moved(df[0], n, theirs, len(other))[: 10 * SHOWN]
+        at = np.array([k for k, _, _ in found], dtype=np.int64)
+        names = Names.seen(m.pieces, blocks, words.seen.take(at), words.fingerprints[at])
+        for name, (_, before, now) in zip(names, found, strict=True):
             moved.append({"what": f"word '{name}'", "source": other.source, "before": before, "now": now})
         if m.data.label is not None and other.label is not None:
-            labels = sorted({*m.data.labels, *other.labels})
-            sizes = [np.array([data.counts.get(label, 0) for label in labels]) for data in (m.data, other)]
-            for at, before, now in _moved(sizes[0], n, sizes[1], len(other)):
-                moved.append({"what": f"label {labels[at]}", "source": other.source, "before": before, "now": now})
+            counts = m.data.counts, other.counts
+            labels = sorted({*counts[0], *counts[1]})
+            sizes = [np.array([some.get(label, 0) for label in labels]) for some in counts]
+            for k, before, now in _moved(sizes[0], n, sizes[1], len(other)):
+                moved.append({"what": f"label {labels[k]}", "source": other.source, "before": before, "now": now})
     if not moved:
         return Finding("drift", "ok", "labels and words are as frequent in the other sets")
     moved.sort(key=lambda one: -abs(one["now"] - one["before"]))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.checks.checked_data import CheckedData, Finding, percent
+from linnet.checks.checked_data import LEVELS, CheckedData, Finding, percent
 from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Words
 from linnet.features.counting import Names
@@ -26,6 +26,11 @@ from linnet.features.counts import SparseCounts
 Floats = npt.NDArray[np.float64]
 PURE, COVERS = 0.97, 0.3  # lower bound of the purity, and the share of the class, of a word that gives the label away
 ODD_PURE, ODD_COVERS = 0.8, 0.02  # the same for dates, numbers, addresses
+LONG_NUMBER, LONG_ID = 4, 3  # digits of a number, characters of an id
+WARN_ODD, WARN_WORD = (
+    0.1,
+    0.9,
+)  # share of the label's texts from which a date, number, id or address, and a word, is a warning
 FEW = 50  # rows: below this no test can be significant, so what is seen counts
 MOST = 20
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri"
@@ -37,16 +42,22 @@ ADVICE = "ask whether new texts will have it; if not, take it out of the texts (
 def kind_of(word: str) -> str:
     """Say what a word looks like: "date", "address", "number", "id" or "word".
 
+    A short number and a quantity with its unit are words: people write them, and new texts will have them.
+
     >>> [kind_of(word) for word in ("friday", "2024", "x17b", "someone@mail.org", "www.site.com", "good", "19:30")]
     ['date', 'number', 'id', 'address', 'address', 'word', 'number']
+    >>> [kind_of(word) for word in ("16", "401k", "150p", "w2")]
+    ['word', 'word', 'word', 'word']
     """
+    digits = sum(c.isdigit() for c in word)
     if word in _CALENDAR:
         return "date"
     if "@" in word[1:] or re.search(r"\.(com|org|net|edu|gov|co|de|uk)$|^www\.|^https?", word):
         return "address"
     if re.fullmatch(r"[\d.,:/\-]*\d[\d.,:/\-]*", word):
-        return "number"
-    return "id" if any(c.isdigit() for c in word) and any(c.isalpha() for c in word) else "word"
+        return "number" if digits >= LONG_NUMBER else "word"
+    mixed = digits and any(c.isalpha() for c in word) and len(word) >= LONG_ID
+    return "id" if mixed and not re.fullmatch(r"[\d.,]+[a-z]{1,3}", word) else "word"
 
 
 def loopholes(m: CheckedData) -> Finding:
@@ -69,12 +80,17 @@ def loopholes(m: CheckedData) -> Finding:
         parts.append(f"{percent(share)} of texts begin with header lines ({', '.join(headers[:5])})")
     if not parts:
         return Finding("loopholes", "ok", "no single word gives a label away", details=details)
-    level = "warning" if share >= 0.2 else "note"
-    for one in listed:
-        if one["sure"] and one["share_of_label"] >= 0.02:  # only another set (or the later rows) can prove a loophole
-            proved = one["elsewhere"] is not None and one["share_of_label"] >= 0.3
-            level = "problem" if proved or level == "problem" else "warning"
+    levels = ["warning" if share >= 0.2 else "note", *map(_level, listed)]
+    level = max(levels, key=LEVELS.index)
     return Finding("loopholes", level, "; ".join(parts), len(ranked), None, ADVICE, tuple(listed), details)
+
+
+def _level(one: dict[str, Any]) -> str:
+    """Return how bad a word is: only another set, or the later rows, can prove a loophole."""
+    share = one["share_of_label"] if one["sure"] else 0.0
+    if one["elsewhere"] is not None:
+        return "problem" if share >= COVERS else "warning" if share >= ODD_COVERS else "note"
+    return "warning" if share >= (WARN_WORD if one["kind"] == "word" else WARN_ODD) else "note"
 
 
 @dataclass(frozen=True)
@@ -158,6 +174,8 @@ def _giving_away(m: CheckedData, table: _Table) -> dict[str, dict[str, Any]]:
     found = {}
     for j in np.flatnonzero(lean).tolist():
         kind = kind_of(table.names[j])
+        if table.names[j] in re.split(r"[\W_]+", m.data.labels[best[j]].lower()):  # the label itself is a fair reason
+            continue
         low = wilson(int(hits[j]), int(df[j]))[0]
         tiny = len(m) < FEW
         pure = low >= PURE and covers[j] >= COVERS

@@ -58,7 +58,9 @@ def _summary(result: Evaluation) -> list[str]:
 
 def _scored(result: Evaluation, name: str, title: str) -> str:
     value, interval = result.score(name)
-    return f"{title} undefined" if value is None else f"{title} {estimate(value, interval)}"
+    if interval is None:
+        return f"{title} undefined" if value is None else f"{title} {value:.4f}"
+    return f"{title} {estimate(value, interval)}"
 
 
 def class_rows(per_class: Iterable[ClassScores]) -> list[list[str]]:

@@ -12,7 +12,7 @@ from linnet.draw.charts import Axis, Line, Points, Ranges, figure
 from linnet.draw.markup import bar, note, paragraphs, safe, table, text_table
 from linnet.draw.terminal import count, percent, score
 from linnet.evaluate import wilson
-from linnet.evaluate.metrics import ALL_METRICS
+from linnet.evaluate.metrics import ALL_METRICS, calibration_by_chance
 from linnet.evaluate.multilabel import MultilabelEvaluation
 from linnet.report.inputs import ReportInputs
 
@@ -109,20 +109,17 @@ def _weakest(inputs: ReportInputs) -> str:
 
 
 def _probabilities(inputs: ReportInputs) -> str:
-    ends, error = inputs.result.calibration_error_interval, inputs.result.calibration_error
-    if ends is None or error is None:
+    error, chance = inputs.result.calibration_error, calibration_by_chance(inputs.result.calibration_bins)
+    if error is None:
         return ""
-    if ends[0] == 0 and ends[1] > WIDE:
-        return (
-            f"{count(inputs.n, 'row')} are too few to judge the probabilities: the calibration error is at most "
-            f"{100 * ends[1]:.0f} points."
-        )
-    if ends[0] == 0:
+    if error <= chance and chance > WIDE:
+        return f"{count(inputs.n, 'row')} are too few to judge the probabilities."
+    if error <= chance:
         return f"The probabilities are well calibrated: the error of {100 * error:.1f} points may be chance."
     gap = float(inputs.confidence.mean() - inputs.right.mean())
     return (
         f"The model is {'over' if gap > 0 else 'under'}confident: its probabilities are off by {100 * error:.1f} points on "
-        f"average ({100 * ends[0]:.1f} to {100 * ends[1]:.1f})."
+        f"average; up to {100 * chance:.1f} may be chance."
     )
 
 
@@ -195,10 +192,11 @@ def calibration(inputs: ReportInputs) -> str:
         Ranges([(b.confidence, *b.interval) for b in bins]),
         Points([(b.confidence, b.accuracy) for b in bins], titles=titles),
     ]
-    error, ends = inputs.result.calibration_error or 0.0, inputs.result.calibration_error_interval or (0.0, 1.0)
+    error, chance = inputs.result.calibration_error or 0.0, calibration_by_chance(bins)
     return (
-        f"<p>Calibration error {error:.4f} ({ends[0]:.4f} to {ends[1]:.4f}): the mean distance from the diagonal over "
-        f"{len(bins)} bins of equal size. Below the diagonal the model is overconfident, above it underconfident.</p>"
+        f"<p>Calibration error {error:.4f}: the mean distance from the diagonal over {len(bins)} bins of equal size; a "
+        f"calibrated model stays below {chance:.4f} in 95 of 100 samples of {count(inputs.n, 'row')}. Below the diagonal the "
+        "model is overconfident, above it underconfident.</p>"
     ) + figure(
         layers, Axis("confidence", low, 1.0, percent=True), Axis("accuracy", 0.0, 1.0, percent=True),
         "Accuracy by confidence, with 95 % intervals; a calibrated model lies on the diagonal",

@@ -326,8 +326,10 @@ class Studio:
         if best is None:
             return [one.run(both) for one in checks], ["Train a model to see whether its predictions would change."]
         try:
-            model, labelled = self.model(best).artefact, self.data.label is not None
-            reference = reference_of(model, self.part("dev"), self.threads) if labelled else None
+            model, reference = self.model(best).artefact, None
+            if self.data.label is not None:  # rows that no run was trained on
+                held_out = self.data.take(np.concatenate([self.rows("dev"), self.rows("test")]))
+                reference = reference_of(model, held_out, self.threads)
             lines = list(drift(model, both.others[0], reference=reference, threads=self.threads).lines())
         except LinnetError as error:
             lines = [str(error)]

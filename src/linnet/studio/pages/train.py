@@ -178,7 +178,7 @@ class TrainPage:
             layout.button("Try", lambda: ui.navigate.to(f"/try?model=run-{one.value}"), quiet=True)
             layout.button("Score on the test rows", test, quiet=True)
             layout.button("Report", report, quiet=True)
-            layout.button("Model file", lambda: ui.download.file(runs[one.value].path), quiet=True)
+            layout.button("Model file", lambda: ui.download.file(str(runs[one.value].path)), quiet=True)
             layout.upload("Label a file: drop it here", label)
         with self.manage, layout.row():
             title = layout.field("Name", lambda: change(runs.rename, title.value or ""))
