@@ -36,6 +36,7 @@ LEAST = 20  # different rows
 MOST_CLASSES = 300
 CHANCE = 0.05  # of the way from always giving the commonest label to being right: no better than guessing
 WEAK = 0.3  # of the way from always giving the commonest label to being right: a weaker model cannot judge
+WEAK_SETS = 0.5  # the same where rows may have several labels: each of them can be doubted
 
 
 def label_errors(m: CheckedData) -> Finding:
@@ -69,7 +70,7 @@ def label_errors(m: CheckedData) -> Finding:
     if not len(listed):
         says = "no label looks wrong to a model that did not see it"
         return Finding("label-errors", "ok", says, details=details, arrays=arrays)
-    if accuracy - base < WEAK * (1 - base):
+    if accuracy - base < (WEAK if y.ndim == 1 else WEAK_SETS) * (1 - base):
         says = (
             f"a model that did not see them is right on {percent(accuracy)} of {what} only (the commonest label: "
             f"{percent(base)}): too weak to suspect labels"
