@@ -99,7 +99,7 @@ def memory(data: Path, size: int, limit: str, folder: Path, models: list[str]) -
 def accuracy(data: Path, folder: Path) -> list[dict[str, Any]]:
     """Train in memory and in blocks on the same rows."""
     from linnet import TextClassifier, read
-    from linnet.pipeline.budget import Budget
+    from linnet.pipeline.cache import Budget
     from linnet.pipeline.stream import fit_stream
 
     Budget.whole_entries = lambda self, per_entry: 0  # type: ignore[method-assign]

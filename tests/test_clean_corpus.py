@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet.data.streaming import stream_rows
+from linnet.data.reading import stream_rows
 from linnet.errors import DataError, LinnetError
 from linnet.text.clean import C4, Pages
 from linnet.text.clean.corpus import Corpus
@@ -153,7 +153,7 @@ def test_memory_never_changes_the_result(dedup, monkeypatch, tmp_path):
     texts = [" ".join(SENTENCES[k] for k in rng.integers(9, size=rng.integers(1, 8))) for _ in range(2000)]
     first = run(texts, "whitespace", None, dedup)
     for least, memory in ((16, 1), (100, 5000)):
-        monkeypatch.setattr("linnet.text.clean.dedup._LEAST", least)
+        monkeypatch.setattr("linnet.text.clean.corpus._LEAST", least)
         report, kept, gone = run(texts, "whitespace", None, dedup, max_memory=memory, folder=str(tmp_path))
         assert (kept, gone) == first[1:]
         assert report.to_dict() == first[0].to_dict()

@@ -15,7 +15,7 @@ from linnet._kernels.text import similarity, sketch_documents, word_keys
 from linnet.errors import LinnetError
 from linnet.features.buffers import text_buffers
 from linnet.files import temporary_folder
-from linnet.text.clean.dedup import Repeats
+from linnet.text.clean.corpus import Repeats
 from linnet.text.duplicates import (
     Sketches,
     bands_for,
@@ -207,7 +207,7 @@ def test_repeats_do_not_depend_on_memory(kind, monkeypatch, tmp_path):
     expected = np.ones(n, dtype=bool)
     expected[np.unique(keys, return_index=True)[1]] = False
     for least, memory in ((1 << 12, 1 << 30), (64, 1), (1000, 70_000)):
-        monkeypatch.setattr("linnet.text.clean.dedup._LEAST", least)
+        monkeypatch.setattr("linnet.text.clean.corpus._LEAST", least)
         with temporary_folder(tmp_path) as folder:
             seen = Repeats(folder, memory)
             for start in range(0, n, 777):

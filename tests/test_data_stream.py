@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from linnet.data import read, stream
-from linnet.data.readers.records import Dialect, whole_records
+from linnet.data.readers.delimited import Dialect, whole_records
 from linnet.errors import DataError
 
 N = 30_000
@@ -41,7 +41,7 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet", "x.csv.gz"])
 @pytest.mark.parametrize("block", [1 << 12, 8 << 20])
 def test_rows_stay_aligned(files, name, block, monkeypatch):
-    monkeypatch.setattr("linnet.data.streaming._BATCH_BYTES", block)
+    monkeypatch.setattr("linnet.data.reading._BATCH_BYTES", block)
     found, numbers, bad = [], [], []
     next_row = 1
     for batch in stream(files / name, batch_rows=1000):
@@ -100,7 +100,7 @@ def test_an_abandoned_stream_closes_its_file(files):
 
 
 def test_jsonl_columns_may_come_late(tmp_path, monkeypatch):
-    monkeypatch.setattr("linnet.data.streaming._BATCH_BYTES", 64)
+    monkeypatch.setattr("linnet.data.reading._BATCH_BYTES", 64)
     path = tmp_path / "x.jsonl"
     lines = [{"text": "some text", "label": 1}] * 5 + [{"other": 1}] * 5 + [{"text": "x", "label": "late"}] * 5
     path.write_text("\n".join(map(json.dumps, lines)))
@@ -116,7 +116,7 @@ def test_pieces_end_where_records_end(size, tmp_path, monkeypatch):
     path.write_bytes(b'label,text\na,"one\ntwo"\r\nb,5" nail\nc,"say ""hi""\n"\n\nd,"x" y\ne,"",\nf,"",""\ng,\xfc\n')
     whole = read(path)
     expected = ["one\ntwo", '5" nail', 'say "hi"\n', "x y", "", "", "ü"]
-    monkeypatch.setattr("linnet.data.streaming._BATCH_BYTES", size)
+    monkeypatch.setattr("linnet.data.reading._BATCH_BYTES", size)
     found = [text for batch in stream(path) for text in batch.text.to_pylist()]
     assert found == expected
     assert whole.text.to_pylist() == [text for text in expected if text]

@@ -18,7 +18,7 @@ from linnet.explain import Explanation
 from linnet.explain.explanation import ListedParts
 from linnet.features.blocks import as_blocks
 from linnet.features.buffers import text_buffers
-from linnet.features.counts import NORM
+from linnet.features.counting import NORM
 from linnet.features.derived import by_source, derive
 from linnet.features.functions import Functions
 from linnet.features.showing import Emitted
@@ -196,7 +196,7 @@ def reference(model, text, column):
 
 @pytest.mark.parametrize("name", ["svm", "hashed", "pieces"])
 def test_the_kernel_is_the_reference(models, name):
-    from linnet.explain.walk import walk
+    from linnet.explain.parts import walk
 
     model = models[name].artefact
     texts = ["Not good at ALL, fun fun ß straße", "", "dull\x00 dull 😀", "x " * 3000]

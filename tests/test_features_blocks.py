@@ -18,8 +18,10 @@ from linnet import TextClassifier
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import (
     BLOCKS,
+    COMPUTED,
     DERIVED,
     Across,
+    Lengths,
     Negated,
     Shapes,
     Skips,
@@ -29,7 +31,6 @@ from linnet.features.blocks import (
     from_dict,
     parse,
 )
-from linnet.features.computed import COMPUTED, Lengths
 from linnet.features.lists import Lists
 from linnet.features.showing import EXAMPLES, SENTENCE, Emitted, changes, seen
 from linnet.text.tokens import NEGATIONS

@@ -20,10 +20,9 @@ from linnet.cli import linnet as command
 from linnet.data import read, stream
 from linnet.errors import DataError, LinnetError
 from linnet.features import Column, Lengths, Words
-from linnet.features.blocks import describe, parse
+from linnet.features.blocks import compute, describe, parse, scales
 from linnet.features.buffers import text_buffers
 from linnet.features.columns import FARTHEST, KINDS, MOST, Category, Date, Number
-from linnet.features.computed import compute, scales
 from linnet.features.showing import seen
 
 RNG = np.random.default_rng(0)

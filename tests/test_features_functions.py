@@ -18,9 +18,8 @@ from linnet import TextClassifier
 from linnet.datasets import load
 from linnet.errors import DataError, LinnetError, ModelFileError
 from linnet.features import Chars, Functions, Vectorizer, Words
-from linnet.features.blocks import as_blocks, describe, parse
+from linnet.features.blocks import as_blocks, compute, describe, parse, split
 from linnet.features.buffers import text_buffers
-from linnet.features.computed import compute, split
 from linnet.features.functions import find, import_path, joint, word_count
 from linnet.model import file as store
 from linnet.text import CASES, TOKENS, tokenize, words_of

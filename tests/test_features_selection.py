@@ -12,7 +12,7 @@ from linnet.errors import LinnetError
 from linnet.features.blocks import Words
 from linnet.features.buffers import text_buffers
 from linnet.features.counting import count
-from linnet.features.selection import METHODS, Selection, chi2, mutual_information
+from linnet.features.plan import METHODS, Selection, chi2, mutual_information
 
 words = st.lists(st.sampled_from("abcdef"), max_size=8).map(" ".join)
 labelled = st.lists(st.tuples(words, st.integers(0, 2)), min_size=3, max_size=25)

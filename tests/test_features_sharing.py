@@ -12,7 +12,7 @@ from linnet.data.splitting import fold_indices
 from linnet.datasets import load
 from linnet.features.blocks import parse as blocks
 from linnet.features.buffers import text_buffers
-from linnet.features.counts import SparseCounts
+from linnet.features.counting import SparseCounts
 from linnet.features.derived import Shared, Texts
 from linnet.models import MODELS
 from reference import text as reference

@@ -15,7 +15,7 @@ from sklearn.metrics import cohen_kappa_score, mean_absolute_error
 import linnet
 from linnet.cli import linnet as command
 from linnet.data import Dataset
-from linnet.data.labels import LabelBins
+from linnet.data.dataset import LabelBins
 from linnet.errors import LinnetError
 from linnet.evaluate import evaluate
 

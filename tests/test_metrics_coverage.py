@@ -9,7 +9,7 @@ import pytest
 
 from linnet.evaluate import evaluate, evaluate_multilabel, paired_bootstrap
 from linnet.evaluate.significance import paired_t
-from linnet.tuning.results import corrected
+from linnet.tuning.search import corrected
 
 
 def world(seed, n, k, scale):

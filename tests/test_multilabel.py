@@ -22,15 +22,15 @@ import linnet
 from linnet import TextClassifier
 from linnet.cli import linnet as command
 from linnet.comparison import compare
-from linnet.comparison.scoring import ComparedRows
+from linnet.comparison.run_comparison import ComparedRows
 from linnet.data import Dataset, read
 from linnet.data.splitting import fold_indices
 from linnet.errors import DataError, LinnetError
-from linnet.evaluate.multilabel import row_f1
+from linnet.evaluate.evaluation import row_f1
 from linnet.features.vectorizer import Vectorizer
 from linnet.model.decision import Decision
 from linnet.models import MODELS
-from linnet.pipeline.assemble import best_threshold, choose_thresholds
+from linnet.pipeline.fit import best_threshold, choose_thresholds
 
 WORDS = {
     "joy": ["glad", "happy", "fun"],

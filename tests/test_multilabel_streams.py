@@ -11,7 +11,7 @@ from linnet import TextClassifier, read
 from linnet.engines import open_engine
 from linnet.errors import LinnetError
 from linnet.models import MODELS
-from linnet.pipeline.budget import Budget
+from linnet.pipeline.cache import Budget
 from linnet.pipeline.stream import fit_stream
 from test_multilabel import LEARNS, corpus
 

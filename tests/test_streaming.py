@@ -23,11 +23,9 @@ from linnet import TextClassifier, load, read
 from linnet._kernels.text import pack_numbers, unpack_numbers
 from linnet.data.formats import find_shards
 from linnet.errors import DataError, LinnetError
-from linnet.features.counts import SparseCounts
-from linnet.pipeline.budget import Budget
-from linnet.pipeline.cache import Cache, check_room, temporary
+from linnet.features.counting import SparseCounts
+from linnet.pipeline.cache import Budget, Cache, StreamVocabulary, check_room, temporary
 from linnet.pipeline.stream import DEV, TEST, TRAIN, Parts, fit_stream
-from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.values import as_bytes
 from reference import varint as reference
 from running import run

@@ -30,8 +30,7 @@ from linnet.models import MODELS
 from linnet.tuning import run_search
 from linnet.tuning.candidate import FeatureSpace, SearchSpace
 from linnet.tuning.judging import Clock, Limits, file_size, resident
-from linnet.tuning.results import corrected
-from linnet.tuning.search import SearchState, packed, unpacked
+from linnet.tuning.search import SearchState, corrected, packed, unpacked
 from linnet.values import as_bytes, as_seconds
 
 TRAIN, DEV, TEST = load("reviews")

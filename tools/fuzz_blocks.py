@@ -18,9 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from linnet.features.blocks import BLOCKS, Block, compile_blocks
+from linnet.features.blocks import BLOCKS, Block, Lengths, compile_blocks
 from linnet.features.buffers import TextBuffer
-from linnet.features.computed import Lengths
 from linnet.features.counting import count, names_of
 from linnet.features.lists import Lists
 from linnet.features.showing import Emitted

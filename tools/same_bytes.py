@@ -152,7 +152,7 @@ def train(job: Job, folder: Path, out: Path, threads: int) -> None:
 @contextmanager
 def many_blocks(wanted: bool) -> Iterator[None]:
     """Let no data fit in one block of rows, however little it is."""
-    from linnet.pipeline.budget import Budget
+    from linnet.pipeline.cache import Budget
 
     with ExitStack() as stack:
         for name, entries in (("whole_entries", 0), ("block_entries", 5_000)) if wanted else ():

@@ -117,7 +117,7 @@ class TextClassifier(Estimator):
         of these rows, and the end of the search.
         """
         from linnet.pipeline.fit import fit
-        from linnet.pipeline.memory import MemoryRows
+        from linnet.pipeline.rows import MemoryRows
 
         plan, log = self.plan(), Log(on_event)
         rows = MemoryRows(plan, X, y, dev=dev, sample_weight=sample_weight, groups=groups, part=part)
@@ -143,7 +143,7 @@ class TextClassifier(Estimator):
         (['pos'], 4)
         """
         from linnet.data import Dataset
-        from linnet.pipeline.memory import texts_and_labels
+        from linnet.pipeline.rows import texts_and_labels
 
         if isinstance(X, Dataset) and X.separator:
             raise DataError("partial_fit learns one label a row; for several labels a row use fit")

@@ -214,7 +214,7 @@ class _Plan:
     ) -> dict[int, list[str]]:
         """Return the words that speak most for the suggested label, or against the one too many, for each row shown."""
         from linnet.explain import explain
-        from linnet.pipeline.assemble import WeightedColumns, assemble
+        from linnet.pipeline.fit import WeightedColumns, assemble
 
         words: dict[int, list[str]] = {}
         buffers, classes = text_buffers(m.data.text), tuple(m.data.labels)

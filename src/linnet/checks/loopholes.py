@@ -20,8 +20,7 @@ import numpy.typing as npt
 from linnet.checks.checked_data import LEVELS, CheckedData, Finding, percent
 from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Words
-from linnet.features.counting import Names
-from linnet.features.counts import SparseCounts
+from linnet.features.counting import Names, SparseCounts
 
 Floats = npt.NDArray[np.float64]
 PURE, COVERS = 0.97, 0.3  # lower bound of the purity, and the share of the class, of a word that gives the label away

@@ -65,7 +65,7 @@ def clean(inputs: tuple[str, ...], **options: Any) -> None:
 
 def _rules_text() -> str:
     from linnet.text.clean import C4, RULES
-    from linnet.text.clean.dedup import DEDUP
+    from linnet.text.clean.corpus import DEDUP
     from linnet.text.clean.rules import DEFAULT
 
     lines = ["characters (* by default; NAME=WORD puts a word in place of urls, emails, numbers)"]
@@ -78,8 +78,7 @@ def _rules_text() -> str:
 def _corpus(options: dict[str, Any]) -> Any:
     """Turn the options into what to do; everything wrong with them is said before anything is read."""
     from linnet.text.clean import C4, RULES
-    from linnet.text.clean.corpus import Corpus
-    from linnet.text.clean.dedup import DEDUP
+    from linnet.text.clean.corpus import DEDUP, Corpus
     from linnet.text.clean.rules import DEFAULT
 
     given = options["rules"]
@@ -135,7 +134,7 @@ def _run(inputs: tuple[str, ...], corpus: Any, options: dict[str, Any]) -> Any:
 
 
 def _batches(inputs: tuple[str, ...], options: dict[str, Any], progress: CleaningProgress) -> Iterator[Any]:
-    from linnet.data.streaming import stream_rows
+    from linnet.data.reading import stream_rows
 
     for source in inputs:
         first, say_note = True, Notes(source)

@@ -62,8 +62,7 @@ def features(
 
 def _list(json_: bool) -> None:
     """Print every block with an example on one sentence."""
-    from linnet.features.blocks import BLOCKS
-    from linnet.features.computed import COMPUTED, DERIVED
+    from linnet.features.blocks import BLOCKS, COMPUTED, DERIVED
     from linnet.features.showing import EXAMPLES, SENTENCE, Shown, seen
 
     rows = []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from linnet.cli.output import say
-from linnet.data.labels import are_scattered, scattered
+from linnet.data.dataset import are_scattered, scattered
 from linnet.errors import DataError, LinnetError, shown
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def multilabel(options: dict[str, Any]) -> str | bool | None:
 
 def label_column(options: dict[str, Any]) -> str | None:
     """Return the label column: that of --label, or of --label-bins."""
-    from linnet.data.labels import LabelBins
+    from linnet.data.dataset import LabelBins
 
     bins, given = options.get("label_bins"), options.get("label")
     if bins is None:

@@ -82,7 +82,7 @@ def predict(model: str, source: str, **options: Any) -> None:
 
     from linnet.classifier import load
     from linnet.data import stream
-    from linnet.data.reader import Unusable
+    from linnet.data.input_file import Unusable
     from linnet.data.writers import open_writer
     from linnet.model.decision import Decision
 

@@ -12,7 +12,7 @@ from linnet.cli import options as o
 from linnet.cli.files import InputPath, check_outputs, command
 from linnet.cli.labelled_rows import split_columns
 from linnet.cli.output import Notes, say, write_json
-from linnet.data.labels import are_scattered, scattered
+from linnet.data.dataset import are_scattered, scattered
 from linnet.draw.terminal import listed
 from linnet.errors import DataError, LinnetError, shown
 from linnet.values import parse_list
@@ -125,7 +125,7 @@ def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
 
     from linnet.data import read
     from linnet.data.arrays import integers
-    from linnet.data.streaming import stream_rows
+    from linnet.data.reading import stream_rows
 
     batches = list(stream_rows(data, text=options["text"], format=options["format_"], batch_rows=1 << 16))
     if not batches:

@@ -30,7 +30,7 @@ REMEDIES = {
 def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
     """Return the memory to stay within, or None where DATA is one file that fits."""
     from linnet.data.formats import find_shards, size_of
-    from linnet.pipeline.budget import LEAST, available, memory_needed
+    from linnet.pipeline.cache import LEAST, available, memory_needed
     from linnet.values import as_bytes
 
     if given is not None:
@@ -69,7 +69,7 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
             raise LinnetError(f"--{name.replace('_', '-')} needs all rows in memory; {remedy}")
     from linnet.cli.output import TrainingProgress
     from linnet.engines import open_engine
-    from linnet.pipeline.budget import LEAST, available
+    from linnet.pipeline.cache import LEAST, available
     from linnet.pipeline.stream import fit_stream
 
     limit = limit or max(LEAST, available() * 4 // 5)
@@ -102,7 +102,7 @@ NOT_ONLINE = (
 def train_online(clf: TextClassifier, data: tuple[str, ...], out: Path, options: dict[str, Any]) -> None:
     """Learn from a stream in one pass and save the model, also after Ctrl-C."""
     from linnet.data.labelled import usable
-    from linnet.data.streaming import stream
+    from linnet.data.reading import stream
     from linnet.pipeline.learner import IncrementalLearner
 
     wrong = [name for name in NOT_ONLINE if options[name]]

@@ -65,7 +65,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     read once, scored, and learned from; Ctrl-C saves what was learned: see docs/updating.md.
     """
     from linnet.data.seal import look
-    from linnet.features.computed import needed
+    from linnet.features.blocks import needed
     from linnet.pipeline.events import Profile
 
     out, clf = model_path(data[0], options["out"]), _classifier(options)

@@ -23,8 +23,7 @@ from typing import Any
 
 from linnet.classifier import TextClassifier
 from linnet.errors import LinnetError, check_choice
-from linnet.features.blocks import as_blocks
-from linnet.features.computed import needed
+from linnet.features.blocks import as_blocks, needed
 from linnet.values import parse_value
 
 _SETTING = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)$", re.DOTALL)

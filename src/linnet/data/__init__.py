@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linnet.data.dataset import Dataset
-    from linnet.data.reader import Unusable, UnusableRow
-    from linnet.data.reading import read
-    from linnet.data.streaming import Batch, stream
+    from linnet.data.input_file import Unusable, UnusableRow
+    from linnet.data.reading import Batch, read, stream
 
 __all__ = ["Batch", "Dataset", "Unusable", "UnusableRow", "read", "stream"]
 
 _HOME = {
-    "Batch": "streaming", "Dataset": "dataset", "Unusable": "reader", "UnusableRow": "reader", "read": "reading", "stream": "streaming",
+    "Batch": "reading", "Dataset": "dataset", "Unusable": "input_file", "UnusableRow": "input_file", "read": "reading", "stream": "reading",
 }  # fmt: skip
 
 

@@ -6,11 +6,16 @@ than reading a small file and predicting it. Building the buffers by hand costs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from linnet.data.input_file import RawBatch
 
 _INT32_MAX = 2**31 - 1
 
@@ -218,3 +223,254 @@ def take(column: pa.ChunkedArray, indices: np.ndarray) -> pa.ChunkedArray:
         ]
         return pa.chunked_array(parts, type=column.type)
     return column.take(integers(indices))
+
+
+# ---- Raw columns to strings one can trust: valid UTF-8, no NUL, numbers printed as people write them.
+#
+# Whatever a reader found (bytes, dictionaries, numbers, lists) becomes an Arrow string column here. The usual case, a
+# string column that is valid already, is checked at memory speed and passed on without a copy.
+
+
+def printable(value: Any) -> str | None:
+    """A Python value as a label or text: whole numbers without '.0', true and false, lists joined by '|'.
+
+    >>> [printable(value) for value in (1, 1.0, 0.5, True, None, float("nan"), ["joy", "love"], "pos")]
+    ['1', '1', '0.5', 'true', None, None, 'joy|love', 'pos']
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return _decode(value)[0]
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        if math.isnan(number):
+            return None
+        return str(int(number)) if number.is_integer() and abs(number) < 1e16 else repr(number)
+    if isinstance(value, list | tuple):
+        return "|".join(part for part in map(printable, value) if part is not None) or None
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def to_strings(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, dict[str, np.ndarray]]:
+    r"""Any column as strings, and which rows had to be repaired: {kind: row numbers from 0}.
+
+    >>> column, repairs = to_strings(pa.chunked_array([pa.array([b"good", b"na\xefve", b"a\0b"])]))
+    >>> column.to_pylist(), {kind: rows.tolist() for kind, rows in repairs.items()}
+    (['good', 'naïve', 'a b'], {'windows_1252': [1], 'nul': [2]})
+    >>> to_strings(pa.chunked_array([[1.0, 2.5, None]]))[0].to_pylist()
+    ['1', '2.5', None]
+    """
+    repairs: dict[str, list[int]] = {"lists": [0]} if is_list(column) else {}
+    column = _as_text_type(column)
+    chunks, at = [], 0
+    for chunk in column.chunks:
+        chunks.append(_without_nul(_valid(chunk, at, repairs), at, repairs))
+        at += len(chunk)
+    kind = pa.large_string() if any(pa.types.is_large_string(chunk.type) for chunk in chunks) else pa.string()
+    chunks = [chunk if chunk.type == kind else chunk.cast(kind) for chunk in chunks]
+    return pa.chunked_array(chunks, type=kind), {kind: np.array(rows, np.int64) for kind, rows in repairs.items()}
+
+
+def is_list(column: pa.ChunkedArray) -> bool:
+    """Whether the cells of a column are lists; where they are labels, a row has several."""
+    kind = column.type
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def cells(values: Iterable[Any]) -> pa.Array:
+    """Python values as a column: of lists where all are lists, else of strings.
+
+    >>> cells([["joy"], None]).type, cells([1, "a"]).to_pylist()
+    (ListType(list<item: string>), ['1', 'a'])
+    """
+    found = list(values)
+    given = [value for value in found if value is not None]
+    if given and all(isinstance(value, list | tuple | set | frozenset) for value in given):
+        rows = [
+            None if v is None else [printable(one) for one in (sorted(v) if isinstance(v, set | frozenset) else v)]
+            for v in found
+        ]
+        return pa.array(rows, pa.list_(pa.string()))
+    return strings(map(printable, found))
+
+
+def _as_text_type(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of any type as string or binary, large where it was."""
+    kind, types = column.type, pa.types
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+        return column
+    if types.is_dictionary(kind):
+        return _as_text_type(column.cast(kind.value_type))
+    if types.is_string_view(kind):
+        return column.cast(pa.large_string() if column.nbytes > _INT32_MAX else pa.string())
+    if types.is_fixed_size_binary(kind) or types.is_binary_view(kind):
+        return column.cast(pa.large_binary() if column.nbytes > _INT32_MAX else pa.binary())
+    plain = types.is_boolean(kind) or types.is_integer(kind) or types.is_temporal(kind) or types.is_decimal(kind)
+    if plain and not types.is_interval(kind):
+        return column.cast(pa.string())
+    if types.is_floating(kind):
+        return by_distinct(column, printable)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _as_text_type(column.cast(kind.storage_type))
+    return pa.chunked_array([strings(map(printable, column.to_pylist()))])
+
+
+def by_distinct(column: pa.ChunkedArray, change: Callable[[Any], str | None]) -> pa.ChunkedArray:
+    """Apply a function to each distinct value once.
+
+    >>> by_distinct(pa.chunked_array([strings(["a", None, "a"])]), str.upper).to_pylist()
+    ['A', None, 'A']
+    """
+    chunks = []
+    for chunk in column.chunks:
+        coded = chunk.dictionary_encode()
+        changed = strings(change(value) for value in coded.dictionary.to_pylist())
+        chunks.append(changed.take(coded.indices))
+    return pa.chunked_array(chunks, type=pa.string())
+
+
+def _valid(chunk: pa.Array, at: int, repairs: dict[str, list[int]]) -> pa.Array:
+    """The chunk as valid UTF-8; values that are not are decoded one by one."""
+    large = pa.types.is_large_string(chunk.type) or pa.types.is_large_binary(chunk.type)
+    raw = chunk.view(pa.large_binary() if large else pa.binary())
+    try:
+        return cast(raw, pa.large_string() if large else pa.string())
+    except pa.ArrowInvalid:
+        decoded: list[str | None] = []
+        for row, value in enumerate(raw.to_pylist()):
+            text, kind = (None, "") if value is None else _decode(value)
+            if kind:
+                repairs.setdefault(kind, []).append(at + row)
+            decoded.append(text)
+        return strings(decoded)
+
+
+def _decode(value: bytes) -> tuple[str, str]:
+    """Bytes to text and the repair that took, if any.
+
+    >>> _decode("naïve".encode("cp1252")), _decode("你好"[:2].encode()[:5])
+    (('naïve', 'windows_1252'), ('你\ufffd', 'damaged_utf8'))
+    """
+    try:
+        return value.decode(), ""
+    except UnicodeDecodeError:
+        pass
+    if not value.decode("utf-8", "ignore").isascii():  # some of it is UTF-8: a cut or a broken byte, not another code
+        return value.decode("utf-8", "replace"), "damaged_utf8"
+    # Five bytes are undefined in Windows-1252; like browsers, read them as the control characters of Latin-1.
+    return "".join([_WINDOWS_1252[byte] for byte in value]), "windows_1252"
+
+
+_WINDOWS_1252 = [bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(256)]
+
+
+def _without_nul(chunk: pa.Array, at: int, repairs: dict[str, list[int]]) -> pa.Array:
+    data = data_bytes(chunk)
+    if len(data) == 0 or data.min() != 0:
+        return chunk
+    import pyarrow.compute as pc
+
+    hit = to_mask(pc.match_substring(chunk, "\0")) & ~missing(chunk)
+    repairs.setdefault("nul", []).extend((np.flatnonzero(hit) + at).tolist())
+    return pc.replace_substring(chunk, "\0", " ")
+
+
+def missing(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """Which rows are null, as a mask.
+
+    >>> missing(strings(["a", None])).tolist()
+    [False, True]
+    """
+    if column.null_count == 0:
+        return np.zeros(len(column), dtype=bool)
+    return to_mask(call("is_null", column))
+
+
+def blank(column: pa.ChunkedArray) -> np.ndarray:
+    r"""Which rows are null, empty or white space only, as a mask.
+
+    >>> blank(pa.chunked_array([strings(["a", "", " \u3000\n", None, " b"])])).tolist()
+    [False, True, True, True, False]
+    """
+    space = to_mask(call("utf8_is_space", column))  # stops at the first character that is none
+    empty = [lengths(chunk) == 0 for chunk in column.chunks]
+    found: np.ndarray = space | np.concatenate([np.zeros(0, dtype=bool), *empty]) | missing(column)
+    return found
+
+
+def as_labels(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A string column as labels: without white space around them, and null where nothing is left.
+
+    >>> as_labels(pa.chunked_array([strings(["pos", " neg", " ", None])])).to_pylist()
+    ['pos', 'neg', None, None]
+    """
+    if pa.types.is_large_string(column.type):
+        column = column.cast(pa.string())
+    distinct = [value for value in column.unique().to_pylist() if value is not None]
+    if all(value and value == value.strip() for value in distinct):
+        return column
+    return by_distinct(column, lambda value: value.strip() or None)
+
+
+def filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A string column with "" for null.
+
+    >>> filled(pa.chunked_array([strings(["a", None])])).to_pylist()
+    ['a', '']
+    """
+    if column.null_count == 0:
+        return column
+    return call("coalesce", column, cast(strings([""]), column.type)[0])
+
+
+def column_strings(batch: RawBatch, name: str) -> pa.ChunkedArray:
+    """A column of a batch as strings; all null where the batch does not have it."""
+    return decoded(batch, [name]).columns[name]
+
+
+def decoded(batch: RawBatch, names: Sequence[str]) -> RawBatch:
+    """The named columns of a batch as strings; a column that this batch does not have is all null."""
+    columns, repairs = {}, {}
+    for name in names:
+        raw = batch.columns.get(name)
+        if raw is None:
+            raw = pa.chunked_array([pa.nulls(batch.rows, pa.string())])
+        columns[name], repairs[name] = to_strings(raw)
+    return replace(batch, columns=columns, repairs=repairs, records=None)
+
+
+_NOTES = {
+    "windows_1252": "decoded as Windows-1252: {} not UTF-8",
+    "damaged_utf8": "broken UTF-8 bytes replaced by U+FFFD in {}",
+    "nul": "NUL characters replaced by spaces in {}",
+}
+
+
+def repair_counts(batch: RawBatch, names: Sequence[str], start: int = 0, stop: int | None = None) -> dict[str, int]:
+    """How many rows from `start` up to `stop` were repaired in any of the named columns, by kind."""
+    counts = {}
+    for kind in _NOTES:
+        hits = [batch.repairs[name][kind] for name in names if kind in batch.repairs.get(name, {})]
+        if hits:
+            rows = np.unique(np.concatenate(hits))
+            counts[kind] = int(np.count_nonzero((rows >= start) & (rows < (batch.rows if stop is None else stop))))
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def repair_notes(counts: Mapping[str, int]) -> list[str]:
+    """Repairs in words.
+
+    >>> repair_notes({"windows_1252": 3, "nul": 1})
+    ['decoded as Windows-1252: 3 rows were not UTF-8', 'NUL characters replaced by spaces in 1 row']
+    """
+    notes = []
+    for kind, count in counts.items():
+        rows = f"{count:,} row{'s' if count != 1 else ''}"
+        if kind == "windows_1252":
+            rows += " was" if count == 1 else " were"
+        notes.append(_NOTES[kind].format(rows))
+    return notes

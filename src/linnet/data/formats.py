@@ -19,8 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from linnet.data.input_file import InputFile, foreign, looks_binary, stdin
-from linnet.data.reader import ReadOptions, RecordReader
+from linnet.data.input_file import InputFile, ReadOptions, RecordReader, foreign, looks_binary, stdin
 from linnet.errors import DataError, nearest
 from linnet.files import split_ending
 
@@ -67,7 +66,7 @@ FORMATS = {
         Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), lambda head: head.lstrip().startswith(b"{"), _in("jsonlines.open_jsonl"),
                rewrite=_in("jsonlines.rewrite_lines")),
         Format("fasttext", (".ft", ".fasttext"), _is_fasttext, _in("lines.open_fasttext")),
-        Format("vw", (".vw",), _in("vw.sniff_vw"), _in("vw.open_vw")),
+        Format("vw", (".vw",), _in("lines.sniff_vw"), _in("lines.open_vw")),
         Format("tsv", (".tsv", ".tab"), _in("delimited.sniff_tsv"), _in("delimited.open_tsv")),
         Format("csv", (".csv",), _in("delimited.sniff_csv"), _in("delimited.open_csv")),
         Format("text", (".txt", ".text"), lambda head: True, _in("lines.open_text")),

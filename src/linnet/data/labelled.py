@@ -20,8 +20,8 @@ from linnet._kernels.text import scripts
 from linnet.data.arrays import booleans, byte_slices, data_bytes, offsets, to_numbers
 from linnet.data.dataset import description, labels_of
 from linnet.data.formats import find_shards, size_of, title
-from linnet.data.reader import Unusable
-from linnet.data.streaming import Batch, open_rows, stream
+from linnet.data.input_file import Unusable
+from linnet.data.reading import Batch, open_rows, stream
 from linnet.errors import DataError
 
 BEGINNING = 400  # bytes

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import call, cast, data_bytes, strings
-from linnet.data.decode import filled, printable, to_strings
+from linnet.data.arrays import call, cast, data_bytes, filled, printable, strings, to_strings
 from linnet.errors import DataError
 from linnet.files import open_atomic, split_ending
 

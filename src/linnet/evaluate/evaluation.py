@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,12 +11,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.draw.terminal import listed
+from linnet.draw.markup import paragraphs, safe, text_table
+from linnet.draw.terminal import aligned, estimate, fit, listed, one_line, width_of
 from linnet.errors import DataError, nearest, shown
-from linnet.evaluate import metrics, tables
-from linnet.evaluate.intervals import Interval, bootstrap_many, f1_wilson, wilson, with_intervals
-from linnet.evaluate.metrics import METRICS, PROBABILITY_METRICS, Area, CalibrationBin, Counts, TopK, share
+from linnet.evaluate import metrics
+from linnet.evaluate.intervals import (
+    Interval,
+    bootstrap_many,
+    f1_wilson,
+    jackknife_interval,
+    mean_interval,
+    wilson,
+    with_intervals,
+)
+from linnet.evaluate.metrics import ALL_METRICS, METRICS, PROBABILITY_METRICS, Area, CalibrationBin, Counts, TopK, share
 from linnet.model.decision import Answers
+from linnet.models.inputs import indicators
 from linnet.values import to_plain
 
 Label = Hashable
@@ -348,10 +358,10 @@ class Evaluation:
         a  1  0
         b  1  2
         """
-        return tables.text(self, width)
+        return evaluation_text(self, width)
 
     def _repr_html_(self) -> str:
-        return tables.html(self)
+        return evaluation_html(self)
 
 
 def evaluate(
@@ -504,3 +514,259 @@ def _probabilities(proba: npt.ArrayLike, n: int, classes: tuple[Label, ...]) -> 
             f"row {row} does not hold probabilities, from 0 to 1 with the sum 1, but {some}; give labels instead"
         )
     return P
+
+
+# ---- An evaluation as plain text for the terminal and as HTML for notebooks.
+
+
+MATRIX_CLASSES = 12  # a larger confusion matrix is shown as its largest cells
+MATRIX = "confusion matrix (rows: truth, columns: predicted)"
+LARGEST = 10
+
+
+def evaluation_text(result: Evaluation, width: int) -> str:
+    """The whole report; labels are cut so that the tables fit in `width`, as far as their numbers do."""
+    parts = ["\n".join(_summary(result)), "\n".join(aligned(class_rows(result.per_class), width))]
+    parts.append("\n".join(_matrix(result, width) or _largest(result, width)))
+    if result.warnings:
+        parts.append("\n".join(f"warning: {line}" for line in result.warnings))
+    return "\n\n".join(part for part in parts if part)
+
+
+def evaluation_html(result: Evaluation) -> str:
+    """The same tables in HTML, every label escaped."""
+    small = len(result.classes) <= MATRIX_CLASSES
+    caption, rows = (MATRIX, _matrix_rows(result)) if small else ("largest confusions", _confusions(result))
+    lines = "<br>".join(map(safe, _summary(result)))
+    warnings = paragraphs(f"warning: {safe(line)}" for line in result.warnings)
+    return f"<div><p>{lines}</p>{text_table(class_rows(result.per_class))}{text_table(rows, caption)}{warnings}</div>"
+
+
+def _summary(result: Evaluation) -> list[str]:
+    rows = "row" if result.n == 1 else "rows"
+    answered = f"{result.answered:.1%} of the rows answered, {result.abstained:,} not; the scores are of those answered"
+    lines = [answered] if result.abstained else []
+    lines.append(f"{_scored(result, 'accuracy', 'accuracy')} on {result.n:,} {rows}")
+    if result.mean_cost is not None:
+        ours, plain = result.mean_cost
+        lines.append(f"mean cost {ours:.4f} a row; {plain:.4f} if the most probable label were the answer")
+    if result.ordinal is not None:
+        (error, one), (kappa, two) = result.ordinal.values()
+        lines.append(f"mean absolute error {estimate(error, one)}, quadratic kappa {estimate(kappa, two)}")
+    shown = [name for name, metric in METRICS.items() if metric.shown and name != "accuracy"]
+    more = PROBABILITY_METRICS if result.proba is not None else {}
+    scores = [_scored(result, name, ALL_METRICS[name].title) for name in (*shown, *more)]
+    lines += [", ".join(scores[k : k + 2]) for k in range(0, len(scores), 2)]
+    if result.top_k:
+        best = ", ".join(f"{t.k}: {estimate(t.accuracy, t.interval)}" for t in result.top_k[:3])
+        lines.append(f"truth among the best {best}")
+    return lines
+
+
+def _scored(result: Evaluation, name: str, title: str) -> str:
+    value, interval = result.score(name)
+    if interval is None:
+        return f"{title} undefined" if value is None else f"{title} {value:.4f}"
+    return f"{title} {estimate(value, interval)}"
+
+
+def class_rows(per_class: Iterable[ClassScores]) -> list[list[str]]:
+    """Return the table of the scores of each class, its head first."""
+    scores = [
+        [one_line(one.label), f"{one.precision:.4f}", f"{one.recall:.4f}", f"{one.f1:.4f}", f"{one.support:,}"]
+        for one in per_class
+    ]
+    return [["class", "precision", "recall", "F1", "support"], *scores]
+
+
+def _matrix_rows(result: Evaluation) -> list[list[str]]:
+    names = [one_line(label) for label in result.classes]
+    rows = [[name, *(f"{count:,}" for count in counts)] for name, counts in zip(names, result.confusion, strict=True)]
+    if result.unknown_labels:
+        rows.append(["(unknown)", *(f"{count:,}" for count in result.unknown_confusion.sum(axis=0))])
+    return [["", *names], *rows]
+
+
+def _matrix(result: Evaluation, width: int) -> list[str]:
+    """The confusion matrix, or nothing where it is too wide or of too many classes."""
+    if len(result.classes) > MATRIX_CLASSES:
+        return []
+    rows = _matrix_rows(result)
+    numbers = max(width_of(cell) for row in rows[1:] for cell in row[1:])
+    for label_width in (16, 8, 4):  # as much of the column heads as fits
+        head = ["", *(fit(cell, max(label_width, numbers)) for cell in rows[0][1:])]
+        table = aligned([head, *rows[1:]], width)
+        if max(map(width_of, table)) <= width:
+            return [MATRIX, *table]
+    return []
+
+
+def _confusions(result: Evaluation) -> list[list[str]]:
+    """The largest cells off the diagonal as truth, predicted, count; the head first."""
+    found = [[one_line(t), one_line(p), f"{rows:,}"] for t, p, rows in result.largest_confusions(LARGEST)]
+    return [["truth", "predicted", "rows"], *found]
+
+
+def _largest(result: Evaluation, width: int) -> list[str]:
+    rows = _confusions(result)
+    half = max(4, (width - 2 * 2 - max(len(row[2]) for row in rows)) // 2)
+    table = [[fit(row[0], half), fit(row[1], half), row[2]] for row in rows]
+    return ["largest confusions", *aligned(table, width, left=2)] if len(rows) > 1 else []
+
+
+# ---- Scores where a row may have several labels or none: truth and predictions are indicator matrices.
+#
+# Row i, column l is 1 where row i has label l. Labels of one row hang together, so everything that mixes labels takes its
+# interval from what each row adds (the infinitesimal jackknife), never from cells as if they were independent.
+
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class MultilabelEvaluation:
+    """The scores of predicted label sets; the conventions are scikit-learn's, what is undefined is 0.0.
+
+    `subset_accuracy` is the share of rows whose labels are all right, `hamming_loss` the share of wrong cells,
+    `samples_f1` the mean F1 of the rows, `micro_...` of all cells together, `macro_f1` the mean over labels,
+    `weighted_f1` that mean by support.
+    """
+
+    n: int
+    labels: tuple[Hashable, ...]
+    scores: Mapping[str, tuple[float, Interval]]  # by name
+    per_label: tuple[ClassScores, ...]
+    level: float = 0.95
+    unknown_labels: tuple[Hashable, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a score, or its interval by NAME_interval."""
+        key = name.removesuffix("_interval")
+        if key not in vars(self).get("scores", {}):
+            raise AttributeError(name)
+        return self.scores[key][name.endswith("_interval")]
+
+    def score(self, metric: str) -> tuple[float, Interval]:
+        """Return a score and its interval, by the name that ``--metric`` takes."""
+        return self.scores[metric.replace("-", "_")]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values for JSON; intervals are [low, high]."""
+        names = ("n", "level", "labels", "per_label", "unknown_labels")
+        return with_intervals(self.scores) | {name: to_plain(getattr(self, name)) for name in names}
+
+    def to_text(self, width: int = 100) -> str:
+        """Return the scores as a page of text: the means with their intervals, then the labels, the commonest first."""
+        lines = [f"{self.n:,} rows, {len(self.labels):,} labels, several a row"]
+        lines += [f"{name.replace('_', ' '):<18} {estimate(*both)}" for name, both in self.scores.items()]
+        ranked = sorted(self.per_label, key=lambda one: (-one.support, str(one.label)))
+        lines += ["", *aligned(class_rows(ranked), width)]
+        if self.unknown_labels:
+            lines += ["", f"not known to the model, and missed: {', '.join(map(str, self.unknown_labels))}"]
+        return "\n".join(line[:width] for line in lines)
+
+
+def evaluate_multilabel(
+    truth: Any, predicted: npt.ArrayLike, labels: Sequence[Hashable] | None = None, *, proba: npt.ArrayLike | None = None,
+    level: float = 0.95,
+) -> MultilabelEvaluation:  # fmt: skip
+    """Compare two indicator matrices, (rows, labels), of 0 and 1.
+
+    The truth may be tuples of labels; labels that are not known are counted, and missed. With proba, (rows, labels),
+    `precision_at_1` is how often the first answer is right, `precision_at_3` and `..._5` how many of the first few are.
+
+    >>> result = evaluate_multilabel([[1, 0, 1], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]], ["art", "law", "war"])
+    >>> result.subset_accuracy, round(result.hamming_loss, 4), round(result.micro_f1, 4), round(result.macro_f1, 4)
+    (0.5, 0.1667, 0.8, 0.6667)
+    """
+    P = indicators(predicted, "predicted")
+    T, unknown = _label_matrix(truth, labels)
+    if unknown:
+        P = np.pad(P, ((0, 0), (0, len(unknown))))
+        labels = (*(labels or ()), *unknown)
+    if T.shape != P.shape or not T.size:
+        raise DataError(
+            f"truth and predicted must have the same shape, with rows and labels; got {T.shape} and {P.shape}"
+        )
+    names = tuple(range(T.shape[1])) if labels is None else tuple(labels)
+    if len(names) != T.shape[1]:
+        raise DataError(f"there are {T.shape[1]} columns but {len(names)} labels; name each column once")
+    hits, wrong = T & P, T ^ P
+    n = len(T)
+    right = int((~wrong.any(axis=1)).sum())
+    rows = row_f1(T, P)
+    off = wrong.mean(axis=1)
+    scores = {
+        "subset_accuracy": (right / n, wilson(right, n, level)),
+        "hamming_loss": (float(off.mean()), mean_interval(off, 0.0, 1.0, level)),
+        "micro_precision": _ratio(hits.sum(1), P.sum(1), level),
+        "micro_recall": _ratio(hits.sum(1), T.sum(1), level),
+        "micro_f1": _ratio(2 * hits.sum(1), T.sum(1) + P.sum(1), level),
+        **_means_of_f1(hits, T, P, level),
+        "samples_f1": (float(rows.mean()), mean_interval(rows, 0.0, 1.0, level)),
+    }
+    if proba is not None:
+        scores |= _precisions(T, np.asarray(proba), level)
+    columns = (hits.sum(0).tolist(), T.sum(0).tolist(), P.sum(0).tolist())
+    per_label = tuple(ClassScores.of(*one, level) for one in zip(names, *columns, strict=True))
+    return MultilabelEvaluation(n, names, scores, per_label, level, unknown)
+
+
+def row_f1(truth: Flags, predicted: Flags) -> npt.NDArray[np.float64]:
+    """Return the F1 of the labels of each row; 0.0 where a row has none and none is predicted, as in scikit-learn.
+
+    >>> row_f1(np.array([[True, True, False], [False, True, False]]), np.array([[True, False, False], [False, True, False]])).round(4)
+    array([0.6667, 1.    ])
+    """
+    return np.asarray(share(2 * (truth & predicted).sum(1), truth.sum(1) + predicted.sum(1)))
+
+
+def _ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], level: float) -> tuple[float, Interval]:
+    """A ratio of two sums over rows: d/dw_i (sum part / sum whole) = (part_i - ratio whole_i) / sum whole."""
+    total = float(whole.sum())
+    if not total:
+        return 0.0, (0.0, 1.0)
+    value = float(part.sum()) / total
+    return value, jackknife_interval(value, (part - value * whole) / total, float(np.count_nonzero(whole)), level)
+
+
+def _means_of_f1(hits: Flags, T: Flags, P: Flags, level: float) -> dict[str, tuple[float, Interval]]:
+    """Macro and weighted F1, with what each row adds to every label's F1."""
+    both = (T.sum(0) + P.sum(0)).astype(np.float64)  # (labels,)
+    safe = np.where(both > 0, both, 1.0)
+    f1 = share(2 * hits.sum(0), both)
+    added = (2.0 * hits - f1 * (T.astype(np.float64) + P)) / safe  # (rows, labels)
+    macro = float(f1.mean())
+    support = T.sum(0) / max(1, T.sum())
+    weighted = float(f1 @ support)
+    moved = added @ support + (T @ f1 - weighted * T.sum(1)) / max(1, T.sum())  # the weights move too
+    n = float(np.count_nonzero((T | P).any(axis=1)))
+    return {
+        "macro_f1": (macro, jackknife_interval(macro, added.mean(axis=1), n, level)),
+        "weighted_f1": (weighted, jackknife_interval(weighted, moved, n, level)),
+    }
+
+
+def _label_matrix(truth: Any, labels: Sequence[Hashable] | None) -> tuple[Flags, tuple[Hashable, ...]]:
+    """Return the truth as an indicator matrix, and the labels that are not known: its last columns."""
+    if not (isinstance(truth, Sequence) and len(truth) and isinstance(truth[0], tuple | set | frozenset)):
+        return indicators(truth, "truth"), ()
+    known = list(labels or sorted({label for row in truth for label in row}))
+    unknown = tuple(sorted({label for row in truth for label in row} - set(known), key=str))
+    place = {label: k for k, label in enumerate([*known, *unknown])}
+    out = np.zeros((len(truth), len(place)), bool)
+    for row, found in enumerate(truth):
+        out[row, [place[label] for label in found]] = True
+    return out, unknown
+
+
+def _precisions(T: Flags, proba: npt.NDArray[Any], level: float) -> dict[str, tuple[float, Interval]]:
+    """Precision among the first k labels of each row."""
+    order = np.argsort(-proba, axis=1, kind="stable")
+    right = np.take_along_axis(T, order, axis=1)
+    found = {}
+    for k in (1, 3, 5):
+        if k <= proba.shape[1]:
+            shares = right[:, :k].mean(axis=1)
+            found[f"precision_at_{k}"] = (float(shares.mean()), mean_interval(shares, 0.0, 1.0, level))
+    return found

@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError, require
-from linnet.explain.parts import runs
-from linnet.explain.walk import walk
+from linnet.explain.parts import runs, walk
+from linnet.features.blocks import compute
 from linnet.features.buffers import TextBuffer
-from linnet.features.computed import compute
 from linnet.model.model import Model
 from linnet.values import to_plain
 

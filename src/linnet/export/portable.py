@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from linnet.draw.markup import resource
 from linnet.errors import LinnetError
-from linnet.features.counts import NORM, TF
+from linnet.features.counting import NORM, TF
 from linnet.model.model import Model
 
 KINDS = ("words", "chars", "vectors")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linnet.features.blocks import Across, Affixes, Chars, Negated, Not, Position, Shapes, Skips, Words
+    from linnet.features.blocks import Across, Affixes, Chars, Lengths, Negated, Not, Position, Shapes, Skips, Words
     from linnet.features.columns import Column
-    from linnet.features.computed import Lengths
     from linnet.features.functions import Functions
     from linnet.features.language import Adjectives, Bpe, Lemmas, Pos, Stems, WordPiece
     from linnet.features.lists import Lists
@@ -25,7 +24,7 @@ def __getattr__(name: str) -> Any:  # prediction needs blocks only, so the rest 
 
     if name not in __all__:
         raise AttributeError(f"module 'linnet.features' has no attribute {name!r}")
-    from linnet.features.computed import COMPUTED, DERIVED
+    from linnet.features.blocks import COMPUTED, DERIVED
 
     own = {kind: module for module, kind in (*COMPUTED.values(), *DERIVED.values())}
     home = {**own, "Quadratic": "quadratic", "Vectorizer": "vectorizer"}.get(name, "blocks")

@@ -32,8 +32,8 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.data.splitting import moment
 from linnet.errors import DataError, LinnetError, nearest
+from linnet.features.blocks import Computed
 from linnet.features.buffers import TextBuffer
-from linnet.features.computed import Computed
 
 MOST = 100  # values of a category that get a switch of their own
 FARTHEST = 5.0  # spreads from the mean, beyond which a number counts as just that far

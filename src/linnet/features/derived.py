@@ -34,8 +34,7 @@ import numpy.typing as npt
 from linnet.errors import LinnetError
 from linnet.features.blocks import Block, Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.counting import Counted, Seen, count, count_known, hashing
-from linnet.features.counts import SparseCounts
+from linnet.features.counting import Counted, Seen, SparseCounts, count, count_known, hashing
 from linnet.text.tokens import Token
 
 Indices = npt.NDArray[np.int64]

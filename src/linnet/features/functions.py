@@ -29,9 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError, nearest
-from linnet.features.blocks import token_setting
+from linnet.features.blocks import Computed, token_setting
 from linnet.features.buffers import TextBuffer
-from linnet.features.computed import Computed
 from linnet.text.tokens import check_tokens, words_of
 
 Function: TypeAlias = Callable[[list[str]], float]

@@ -32,8 +32,8 @@ from linnet import arithmetic
 from linnet._kernels.text import PhraseTable, Scratch, list_sums, phrase_hash
 from linnet.data.wordlists import TABLES, word_lists
 from linnet.errors import DataError
+from linnet.features.blocks import Computed
 from linnet.features.buffers import TextBuffer
-from linnet.features.computed import Computed
 from linnet.features.counting import Slots
 from linnet.text.tokens import CASES, STOPS, TOKENS, is_negation, tokenize, words_of
 

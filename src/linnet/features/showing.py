@@ -20,9 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet._kernels.text import Scratch, emit_chunk
-from linnet.features.blocks import Block, Blocks, as_blocks, compile_blocks
+from linnet.features.blocks import Block, Blocks, as_blocks, compile_blocks, needed
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.computed import needed
 from linnet.features.counting import Names, Seen
 from linnet.features.derived import place
 from linnet.text.tokens import tokenize

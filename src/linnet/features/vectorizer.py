@@ -20,10 +20,8 @@ from linnet.errors import DataError, check_choice, not_fitted, require
 from linnet.estimator import Estimator, one_of
 from linnet.features.blocks import Blocks, Chars, Words, counted_only, describe
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
-from linnet.features.counting import Names, Slots, count, count_known, hashing
-from linnet.features.counts import TF, Norm, SparseCounts
-from linnet.features.plan import idf, log_count_ratio
-from linnet.features.selection import kept_columns
+from linnet.features.counting import TF, Names, Norm, Slots, SparseCounts, count, count_known, hashing
+from linnet.features.plan import idf, kept_columns, log_count_ratio
 
 ORDERS = ("name", "seen")
 OUTPUTS = ("default", "pandas", "polars")

@@ -34,13 +34,12 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.errors import DataError, LinnetError
-from linnet.features.blocks import AnyBlocks, FoldedVectors
+from linnet.features.blocks import AnyBlocks, Computed, Folded, FoldedVectors
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.computed import Computed, Folded
 from linnet.features.counting import Names, Slots, count, count_known
 
 if TYPE_CHECKING:
-    from linnet.features.counts import SparseCounts
+    from linnet.features.counting import SparseCounts
 
 __all__ = ["Vectors", "WordVectors", "learn_vectors", "read_vectors", "with_tf"]
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linnet.data.reader import ReadOptions
+from linnet.data.input_file import ReadOptions
 from linnet.data.reading import open_reader
 from linnet.engines import Engine, Outcome, ShardError, ShardEvent, open_engine
 from linnet.errors import DataError, LinnetError
 from linnet.files import OutputError, digest
-from linnet.filter.manifest import manifest_of, summary_html
-from linnet.filter.output_folder import OutputFolder
+from linnet.filter.output_folder import OutputFolder, manifest_of, summary_html
 from linnet.filter.passes import filter_shard, score_shard, select_shard
 from linnet.filter.ranking import find_cuts
 from linnet.filter.settings import FilterSettings, MissingShardError, Rule, Shard, filter_shards

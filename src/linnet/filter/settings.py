@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 from linnet.data.arrays import data_bytes, offsets, to_numbers
 from linnet.data.formats import FORMATS, find_format, format_by_ending, named_shards, open_file, size_of
-from linnet.data.input_file import InputFile
-from linnet.data.reader import ReadOptions
-from linnet.data.streaming import RowBatch
+from linnet.data.input_file import InputFile, ReadOptions
+from linnet.data.reading import RowBatch
 from linnet.data.writers import KEPT
 from linnet.errors import LinnetError, check_choice, nearest
 from linnet.model.model import Model

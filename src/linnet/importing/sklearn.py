@@ -19,8 +19,7 @@ import numpy.typing as npt
 from linnet.errors import ModelFileError, require, shown
 from linnet.features.blocks import Block, Chars, Hashing, Words, compile_blocks
 from linnet.features.buffers import text_buffers
-from linnet.features.counting import count
-from linnet.features.counts import Norm
+from linnet.features.counting import Norm, count
 from linnet.model.model import Model
 from linnet.model.table import Table
 

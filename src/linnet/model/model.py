@@ -20,12 +20,22 @@ import numpy.typing as npt
 
 from linnet._kernels.text import CompiledBlocks, WeightTable, score_documents
 from linnet.errors import LinnetError, ModelFileError, UntrustedModelError, shown
-from linnet.features.blocks import Block, Blocks, compile_blocks, from_dict
+from linnet.features.blocks import (
+    Block,
+    Blocks,
+    Computed,
+    ComputedBlocks,
+    add_scores,
+    column_names,
+    compile_blocks,
+    compute,
+    from_dict,
+    kind_of,
+    needed,
+)
 from linnet.features.blocks import wanted as wanted_by_block
 from linnet.features.buffers import TextBuffer, shards, spare, text_buffers
-from linnet.features.computed import Computed, ComputedBlocks, add_scores, column_names, compute, kind_of, needed
-from linnet.features.counting import thread_count
-from linnet.features.counts import NORM, TF, Norm
+from linnet.features.counting import NORM, TF, Norm, thread_count
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
 from linnet.model import file as store
 from linnet.model.calibration import CalibrationCurve
@@ -172,7 +182,7 @@ class Model:
     @property
     def label_order(self) -> tuple[str, ...] | None:
         """The labels in their order, where they were made of numbers."""
-        from linnet.data.labels import LabelBins
+        from linnet.data.dataset import LabelBins
 
         bins = self.card.get("data", {}).get("label_bins")
         return LabelBins.parse(bins).order if isinstance(bins, str) else None

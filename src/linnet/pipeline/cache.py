@@ -8,7 +8,9 @@ so that every block looks like the whole: input sorted by label does no harm. Wi
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,15 +24,299 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from linnet._kernels.text import pack_numbers, unpack_numbers
+from linnet._kernels.text import merge_vocabulary, pack_numbers, rehash_table, unpack_numbers
 from linnet.data.dataset import labels_of
-from linnet.errors import LinnetError
+from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer
-from linnet.features.counting import Counted, names_of
-from linnet.features.counts import SparseCounts, concatenate
+from linnet.features.counting import Counted, SparseCounts, concatenate, names_of
+from linnet.features.plan import documents
 from linnet.files import OutputError, temporary_folder
 from linnet.model.model import Model
+
+# ---- How much memory a run may take, and what it is spent on.
+#
+# A limit is a promise about the whole process, so what Python and its libraries take is set aside first; the rest is
+# shared out: texts of one batch with their counts, the vocabulary while it grows, the weights, the rows of one block.
+
+
+PROCESS = 150_000_000
+"""What Python, NumPy, Arrow and this package take before the first row."""
+LEAST = 250_000_000
+
+
+def available() -> int:
+    """Return how many bytes this process may still take: what the machine has free, or its container less what it uses."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        pages = os.sysconf("SC_PHYS_PAGES") if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}) else 1 << 21
+        free = pages * 4096 // 2
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = (group / "memory.max").read_text(encoding="ascii").strip()
+        if limit != "max":
+            free = min(free, int(limit) - int((group / "memory.current").read_text(encoding="ascii")))
+    except (OSError, ValueError):
+        pass
+    return max(0, free)
+
+
+def memory_needed(input_bytes: int) -> int:
+    """Return about how many bytes ordinary training takes for so many bytes of text.
+
+    Texts are held twice while they are split; counted features take ten times their bytes (words 1-3 of long texts, and
+    more where characters are counted too). 27 is a cautious guess: a stream that was not needed costs time, memory that
+    runs out costs the run.
+
+    >>> memory_needed(1_000_000) // 1_000_000
+    27
+    """
+    return 27 * input_bytes
+
+
+def return_freed() -> None:
+    """Ask the C library to hand large arrays back to the system when they are freed, instead of keeping them."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # glibc only; elsewhere the limit is less exact
+        libc = ctypes.CDLL(None)
+        libc.mallopt(-3, 1 << 23)  # M_MMAP_THRESHOLD: larger blocks are mapped, and unmapped when freed
+        libc.mallopt(-1, 1 << 20)  # M_TRIM_THRESHOLD
+
+
+def give_back() -> None:
+    """Hand memory that is free back to the system: at the end of a stage."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The parts of a limit, in bytes.
+
+    >>> Budget(10**9).free
+    850000000
+    """
+
+    total: int
+
+    def __post_init__(self) -> None:
+        if self.total < LEAST:
+            raise LinnetError(
+                f"max_memory of {self.total / 1e6:,.0f} MB is too little: the program itself takes "
+                f"{PROCESS // 10**6} MB; give {LEAST // 10**6} MB or more"
+            )
+
+    @property
+    def free(self) -> int:
+        """What is left when the program is loaded."""
+        return self.total - PROCESS
+
+    def batch_bytes(self, spread: int) -> int:
+        """Return how many bytes of text to count at a time; spread is about how many features five bytes give."""
+        return int(min(8 << 20, max(1 << 18, 0.1 * self.free / (8 + 1.6 * spread))))
+
+    def vocabulary(self) -> int:
+        """Return how many features may be counted at a time: 42 bytes a slot, three quarters of the slots used."""
+        slots = 1 << max(12, int(0.45 * self.free / 42).bit_length() - 1)
+        return slots * 3 // 4
+
+    def columns(self, per_output: int, n_outputs: int) -> int:
+        """Return how many features a model may have, where solving takes so many bytes a feature and output."""
+        return int(0.45 * self.free / (48 + 8 * n_outputs + per_output * n_outputs))
+
+    def block_entries(self, per_entry: int) -> int:
+        """Return how many entries the rows of one block may have; two are in memory at a time."""
+        return max(10_000, int(0.06 * self.free / per_entry))
+
+    def whole_entries(self, per_entry: int) -> int:
+        """Return up to how many entries all rows are held in memory as one block."""
+        return max(10_000, int(0.3 * self.free / per_entry))
+
+    def exact_rows(self) -> int:
+        """Return up to how many rows labels and parts are kept one by one, so that the split is that of a data set."""
+        return int(0.3 * self.free / 80)
+
+
+# ---- A vocabulary that grows with a stream and never past its bound: exact while it fits, heavy hitters after that.
+#
+# Each feature has a counter of the documents that hold it. When there are more counters than the bound allows, the rare
+# ones are dropped as Misra and Gries do it: with t the value of the first counter that is to go, every counter goes down
+# by t, and those at zero are dropped. What a feature has lost before it came (back) is then at most the sum of all such t,
+#
+#     lost <= pairs / kept,    pairs = (feature, document) pairs counted, kept = counters left by a pruning, at least,
+#
+# so every feature in more than ``lost`` documents is in the vocabulary, and no count is too high. Counters themselves are
+# not lowered: the true count of a feature lies between ``counts`` and ``counts + missed``. A second pass over the
+# documents then counts the features that were kept exactly.
+#
+# References: Misra and Gries: Finding Repeated Elements, 1982; Berinde et al.: Space-optimal Heavy Hitters with Strong
+# Error Bounds, 2010.
+
+
+LATER = np.int64(1) << np.int64(62)
+"""Added to the place of features first met in dev rows: they are numbered behind those of training rows."""
+KEPT_SHARE = 0.5
+_NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The features of a model: fingerprints in the order of first sight, and how they were chosen."""
+
+    fingerprints: npt.NDArray[np.uint64]
+    min_df: int
+    met: int  # features counted at a time, at most
+    lost: int  # documents that a feature which was left out may have been in, beyond the cut
+
+
+class StreamVocabulary:
+    """Fingerprints and the documents that hold them; at most ``most`` features, or those of one batch.
+
+    >>> v = StreamVocabulary(most=8)
+    >>> for fps in ([11, 22, 33, 44, 55, 66, 77], [11, 88], [11, 99]):
+    ...     _ = v.add(np.array(fps, np.uint64) << np.uint64(50), np.array([9] + [1] * (len(fps) - 1), np.int32))
+    >>> v.n, v.lost, v.counts.tolist()
+    (3, 1, [27, 1, 1])
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most
+        self.bits = 12
+        self.table = np.zeros(2 << self.bits, np.uint64)
+        self.n = self.lost = self.pairs = self.met = 0
+        self.kept_least = most or 0
+        self._next = [0, 0]  # the place of the next feature met, in training and dev rows
+        self._room(1024)
+
+    fps: npt.NDArray[np.uint64]
+    df: npt.NDArray[np.int32]
+    came: npt.NDArray[np.int32]
+    key: npt.NDArray[np.int64]
+
+    def _room(self, n: int) -> None:
+        for name, kind in {"fps": np.uint64, "df": np.int32, "came": np.int32, "key": np.int64}.items():
+            new: npt.NDArray[Any] = np.empty(n, dtype=kind)
+            if hasattr(self, name):
+                new[: self.n] = getattr(self, name)[: self.n]
+            setattr(self, name, new)
+
+    @property
+    def counts(self) -> npt.NDArray[np.int32]:
+        """In how many documents each feature was met since it came: at most the truth."""
+        return self.df[: self.n]
+
+    @property
+    def missed(self) -> npt.NDArray[np.int32]:
+        """How many documents each feature may have been in before it came."""
+        return self.came[: self.n]
+
+    def add(
+        self, fingerprints: npt.NDArray[np.uint64], df: npt.NDArray[np.int32], *, dev: bool = False
+    ) -> npt.NDArray[np.int32]:
+        """Add the distinct features of a batch, in the order of first sight, and the documents that hold each.
+
+        Returns their numbers, which hold until features are dropped.
+        """
+        size = len(fingerprints)
+        if self.most is not None and self.n + size > self.most:
+            self._prune(max(1, min(int(KEPT_SHARE * self.most), self.most - size)))
+        self._grow(self.n + size)
+        places = np.arange(self._next[dev], self._next[dev] + size) + (LATER if dev else 0)
+        numbers = self._merge(fingerprints, df, places)
+        self._next[dev] += size
+        self.pairs += int(df.sum(dtype=np.int64))
+        self.met = max(self.met, self.n)
+        return numbers
+
+    def _merge(self, fps: npt.NDArray[np.uint64], df: npt.NDArray[np.int32], places: Any) -> npt.NDArray[np.int32]:
+        """Find or add features, and add their documents; there is room for them."""
+        numbers, before = np.empty(len(fps), dtype=np.int32), self.n
+        self.n = merge_vocabulary(fps, self.table, 64 - self.bits, before, self.fps, numbers)
+        self.df[before : self.n], self.came[before : self.n], self.key[before : self.n] = 0, self.lost, _NEVER
+        self.df[numbers] += df
+        self.key[numbers] = np.minimum(self.key[numbers], places)
+        return numbers
+
+    def _grow(self, wanted: int) -> None:
+        while (1 << self.bits) * 3 // 4 < wanted:
+            self.bits += 1
+            larger = np.zeros(2 << self.bits, dtype=np.uint64)
+            rehash_table(self.table, larger, 64 - self.bits)
+            self.table = larger
+        if wanted > len(self.fps):
+            self._room(max(wanted, len(self.fps) * 3 // 2))
+
+    def _prune(self, keep: int) -> None:
+        """Lower all counters until at most so many are above zero."""
+        if self.n <= keep:
+            return
+        self.kept_least = min(self.kept_least, keep)
+        value = self.counts - (self.lost - self.missed)
+        t = int(np.partition(value, self.n - keep - 1)[self.n - keep - 1])
+        kept = np.flatnonzero(value > t)
+        for name in ("fps", "df", "came", "key"):
+            array = getattr(self, name)
+            array[: len(kept)] = array[kept]
+        self.lost += t
+        self.n = len(kept)
+        self.table[:] = 0
+        numbers = np.empty(self.n, dtype=np.int32)
+        merge_vocabulary(self.fps[: self.n].copy(), self.table, 64 - self.bits, 0, self.fps, numbers)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the table and the spare room: it is made again."""
+        arrays = {name: getattr(self, name)[: self.n].copy() for name in ("fps", "df", "came", "key")}
+        return {**vars(self), **arrays, "table": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.table = np.zeros(2 << self.bits, dtype=np.uint64)
+        merge_vocabulary(self.fps.copy(), self.table, 64 - self.bits, 0, self.fps, np.empty(self.n, dtype=np.int32))
+
+    def __add__(self, other: StreamVocabulary) -> StreamVocabulary:
+        """Return what counting this stream and then the other would have given; both must be exact."""
+        if self.lost or other.lost:
+            raise DataError("vocabularies that left features out cannot be added up; raise the memory of the workers")
+        both = StreamVocabulary(self.most)
+        both._grow(self.n + other.n)
+        for one in (self, other):
+            later = one.key[: one.n] >= LATER
+            places = one.key[: one.n] + np.where(later, both._next[1], both._next[0])
+            both._merge(one.fps[: one.n], one.counts, places)
+            both._next = [a + b for a, b in zip(both._next, one._next, strict=True)]
+            both.pairs += one.pairs
+        both.met = both.n
+        return both
+
+    def kept(
+        self, n_documents: int, *, min_df: int, max_df: float, max_features: int | None, most: int | None = None
+    ) -> Kept:
+        """Choose the features of a model: in min_df documents or more, not in too many, the most frequent ones.
+
+        most bounds them as memory does: where more are left, min_df is raised until they fit. Of features equally
+        frequent at the cut of max_features the first met are kept.
+        """
+        df, highest = self.counts, documents("max_df", max_df, n_documents)
+        good = np.flatnonzero((df >= min_df) & (df <= highest))
+        if most is not None and len(good) > most:
+            edge = int(np.partition(df[good], len(good) - most - 1)[len(good) - most - 1])
+            min_df = edge + 1
+            good = good[df[good] >= min_df]
+        if not len(good):
+            raise DataError(
+                f"no feature is left: none of {self.n:,} is in {min_df} to {highest:g} of {n_documents:,} "
+                f"documents; lower min_df or raise max_df"
+            )
+        order = good[np.argsort(self.key[good], kind="stable")]
+        if max_features is not None and len(order) > max_features:
+            first = np.argsort(-df[order].astype(np.int64), kind="stable")[:max_features]
+            order = order[np.sort(first)]
+        return Kept(self.fps[order].copy(), min_df, self.met, self.lost)
+
 
 Classes = npt.NDArray[np.int32]
 HEADER = 7  # numbers at the head of a chunk

@@ -20,9 +20,8 @@ from linnet.data import Dataset, read
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
-from linnet.features.counts import SparseCounts
-from linnet.features.plan import FeaturePlan, FeatureWeights
-from linnet.features.selection import Selection
+from linnet.features.counting import SparseCounts
+from linnet.features.plan import FeaturePlan, FeatureWeights, Selection
 from linnet.solvers.callbacks import Callback, OnEpoch
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.network import finish

@@ -13,19 +13,16 @@ import numpy.typing as npt
 from linnet._kernels.text import class_frequency
 from linnet.data.labelled import codes_of
 from linnet.errors import LinnetError
-from linnet.features.computed import column_names
-from linnet.features.counting import Slots
-from linnet.features.counts import SparseCounts, concatenate
+from linnet.features.blocks import column_names
+from linnet.features.counting import Slots, SparseCounts, concatenate
 from linnet.model.learned import merged, numbers_of
-from linnet.pipeline.budget import give_back
-from linnet.pipeline.cache import Cache, NameFile, TestRows, check_room, writing
+from linnet.pipeline.cache import Cache, NameFile, StreamVocabulary, TestRows, check_room, give_back, writing
 from linnet.pipeline.crossval import LEAST_ROWS, MOST_DEV, MOST_ENTRIES, FittedRows, Weighting
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import ClassCounts
 from linnet.pipeline.search import SearchRows
 from linnet.pipeline.stream import DEV, TEST, TRAIN, StreamedRows
-from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 

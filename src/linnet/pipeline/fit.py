@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import product
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.errors import DataError, LinnetError
+from linnet.errors import DataError, LinnetError, nearest, shown
+from linnet.features.blocks import AnyBlocks, Blocks, ComputedBlocks, describe
 from linnet.features.counting import Names
-from linnet.features.plan import FeatureWeights
-from linnet.features.selection import SelectionReport
+from linnet.features.plan import FeaturePlan, FeatureWeights, SelectionReport
 from linnet.features.vectorizer import features_named
-from linnet.model.calibration import FittedCalibration
+from linnet.model.calibration import Calibration, FittedCalibration, choose_calibration, fit_calibration
+from linnet.model.decision import ConfidenceTable, Decision, numbers_of
 from linnet.model.learned import Learned
 from linnet.model.model import Model
-from linnet.pipeline.assemble import NAMED_FEATURES, assemble, calibrate, card_of, choose_decision, finite, fold
+from linnet.model.table import Table
 from linnet.pipeline.crossval import Fitted, Weighting, fit_rows, folded_best, one_label_a_row
 from linnet.pipeline.events import Log
-from linnet.pipeline.memory import MemoryRows
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import RowStore
+from linnet.pipeline.rows import MemoryRows, RowStore
 from linnet.pipeline.search import SearchResult, Trial, search
-from linnet.solvers.network import scaled
+from linnet.solvers.network import DenseLayers, finish, scaled
+from linnet.solvers.numerics import sigmoid
 
 
 def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None) -> Model:
@@ -181,3 +184,327 @@ def _build(plan: Plan, store: RowStore, log: Log) -> Model:
     card = card_of(plan, store, found, calibration)
     model = replace(model, b=b, calibrated=bool(plan.calibrate), card={**model.card, **card})
     return _with_decision(plan, model, found.best, calibration)
+
+
+# ---- From fitted weights to a model: calibrate, choose the decision rule, fill the table, keep names, write the card.
+
+
+NAMED_FEATURES = 50_000
+NamesOf = Callable[[npt.NDArray[np.int64]], tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]
+
+
+def calibrate(
+    best: Trial, n_classes: int, method: str | bool = True, soft: npt.NDArray[np.float64] | None = None
+) -> FittedCalibration:
+    """Learn on held-out scores what makes scores log-odds: a scale, which goes into the weights, and maybe a curve.
+
+    Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
+    Where rows have several labels, all cells share one scale and one shift. soft are the weights of rows as each class.
+    """
+    if best.y.ndim == 2:
+        known = np.isfinite(best.scores)
+        return FittedCalibration(Calibration.fit(best.scores[known], best.y[known].astype(np.int32), 2))
+    if soft is not None:
+        rows, classes = np.nonzero(soft)
+        return FittedCalibration(
+            Calibration.fit(best.scores[rows], classes, n_classes, soft[rows, classes], shifted=False)
+        )
+    scores, right = finite(best.scores, best.y)
+    if not len(scores):
+        return FittedCalibration(Calibration(1.0, np.zeros(best.scores.shape[1])))
+    if isinstance(method, str):
+        return fit_calibration(method, scores, right, n_classes)
+    return choose_calibration(scores, right, n_classes)
+
+
+def finite(scores: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+    """Leave out rows of a class that a fold had no row to learn from: naive Bayes gives it the score minus infinity.
+
+    The class stays next to impossible for the other rows of that fold.
+    """
+    if np.isfinite(scores).all() or y.ndim == 2:
+        return scores, y
+    own = scores[:, 0] if scores.shape[1] == 1 else scores[np.arange(len(y)), y]
+    kept = np.isfinite(own)
+    scores, y = scores[kept], y[kept]
+    known = np.isfinite(scores)
+    low = np.min(scores, axis=1, where=known, initial=0.0)
+    return np.where(known, scores, low[:, None] - 30.0), y
+
+
+@dataclass(frozen=True)
+class WeightedColumns:
+    """WeightedColumns with their weights in the row norm and in each score.
+
+    names gives the names of some columns as bytes and where each begins.
+    """
+
+    fingerprints: npt.NDArray[np.uint64]
+    names: NamesOf
+    blocks: Blocks
+    norm: npt.NDArray[np.float32]
+    W: npt.NDArray[np.float32]
+
+
+def assemble(
+    columns: WeightedColumns, plan: FeaturePlan, classes: tuple[Any, ...], b: Any, calibrated: bool, card: dict[str, Any],
+    named: int = NAMED_FEATURES,
+) -> Model:  # fmt: skip
+    """Put the weights of columns where the lookup finds them, and keep the names of those with the largest weights.
+
+    In hash mode the columns are their own places.
+    """
+    fingerprints, blocks, norm, W = columns.fingerprints, columns.blocks, columns.norm, columns.W
+    head = b if isinstance(b, DenseLayers) else None
+    strength = strength_of(W, norm, plan, head)
+    if head is not None:
+        b = np.zeros(W.shape[1])
+    if plan.hash_bits and blocks:
+        rows = np.concatenate([norm[:, None], W], axis=1)
+        table = Table(np.zeros(0, np.uint64), rows, 64 - plan.hash_bits)
+        return Model(classes, blocks, plan.tf, plan.norm, table, b, calibrated=calibrated, card=card, head=head)
+    table = Table.of(fingerprints, norm, W)
+    top = largest(strength, named)
+    name_bytes, name_offsets = columns.names(top)
+    return Model(
+        classes, blocks, plan.tf, plan.norm, table, b, name_bytes, name_offsets, table.find(fingerprints[top]), calibrated,
+        card, head=head,
+    )  # fmt: skip
+
+
+def fold(
+    store: RowStore, weights: FeatureWeights, W: npt.NDArray[np.float32]
+) -> tuple[WeightedColumns, ComputedBlocks, npt.NDArray[np.float32]]:
+    """Return the counted columns with those that computed blocks fold into, the computed blocks that stay, their weights."""
+    n = store.n_columns
+    found = [(store.fingerprints, weights.norm, W[:n])]
+    names: list[str] = []
+    blocks, stay, first = store.blocks, [], n
+    for block in store.computed:
+        last = first + len(block.columns)
+        folded = block.folded(W[first:last])
+        if folded is None:
+            stay.append((block, W[first:last]))
+        else:
+            blocks = (*blocks, folded.block)
+            found.append((folded.fingerprints, folded.norm, folded.W))
+            names += folded.names
+        first = last
+
+    def names_of(columns: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        data, offsets = store.names(columns[columns < n])
+        counted = [bytes(data[a:b]) for a, b in pairwise(offsets.tolist())]
+        own = iter(counted)
+        every = [next(own) if k < n else names[k - n].encode() for k in columns.tolist()]
+        return np.frombuffer(b"".join(every), np.uint8), np.cumsum([0, *map(len, every)])
+
+    fingerprints, norm, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    columns = WeightedColumns(fingerprints, names_of if names else store.names, blocks, norm, rows)
+    return columns, tuple(block for block, _ in stay), np.concatenate([rows[:0], *(part for _, part in stay)])
+
+
+def strength_of(
+    W: npt.NDArray[np.float32], norm: npt.NDArray[np.float32], plan: FeaturePlan, head: DenseLayers | None
+) -> npt.NDArray[np.float32]:
+    """Return how much each feature can do to a score: its largest weight; with a head, what it does alone."""
+    if head is None:
+        return np.asarray(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1))
+    sums = W.astype(np.float64)
+    if plan.norm:
+        sums /= np.where(norm > 0, norm, 1)[:, None]
+    alone = finish(sums, head) - finish(np.zeros((1, W.shape[1])), head)
+    return np.asarray(np.abs(alone).max(axis=1), dtype=np.float32)
+
+
+def largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:
+    """Return where the n largest values are, largest first, ties in order of place."""
+    if len(values) > n:
+        edge = np.partition(values, len(values) - n)[len(values) - n]
+        some = np.flatnonzero(values >= edge)
+    else:
+        some = np.arange(len(values))
+    return some[np.argsort(-values[some], kind="stable")[:n]]
+
+
+def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: FittedCalibration | None) -> dict[str, Any]:
+    """Describe the model. Nothing here may differ between two runs on the same input and seed."""
+    from linnet import __version__
+
+    data = store.about()
+    data["source"] = source_name(data["source"])
+    stream = data.pop("stream", None)
+    return {
+        "linnet": __version__,
+        "data": {
+            **data,
+            "rows": store.n_rows,
+            "rows_fitted": store.n_fitted,
+            "rows_dev": store.n_dev,
+            "classes": {str(c): int(k) for c, k in zip(store.classes, store.class_rows, strict=True)},
+        },
+        "settings": settings_of(plan, store.features, store.min_df, found.best.settings),
+        "choice": {
+            "folds": found.folds,
+            "rows": len(found.best.rows),
+            "accuracy": found.best.accuracy,
+            **({"metric": found.best.metric} if found.best.metric != "accuracy" else {}),
+            "tried": [
+                {
+                    **_plain(t.settings),
+                    "accuracy": t.accuracy,
+                    **({"rows": len(t.rows)} if len(t.rows) < len(found.best.rows) else {}),
+                }
+                for t in found.tried
+            ],
+        },
+        "calibration": calibration.to_dict() if calibration else None,
+        **({"stream": stream} if stream else {}),
+    }
+
+
+def settings_of(plan: Plan, blocks: AnyBlocks, min_df: int, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a fit as the card has them."""
+    features, class_weight = plan.features, plan.class_weight
+    return {
+        "model": plan.name,
+        "features": describe(blocks),
+        "tf": features.tf,
+        "idf": features.idf,
+        "norm": features.norm,
+        "min_df": min_df,
+        "max_df": features.max_df,
+        "max_features": features.max_features,
+        **({} if features.select is None else {"select": str(features.select)}),
+        **({"vocabulary": len(features.vocabulary)} if features.vocabulary else {}),
+        "hash_bits": features.hash_bits,
+        "class_weight": {str(k): v for k, v in class_weight.items()}
+        if isinstance(class_weight, dict)
+        else class_weight,
+        **({"label_smoothing": plan.label_smoothing} if plan.label_smoothing else {}),
+        **({"full_precision": True} if plan.full_precision else {}),
+        "seed": plan.seed,
+        **_plain(plan.given),
+        **_plain(chosen),
+    }
+
+
+def source_name(source: str) -> str:
+    """Return a source without its folder: the same file gives the same model wherever it lies.
+
+    >>> source_name("/data/reviews.csv"), source_name("data/parts (8 files)"), source_name("hub:someone/reviews")
+    ('reviews.csv', 'parts (8 files)', 'hub:someone/reviews')
+    """
+    return source if source.startswith("hub:") else PurePath(source).name
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as JSON can hold them: objects and long lists as the beginning of their text."""
+    plain = str | int | float | bool | None
+    return {k: v if isinstance(v, plain) else f"{v!s:.80}" for k, v in settings.items()}
+
+
+# ---- Choose the decision rule of a model on held-out scores: thresholds, and what abstaining goes by.
+#
+# Where rows may have several labels, a label's threshold is the best by F1, label by label (SCut). Where a label has few held-out rows
+# its own best threshold is noise; it gets the one that is best for all cells together (Fan and Lin, A study on threshold
+# selection for multi-label classification, 2007). A wanted precision or recall of a class sets its threshold instead: the lowest that
+# reaches the precision, the highest that reaches the recall.
+
+
+Floats = npt.NDArray[np.float64]
+FEWEST = 5  # held-out rows with a label, for a threshold of its own
+SETTINGS = ("threshold", "precision", "recall", "cost", "abstain", "answer")
+
+
+def choose_decision(
+    model: Model, wanted: Mapping[str, Any], scores: Floats, y: npt.NDArray[Any]
+) -> tuple[Decision, dict[str, Any]]:
+    """Return the rule that was asked for, and what it reached on held-out rows: their scores and class numbers (or indicators)."""
+    for name in wanted:
+        if name not in SETTINGS:
+            raise LinnetError(nearest("decision", name, SETTINGS))
+    several = y.ndim == 2
+    truth = y.astype(bool) if several else y[:, None] == np.arange(len(model.classes))
+    P = model.proba(scores)
+    base = Decision(thresholds=np.asarray(sigmoid(choose_thresholds(scores, truth)))) if several else None
+    threshold: Any = wanted.get("threshold")
+    found: dict[str, Any] = {}
+    for metric in ("precision", "recall"):
+        for label, least in (wanted.get(metric) or {}).items():
+            number = int(numbers_of(model.classes, [label])[0])
+            cut, reached = _cut_for(metric, label, least, P[:, number], truth[:, number])
+            threshold = {**(threshold if isinstance(threshold, Mapping) else {}), label: cut}
+            found[str(label)] = {"wanted": {metric: float(least)}, "threshold": cut, **reached, "rows": len(P)}
+    rule = Decision.of(model.classes, base, threshold=threshold, cost=wanted.get("cost"))
+    about: dict[str, Any] = {"thresholds": found} if found else {}
+    if several:
+        if wanted.get("abstain") or wanted.get("answer"):
+            raise LinnetError(
+                "abstain and answer are for one label a row; where rows have several, a row without labels has no answer"
+            )
+        return rule, about
+    if not len(P):
+        return rule, about
+    best = rule.answers(P).best
+    own = P[np.arange(len(P)), y]
+    confidence = np.where(best < 0, -1.0, P[np.arange(len(P)), np.maximum(best, 0)])
+    held_out = ConfidenceTable.of(confidence, best == y, own)
+    rule = Decision(rule.thresholds, rule.costs, held_out=held_out)
+    rule = Decision.of(model.classes, rule, abstain=wanted.get("abstain"), answer=wanted.get("answer"))
+    if rule.sure is not None:
+        answered = confidence >= rule.least
+        about |= {
+            "abstain": rule.abstain, "answer": rule.answer, "least_probability": rule.least, "rows": len(P),
+            "answered": float(answered.mean()), "accuracy": float((best == y)[answered].mean()) if answered.any() else None,
+        }  # fmt: skip
+    return rule, about
+
+
+def _cut_for(
+    metric: str, label: Any, wanted: Any, p: Floats, truth: npt.NDArray[np.bool_]
+) -> tuple[float, dict[str, float]]:
+    """Return the probability from which a class reaches a precision or recall on held-out rows, and what both come to."""
+    if isinstance(wanted, bool) or not isinstance(wanted, int | float) or not 0 < wanted <= 1:
+        raise LinnetError(f"{metric} of {shown(label, 40)} must be above 0 and at most 1, got {wanted!r}")
+    order = np.argsort(-p, kind="stable")
+    ranked, hits = p[order], np.cumsum(truth[order])
+    last = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))  # rows of equal probability go together
+    called, hits = last + 1, hits[last]
+    values = {"precision": hits / called, "recall": hits / max(1, int(truth.sum()))}
+    reached = np.flatnonzero(values[metric] >= wanted)
+    if not len(reached):
+        raise LinnetError(
+            f"{metric} {wanted:g} of {shown(label, 40)} is not reached on the {len(p):,} held-out rows, whatever the threshold: at most "
+            f"{values[metric].max():.4f}; ask for less"
+        )
+    k = int(reached[-1] if metric == "precision" else reached[0])
+    below = ranked[last[k] + 1] if last[k] + 1 < len(ranked) else 0.0
+    cut = float((ranked[last[k]] + below) / 2.0)
+    return (cut if cut > below else float(ranked[last[k]])), {name: float(v[k]) for name, v in values.items()}
+
+
+def best_threshold(scores: Floats, truth: npt.NDArray[np.bool_]) -> float:
+    """Return the score above which calling a row positive gives the highest F1; of equals, that which calls fewest.
+
+    >>> best_threshold(np.array([3.0, 1.0, 0.0, -2.0]), np.array([True, True, False, False]))
+    0.5
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(truth[order])
+    last = np.append(ranked[1:] < ranked[:-1], True)  # cuts lie between different scores
+    called = np.arange(1, len(ranked) + 1)
+    f1 = np.where(last, 2.0 * hits / (called + int(truth.sum())), -1.0)
+    k = int(f1.argmax())
+    return float((ranked[k] + ranked[k + 1]) / 2.0) if k + 1 < len(ranked) else float(ranked[k]) - 1.0
+
+
+def choose_thresholds(scores: Floats, truth: npt.NDArray[np.bool_]) -> Floats:
+    """Return a threshold for each label, (n_labels,), from scores and labels of held-out rows, (n_rows, n_labels)."""
+    known = np.isfinite(scores)
+    common = best_threshold(scores[known], truth[known]) if truth[known].any() else 0.0
+    return np.array(
+        [
+            best_threshold(scores[:, c], truth[:, c]) if truth[:, c].sum() >= FEWEST and known[:, c].all() else common
+            for c in range(scores.shape[1])
+        ]
+    )

@@ -20,11 +20,9 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.errors import DataError, LinnetError
-from linnet.features.blocks import AnyBlocks, Blocks, FoldedVectors
+from linnet.features.blocks import AnyBlocks, Blocks, FoldedVectors, split
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.computed import split
-from linnet.features.counting import names_of
-from linnet.features.counts import SparseCounts
+from linnet.features.counting import SparseCounts, names_of
 from linnet.features.plan import LARGE_MODEL, FeatureWeights, default_blocks
 from linnet.model.calibration import Calibration, CalibrationCurve
 from linnet.model.learned import Learned, merged, numbers_of
@@ -33,12 +31,12 @@ from linnet.models import MODELS
 from linnet.models.epochs import EpochState
 from linnet.models.inputs import as_weight, class_factors
 from linnet.models.naive_bayes import Statistics
-from linnet.pipeline.assemble import WeightedColumns, assemble, settings_of, source_name
+from linnet.pipeline.cache import StreamVocabulary
 from linnet.pipeline.crossval import Weighting
+from linnet.pipeline.fit import WeightedColumns, assemble, settings_of, source_name
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.search import axes_of
 from linnet.pipeline.stream import count_batch
-from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import TrainingSet
 

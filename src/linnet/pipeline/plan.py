@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 from linnet.errors import LinnetError, nearest
 from linnet.features.blocks import AnyBlocks, as_blocks
 from linnet.features.buffers import text_buffers
-from linnet.features.counting import thread_count
-from linnet.features.counts import Norm
-from linnet.features.plan import FeaturePlan
-from linnet.features.selection import Selection
+from linnet.features.counting import Norm, thread_count
+from linnet.features.plan import FeaturePlan, Selection
 from linnet.features.vectors import Vectors, learn_vectors
 from linnet.model.calibration import METHODS
 from linnet.models import MODELS

@@ -31,13 +31,11 @@ from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of, join_s
 from linnet.engines import Engine
 from linnet.engines.engine import check
 from linnet.errors import DataError, LinnetError
-from linnet.features.blocks import AnyBlocks
+from linnet.features.blocks import AnyBlocks, split
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.computed import split
-from linnet.features.counting import Counted, names_of
-from linnet.features.counts import SparseCounts, concatenate
+from linnet.features.counting import Counted, SparseCounts, concatenate, names_of
 from linnet.model.learned import merged, numbers_of
-from linnet.pipeline.cache import TestRows, joined
+from linnet.pipeline.cache import StreamVocabulary, TestRows, joined
 from linnet.pipeline.crossval import FittedRows, Weighting
 from linnet.pipeline.disk import columns_of
 from linnet.pipeline.events import Log, Meter
@@ -45,7 +43,6 @@ from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import ClassCounts
 from linnet.pipeline.search import SearchRows
 from linnet.pipeline.stream import DEV, TEST, TRAIN, Inputs, StreamedRows, by_part, count_batch
-from linnet.pipeline.vocabulary import StreamVocabulary
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 

@@ -1,4 +1,7 @@
-"""Row stores: labelled rows, wherever they are. ``memory``, ``disk`` and ``remote`` hold one implementation each."""
+"""Row stores: labelled rows, wherever they are. Here are those in memory; ``disk`` and ``remote`` hold one implementation each.
+
+Rows in memory: texts as buffers, counted once.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,26 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from linnet.data.labels import are_scattered, scattered
-from linnet.errors import DataError, shown
-from linnet.features.blocks import AnyBlocks, Blocks
-from linnet.features.computed import ComputedBlocks
-from linnet.features.plan import FeaturePlan, FeatureWeights
+from linnet.data.dataset import are_scattered, distributions, is_soft, scattered
+from linnet.errors import DataError, LinnetError, shown
+from linnet.features.blocks import AnyBlocks, Blocks, ComputedBlocks, compute, describe, needed, split
+from linnet.features.buffers import TextBuffer, taken, text_buffers
+from linnet.features.counting import Counted, Names, Seen, SparseCounts, names_of
+from linnet.features.derived import Derived, Part, Texts
+from linnet.features.plan import (
+    LARGE_MODEL,
+    FeaturePlan,
+    FeatureWeights,
+    default_blocks,
+    kept_columns,
+    looked_at,
+    other_widths,
+    unspaced,
+)
+from linnet.features.vectors import Vectors, with_tf
+from linnet.model.learned import numbers_of
+from linnet.models.inputs import as_weight, feature_names, indicators, row_weights
+from linnet.pipeline.cache import available
 from linnet.pipeline.crossval import FittedRows, Weighting
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
@@ -162,3 +180,290 @@ def _several(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[np.boo
     for row, found in enumerate(labels):
         y[row, [number[label] for label in found]] = True
     return classes, y
+
+
+MOSTLY_KNOWN = 0.7  # share of the words that have a vector: below, features without vectors are tried first
+Indices = npt.NDArray[np.int64]
+Soft = tuple[tuple[Any, ...], Floats] | None
+"""Label distributions: the classes, and the probability of each in each row."""
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Some rows, asked for by the numbers that they have among all."""
+
+    rows: SparseCounts
+    numbers: Indices
+
+    def take(self, rows: Indices) -> SparseCounts:
+        """Return rows by number."""
+        return self.rows.take(np.searchsorted(self.numbers, rows))
+
+
+class MemoryRows:
+    """Training rows, then dev rows. part is where the texts are counted already; the result is the same without."""
+
+    def __init__(
+        self, plan: Plan, X: Any, y: Any = None, *, dev: Any = None, sample_weight: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None, part: Part | None = None,
+    ) -> None:  # fmt: skip
+        needs = needed(plan.features.features or ())
+        self.buffers, labels, soft = texts_and_labels(X, y, "training", needs)
+        n_train, parts = len(labels), [(len(labels), soft)]
+        self.dev: Indices | None = None
+        if dev is not None:
+            dev_texts, dev_y = dev if isinstance(dev, tuple) else (dev, None)
+            more, dev_labels, dev_soft = texts_and_labels(dev_texts, dev_y, "dev", needs)
+            if not dev_labels:
+                raise DataError(
+                    "the dev data has no rows; give some, or leave it out: then settings are chosen by folds"
+                )
+            self.dev = np.arange(n_train, n_train + len(dev_labels))
+            self.buffers, labels = self.buffers + more, labels + dev_labels
+            parts.append((len(dev_labels), dev_soft))
+        self.classes, self.y = encode(labels, [name for _, soft in parts if soft is not None for name in soft[0]])
+        if self.dev is not None and not _labels_met(self.y[:n_train], self.y[n_train:]):
+            raise DataError("no dev row has a label of the training rows: the two files are of different problems")
+        weight = as_weight(sample_weight, n_train)  # dev rows weigh 1
+        self.given_weight = None if weight is None else np.concatenate([weight, np.ones(len(labels) - n_train)])
+        if plan.label_smoothing or any(soft is not None for _, soft in parts):
+            self.given_weight = self._shares(parts, plan.label_smoothing)
+        self.weight = row_weights(plan.class_weight, self.classes, self.y, self.given_weight)
+        self.groups = _group_numbers(groups, n_train)
+        several = self.y.ndim == 2  # labels a row
+        self.class_rows = self.y.sum(axis=0) if several else np.bincount(self.y, minlength=len(self.classes))
+        self.n_rows = len(labels)
+        self.n_dev = 0 if self.dev is None else len(self.dev)
+        watched = self.dev is not None and not plan.refit
+        self.final = np.arange(n_train) if watched else np.arange(len(labels))
+        self.n_fitted = len(self.final)
+        self.part, self.source = part, X
+
+    def _shares(self, parts: list[tuple[int, Soft]], smoothing: float) -> Floats:
+        """Return the weight of each row as each class: its weight times its label distribution, smoothed."""
+        if self.y.ndim == 2:
+            raise DataError("label_smoothing is for one label a row; leave it out where rows have several")
+        share = np.asarray(self.y[:, None] == np.arange(len(self.classes)), dtype=np.float64)
+        number, first = {c: k for k, c in enumerate(self.classes)}, 0
+        for n, soft in parts:
+            if soft is not None:
+                share[first : first + n] = 0.0
+                share[first : first + n, [number[name] for name in soft[0]]] = soft[1]
+            first += n
+        share = (1.0 - smoothing) * share + smoothing / len(self.classes)
+        return share if self.given_weight is None else share * self.given_weight[:, None]
+
+    def count(self, plan: Plan, log: Log) -> None:
+        """Count the features of all rows; drop the columns that no setting would use."""
+        features = plan.features
+        self.hash_bits, self.threads = features.hash_bits, plan.threads
+        why = "" if features.features or not unspaced(self.buffers) else ": most texts have no blanks between words"
+        default = features.features or default_blocks(self.buffers)
+        self.other = () if features.features is not None else other_features(default, features, self.buffers)
+        if features.features is None and features.vectors:
+            default = (*default, Vectors(features.vectors))
+        self.features = self._learned(with_tf(default, features.tf), log)
+        self.blocks, self.computed = split(self.features)
+        log.stage("count", f"counting features {describe(self.features)}{why}")
+        texts = Texts(self.buffers) if self.part is None else self.part
+        self.texts = Derived.of(texts, self.blocks, self.buffers)
+        counted, self.min_df = count_features(self.texts, self.blocks, features, len(self.classes), plan.threads)
+        self._check_size(counted.rows.n_columns, plan.traits.bytes_per_weight)
+        self._set(with_computed(counted, self.computed, self.buffers) if self.computed else counted)
+
+    def _check_size(self, n_columns: int, per_weight: int) -> None:
+        """Refuse more weights than there is memory for, before anything is fitted."""
+        wanted, free = n_columns * len(self.classes) * per_weight, available()
+        if wanted > free:
+            raise LinnetError(
+                f"{n_columns:,} features times {len(self.classes):,} classes need about {wanted / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB "
+                "are free: keep the most frequent features (--max-memory 4GB, or --max-features N), or group the labels"
+            )
+
+    def _learned(self, features: AnyBlocks, log: Log) -> AnyBlocks:
+        """Let blocks learn what they need of texts and columns, from training rows alone and without their labels."""
+        waiting = list(dict.fromkeys(block.waits for block in features if block.waits))
+        if waiting:
+            log.stage("count", f"learning {' and '.join(waiting)}")
+        known: dict[Any, Any] = {}
+        rows = None if self.dev is None else np.arange(self.dev[0])
+        return tuple(block.learn(self.buffers, rows, known) for block in features)
+
+    def _set(self, counted: Counted) -> None:
+        self.counted, self.rows = counted, counted.rows
+        self.n_columns, self.fingerprints = counted.rows.n_columns, counted.fingerprints
+
+    def search_rows(self) -> SearchRows:
+        """Return all rows."""
+        return SearchRows(
+            self.rows, self.y, len(self.rows.indices), self.dev, self.weight, self.groups, self.given_weight, self.other,
+            self._count_some,
+        )  # fmt: skip
+
+    def _count_some(self, features: AnyBlocks, tf: str, numbers: Indices) -> Numbered:
+        """Count other features of some rows, for a trial."""
+        blocks, computed = split(with_tf(features, tf))
+        whole = len(numbers) == len(self.y)
+        buffers = self.buffers if whole else [taken(self.buffers, numbers)]
+        texts = self.part if whole and self.part is not None else Texts(buffers)
+        counted = Derived.of(texts, blocks, buffers).count(
+            blocks, hash_bits=self.hash_bits, counting=tf != "presence", threads=self.threads
+        )
+        return Numbered((with_computed(counted, computed, buffers) if computed else counted).rows, numbers)
+
+    def _final_rows(self) -> SparseCounts:
+        return self.rows if len(self.final) == len(self.y) else self.rows.take(self.final)
+
+    def counts(self) -> tuple[SparseCounts, npt.NDArray[np.int32]]:
+        """Return the rows of the last fit."""
+        return self._final_rows(), self.y[self.final]
+
+    def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
+        """Learn the weight of each feature from the rows of the last fit."""
+        given = None if self.given_weight is None else self.given_weight[self.final]
+        return plan.weights(*self.counts(), len(self.classes), ratio, given)
+
+    def keep(self, numbers: npt.NDArray[np.int32]) -> None:
+        """Renumber the columns."""
+        kept = np.flatnonzero(numbers >= 0)
+        counted = self.counted
+        self._set(Counted(counted.rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)))
+
+    def fitted(self) -> FittedRows:
+        """Return the rows of the last fit."""
+        held_out = None
+        if self.dev is not None and len(self.final) < len(self.y):
+            held_out = self.rows.take(self.dev), self.y[self.dev]
+        weight = None if self.weight is None else self.weight[self.final]
+        return FittedRows(self._final_rows(), self.y[self.final], weight, held_out)
+
+    def in_blocks(self, weighting: Weighting, on_epoch: OnEpoch) -> RowBlocks:
+        """Rows in memory are not in blocks."""
+        raise TypeError("these rows are in memory")
+
+    def names(self, columns: Indices) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Return the names of some columns, from the texts."""
+        seen = self.counted.seen.take(columns)
+        return names_of(self.texts.pieces, self.blocks, seen, self.counted.fingerprints[columns])
+
+    def training_texts(self) -> npt.NDArray[np.uint32]:
+        """Return the numbers of all texts."""
+        return numbers_of(self.buffers)
+
+    def about(self) -> dict[str, Any]:
+        """Return what the card says of the data."""
+        column, bins = getattr(self.source, "text_column", None), getattr(self.source, "bins", None)
+        return {
+            "source": getattr(self.source, "source", "Python objects"),
+            **({"text_column": column} if column is not None else {}),
+            **({"label_bins": bins} if bins is not None else {}),
+        }
+
+
+def _labels_met(train: Indices, dev: Indices) -> bool:
+    """Say whether some label of the dev rows is one of the training rows."""
+    if train.ndim == 2:  # labels a row
+        return bool(np.any(train.any(axis=0) & dev.any(axis=0)))
+    return bool(np.isin(dev, train).any())
+
+
+def _group_numbers(groups: npt.ArrayLike | None, n_train: int) -> Indices | None:
+    if groups is None:
+        return None
+    found = np.asarray(groups)
+    if found.shape != (n_train,):
+        raise DataError(f"groups must hold one value a training row: {n_train:,}, got shape {found.shape}")
+    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+
+
+def texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple[list[TextBuffer], list[Any], Soft]:
+    """Return texts, labels, and the label distributions where these are given: of them the labels are the likeliest."""
+    from linnet.data import Dataset
+
+    if isinstance(X, Dataset):
+        if X.label is None:
+            raise DataError(f"{X.source}: the {what} data has no labels; name the label column")
+        if X.label_column in needs:
+            raise DataError(
+                f"{X.source}: column '{X.label_column}' holds the labels; leave out column:{X.label_column}"
+            )
+        soft = (tuple(X.label_columns), X.distributions()) if X.label_columns else None
+        return text_buffers(X, needs), X.label_sets() if X.separator else X.label.to_pylist(), soft
+    if y is None:
+        raise DataError(f"the {what} data needs labels: fit(texts, labels), or a Dataset from linnet.read")
+    buffers, given = text_buffers(X, needs), None
+    if is_soft(y):
+        named = feature_names(y)
+        names: tuple[Any, ...] = tuple(range(y.shape[1])) if named is None else tuple(named.tolist())
+        given = names, distributions(y, f"the {what} labels")
+        y = [names[k] for k in given[1].argmax(axis=1).tolist()]
+    elif _is_table(y):
+        y = [tuple(np.flatnonzero(row).tolist()) for row in indicators(y, "y")]
+    labels = [
+        v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))
+    ]
+    n = sum(map(len, buffers))
+    if n != len(labels):
+        raise DataError(f"the {what} data has {n:,} texts but {len(labels):,} labels")
+    return buffers, labels, given
+
+
+def _is_table(y: Any) -> bool:
+    """Whether labels are an indicator matrix: two dimensions, or lists of 0 and 1 of one length."""
+    if hasattr(y, "ndim"):
+        return bool(y.ndim == 2 and y.shape[1] > 1)
+    rows = isinstance(y, list) and bool(y) and all(isinstance(row, list) and len(row) > 1 for row in y)
+    return rows and len({len(row) for row in y}) == 1 and all(type(v) is int and v in (0, 1) for row in y for v in row)
+
+
+def other_features(default: AnyBlocks, plan: FeaturePlan, pieces: list[TextBuffer]) -> tuple[AnyBlocks, ...]:
+    """Return the features to try in place of the default, the most promising first."""
+    size = sum(int(piece.offsets[-1] - piece.offsets[0]) for piece in pieces)
+    others = other_widths(default, size) if plan.widths else ()
+    if not plan.vectors:
+        return others
+    best = (*others, default)[0]
+    joined = tuple((*best, Vectors(plan.vectors, weight)) for weight in (2.0, 1.0))
+    sample = [taken(pieces, np.arange(0, n, looked_at(n)))] if (n := sum(map(len, pieces))) else []
+    known = Vectors(plan.vectors).known_share(sample)  # vectors of another language have little to say
+    found = (*(joined if others else joined[:1]), best)
+    return found if known >= MOSTLY_KNOWN else (best, *found[:-1])
+
+
+def count_features(
+    texts: Texts | Part | Derived, blocks: Blocks, plan: FeaturePlan, n_classes: int, threads: int
+) -> tuple[Counted, int]:
+    """Count, then drop the columns that no setting would use; returns the cut-off for the training parts of folds too."""
+    if not blocks:
+        return _nothing_counted(len(texts)), 1
+    n_outputs = 1 if n_classes == 2 else n_classes
+    counted = texts.count(blocks, hash_bits=plan.hash_bits, counting=plan.tf != "presence", threads=threads)
+    if plan.hash_bits:
+        return counted, 1
+    rows = counted.rows
+    min_df = plan.min_df or (2 if rows.n_columns * n_outputs > LARGE_MODEL else 1)
+
+    def names(columns: Indices) -> Names:
+        seen = counted.seen.take(columns)
+        return Names.seen(texts.pieces, blocks, seen, counted.fingerprints[columns])
+
+    kept = kept_columns(rows, min_df=min_df, max_df=plan.max_df, max_features=plan.max_features, names=names)
+    if len(kept) == rows.n_columns:
+        return counted, min_df
+    numbers = np.full(rows.n_columns, -1, dtype=np.int32)
+    numbers[kept] = np.arange(len(kept), dtype=np.int32)
+    return Counted(rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)), min_df
+
+
+def _nothing_counted(n: int) -> Counted:
+    """Return rows without columns, for features that are all computed."""
+    none = np.zeros(0, np.int32)
+    rows = SparseCounts(np.zeros(n + 1, np.int64), none, none, 1, 0)
+    return Counted(rows, np.zeros(0, np.uint64), Seen(none, none, none, none.astype(np.uint8)))
+
+
+def with_computed(counted: Counted, computed: ComputedBlocks, buffers: list[TextBuffer]) -> Counted:
+    """Add the values of computed columns."""
+    for block in computed:
+        block.check()
+    return replace(counted, rows=replace(counted.rows, computed=compute(computed, buffers)))

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError
-from linnet.features.blocks import AnyBlocks, as_blocks, describe
-from linnet.features.computed import split
+from linnet.features.blocks import AnyBlocks, as_blocks, describe, split
 from linnet.features.plan import FeaturePlan
 from linnet.model.calibration import FittedCalibration
 from linnet.pipeline.crossval import CALIBRATION, FEW_ROWS, CrossValidation, Fold, choose_folds, correct

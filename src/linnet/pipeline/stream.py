@@ -17,30 +17,25 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.data import labelled as sources
 from linnet.data.arrays import booleans
-from linnet.data.dataset import labels_of
+from linnet.data.dataset import are_scattered, labels_of, scattered
 from linnet.data.formats import spool
 from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of, label_counts
-from linnet.data.labels import are_scattered, scattered
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError, LinnetError
-from linnet.features.blocks import AnyBlocks, describe
+from linnet.features.blocks import AnyBlocks, describe, needed, split
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.computed import needed, split
 from linnet.features.counting import Counted
 from linnet.features.derived import Derived, Texts
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
 from linnet.features.vectors import Vectors, with_tf
 from linnet.models.inputs import class_factors, label_factors
-from linnet.pipeline.budget import Budget, return_freed
-from linnet.pipeline.cache import TestRows, temporary
+from linnet.pipeline.cache import Budget, Kept, StreamVocabulary, TestRows, return_freed, temporary
 from linnet.pipeline.crossval import FEW_ROWS, Weighting
 from linnet.pipeline.events import Event, Log, Meter
 from linnet.pipeline.fit import fit
-from linnet.pipeline.memory import with_computed
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import RowStore, encode
+from linnet.pipeline.rows import RowStore, encode, with_computed
 from linnet.pipeline.search import SearchRows
-from linnet.pipeline.vocabulary import Kept, StreamVocabulary
 from linnet.solvers.matrix import RowBlocks
 from linnet.values import as_bytes
 

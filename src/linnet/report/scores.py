@@ -12,8 +12,8 @@ from linnet.draw.charts import Axis, Line, Points, Ranges, figure
 from linnet.draw.markup import bar, note, paragraphs, safe, table, text_table
 from linnet.draw.terminal import count, percent, score
 from linnet.evaluate import wilson
+from linnet.evaluate.evaluation import MultilabelEvaluation
 from linnet.evaluate.metrics import ALL_METRICS, calibration_by_chance
-from linnet.evaluate.multilabel import MultilabelEvaluation
 from linnet.report.inputs import ReportInputs
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from linnet.checks.checked_data import CheckedData, Finding
 from linnet.checks.run_checks import CHECKS, Checkup, applicable
 from linnet.classifier import TextClassifier, load
 from linnet.data import Dataset, read, stream
-from linnet.data.reader import Unusable, UnusableRow
+from linnet.data.input_file import Unusable, UnusableRow
 from linnet.data.seal import refuse_sealed
 from linnet.data.writers import ENDINGS, open_writer
 from linnet.draw.markup import marked, safe

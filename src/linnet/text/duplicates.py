@@ -30,8 +30,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet._kernels.text import link_similar, sketch_documents, word_keys
-from linnet.data.arrays import to_numbers
-from linnet.data.decode import filled
+from linnet.data.arrays import filled, to_numbers
 from linnet.errors import DataError, check_choice
 
 Ints = npt.NDArray[np.int64]

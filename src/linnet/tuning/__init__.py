@@ -7,7 +7,7 @@
 (70, True)
 """
 
-from linnet.tuning.results import Tuning
 from linnet.tuning.run_search import tune
+from linnet.tuning.search import Tuning
 
 __all__ = ["Tuning", "tune"]

@@ -19,7 +19,7 @@ import numpy as np
 from linnet import arithmetic
 from linnet.classifier import TextClassifier
 from linnet.features.blocks import BLOCKS, AnyBlocks, Block, Chars, Words, describe, parse
-from linnet.features.counts import TF
+from linnet.features.counting import TF
 from linnet.features.plan import FeaturePlan
 from linnet.models import MODELS
 

@@ -21,18 +21,16 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.data.splitting import fold_indices, split_indices
 from linnet.errors import LinnetError
-from linnet.features.blocks import Blocks
+from linnet.features.blocks import Blocks, split
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.computed import split
-from linnet.features.counting import Counted, count, thread_count
-from linnet.features.counts import SparseCounts
+from linnet.features.counting import Counted, SparseCounts, count, thread_count
 from linnet.features.derived import Shared
 from linnet.features.plan import FeaturePlan
 from linnet.model.table import FEW_WEIGHTS
 from linnet.models.inputs import row_weights
-from linnet.pipeline.assemble import NAMED_FEATURES, choose_thresholds
 from linnet.pipeline.crossval import MOST_DEV, CrossValidation, Fold, choose_folds, strata
-from linnet.pipeline.memory import count_features, with_computed
+from linnet.pipeline.fit import NAMED_FEATURES, choose_thresholds
+from linnet.pipeline.rows import count_features, with_computed
 from linnet.solvers.dual import LANES
 from linnet.tuning.candidate import Candidate
 from linnet.values import size_text

@@ -22,13 +22,11 @@ from linnet.features.plan import default_blocks
 from linnet.pipeline.crossval import FEW_ROWS, check_two_labels, correct, labelled_data
 from linnet.pipeline.events import Event, Log
 from linnet.pipeline.fit import choose
-from linnet.pipeline.memory import MemoryRows
-from linnet.pipeline.rows import encode
+from linnet.pipeline.rows import MemoryRows, encode
 from linnet.pipeline.search import SearchResult, Trial
 from linnet.tuning.candidate import Candidate, FeatureSpace, SearchSpace
 from linnet.tuning.judging import Clock, Judge, Limits, TuningRows, levels_for
-from linnet.tuning.results import CandidateResult, Results, Tuning
-from linnet.tuning.search import Search, SearchState
+from linnet.tuning.search import CandidateResult, Results, Search, SearchState, Tuning
 from linnet.values import as_bytes, as_seconds, duration, parse_list, size_text
 
 SMALLER = 5  # times that a model that turned out too large is made smaller

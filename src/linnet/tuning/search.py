@@ -13,24 +13,403 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.classifier import TextClassifier
+from linnet.draw.markup import paragraphs, safe, text_table
+from linnet.draw.terminal import aligned, cut, estimate
 from linnet.errors import DataError, LinnetError
-from linnet.evaluate.metrics import score_of
+from linnet.evaluate import Evaluation, MultilabelEvaluation, evaluate_multilabel
+from linnet.evaluate.intervals import Interval
+from linnet.evaluate.metrics import METRICS, resampled_scores, score_of
 from linnet.files import lock_file
 from linnet.models import MODELS
 from linnet.pipeline.events import Event
 from linnet.pipeline.plan import OF_FEATURES
 from linnet.tuning.candidate import Candidate, SearchSpace
-from linnet.tuning.judging import Clock, Judge, OutOfTimeError
-from linnet.tuning.results import CandidateResult, Results
+from linnet.tuning.judging import Clock, Judge, Level, OutOfTimeError, file_size
+from linnet.values import duration, size_text
+
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier
+
+# ---- How much too good the best of many scores is: choosing by a score makes that score too high.
+#
+# The answers of all candidates on the same held-out rows are kept, so choosing can be done again and again on rows drawn
+# with replacement, and the chosen one judged on the rows that were not drawn. The mean of those scores is an estimate of
+# what the chosen candidate does on new rows; the score it was chosen by, less that, is the optimism.
+#
+# Reference: Tsamardinos, Greasidou and Borboudakis, Bootstrapping the out-of-sample predictions for efficient and
+# accurate cross-validation, Machine Learning 107 (2018).
+
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+DRAWS = 400
+MOST_WORK = 400_000_000
+
+
+@dataclass(frozen=True)
+class Optimism:
+    """score is the best one, as it was chosen by; expected what to expect of new rows, with its 95 % interval.
+
+    ``noise`` is the spread of each candidate's difference to the first, for telling luck from better.
+    """
+
+    score: float
+    expected: float
+    interval: Interval
+    candidates: int
+    noise: Floats
+
+    @property
+    def optimism(self) -> float:
+        """By how much the score of the chosen candidate is too good."""
+        return max(0.0, self.score - self.expected)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values."""
+        return {
+            "score": self.score, "expected": self.expected, "interval": list(self.interval), "optimism": self.optimism,
+            "candidates": self.candidates, "method": "bootstrap bias corrected cross-validation",
+        }  # fmt: skip
+
+
+def corrected(
+    metric: str, rows: Indices, truth: Indices, answers: list[Indices], n_classes: int, seed: int
+) -> Optimism:
+    """Choose again on drawn rows, judge on the rest; rows says which rows stand for one text and are drawn together.
+
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(0, 2, 300)
+    >>> coins = [rng.integers(0, 2, 300) for _ in range(30)]  # no candidate knows anything
+    >>> best = max(float(np.mean(c == truth)) for c in coins)
+    >>> found = corrected("accuracy", np.arange(300), truth, coins, 2, seed=0)
+    >>> round(best, 2), round(found.expected, 2)
+    (0.54, 0.48)
+    """
+    scores = np.array([score_of(metric, truth, predicted, n_classes) for predicted in answers])
+    texts, number = np.unique(rows, return_inverse=True)
+    draws = int(np.clip(MOST_WORK // max(1, len(rows) * len(answers)), 100, DRAWS))
+    rng = np.random.default_rng((seed, 3))
+    n = len(texts)
+    inside = np.stack([np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(draws)]).astype(np.float64)
+    outside = (inside == 0).astype(np.float64)
+    drawn = resampled_scores(metric, truth, answers, inside[:, number], n_classes)  # (draws, candidates)
+    left = resampled_scores(metric, truth, answers, outside[:, number], n_classes)
+    chosen = drawn.argmax(axis=1)
+    kept = outside.sum(axis=1) > 0
+    found = left[np.arange(draws), chosen][kept] if kept.any() else drawn[np.arange(draws), chosen]
+    # scores of the rows left out, a share p of all, spread by sqrt((1 - p) / p) times as much as those of all rows
+    share, mean = float(outside.mean()), arithmetic.mean(found)
+    spread = np.sqrt(share / max(1 - share, 1e-9)) * (np.quantile(found, [0.025, 0.975]) - mean)
+    low, high = np.clip(mean + spread, -1.0, 1.0).tolist()
+    differences = drawn - drawn[:, :1]
+    noise = np.sqrt(arithmetic.mean(np.square(differences - arithmetic.mean(differences, axis=0)), axis=0))
+    best = float(scores.max())
+    return Optimism(best, min(mean, best), (low, high), len(answers), noise)
+
+
+# ---- What is known of the candidates so far, which to take, how much too good its score is, and the outcome of the search.
+
+
+SCORES = 6  # candidates whose scores are kept
+
+
+@dataclass(frozen=True)
+class CandidateResult:
+    """A candidate on a level: its score, its answers, what judging took and how large the model would be."""
+
+    candidate: Candidate
+    level: int
+    score: float
+    rows: Indices = field(repr=False)
+    predicted: Indices = field(repr=False)
+    seconds: float
+    counting: float
+    columns: int
+    lookups: int
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the model file has."""
+        return file_size(self.columns, self.lookups)
+
+
+class Results:
+    """Results of every level by the key of their candidate, in the order in which they came in."""
+
+    def __init__(self, levels: list[Level], metric: str, y: npt.NDArray[Any], n_classes: int, seed: int) -> None:
+        self.levels, self.metric, self.y, self.n_classes, self.seed = levels, metric, y, n_classes, seed
+        self.base = next(k for k, level in enumerate(levels) if level.base)
+        self.at: list[dict[str, CandidateResult]] = [{} for _ in levels]
+        self.refused: dict[str, tuple[Candidate, str]] = {}
+        self.default: str | None = None
+        self.scores: dict[str, list[npt.NDArray[np.float64]]] = {}
+
+    def truth(self, rows: Indices) -> Indices:
+        """Return the class of some rows; of several labels, 0 and 1 for each."""
+        return self.y[rows].astype(np.int64)
+
+    @property
+    def judged(self) -> int:
+        """How many results there are, over all levels."""
+        return sum(map(len, self.at))
+
+    @property
+    def candidates(self) -> int:
+        """How many different candidates were judged on any level."""
+        return len({key for level in self.at for key in level})
+
+    def ranked(self, level: int) -> list[CandidateResult]:
+        """Return the results of a level, the best first, of equals the first judged."""
+        return sorted(self.at[level].values(), key=lambda r: -r.score)
+
+    def final_seconds(self, result: CandidateResult) -> float:
+        """Return about how long the last fit takes: counting, fitting on all rows, judging again if scores are not kept."""
+        known = self.at[self.base].get(result.candidate.key, result)
+        each = known.seconds / max(1, self.trained(known.level))
+        again = 0 if self.kept_scores(known) is not None else self.trained(self.base)
+        return known.counting + each * (again + len(self.y))
+
+    def keep_scores(self, result: CandidateResult, scores: npt.NDArray[np.float64]) -> None:
+        """Keep the scores of the few candidates that may be taken, on the rows that ``linnet train`` would choose on."""
+        level = self.levels[result.level]
+        if level.family != self.levels[self.base].family or result.level > self.base:
+            return
+        mine = self.scores.setdefault(result.candidate.key, []) if level.adds else []
+        mine.append(scores)
+        self.scores[result.candidate.key] = mine
+        if result.level == self.base:
+            best = {r.candidate.key for r in self.ranked(self.base)[:SCORES]} | {self.default}
+            done = set(self.at[self.base]) - best
+            self.scores = {key: found for key, found in self.scores.items() if key not in done}
+
+    def kept_scores(self, result: CandidateResult) -> npt.NDArray[np.float64] | None:
+        """Return the scores of a candidate on the rows of the base level, where they were kept."""
+        found = self.scores.get(result.candidate.key, [])
+        base = self.at[self.base].get(result.candidate.key)
+        scores = np.concatenate(found) if found else None
+        return scores if scores is not None and base is not None and len(scores) == len(base.rows) else None
+
+    def trained(self, level: int) -> int:
+        """Return how many rows were learned from on a level and those that it adds to."""
+        here = self.levels[level]
+        return here.rows + (self.trained(level - 1) if here.adds else 0)
+
+    def hopeful(self, level: int) -> list[CandidateResult]:
+        """Return the results of a level, the best first, that are not clearly worse than the default; not the default."""
+        ranked = self.ranked(level)
+        held = self.at[level].get(self.default or "")
+        if held is None:
+            return ranked
+        luck = [0.0] * len(
+            ranked
+        )  # what luck does to the difference of two scores; once all folds are judged, none is granted
+        if level < self.base:
+            luck = [float(np.sqrt(np.sum(r.predicted != held.predicted))) / len(r.rows) for r in ranked]
+        return [r for r, most in zip(ranked, luck, strict=True) if r is not held and r.score >= held.score - most]
+
+    def reserve(self) -> float:
+        """Return the time to keep for the last fit, whichever of the best so far it will be."""
+        best = [*self.ranked(self.base)[:3], self.at[self.base].get(self.default or "")]
+        return max((self.final_seconds(r) for r in best if r is not None), default=0.0)
+
+    def winner(self) -> CandidateResult | None:
+        """Return the candidate to take.
+
+        On the highest level that has several: the best, if it is better than the default by more than the noise of the
+        rows on which they differ, else the default. One that has only been on a lower level must beat that one there,
+        by more than the noise.
+        """
+        champion: str | None = None
+        for level in range(len(self.at) - 1, self.base - 1, -1):
+            here = self.at[level]
+            if not here or (champion is None and len(here) < 2 and level > self.base):
+                continue
+            champion = self._best(level, champion if champion in here else self.default)
+        if champion is None:
+            lower = [r for level in reversed(self.at) for r in sorted(level.values(), key=lambda r: -r.score)]
+            return lower[0] if lower else None
+        return next(level[champion] for level in reversed(self.at) if champion in level)
+
+    def _best(self, level: int, holder: str | None) -> str:
+        """Return the best of a level, if it beats the holder by more than noise."""
+        ranked = self.ranked(level)
+        if holder is None or holder not in self.at[level]:
+            return ranked[0].candidate.key
+        held = self.at[level][holder]
+        better = [r for r in ranked[:20] if r.score > held.score]
+        if not better:
+            return holder
+        noise = self._bootstrap([held, *better]).noise[1:]
+        clearly = (r.candidate.key for r, luck in zip(better, noise, strict=True) if r.score - held.score > luck)
+        return next(clearly, holder)
+
+    def optimism(self) -> Optimism | None:
+        """Return how much too good the best score is, from choosing again among all that were on the folds."""
+        pool = list(self.at[self.base].values())
+        return self._bootstrap(pool) if pool else None
+
+    def _bootstrap(self, pool: list[CandidateResult]) -> Optimism:
+        rows = pool[0].rows
+        answers = [r.predicted for r in pool]
+        return corrected(self.metric, rows, self.truth(rows), answers, self.n_classes, self.seed)
+
+
+# ---- The outcome of a search: the model, a leaderboard with intervals, how much too high the best score is, sentences.
+
+
+SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """What a search found. ``print`` it, show it in a notebook, or take ``model``, ``table``, ``words``, ``to_dict()``.
+
+    ``model`` is fitted on all rows but those of the test; ``test`` holds its scores there, None without test rows.
+    ``command`` makes the same model again. ``finished`` is False where Ctrl-C ended the search.
+    """
+
+    model: TextClassifier
+    winner: CandidateResult
+    results: Results = field(repr=False)
+    optimism: Optimism
+    test: Evaluation | MultilabelEvaluation | None
+    command: str
+    source: str
+    rows: int
+    seconds: float
+    budget: float
+    size: int
+    finished: bool = True
+    resumed: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric that was searched for."""
+        return self.results.metric
+
+    @property
+    def default(self) -> CandidateResult | None:
+        """The default recipe on the highest level that it was judged on; None where it was refused."""
+        key = self.results.default
+        return next((level[key] for level in reversed(self.results.at) if key in level), None) if key else None
+
+    @property
+    def expected(self) -> float:
+        """What to expect of new rows: the score of the winner less the optimism of choosing."""
+        return self.winner.score - self.optimism.optimism
+
+    @property
+    def gain(self) -> float | None:
+        """The dev score of the winner less that of the default, on the highest level that both were judged on."""
+        if self.results.default is None:
+            return None
+        mine, theirs = self.winner.candidate.key, self.results.default
+        both = (level for level in reversed(self.results.at) if mine in level and theirs in level)
+        return next((level[mine].score - level[theirs].score for level in both), None)
+
+    @cached_property
+    def table(self) -> list[dict[str, Any]]:
+        """The candidates that reached the folds, the best first: a list of dicts."""
+        return [self._row(r, rank) for rank, r in enumerate(self.ranked, 1)]
+
+    @cached_property
+    def ranked(self) -> list[CandidateResult]:
+        """Their results, each of the highest level; the winner first, then by score."""
+        best: dict[str, CandidateResult] = {}
+        for level in self.results.at[self.results.base :]:
+            best.update(level)
+        won = self.winner.candidate.key
+        return sorted(best.values(), key=lambda r: (r.candidate.key != won, -r.score))
+
+    def _row(self, r: CandidateResult, rank: int) -> dict[str, Any]:
+        first = len(self.results.at[self.results.base][r.candidate.key].rows)
+        rows = r.rows[:first] if self.results.levels[r.level].adds else r.rows  # draws of the same rows say no more
+        truth, predicted = self.results.truth(rows), r.predicted[: len(rows)]
+        if truth.ndim == 2:
+            found: Any = evaluate_multilabel(truth, predicted)
+        else:
+            found = Evaluation(tuple(range(self.results.n_classes)), truth, predicted, None, {})
+        score, (low, high) = found.score(self.metric)
+        shift, (least, most) = r.score - score, METRICS[self.metric].bounds if truth.ndim == 1 else (0.0, 1.0)
+        return {
+            "rank": rank, "model": r.candidate.model, "score": r.score, "low": max(least, low + shift),
+            "high": min(most, high + shift), "judged_on": self.results.levels[r.level].name, "size_bytes": r.size,
+            "seconds": r.seconds, "default": r.candidate.key == self.results.default, "settings": r.candidate.to_dict(),
+        }  # fmt: skip
+
+    @property
+    def words(self) -> list[str]:
+        """The outcome in sentences."""
+        w, name = self.winner, self.metric
+        lines = [f"Chosen: {w.candidate}."]
+        if self.gain is None:
+            lines.append("The default was not evaluated, so there is nothing to compare with.")
+        elif w.candidate.key == self.results.default:
+            lines.append("That is the default: nothing was better by more than the noise of these rows.")
+        else:
+            lines.append(f"Its dev {name} is {100 * self.gain:.1f} points above that of the default.")
+        lines.append(
+            f"Its dev {name} of {w.score:.4f} is the best of {self.optimism.candidates}, so it is too high by about "
+            f"{self.optimism.optimism:.4f}: expect {estimate(self.expected, self.optimism.interval)} on new rows."
+        )
+        if self.test is not None:
+            lines.append(f"Test {name}, measured once: {estimate(*self.test.score(name))} on {self.test.n:,} rows.")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "source": self.source, "rows": self.rows, "metric": self.metric, "seed": self.results.seed,
+            "budget_seconds": self.budget, "seconds": self.seconds, "finished": self.finished, "resumed": self.resumed,
+            "candidates": self.results.candidates, "judged": self.results.judged,
+            "levels": [{"name": level.name, "training_rows": level.rows} for level in self.results.levels],
+            "winner": {**self.table[0], "expected": self.expected}, "gain_over_default": self.gain,
+            "optimism": self.optimism.to_dict(), "leaderboard": self.table,
+            "refused": [{"settings": c.to_dict(), "reason": why} for c, why in self.results.refused.values()],
+            "size_bytes": self.size, "test": self.test.to_dict() if self.test else None, "command": self.command,
+            "notes": list(self.notes), "words": self.words,
+        }  # fmt: skip
+
+    def cells(self, width: int = 120) -> list[list[str]]:
+        """Return the leaderboard as rows of text, names first."""
+        cells = [["", self.metric, "95 %", "judged on", "size", "candidate"]]
+        for result, row in zip(self.ranked, self.table, strict=True):
+            if row["rank"] <= SHOWN or row["default"]:
+                mark = " (default)" if row["default"] else ""
+                name = cut(str(result.candidate), max(24, width - 66) - len(mark)) + mark
+                scores = [f"{row['score']:.4f}", f"{row['low']:.4f}-{row['high']:.4f}"]
+                cells.append([str(row["rank"]), *scores, row["judged_on"], size_text(row["size_bytes"]), name])
+        return cells
+
+    def to_text(self, width: int = 120) -> str:
+        """Return leaderboard, notes and words as plain text."""
+        lines = aligned([[*row[-1:], *row[:-1]] for row in self.cells(width)], width)
+        more = len(self.table) - SHOWN
+        if more > 0:
+            lines.append(f"and {more:,} more")
+        spent = f"{self.results.candidates:,} candidates in {duration(self.seconds)} of {duration(self.budget)}"
+        return "\n".join([*lines, "", spent, *(f"note: {n}" for n in self.notes), *self.words])
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<Tuning: {self.winner.candidate}, {self.metric} {self.winner.score:.4f}>"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{text_table(self.cells(400))}{paragraphs(map(safe, (*self.notes, *self.words)))}</div>"
+
 
 # ---- The state file of a search: a line for every result, so that a search that was killed goes on where it was.
 #

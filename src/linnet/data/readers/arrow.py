@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from linnet.data.arrays import cells, decoded, printable
 from linnet.data.columns import ColumnChoice, column_names
-from linnet.data.decode import cells, decoded, printable
-from linnet.data.input_file import InputFile
-from linnet.data.reader import RawBatch, ReadOptions, RecordReader, is_numeric
+from linnet.data.input_file import InputFile, RawBatch, ReadOptions, RecordReader, is_numeric
 from linnet.data.readers.jsonlines import columns_of
 from linnet.errors import DataError
 

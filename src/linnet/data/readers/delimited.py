@@ -6,21 +6,216 @@ number of fields keep their place and their raw text, and a field may be larger 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import binaries, integers
+from linnet.data.arrays import binaries, integers, printable
 from linnet.data.columns import column_names, has_header, is_name_row
-from linnet.data.decode import printable
-from linnet.data.input_file import InputFile
-from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader
-from linnet.data.readers import records as lexer
-from linnet.data.readers.records import Dialect, records, unquote, whole_records
+from linnet.data.input_file import InputFile, Malformed, RawBatch, ReadOptions, RecordReader, pieces
+
+# ---- Where CSV records begin and end: a small lexer for the bytes, and a fast cut for blocks of them.
+#
+# pyarrow parses CSV far faster than Python can, but it must be handed whole records. A newline ends a record unless it
+# stands inside quotes, so a block of a file is cut at the last newline with an even number of quotes before it. That is
+# exact as long as quotes open only at the start of a field; where a file has stray ones (`a 5" nail`) the lexer decides.
+
+
+_QUOTE = 34
+#: A quoted field of so many lines is looked at: they may be rows that a missing quote has swallowed.
+MANY_LINES = 5
+_MOST_LOOKED_AT = 2000  # fields of a block
+_SHOWN_ROWS = 500  # rows that show what rows look like
+_QUOTED = re.compile(rb'"([^"]*+(?:""[^"]*+)*+)("?)(.*)', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How fields are kept apart: the delimiter, and whether quotes protect delimiters and newlines."""
+
+    delimiter: str = ","
+    quoting: bool = True
+
+    def pattern(self) -> re.Pattern[bytes]:
+        """One field and what ends it, in group 1."""
+        stop = re.escape(self.delimiter).encode()
+        quoted = rb'(?:"[^"]*+(?:""[^"]*+)*+(?:"|\Z))?+' if self.quoting else b""
+        return re.compile(quoted + rb"[^" + stop + rb"\r\n]*+(" + stop + rb"|\r\n|\r|\n|\Z)")
+
+
+def records(data: bytes, dialect: Dialect) -> Iterator[tuple[list[bytes], int, bytes]]:
+    r"""The records of `data`: raw fields, where the record ends, and the newline that ended it (b"" at the end).
+
+    >>> [(fields, end) for fields, end, _ in records(b'a,"x\ny"\n\nb,c', Dialect())]
+    [([b'a', b'"x\ny"'], 8), ([b'b', b'c'], 12)]
+    """
+    fields: list[bytes] = []
+    for match in dialect.pattern().finditer(data):
+        start, end = match.span()
+        if start == len(data) and not fields:
+            return
+        stop = match.group(1)
+        fields.append(data[start : end - len(stop)])
+        if stop == dialect.delimiter.encode():
+            continue
+        if fields != [b""]:  # a blank line is not a record
+            yield fields, end, stop
+        fields = []
+        if not stop:
+            return
+
+
+def unquote(field: bytes) -> bytes:
+    """A raw field without its quotes.
+
+    >>> unquote(b'"say ""hi"" twice"'), unquote(b'5" nail')
+    (b'say "hi" twice', b'5" nail')
+    """
+    if not field.startswith(b'"'):
+        return field
+    match = re.match(rb'"([^"]*+(?:""[^"]*+)*+)"?(.*)', field, re.DOTALL)
+    return field if match is None else match.group(1).replace(b'""', b'"') + match.group(2)
+
+
+def whole_records(data: bytes, dialect: Dialect) -> int:
+    r"""How many of the bytes are whole records; `data` starts with a record.
+
+    >>> whole_records(b'a,b\nc,"d\ne', Dialect()), whole_records(b'a,5" nail\nb,"d\ne', Dialect())
+    (4, 10)
+    """
+    cut = _newline(data, len(data))
+    if not dialect.quoting or b'"' not in data:
+        return cut
+    quotes = quote_positions(data, dialect)
+    if quotes is None:
+        return max((end for _, end, stop in records(data, dialect) if stop and end <= cut), default=0)
+    while cut:
+        before = int(np.searchsorted(quotes, cut))
+        if before % 2 == 0:
+            break
+        cut = _newline(data, int(quotes[before - 1]))
+    return cut
+
+
+def _newline(data: bytes, end: int) -> int:
+    return (data.rfind(b"\n", 0, end) + 1) or (data.rfind(b"\r", 0, end) + 1)
+
+
+def quote_positions(data: bytes, dialect: Dialect) -> np.ndarray | None:
+    """Where the quotes are, or None if one of them is stray, so that counting them proves nothing."""
+    raw = np.frombuffer(data, dtype=np.uint8)
+    quotes: np.ndarray = np.flatnonzero(raw == _QUOTE)
+    opening = quotes[::2]
+    before = raw[opening[opening > 0] - 1]
+    allowed = (before == ord(dialect.delimiter)) | (before == 10) | (before == 13) | (before == _QUOTE)
+    return quotes if allowed.all() else None
+
+
+class SwallowedLines(NamedTuple):
+    """A quoted field that took in lines which were meant as rows: where its quote is, in which row, how many lines."""
+
+    row: int  # of the data, from 1
+    lines: int
+    closed: bool
+
+    def said(self, rows_before: int) -> str:
+        """Return what is wrong, and the remedy."""
+        what = (
+            f"{self.lines:,} lines that look like rows of their own"
+            if self.closed
+            else f"the last {self.lines:,} lines"
+        )
+        why = "is closed too late" if self.closed else "is never closed"
+        row = f"row {rows_before + self.row:,}"
+        return f'{row}: a quote {why}, so {what} became one field; close the quote in that row, or double it ("")'
+
+
+def swallowed_lines(data: bytes, dialect: Dialect, width: int, n_rows: int | None = None) -> Iterator[SwallowedLines]:
+    r"""Find quoted fields that run to the end without a closing quote, or over many lines that look like rows.
+
+    A field looks like rows if text follows its closing quote, or if most of its lines have as many fields as the table and
+    begin or end as other rows do.
+
+    >>> [(s.row, s.lines) for s in swallowed_lines(b'a,"b\nc,d\n', Dialect(), 2)]
+    [(1, 2)]
+    >>> [(s.row, s.lines) for s in swallowed_lines(b'a,b\nc,"d\n' + b"e,f\n" * 7 + b'g,"h"\n', Dialect(), 2)]
+    [(2, 9)]
+    >>> list(swallowed_lines(b'a,"b\nor, rather,\nc"\n', Dialect(), 2))
+    []
+    """
+    if not dialect.quoting or b'"' not in data:
+        return
+    if n_rows is not None and data.count(b"\n") - n_rows < MANY_LINES and data.count(b'"') % 2 == 0:
+        return  # every row stands on a line of its own
+    quotes = quote_positions(data, dialect)
+    if quotes is None:
+        yield from _swallowed_among_stray(data, dialect, width)
+        return
+    opening, closing = quotes[::2], np.append(quotes[1::2], len(data)) if len(quotes) % 2 else quotes[1::2]
+    newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10)
+    breaks = np.searchsorted(newlines, closing) - np.searchsorted(newlines, opening)
+    wanted = breaks >= MANY_LINES
+    wanted[-1] |= len(quotes) % 2 == 1
+    edges = _Edges(data, dialect, width) if wanted.any() else None
+    for k in np.flatnonzero(wanted)[:_MOST_LOOKED_AT].tolist():
+        begin, end = int(opening[k]), int(closing[k])
+        closed = end < len(data)
+        if not closed or (edges is not None and edges.found_in(data[begin:end])):
+            row = 1 + sum(bool(stop) for _, _, stop in records(data[:begin], dialect))
+            yield SwallowedLines(row, _lines(data[begin:end], closed), closed)
+
+
+def _swallowed_among_stray(data: bytes, dialect: Dialect, width: int) -> Iterator[SwallowedLines]:
+    start, edges = 0, _Edges(data, dialect, width)
+    for row, (fields, end, stop) in enumerate(records(data, dialect), 1):
+        if data.count(b"\n", start, end - len(stop)) >= MANY_LINES or not stop:
+            for field in fields:
+                match = _QUOTED.match(field)
+                if match is None:
+                    continue
+                closed, after = bool(match[2]), match[3]
+                many = field.count(b"\n") >= MANY_LINES
+                if (not closed and b"\n" in field) or (many and (after.strip() or edges.found_in(match[1]))):
+                    yield SwallowedLines(row, _lines(field, closed), closed)
+        start = end
+
+
+def _lines(field: bytes, closed: bool) -> int:
+    return field.count(b"\n") + (closed or not field.endswith(b"\n"))
+
+
+class _Edges:
+    """How rows begin and end: the first and the last cells of the rows that stand on one line, numbers as one kind."""
+
+    def __init__(self, data: bytes, dialect: Dialect, width: int) -> None:
+        self.delimiter, self.width = dialect.delimiter.encode(), width
+        rows = [fields for fields, _, _ in islice(records(data, dialect), _SHOWN_ROWS) if len(fields) == width]
+        plain = [fields for fields in rows if not any(b"\n" in field for field in (fields[0], fields[-1]))]
+        self.first, self.last = ({_kind(fields[at]) for fields in plain} - {None} for at in (0, -1))
+
+    def found_in(self, field: bytes) -> bool:
+        """Whether most lines of a field, but for the first and the last, have the cells of a row, and begin or end like one."""
+        lines = [line.rstrip(b"\r") for line in field.split(b"\n")[1:-1] if line.strip()]
+        if self.width < 2 or len(lines) < MANY_LINES - 1:
+            return False
+        return sum(map(self._is_row, lines)) >= 0.8 * len(lines)
+
+    def _is_row(self, line: bytes) -> bool:
+        cells = line.split(self.delimiter)
+        return len(cells) == self.width and (_kind(cells[0]) in self.first or _kind(cells[-1]) in self.last)
+
+
+def _kind(cell: bytes) -> bytes | None:
+    """What a cell has in common with others: its value where it is short, and that it is a number."""
+    cell = unquote(cell).strip()
+    return b"0" if cell.replace(b".", b"").isdigit() else cell if 0 < len(cell) <= 40 else None
+
 
 _HEAD = 1 << 18
 _SAMPLE = 1000
@@ -106,7 +301,7 @@ def _well_quoted(head: bytes, dialect: Dialect) -> bool:
     >>> _well_quoted(b'a\t"x\ty"\n', Dialect("\t")), _well_quoted(b'a\t"Yes" he said\n', Dialect("\t"))
     (True, False)
     """
-    quotes = lexer.quote_positions(head, dialect)
+    quotes = quote_positions(head, dialect)
     if quotes is None:
         return False
     raw = np.frombuffer(head + b"\n", dtype=np.uint8)
@@ -139,9 +334,9 @@ def _batches(
     wanted = None if names is None else set(names)
     keep = [index for index, name in enumerate(reader.names) if wanted is None or name in wanted]
     rows_before = 0
-    for data in lexer.pieces(file.read, partial(whole_records, dialect=dialect), options.batch_bytes, file.name):
+    for data in pieces(file.read, partial(whole_records, dialect=dialect), options.batch_bytes, file.name):
         columns, bad, n_rows = _parse(data, dialect, len(reader.names), keep, threads=not options.streaming)
-        found = list(islice(lexer.swallowed_lines(data, dialect, len(reader.names), n_rows), _MOST_NOTES))
+        found = list(islice(swallowed_lines(data, dialect, len(reader.names), n_rows), _MOST_NOTES))
         reader.notes += [one.said(rows_before) for one in found]
         rows_before += n_rows
         if n_rows:
@@ -154,7 +349,7 @@ Parsed = tuple[list[pa.ChunkedArray], dict[int, Malformed], int]
 
 
 def _parse(data: bytes, dialect: Dialect, width: int, keep: list[int], *, threads: bool) -> Parsed:
-    """Whole records to columns: fast, else in one go with bad rows noted, else by the lexer."""
+    """Whole records to columns: fast, else in one go with bad rows noted, else by the"""
     if not data[:1].strip() and not data.strip(b"\r\n"):
         return [], {}, 0
     columns, bad = _arrow_csv(data, dialect, width, keep, block=_THREAD_BLOCK if threads else len(data) + 1)

@@ -8,8 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 
 from linnet.data.arrays import binaries, strings
-from linnet.data.input_file import InputFile, foreign, looks_binary
-from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader, grouped
+from linnet.data.input_file import (
+    InputFile,
+    Malformed,
+    RawBatch,
+    ReadOptions,
+    RecordReader,
+    foreign,
+    grouped,
+    looks_binary,
+)
 from linnet.errors import DataError
 from linnet.files import split_ending
 

@@ -14,10 +14,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.decode import cells, printable
-from linnet.data.input_file import InputFile
-from linnet.data.reader import Malformed, RawBatch, ReadOptions, RecordReader, is_numeric
-from linnet.data.readers.records import pieces, whole_lines
+from linnet.data.arrays import cells, printable
+from linnet.data.input_file import (
+    InputFile,
+    Malformed,
+    RawBatch,
+    ReadOptions,
+    RecordReader,
+    is_numeric,
+    pieces,
+    whole_lines,
+)
 from linnet.errors import DataError
 
 _EXACT = 2**53

@@ -16,8 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from linnet.data.arrays import strings
-from linnet.data.input_file import InputFile
-from linnet.data.reader import RawBatch, ReadOptions, RecordReader, grouped
+from linnet.data.input_file import InputFile, RawBatch, ReadOptions, RecordReader, grouped
 from linnet.errors import DataError
 
 _FIELDS = {

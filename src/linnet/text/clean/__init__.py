@@ -7,9 +7,8 @@ r"""Clean texts: rules that are values, each switchable and counted; offsets int
 
 from __future__ import annotations
 
+from linnet.text.clean.corpus import CleaningReport
 from linnet.text.clean.pages import C4, Pages
-from linnet.text.clean.report import CleaningReport
-from linnet.text.clean.rule import CleaningRule
-from linnet.text.clean.rules import RULES, Cleaned, Cleaner, clean, make_rule
+from linnet.text.clean.rules import RULES, Cleaned, Cleaner, CleaningRule, clean, make_rule
 
 __all__ = ["C4", "RULES", "Cleaned", "Cleaner", "Pages", "CleaningReport", "CleaningRule", "clean", "make_rule"]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from linnet.errors import DataError
-from linnet.text.clean.rule import NamedRule, RuleList, read_rule
+from linnet.text.clean.rules import NamedRule, RuleList, read_rule
 from linnet.text.duplicates import sentences
 from linnet.text.offsets import Edit
 
