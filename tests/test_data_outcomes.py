@@ -294,7 +294,7 @@ class TestHuge:
         assert [text for batch in stream(tmp_path / name) for text in batch.text.to_pylist()] == ["a", big, "b"]
 
     def test_a_row_without_end_is_refused(self, write, monkeypatch):
-        monkeypatch.setattr("linnet.data.readers.delimited.MAX_RECORD", 20 << 20)
+        monkeypatch.setattr("linnet.data.input_file.MAX_RECORD", 20 << 20)
         path = write("x.csv", 'label,text\na,"' + "never closed\n" * 3_000_000)
         with pytest.raises(DataError, match="is a closing quote missing"):
             list(stream(path))
