@@ -8,10 +8,12 @@ noise. What is measured and how: benchmarks/README.md. The systems themselves: b
 from __future__ import annotations
 
 import argparse
+import csv
 import importlib.util
 import json
 import os
 import platform
+import random
 import subprocess
 import sys
 import time
@@ -31,7 +33,7 @@ from systems.vectorise import benchmark as vectorise
 from systems.vowpal import Vowpal
 
 HERE = Path(__file__).resolve().parent
-SYSTEMS: tuple[System, ...] = (Linnet(), Vowpal(), FastText(), Scikit())
+SYSTEMS: tuple[System, ...] = (Linnet(), Linnet("logistic"), Vowpal(), FastText(), Scikit())
 
 COLD_STARTS = 3
 
@@ -53,11 +55,14 @@ def available(systems: tuple[System, ...]) -> list[System]:
 
 def prepared_job(name: str, data: Path, cache: Path, threads: int) -> Job | None:
     """The files of a data set, made once and kept; `None`, with a line, where the set is not here."""
-    train, test = data / DATASETS[name].train, data / DATASETS[name].test
+    held = DATASETS[name].test
+    train, test = data / DATASETS[name].train, data / (held or DATASETS[name].train)
     if not (train.is_file() and test.is_file()):
         say(f"skip {name}: no {train} and {test}; point --data or LINNET_DATA at the data sets")
         return None
     folder = cache / name
+    if held is None:
+        train, test = divided(train, folder)
     facts = cached(train, test, folder)
     if facts is None:
         say(f"{name}: writing each system's own files to {folder} (not timed)")
@@ -66,6 +71,20 @@ def prepared_job(name: str, data: Path, cache: Path, threads: int) -> Job | None
         if facts is None:
             raise SystemExit(f"{folder}: the prepared files are not those of {train} and {test}")
     return Job(name, train, test, folder, threads, facts["n_classes"], facts["test_bytes"])
+
+
+def divided(rows: Path, folder: Path) -> tuple[Path, Path]:
+    """Write a tenth of the rows of a CSV file to one file and the others to another."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with rows.open(newline="", encoding="utf-8") as file:
+        header, *found = csv.reader(file)
+    random.Random(0).shuffle(found)
+    paths, cut = (folder / "rows.train.csv", folder / "rows.test.csv"), len(found) // 10
+    if not all(path.is_file() for path in paths):
+        for path, some in zip(paths, (found[cut:], found[:cut]), strict=True):
+            with path.open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows([header, *some])
+    return paths
 
 
 class Bench:
@@ -180,7 +199,7 @@ def versions(systems: list[System]) -> dict[str, str]:
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=default_data(), help="folder of the data sets, or LINNET_DATA")
-    parser.add_argument("--sets", default="imdb,ag_news", help=f"of {', '.join(DATASETS)}")
+    parser.add_argument("--sets", default=",".join(DATASETS), help=f"of {', '.join(DATASETS)}")
     parser.add_argument(
         "--systems", default="", help=f"of {', '.join(system.name for system in SYSTEMS)}; default: all"
     )

@@ -305,6 +305,26 @@ def sizes_table(result: dict[str, Any]) -> str:
     return "\n".join([*lines, f"\n{result['date']}; answers are compared with those before rounding or quantising."])
 
 
+def growth_table(result: dict[str, Any]) -> str:
+    """One row a number of rows or classes, and the exponents."""
+    lines = [
+        "| rows | classes | input, MB | wall, s | processor, s | peak memory, MB | model, MB |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for one in (*result["rows"], *result["classes"]):
+        sizes = (
+            f"{one['rows']:,} | {one['classes']:,} | {one['input_mb']:.1f} | {one['wall_s']:.2f} | {one['cpu_s']:.2f}"
+        )
+        lines.append(f"| {sizes} | {one['peak_mb']:.0f} | {one['file_mb']:.1f} |")
+    rows, classes = result["exponents"]["rows"], result["exponents"]["classes"]
+    grows = (
+        f"Beyond the smallest run, processor time grows as rows^{rows['cpu_s']:.2f} and memory as "
+        f"rows^{rows['peak_mb']:.2f}; with classes as classes^{classes['cpu_s']:.2f} and classes^{classes['peak_mb']:.2f}."
+    )
+    about = f"{result['date']}, {result['machine']['cpu']}, {result['threads']} threads; `python benchmarks/growth.py`."
+    return "\n".join([*lines, f"\n{grows} {about}"])
+
+
 TABLES = {  # name of the results and of the markers: the page, the function
     "peers": ("README.md", tables),
     "accuracy": ("README.md", accuracy_table),
@@ -318,6 +338,7 @@ TABLES = {  # name of the results and of the markers: the page, the function
     "blocks": ("docs/features.md", blocks_table),
     "scale": ("docs/scale.md", scale_table),
     "sizes": ("docs/sizes.md", sizes_table),
+    "growth": ("docs/scale.md", growth_table),
     "few": ("docs/vectors.md", few_table),
     "quality": ("docs/tables.md", quality_table),
 }

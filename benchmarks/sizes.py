@@ -1,9 +1,10 @@
 """How large model files are, and what is lost in small ones, beside fastText's quantize at the same size.
 
-    python benchmarks/sizes.py [--data DIR] [--sets imdb,ag_news] [--max-size 1MB] [--json OUT]
+    python benchmarks/sizes.py [--data DIR] [--sets imdb,ag_news] [--models svm,nb] [--max-size 1MB] [--json OUT]
 
 Every set is fitted once with the default settings in full precision. The file as it is in memory, in full precision, as it is by default
-and after `shrink` are measured, each with its accuracy on the test rows and the share of answers that differ from full precision.
+and after `shrink` are measured, for other models than the SVM full precision and default, each with its accuracy on the test rows and the
+share of answers that differ from full precision.
 shrink sees 2,000 training texts, never the test rows. fastText is trained on the same lower-cased lines and quantised (qnorm, retrain)
 with the largest cutoff whose file is small enough. lid_lingua75 has no test part: a tenth, drawn by seed 0, is held out.
 """
@@ -77,6 +78,21 @@ def ours(data: tuple[list[str], list[str], list[str], list[str]], folder: Path, 
     return out
 
 
+def rounded(data: tuple[list[str], list[str], list[str], list[str]], kind: str, folder: Path) -> dict[str, Any]:
+    """The file of another model in full precision, and by default."""
+    texts, labels, tests, truth = data
+    clf, path = linnet.TextClassifier(kind, full_precision=True).fit(texts, labels), folder / "m.linnet"
+    clf.save(path)
+    base, out = clf.predict(tests), {}
+    out[f"{kind}, --full-precision"] = result(base, truth, path.stat().st_size, features=clf.artefact.n_features)
+    clf.model_ = Model.load(path).compact()
+    clf.save(path)
+    out[f"{kind}, default"] = result(
+        clf.predict(tests), truth, path.stat().st_size, base, features=clf.artefact.n_features
+    )
+    return out
+
+
 def fasttexts(
     data: tuple[list[str], list[str], list[str], list[str]], settings: dict[str, Any], folder: Path, most: int
 ) -> dict[str, Any]:
@@ -119,17 +135,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default=os.environ.get("LINNET_DATA", "../shared/data"))
     parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--models", default="svm,logistic,nb,nbsvm", help="of any but svm, rounding alone is measured")
     parser.add_argument("--max-size", default="1MB")
     parser.add_argument("--json", default=str(Path(__file__).parent / "results" / "sizes.json"))
     given = parser.parse_args()
-    most, found = as_bytes(given.max_size, "--max-size") or 0, {}
+    most, before = as_bytes(given.max_size, "--max-size") or 0, Path(given.json)
+    found = (
+        json.loads(before.read_text(encoding="utf-8"))["sets"] if before.is_file() else {}
+    )  # other models keep theirs
     for name in given.sets.split(","):
         train, test, settings = SETS[name]
         data = rows_of(Path(given.data), train, test)
         with tempfile.TemporaryDirectory() as folder:
-            found[name] = {"rows_tested": len(data[3]), "models": ours(data, Path(folder), most)}
-            if settings is not None:
-                found[name]["models"] |= fasttexts(data, settings, Path(folder), most)
+            models = found.setdefault(name, {"rows_tested": len(data[3]), "models": {}})["models"]
+            for kind in given.models.split(","):
+                models |= ours(data, Path(folder), most) if kind == "svm" else rounded(data, kind, Path(folder))
+            if settings is not None and "svm" in given.models:
+                models |= fasttexts(data, settings, Path(folder), most)
         for model, one in found[name]["models"].items():
             print(f"{name}: {model}: {one['bytes'] / 1e6:.2f} MB, accuracy {one['accuracy']:.4f}", flush=True)
         machine = {"python": platform.python_version(), "machine": platform.machine(), "linnet": linnet.__version__}

@@ -19,6 +19,7 @@ from linnet.features.blocks import as_blocks
 from linnet.features.buffers import text_buffers
 from linnet.features.derived import Texts
 from linnet.features.plan import FeaturePlan
+from linnet.pipeline.cache import Budget
 from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.stream import fit_stream
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
@@ -35,9 +36,9 @@ def both(folder: Path, model: str, engine: object, **given: object) -> tuple[Tex
     return alone, together
 
 
-@pytest.mark.parametrize("model", ["nb", "bernoulli"])
+@pytest.mark.parametrize("model", ["nb", "bernoulli", "svm", "logistic"])
 @pytest.mark.parametrize("hash_bits", [None, 12])
-def test_counts_are_those_of_one_machine_to_the_byte(tmp_path, model, hash_bits):
+def test_rows_that_fit_here_give_the_model_of_one_machine_to_the_byte(tmp_path, model, hash_bits):
     folder = write(tmp_path, shards=5)
     with open_engine("local", workers=3, kind="threads") as engine:
         alone, together = both(folder, model, engine, hash_bits=hash_bits)
@@ -63,8 +64,10 @@ def objective(clf: TextClassifier, folder: Path, model: str, C: float) -> float:
 
 @pytest.mark.parametrize("model", ["svm", "logistic"])
 @pytest.mark.parametrize("hash_bits", [None, 11])
-def test_objective_is_that_of_one_machine(tmp_path, model, hash_bits):
-    """All rows are fitted on (the test is another file), so that the objective can be computed from outside."""
+def test_objective_is_that_of_one_machine(tmp_path, model, hash_bits, monkeypatch):
+    """Rows stay on the workers, because there is no room for them here.
+
+    All rows are fitted on (the test is another file), so that the objective can be computed from outside."""
     folder = write(tmp_path, shards=4)
     other = write(tmp_path, 50, seed=1)
     tol = 1e-5 if model == "svm" else 1e-7
@@ -72,6 +75,7 @@ def test_objective_is_that_of_one_machine(tmp_path, model, hash_bits):
     alone = TextClassifier(model, params={"C": 1.0, "tol": tol}, **given)
     together = TextClassifier(model, params={"C": 1.0}, **given)
     fit_stream(alone, folder, max_memory="1GB", test=str(other))
+    monkeypatch.setattr(Budget, "whole_entries", lambda self, per_entry: 0)
     with open_engine("local", workers=3, kind="threads") as engine:
         fit_stream(together, folder, max_memory="1GB", test=str(other), engine=engine)
     want, got = objective(alone, folder, model, 1.0), objective(together, folder, model, 1.0)
@@ -146,6 +150,7 @@ def test_three_workers_one_killed_on_the_way(tmp_path, name, monkeypatch):
         killed.append(kill_one([pid], 0.2))
 
     plain = RemoteRows.count
+    monkeypatch.setattr(Budget, "whole_entries", lambda self, per_entry: 0)
     with open_engine(name, workers=3) as engine:
         undisturbed = TextClassifier("svm", **given)
         fit_stream(undisturbed, folder, max_memory="1GB", engine=engine)

@@ -17,29 +17,40 @@ LINNET = [str(SCRIPT)] if SCRIPT.is_file() else [sys.executable, "-m", "linnet"]
 
 
 class Linnet:
-    name = "linnet"
     package = "linnet"
     module = "linnet"
-    settings = "linnet train --features words:1-2"
+
+    def __init__(self, model: str = "svm") -> None:
+        self.kind, self.name = model, "linnet" if model == "svm" else f"linnet {model}"
+        self.settings = f"linnet train --features words:1-2 --model {model}"
 
     def train(self, job: Job) -> Command:
-        options = ["--features", "words:1-2", "--out", self.model(job), "--threads", str(job.threads)]
+        options = [
+            "--features",
+            "words:1-2",
+            "--model",
+            self.kind,
+            "--out",
+            self.model(job),
+            "--threads",
+            str(job.threads),
+        ]
         return [*LINNET, "train", str(job.train), *options]
 
     def model(self, job: Job) -> str:
-        return job.file("model.linnet")
+        return job.file(f"model.{self.kind}.linnet")
 
     def memory(self, job: Job) -> Command:
         return worker("linnet_cli", "memory", self.model(job), job.test)
 
     def bulk(self, job: Job) -> Command:
-        return self._predict(job, job.bulk, "bulk.linnet.csv")
+        return self._predict(job, job.bulk, f"bulk.{self.kind}.csv")
 
     def bulk_accuracy(self, job: Job) -> Command:
-        return worker("linnet_cli", "accuracy", job.test, job.file("bulk.linnet.csv"))
+        return worker("linnet_cli", "accuracy", job.test, job.file(f"bulk.{self.kind}.csv"))
 
     def one(self, job: Job) -> Command:
-        return self._predict(job, job.file("one.txt"), "one.linnet.csv")
+        return self._predict(job, job.file("one.txt"), f"one.{self.kind}.csv")
 
     def version(self) -> Command:
         return [*LINNET, "--version"]

@@ -316,6 +316,48 @@ def fill_rows(const uint64_t[::1] fps, const uint64_t[:] slots, int shift, const
                 rows[slot, 1 + c] = W[i, c]
 
 
+def read_keys(const uint8_t[:, ::1] planes, int shift, uint64_t[::1] out) -> bool:
+    """Write the fingerprints whose differences are given byte by byte, (width, n), the lowest byte first; shifted, ones below.
+
+    Returns False where they are not in ascending order.
+    """
+    cdef int64_t i, k, width = planes.shape[0], n = out.shape[0]
+    cdef uint64_t key = 0, gap, before = 0, ones = (<uint64_t>1 << shift) - 1
+    with nogil:
+        for i in range(n):
+            gap = 0
+            for k in range(width):
+                gap |= <uint64_t>planes[k, i] << (8 * k)
+            key += gap
+            out[i] = key << shift | ones
+            if out[i] <= before:
+                with gil:
+                    return False
+            before = out[i]
+    return True
+
+
+def lay_out(const uint64_t[::1] fps, uint64_t[:] slots, int shift, const float[::1] norm, const float[:, ::1] W,
+            float[:, :] rows, int64_t[::1] used) -> bool:
+    """Do what place_fingerprints and fill_rows do, for ascending fingerprints: from left to right, without a search.
+
+    used are the slots that were taken, in that order. Returns False where the room behind the last home was too small.
+    """
+    cdef int64_t i, c, slot = -1, n_outputs = W.shape[1], last = slots.shape[0] - 1
+    with nogil:
+        for i in range(fps.shape[0]):
+            slot = max(slot + 1, <int64_t>(fps[i] >> shift))
+            if slot >= last:
+                with gil:
+                    return False
+            slots[slot] = fps[i]
+            used[i] = slot
+            rows[slot, 0] = norm[i]
+            for c in range(n_outputs):
+                rows[slot, 1 + c] = W[i, c]
+    return True
+
+
 def renumber_columns(int32_t[::1] indices, const int32_t[::1] numbers):
     """Replace each column by numbers[column], in place."""
     cdef int64_t i

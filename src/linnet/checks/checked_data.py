@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet.data import Dataset
+from linnet.data.arrays import cast
 from linnet.draw.terminal import cut
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
@@ -45,7 +46,7 @@ class CheckedData:
         """The texts of all sets."""
         columns = [data.text for data in (self.data, *self.others)]
         if len({column.type for column in columns}) > 1:
-            columns = [column.cast(pa.large_string()) for column in columns]
+            columns = [cast(column, pa.large_string()) for column in columns]
         return pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=columns[0].type)
 
     @cached_property

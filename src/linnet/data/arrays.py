@@ -212,17 +212,17 @@ def take(column: pa.ChunkedArray, indices: np.ndarray) -> pa.ChunkedArray:
     ['c', 'a']
     """
     if column.nbytes > _INT32_MAX and pa.types.is_string(column.type):
-        column = column.cast(pa.large_string())
+        column = cast(column, pa.large_string())
     if column.num_chunks > 1 and np.all(indices[1:] >= indices[:-1]):  # Arrow would join the chunks first: a whole copy
         ends = np.cumsum([len(chunk) for chunk in column.chunks])
         cuts = [0, *np.searchsorted(indices, ends).tolist()]
         parts = [
-            chunk.take(integers(indices[a:b] - (end - len(chunk))))
+            call("take", chunk, integers(indices[a:b] - (end - len(chunk))))
             for chunk, a, b, end in zip(column.chunks, cuts[:-1], cuts[1:], ends.tolist(), strict=True)
             if b > a
         ]
         return pa.chunked_array(parts, type=column.type)
-    return column.take(integers(indices))
+    return call("take", column, integers(indices))
 
 
 # ---- Raw columns to strings one can trust: valid UTF-8, no NUL, numbers printed as people write them.
@@ -410,7 +410,7 @@ def as_labels(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """
     if pa.types.is_large_string(column.type):
         column = column.cast(pa.string())
-    distinct = [value for value in column.unique().to_pylist() if value is not None]
+    distinct = [value for value in call("unique", column).to_pylist() if value is not None]
     if all(value and value == value.strip() for value in distinct):
         return column
     return by_distinct(column, lambda value: value.strip() or None)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet import arithmetic
-from linnet.data.arrays import missing, strings, take, to_numbers
+from linnet.data.arrays import call, missing, strings, take, to_numbers
 from linnet.data.input_file import Unusable
 from linnet.data.splitting import moments, numbered, split_indices, time_split
 from linnet.errors import DataError, LinnetError, nearest, shown
@@ -304,7 +304,7 @@ class Dataset:
             return {}
         if self.separator is not None:
             return dict(sorted(Counter(label for row in self.label_sets() for label in row).items()))
-        found = {pair["values"]: pair["counts"] for pair in self.label.value_counts().to_pylist()}
+        found = {pair["values"]: pair["counts"] for pair in call("value_counts", self.label).to_pylist()}
         found.pop(None, None)
         return dict(sorted(found.items()))
 
@@ -450,9 +450,9 @@ class Dataset:
             place = {label: k for k, label in enumerate(counts)}
             rarest = (min(row, key=counts.__getitem__, default=None) for row in self.label_sets())
             return np.array([len(place) if label is None else place[label] for label in rarest])
-        import pyarrow.compute as pc
+        from pyarrow._compute import SetLookupOptions
 
-        found = pc.index_in(self.label, value_set=strings(self.labels))
+        found = call("index_in", self.label, options=SetLookupOptions(strings(self.labels)))
         at = 0
         for chunk in found.chunks:
             codes[at : at + len(chunk)] = np.where(missing(chunk), len(self.labels), to_numbers(chunk))

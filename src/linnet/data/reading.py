@@ -221,6 +221,8 @@ def account(
     first_row: int = 1,
 ) -> Unusable:
     """The rows `bad` of a batch, each with its reason and with what is known of it."""
+    if not len(bad):
+        return Unusable()
     broken = np.array(sorted(batch.malformed), dtype=np.int64)
     whole = np.setdiff1d(bad, broken, assume_unique=True)
     counts = Counter(batch.malformed[row].reason for row in np.intersect1d(bad, broken).tolist())

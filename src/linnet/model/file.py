@@ -35,6 +35,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from linnet import __version__
 from linnet.errors import ModelFileError
 from linnet.files import OutputError, open_atomic
 from linnet.model.registry import version_in_use
@@ -207,7 +208,7 @@ def _header(blocks: list[tuple[str, Tensor]], card: object, packed: dict[str, An
         "checksum": f"sha256:{_NO_DIGEST}",
         "format": "linnet",
         "format_version": str(FORMAT_VERSION if packed else 1),
-        "written_by": _writer(),
+        "written_by": f"linnet {__version__}",
         "card": json.dumps(card, sort_keys=True, separators=(",", ":"), allow_nan=False),
         **({"packed": json.dumps(packed, separators=(",", ":"))} if packed else {}),
     }
@@ -253,15 +254,6 @@ def _reason(failed: OutputError, target: Path) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return f"no space left in {str(target.parent)!r} ({error.strerror}); nothing was changed"
     return f"{error.strerror or error}"
-
-
-def _writer() -> str:
-    from importlib import metadata
-
-    try:
-        return f"linnet {metadata.version('linnet')}"
-    except metadata.PackageNotFoundError:  # run from the source tree
-        return "linnet, not installed"
 
 
 def _raw(block: Tensor) -> memoryview:

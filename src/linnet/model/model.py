@@ -476,6 +476,7 @@ class Model:
                 model = replace(model, learned=Learned.of_tensors(t, len(table.used), len(model.classes)))
             if verify:
                 model.check_numbers()
+            vars(table).pop("used", None)  # eight bytes a feature, which prediction does not need
         except UntrustedModelError:
             raise
         except LinnetError as error:  # it knows better what is missing

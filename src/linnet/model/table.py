@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet._kernels.text import fill_rows
+from linnet._kernels.text import fill_rows, lay_out, read_keys
 from linnet.features.counting import Slots
 from linnet.model.validation import LARGEST, check_numbers
 
@@ -63,11 +64,16 @@ class Table:
             table = cls(np.zeros(size, np.uint64), np.zeros((size, 1 + K), np.float32), 64 - bits)
         else:
             table = cls.of_records(np.zeros((size, (3 + K + 1) // 2 * 2), np.uint32), K, 64 - bits)
+        if (fingerprints[1:] > fingerprints[:-1]).all():  # as a file has them
+            used = np.empty(len(fingerprints), np.int64)
+            if lay_out(fingerprints, table.slots, table.shift, norm, W, table.rows, used):
+                vars(table)["used"] = used
+                return table
         Slots.of(fingerprints, table.slots)
         fill_rows(fingerprints, table.slots, table.shift, norm, W, table.rows)
         return table
 
-    @property
+    @cached_property
     def used(self) -> npt.NDArray[np.int64]:
         """The slots with a feature, in the order of fingerprints; in hash mode all rows."""
         return np.flatnonzero(self.slots) if len(self.slots) else np.arange(len(self.rows))
@@ -106,11 +112,11 @@ class Table:
             np.multiply(np.rint(some / step[first:]), step[first:], out=some)
         step[:first] = 0.0
         if not len(self.slots):
-            return replace(self, steps=step)
+            return self._with(steps=step)
         keys, bits = self.slots[used], min(self.bits, -(-(n.bit_length() + spare) // 4) * 4)
         while bits < self.bits and (np.diff(keys >> np.uint64(64 - bits)) == 0).any():
             bits += 4
-        made = replace(self, bits=bits, steps=step)
+        made = self._with(bits=bits, steps=step)
         made.slots[used] = keys | np.uint64(made.ignored)
         return made
 
@@ -155,7 +161,14 @@ class Table:
             made = cls.of(_keys(tensors["fingerprints"], len(norm), bits), norm, np.ascontiguousarray(weights))
         else:
             made = cls(np.zeros(0, np.uint64), np.concatenate([norm[:, None], weights], axis=1), shift)
-        return replace(made, bits=bits, steps=tensors.get("steps"))
+        return made._with(bits=bits, steps=tensors.get("steps"))
+
+    def _with(self, **changes: Any) -> Table:
+        """Return a table with the same slots."""
+        made = replace(self, **changes)
+        if "used" in vars(self):
+            vars(made)["used"] = self.used
+        return made
 
 
 def _codes(values: npt.NDArray[np.float32], steps: Any) -> npt.NDArray[Any]:
@@ -179,10 +192,7 @@ def _keys(planes: npt.NDArray[np.uint8], n: int, bits: int) -> npt.NDArray[np.ui
     """Read fingerprints back from the bytes of their differences."""
     if len(planes) > 8 or planes.shape[1] != n or not 8 <= bits <= 64:
         raise ValueError("its fingerprints do not fit its weights")
-    gaps = np.zeros((n, 8), np.uint8)
-    gaps[:, : len(planes)] = planes.T
-    keys = np.cumsum(gaps.view("<u8").ravel(), dtype=np.uint64) << np.uint64(64 - bits)
-    keys |= np.uint64((1 << (64 - bits)) - 1)
-    if n and (keys[0] == 0 or (keys[1:] <= keys[:-1]).any()):
+    keys = np.empty(n, np.uint64)
+    if not read_keys(planes, 64 - bits, keys):
         raise ValueError("its fingerprints are not in order")
     return keys

@@ -17,7 +17,7 @@ from linnet.features.blocks import column_names
 from linnet.features.counting import Slots, SparseCounts, concatenate
 from linnet.model.learned import merged, numbers_of
 from linnet.pipeline.cache import Cache, NameFile, StreamVocabulary, TestRows, check_room, give_back, writing
-from linnet.pipeline.crossval import LEAST_ROWS, MOST_DEV, MOST_ENTRIES, FittedRows, Weighting
+from linnet.pipeline.crossval import LEAST_ROWS, MOST_DEV, MOST_ENTRIES, Weighting
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import ClassCounts
@@ -208,19 +208,6 @@ class DiskRows(StreamedRows):
     def names(self, columns: Indices) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         """Return the names of some columns, from the file of names."""
         return self.name_file.find(columns if self._columns is None else self._columns[columns])
-
-    def fitted(self) -> FittedRows | None:
-        """Return the rows of the last fit where all rows are in memory; they are let go of here."""
-        if self.whole is None:
-            return None
-        rows, y = self.whole
-        self.whole = None
-        n_train = int(self.rows_of[TRAIN].sum())
-        held_out = None
-        if self.watched:
-            held_out = rows.take(np.arange(n_train, len(y))), self.target(y[n_train:])
-            rows, y = rows.take(np.arange(n_train)), y[:n_train]
-        return FittedRows(rows, self.target(y), self.row_weights(y), held_out)
 
     def in_blocks(self, weighting: Weighting, on_epoch: OnEpoch) -> RowBlocks:
         """Return the rows of the last fit, a few blocks at a time; watched dev rows are those of one block."""

@@ -2,7 +2,8 @@
 
 Document frequencies, the vocabulary and its numbering, class counts and naive Bayes are one reduce each. Whole numbers
 add up exactly, so the model is that of one machine to the byte. Smooth objectives are minimised by Newton's method here,
-on gradients and products with the curvature that the workers add up (:mod:`linnet.solvers.newton`).
+on gradients and products with the curvature that the workers add up (:mod:`linnet.solvers.newton`). Where there is room for all
+rows in this process they are sent here, and fitted as on one machine: each of Newton's products would send all weights.
 
 References: McDonald, Hall, Mann: Distributed Training Strategies for the Structured Perceptron, 2010; Agarwal et al.: A
 Reliable Effective Terascale Linear Learning System, 2014.
@@ -36,7 +37,7 @@ from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, SparseCounts, concatenate, names_of
 from linnet.model.learned import merged, numbers_of
 from linnet.pipeline.cache import StreamVocabulary, TestRows, joined
-from linnet.pipeline.crossval import FittedRows, Weighting
+from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.disk import columns_of
 from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.plan import Plan
@@ -53,7 +54,10 @@ Indices = npt.NDArray[np.int64]
 # ---- what a worker does with one shard
 
 KEPT = 64  # shards whose rows a worker keeps
+BYTES_HERE = 24  # an entry of a row that is sent here, while rows are put together and fitted
 _ROWS: OrderedDict[tuple[str, str], tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]] = OrderedDict()
+
+_FITTED: OrderedDict[str, tuple[str, ShardFit, TrainingSet]] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -245,14 +249,21 @@ def shard_names(task: ShardTask, shared: ShardPlan, named: npt.NDArray[np.int64]
 
 
 def shard_apply(task: ShardTask, shared: ShardPlan, fit: ShardFit, function: Callable[..., Any], *args: Any) -> Any:
-    """Return function(rows, *args) of the fitted rows of a shard."""
+    """Return function(rows, *args) of the fitted rows of a shard, which are kept for the next call."""
+    found = _FITTED.get(task.path)
+    if found is not None and found[0] == shared.run and found[1] is fit:
+        return function(found[2], *args)
     rows, y, parts = rows_of(task, shared)
     mine = np.flatnonzero(np.isin(parts, fit.fitted))
     if len(mine) < len(y):
         rows, y = rows.take(mine), y[mine]
     weight = None if fit.per_class is None else fit.per_class[y]
     target = y if shared.sets is None else shared.sets[y]
-    return function(TrainingSet(fit.weighting.matrix(rows), target, shared.n_classes, weight), *args)
+    kept = TrainingSet(fit.weighting.matrix(rows).explicit(), target, shared.n_classes, weight)
+    _FITTED[task.path] = shared.run, fit, kept
+    while len(_FITTED) > KEPT:
+        _FITTED.popitem(last=False)
+    return function(kept, *args)
 
 
 # ---- the store
@@ -337,6 +348,8 @@ class RemoteRows(StreamedRows):
         fitted = (TRAIN, DEV) if plan.refit else (TRAIN,)
         self.found = self.engine.add_up(shard_totals, self.tasks, self.shared, self.engine.broadcast(fitted))
         self.set_rows_of({TRAIN: self.found.rows[0], DEV: self.found.rows[1]})
+        if self.y is not None and self.found.entries <= self.budget.whole_entries(BYTES_HERE):
+            self.whole = self.take(np.arange(len(self.y))), self.y
         self.test_rows = self._test_rows()
 
     def _share(self, fingerprints: npt.NDArray[np.uint64]) -> None:
@@ -370,7 +383,7 @@ class RemoteRows(StreamedRows):
 
     def search_rows(self) -> SearchRows:
         """Return all rows by number."""
-        return self.numbered_rows(self, self.found.entries)
+        return self.numbered_rows(self if self.whole is None else self.whole[0], self.found.entries)
 
     def take(self, rows: Indices) -> SparseCounts:
         """Return rows by number: training rows of all shards first, then dev rows, as one machine has them."""
@@ -410,6 +423,8 @@ class RemoteRows(StreamedRows):
         self.found = replace(self.found, counts=self.found.counts[kept], df=df)
         self.shard_plan = replace(self.shard_plan, run=self.run)
         self._share(self.fingerprints)
+        if self.whole is not None:
+            self.whole = self.whole[0].keep(numbers), self.whole[1]
 
     def names(self, columns: Indices) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         """Ask the workers for names."""
@@ -417,10 +432,6 @@ class RemoteRows(StreamedRows):
         for one in self._each(shard_names, self.tasks, self.engine.broadcast(columns)):
             found |= one
         return joined([found[int(column)] for column in columns])
-
-    def fitted(self) -> FittedRows | None:
-        """Rows are on the workers."""
-        return None
 
     def in_blocks(self, weighting: Weighting, on_epoch: OnEpoch) -> RowBlocks:
         """Return the rows of the last fit."""

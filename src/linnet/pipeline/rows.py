@@ -139,9 +139,10 @@ def encode(labels: Sequence[Any], more: Sequence[Any] = ()) -> tuple[tuple[Any, 
     >>> encode([("a", "b"), (), ("b",)])[1].astype(int).tolist()
     [[1, 1], [0, 0], [0, 1]]
     """
-    if len(labels) and all(isinstance(label, tuple | list | set | frozenset) for label in labels):
+    plain = set(map(type, labels)) == {str}
+    if not plain and len(labels) and all(isinstance(label, tuple | list | set | frozenset) for label in labels):
         return _several(labels)
-    for row, label in enumerate(labels):
+    for row, label in () if plain else enumerate(labels):
         if isinstance(label, list | tuple | np.ndarray):
             raise DataError(
                 f"row {row + 1} has the label {shown(label, 40)}: every text needs one label, not several and not a row of 0 and 1; "

@@ -24,13 +24,13 @@ from linnet.data.splitting import split_indices
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, describe, needed, split
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.counting import Counted
+from linnet.features.counting import Counted, SparseCounts
 from linnet.features.derived import Derived, Texts
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
 from linnet.features.vectors import Vectors, with_tf
 from linnet.models.inputs import class_factors, label_factors
 from linnet.pipeline.cache import Budget, Kept, StreamVocabulary, TestRows, return_freed, temporary
-from linnet.pipeline.crossval import FEW_ROWS, Weighting
+from linnet.pipeline.crossval import FEW_ROWS, FittedRows, Weighting
 from linnet.pipeline.events import Event, Log, Meter
 from linnet.pipeline.fit import fit
 from linnet.pipeline.plan import Plan
@@ -383,6 +383,8 @@ class StreamedRows(RowStore):
     per_class: npt.NDArray[np.float64] | None
     """The weight of a row of each class; of each cell for each label, where rows may have several."""
     n_blocks_on_disk: int = 1
+    whole: tuple[SparseCounts, npt.NDArray[np.int32]] | None = None
+    """All rows and their cells, where there is room for them."""
 
     def set_rows_of(self, rows_of: dict[int, npt.NDArray[np.int64]]) -> None:
         """Note how many rows of each cell the parts have."""
@@ -423,6 +425,19 @@ class StreamedRows(RowStore):
         """Return the classes, or labels, of the fitted rows, in any order: enough to count them."""
         rows = sum((self.rows_of[part] for part in self.fitted_parts), np.zeros(len(self.known), np.int64))
         return self.target(np.repeat(np.arange(len(rows), dtype=np.int32), rows))
+
+    def fitted(self) -> FittedRows | None:
+        """Return the rows of the last fit where all rows are in memory; they are let go of here."""
+        if self.whole is None:
+            return None
+        rows, y = self.whole
+        self.whole = None
+        n_train = int(self.rows_of[TRAIN].sum())
+        held_out = None
+        if self.watched:
+            held_out = rows.take(np.arange(n_train, len(y))), self.target(y[n_train:])
+            rows, y = rows.take(np.arange(n_train)), y[:n_train]
+        return FittedRows(rows, self.target(y), self.row_weights(y), held_out)
 
     # ---- counting
 

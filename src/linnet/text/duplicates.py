@@ -30,7 +30,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet._kernels.text import link_similar, sketch_documents, word_keys
-from linnet.data.arrays import filled, to_numbers
+from linnet.data.arrays import call, cast, filled, to_numbers
 from linnet.errors import DataError, check_choice
 
 Ints = npt.NDArray[np.int64]
@@ -76,8 +76,8 @@ def exact_groups(texts: Any, same: str = "exact") -> Ints:
     aside).
     """
     if same == "exact" and isinstance(texts, pa.Array | pa.ChunkedArray):  # Arrow numbers values by their first rows
-        column = pa.chunked_array(texts if isinstance(texts, pa.ChunkedArray) else [texts]).cast(pa.large_string())
-        chunks = filled(column).dictionary_encode().chunks
+        column = cast(texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts]), pa.large_string())
+        chunks = call("dictionary_encode", filled(column)).chunks
         return np.concatenate([np.zeros(0, np.int64), *(to_numbers(chunk.indices) for chunk in chunks)])
     if hasattr(texts, "to_pylist"):
         texts = texts.to_pylist()

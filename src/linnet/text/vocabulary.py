@@ -36,8 +36,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linnet.draw.charts import Axis, Layer, Line, Points, chart
-from linnet.draw.terminal import short
 from linnet.errors import DataError, check_choice, require
 from linnet.files import write_atomic
 from linnet.text.tokenisers import tokenised
@@ -102,6 +100,8 @@ class Zipf:
 
     def to_svg(self, *, file: bool = True) -> str:
         """Draw the counts and the law on logarithmic axes, as an SVG file or (file=False) as part of a page."""
+        from linnet.draw.charts import Axis, Layer, Line, Points, chart
+
         ranks, counts = self.points(120)
         law = list(zip(ranks.tolist(), self.expected(ranks).tolist(), strict=True))
         least, most = float(self.counts[-1]), float(self.counts[0])
@@ -115,6 +115,8 @@ class Zipf:
     @property
     def law(self) -> str:
         """The fitted law as a formula."""
+        from linnet.draw.terminal import short
+
         return f"{short(float(f'{self.scale:.2g}'))} / rank^{self.exponent:.3f}"
 
     def save(self, path: str | os.PathLike[str]) -> None:

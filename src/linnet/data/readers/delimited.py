@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import binaries, integers, printable
+from linnet.data.arrays import binaries, cast, integers, printable
 from linnet.data.columns import column_names, has_header, is_name_row
 from linnet.data.input_file import InputFile, Malformed, RawBatch, ReadOptions, RecordReader, pieces
 
@@ -365,7 +365,7 @@ def _parse(data: bytes, dialect: Dialect, width: int, keep: list[int], *, thread
 
 def _is_utf8(data: bytes) -> bool:
     try:
-        binaries([data]).cast(pa.string())
+        cast(binaries([data]), pa.string())
     except pa.ArrowInvalid:
         return False
     return True
