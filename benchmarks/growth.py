@@ -2,13 +2,15 @@
 
 Rows are made by seed 0: 20 words each, three of them of the class, the others drawn by Zipf's law from 50,000. `linnet train` runs as a
 whole process with its settings given (one fit, a tenth held out for the test); wall time, processor time and peak memory are those of the
-process. Exponents are slopes of log(processor time) and log(memory) over log(rows), or log(classes), above what the smallest run takes.
+process. Exponents are slopes of log(processor time) and log(memory) over log(rows), or log(classes), between the two largest runs, less
+what the cheapest takes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import tempfile
 import time
 from pathlib import Path
@@ -57,10 +59,9 @@ def run(folder: Path, rows: int, classes: int, threads: int) -> dict[str, Any]:
 
 
 def exponent(runs: list[dict[str, Any]], by: str, of: str) -> float:
-    """Return the slope over the runs after the first, less what the first takes: starting costs are not growth."""
-    base = runs[0][of]
-    x, y = np.log([one[by] for one in runs[1:]]), np.log([max(one[of] - base, 1e-9) for one in runs[1:]])
-    return float(np.polyfit(x, y, 1)[0]) if len(x) > 1 else float("nan")
+    """Return the slope between the two largest runs, less what the cheapest takes: starting is not growth."""
+    base, (before, last) = min(one[of] for one in runs), runs[-2:]
+    return math.log((last[of] - base) / (before[of] - base)) / math.log(last[by] / before[by])
 
 
 def main() -> None:

@@ -318,7 +318,7 @@ def growth_table(result: dict[str, Any]) -> str:
         lines.append(f"| {sizes} | {one['peak_mb']:.0f} | {one['file_mb']:.1f} |")
     rows, classes = result["exponents"]["rows"], result["exponents"]["classes"]
     grows = (
-        f"Beyond the smallest run, processor time grows as rows^{rows['cpu_s']:.2f} and memory as "
+        f"Between the two largest runs, less the cheapest, processor time grows as rows^{rows['cpu_s']:.2f} and memory as "
         f"rows^{rows['peak_mb']:.2f}; with classes as classes^{classes['cpu_s']:.2f} and classes^{classes['peak_mb']:.2f}."
     )
     about = f"{result['date']}, {result['machine']['cpu']}, {result['threads']} threads; `python benchmarks/growth.py`."

@@ -3,7 +3,7 @@
 cdef extern from *:
     """
     #if defined(__GNUC__) || defined(__clang__)
-    #define ln_prefetch(p) __builtin_prefetch((p), 0, 1)
+    #define ln_prefetch(p) __builtin_prefetch((p), 0, 3)
     #define ln_likely(x) __builtin_expect(!!(x), 1)
     #else
     #define ln_prefetch(p) ((void)(p))

@@ -22,7 +22,7 @@ from linnet._kernels.tokens cimport Tokens
 
 cdef enum:
     PIECE = 1 << 18     # bytes: longer texts are taken in pieces
-    LOOKAHEAD = 12
+    LOOKAHEAD = 24
     STEPS = 2       # along a cluster without a branch
 
 cdef enum:
