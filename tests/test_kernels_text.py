@@ -319,7 +319,7 @@ def test_the_place_of_every_fingerprint_is_found_whatever_the_set() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ((10, 0, 1, 1, 1, 7, 1.0), "unknown kind of feature block 10"),
+        ((11, 0, 1, 1, 1, 7, 1.0), "unknown kind of feature block 11"),
         ((-1, 0, 1, 1, 1, 7, 1.0), "unknown kind of feature block -1"),
         ((0, 6, 1, 1, 1, 7, 1.0), "unknown tokens 6"),
         ((0, 0, 3, 1, 1, 7, 1.0), "case 3"),
