@@ -121,14 +121,32 @@ def test_abstaining_reaches_the_wanted_accuracy_in_nine_of_ten_calibrations():
     assert right.mean() < 0.85
     for _ in range(trials):
         rows = rng.integers(0, len(y), 1500)
-        least = ConfidenceTable.of(top[rows], right[rows], P[rows, y[rows]]).least_for_accuracy(0.95)
+        try:
+            least = ConfidenceTable.of(top[rows], right[rows], P[rows, y[rows]]).least_for_accuracy(0.95)
+        except LinnetError:  # the first test already failed
+            shares.append(0.0)
+            continue
         answered = top >= least
         missed += right[answered].mean() < 0.95
         assert right[answered].mean() > 0.93
         shares.append(answered.mean())
-    assert missed <= 1.6 * DELTA * trials
+    assert missed <= DELTA * trials
     best = np.sort(top)[::-1][np.flatnonzero(np.cumsum(np.sort(top)[::-1]) / np.arange(1, len(top) + 1) >= 0.95)[-1]]
-    assert np.mean(shares) > 0.8 * (top >= best).mean()  # and does not answer much less than it could
+    assert np.mean(shares) > 0.65 * (top >= best).mean()  # and does not answer much less than it could
+
+
+def test_an_accuracy_that_no_cut_has_is_promised_in_one_of_ten_calibrations_at_most():
+    """Rows that are all right a little too seldom, however sure: any cut is a mistake."""
+    rng = np.random.default_rng(0)
+    found, trials = 0, 300
+    for _ in range(trials):
+        sure, right = rng.random(1000), rng.random(1000) < 0.948
+        try:
+            ConfidenceTable.of(sure, right, sure).least_for_accuracy(0.95)
+            found += 1
+        except LinnetError:
+            pass
+    assert 0 < found <= DELTA * trials
 
 
 def test_sets_hold_the_truth_as_often_as_they_say():

@@ -22,6 +22,45 @@ from linnet.evaluate import evaluate
 STARS = "stars<=2=negative,2<stars<4=neutral,stars>=4=positive"
 
 
+@pytest.mark.parametrize("bins", ["stars<=2=bad,stars>=4=good", 3])
+def test_bins_of_a_stream_are_those_in_memory(tmp_path, bins):
+    """The same model to the byte: in memory, from disk, and on an engine; rows in no bin are counted and said."""
+    from linnet.engines import open_engine
+    from linnet.pipeline.stream import fit_stream
+
+    rng = np.random.default_rng(0)
+    stars = rng.integers(1, 6, 400).tolist()
+    words = ["awful", "bad", "fair", "fine", "great"]
+    lines = [f"{words[s - 1]} film{k % 7} plot{k % 11},{s}" for k, s in enumerate(stars)]
+    path = tmp_path / "rows.csv"
+    path.write_text("text,stars\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    settings = {"features": "words:1", "params": {"C": 1.0}}
+    train, _ = linnet.read(path, label="stars").binned(bins).split(0, (0.9, 0.1))
+    linnet.TextClassifier("svm", **settings).fit(train).save(tmp_path / "memory.linnet")
+    said: list[str] = []
+    clf = linnet.TextClassifier("svm", **settings)
+    fit_stream(clf, path, label="stars", bins=bins, max_memory="1GB", say=said.append)
+    clf.save(tmp_path / "stream.linnet")
+    assert (tmp_path / "memory.linnet").read_bytes() == (tmp_path / "stream.linnet").read_bytes()
+    assert any("lie in no bin and are left out" in line for line in said) == isinstance(bins, str)
+    with open_engine("local", workers=1) as engine:
+        fit_stream(clf, path, label="stars", bins=bins, max_memory="1GB", engine=engine)
+    assert clf.artefact.card["data"]["label_bins"] == linnet.load(tmp_path / "memory.linnet").card["data"]["label_bins"]
+    assert clf.predict(["awful", "great"]).tolist() == (["bad", "good"] if isinstance(bins, str) else ["low", "high"])
+
+
+def test_a_stream_names_a_label_that_is_no_number(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("text,stars\ngood,5\nbad,1\nodd,many\n" * 9, encoding="utf-8")
+    for wanted in (["--label-bins", "stars<=2=bad,stars>2=good"], ["--label", "stars", "--label-quantiles", "2"]):
+        done = CliRunner().invoke(
+            command, ["train", str(path), *wanted, "--max-memory", "1GB", "--out", str(tmp_path / "m")]
+        )
+        assert "labels in bins must be numbers; usable row 3 has 'many'" in str(done.exception)
+    done = CliRunner().invoke(command, ["train", str(path), "--label-columns", "p_*", "--max-memory", "1GB"])
+    assert "--label-columns needs all rows in memory; leave out --max-memory" in str(done.exception)
+
+
 def test_bins_by_hand():
     bins = LabelBins.parse(STARS)
     assert bins.labels([1, 2, 2.5, 3.9, 4, 5]) == ["negative", "negative", "neutral", "neutral", "positive", "positive"]

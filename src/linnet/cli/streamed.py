@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from linnet.cli.labelled_rows import multilabel
+from linnet.cli.labelled_rows import label_column, multilabel
 from linnet.cli.output import Notes, say, write_json, write_unusable
 from linnet.errors import DataError, LinnetError, shown
 from linnet.values import size_text
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
 
 NOT_STREAMED = (
-    "weight", "label_columns", "label_smoothing", "label_bins", "label_quantiles", "report", "groups", "time",
+    "weight", "label_columns", "label_smoothing", "report", "groups", "time",
 )  # fmt: skip
 REMEDIES = {
+    **dict.fromkeys(
+        ("label_columns", "label_smoothing", "weight"),
+        "leave out --max-memory and --engine, or train on a sample of the rows",
+    ),
     "report": "train first, then linnet evaluate MODEL TEST --report F.html",
     **dict.fromkeys(("groups", "time"), "divide the data first with linnet split, then give --test"),
 }
@@ -78,8 +82,8 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
         progress = stack.enter_context(TrainingProgress(options["quiet"], options["watch"], options["profile"]))
         opened = open_engine(engine, workers=options["workers"], **placed) if engine else contextlib.nullcontext()
         result = fit_stream(
-            clf, data, max_memory=limit, text=options["text"], label=options["label"], format=options["format_"],
-            multilabel=multilabel(options),
+            clf, data, max_memory=limit, text=options["text"], label=label_column(options), format=options["format_"],
+            multilabel=multilabel(options), bins=options["label_bins"] or options["label_quantiles"],
             dev=options["dev"], test=options["test"], cache=options["cache"], skip_damaged=options["skip_damaged"],
             engine=stack.enter_context(opened), on_event=progress, say=say,
         )  # fmt: skip
@@ -95,7 +99,7 @@ HASH_BITS = 18
 LARGEST_CHUNK = 256  # rows that are scored together before they are learned from
 NOT_ONLINE = (
     "dev", "test", "groups", "time", "weight", "watch", "report", "max_memory", "engine", "multilabel", "threshold", "cost", "abstain",
-    "answer", "precision", "recall", "profile",
+    "answer", "precision", "recall", "profile", "label_bins", "label_quantiles", "label_columns",
 )  # fmt: skip
 
 

@@ -95,6 +95,21 @@ def distributions(values: Any, name: str) -> Floats:
     return np.asarray(array / total[:, None])
 
 
+def finite_numbers(cells: Sequence[str | None], least: float, what: str) -> Floats:
+    """Return cells as finite numbers, none below the least."""
+    out = np.empty(len(cells))
+    for row, cell in enumerate(cells):
+        out[row] = float(cell or "nan") if is_number(cell) else np.nan
+        if not (np.isfinite(out[row]) and out[row] >= least):
+            raise DataError(f"{what}; usable row {row + 1:,} has {cell!r:.60}")
+    return out
+
+
+def in_no_bin(n: int, of: int) -> str:
+    """Say how many rows are left out."""
+    return f"{n:,} of {of:,} rows {'lies in no bin and is' if n == 1 else 'lie in no bin and are'} left out"
+
+
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 BIN = re.compile(
     rf"^\s*(?:(?P<low>{NUMBER})\s*(?P<above><=?))?\s*(?P<column>[^<>=]*?)\s*(?:(?P<op><=|>=|<|>)\s*(?P<number>{NUMBER}))?\s*=(?P<name>.+)$"
@@ -347,16 +362,7 @@ class Dataset:
         >>> read([{"text": "good", "label": "pos", "w": 2}], also=["w"]).numbers("w").tolist()
         [2.0]
         """
-        return self._floats(self.column(name), 0.0, f"column '{name}' must hold numbers from 0")
-
-    def _floats(self, cells: Iterable[str | None], least: float, what: str) -> np.ndarray:
-        """Return cells as finite numbers, none below the least."""
-        out = np.empty(len(self))
-        for row, cell in enumerate(cells):
-            out[row] = float(cell or "nan") if is_number(cell) else np.nan
-            if not (np.isfinite(out[row]) and out[row] >= least):
-                raise DataError(f"{self.source}: {what}; usable row {row + 1:,} has {cell!r:.60}")
-        return out
+        return finite_numbers(self.column(name), 0.0, f"{self.source}: column '{name}' must hold numbers from 0")
 
     def binned(self, bins: str | int) -> Dataset:
         """Put labels that are numbers into bins, such as "stars<=2=negative,stars>=4=positive", or into so many parts of equal size.
@@ -369,7 +375,7 @@ class Dataset:
         >>> Dataset.from_lists(["a", "b", "c", "d"], [1, 2, 3, 5]).binned(2).bins
         'label<=2=low,label>2=high'
         """
-        values = self._floats(self.label_list(), -np.inf, "labels in bins must be numbers")
+        values = finite_numbers(self.label_list(), -np.inf, f"{self.source}: labels in bins must be numbers")
         name = self.label_column or "label"
         found = LabelBins.quantiles(values, bins, name) if isinstance(bins, int) else LabelBins.parse(bins)
         if found.column is not None and self.label_column is not None and found.column != self.label_column:
@@ -383,10 +389,13 @@ class Dataset:
             raise DataError(
                 f"{self.source}: no row lies in one of the bins {found.to_text()}; the numbers are {values.min():g} to {values.max():g}"
             )
-        note = f"{n:,} of {len(self):,} rows {'lies in no bin and is' if n == 1 else 'lie in no bin and are'} left out"
         label = pa.chunked_array([strings([label for label in labels if label is not None])])
         return replace(
-            kept, label=label, bins=found.to_text(), unusable=self.unusable, notes=(*self.notes, *([note] if n else []))
+            kept,
+            label=label,
+            bins=found.to_text(),
+            unusable=self.unusable,
+            notes=(*self.notes, *([in_no_bin(n, len(self))] if n else [])),
         )
 
     def split(

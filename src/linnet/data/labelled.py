@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet._kernels.text import scripts
-from linnet.data.arrays import booleans, byte_slices, data_bytes, offsets, to_numbers
-from linnet.data.dataset import description, labels_of
+from linnet.data.arrays import booleans, byte_slices, data_bytes, offsets, strings, to_numbers
+from linnet.data.dataset import LabelBins, description, finite_numbers, in_no_bin, labels_of
 from linnet.data.formats import find_shards, size_of, title
 from linnet.data.input_file import Unusable
 from linnet.data.reading import Batch, open_rows, stream
@@ -60,6 +60,7 @@ class Labelled:
     read: int
     notes: tuple[str, ...] = ()  # what is odd about the file
     lists: bool = False  # whether labels are lists, joined by '|' here
+    in_no_bin: int = 0  # rows that were left out, where labels are bins of numbers
 
     def __len__(self) -> int:
         return len(self.text)
@@ -92,6 +93,7 @@ class Scan:
     by_shard: dict[str, int] = field(default_factory=dict)  # usable rows
     damaged: dict[str, str] = field(default_factory=dict)  # shards left out, and why
     notes: list[str] = field(default_factory=list)  # the first few
+    in_no_bin: int = 0
 
 
 class LabelledFiles:
@@ -105,11 +107,14 @@ class LabelledFiles:
         label: str | None = None,
         format: str | None = None,
         multilabel: str | bool | None = None,
+        bins: str | int | None = None,
     ) -> None:
         given = [places] if isinstance(places, str | os.PathLike) else list(places)
         self.shards = find_shards(given)
         self.name = title(self.shards, given)
         self.text, self.label, self.format, self.multilabel = text, label, format, multilabel
+        self.bins = bins
+        """Bins of numbers to make labels of, or into how many parts of equal size; see ``linnet.data.labels``."""
         self.how = ""
         self.damaged: dict[str, str] = {}
         self.nbytes = sum(map(size_of, self.shards))
@@ -136,8 +141,21 @@ class LabelledFiles:
                 continue
             if batch is not None:
                 self.text, self.label, self.how = batch.choice.text, batch.choice.label, batch.how
+                self._settle_bins()
                 return
         raise DataError(f"{self.name} is empty: it holds no rows")
+
+    def _settle_bins(self) -> None:
+        """Find where parts of equal size end: one look at the labels of all rows, eight bytes a row."""
+        if isinstance(self.bins, int):
+            parts, self.bins = self.bins, None
+            found = [
+                self._numbers(b) for path in self.shards if str(path) not in self.damaged for b in self.shard(path)
+            ]
+            self.bins = LabelBins.quantiles(np.concatenate(found), parts, self.label or "label").to_text()
+
+    def _numbers(self, batch: Labelled) -> npt.NDArray[np.float64]:
+        return finite_numbers(batch.label.to_pylist(), -np.inf, f"{self.name}: labels in bins must be numbers")
 
     # ---- rows
 
@@ -154,6 +172,11 @@ class LabelledFiles:
             path, text=self.text, label=self.label, format=self.format, batch_rows=BATCH_ROWS, labelled=True
         ):
             found = usable(batch, str(path) if len(self.shards) > 1 else "")
+            if isinstance(self.bins, str):
+                labels = LabelBins.parse(self.bins).labels(self._numbers(found))
+                keep = booleans([label is not None for label in labels])
+                known = strings([label for label in labels if label is not None])
+                found = replace(found, text=found.text.filter(keep), label=known, in_no_bin=len(labels) - len(known))
             yield found
             if on_bytes is not None:
                 on_bytes(found.nbytes)
@@ -230,7 +253,7 @@ def label_counts(cells: dict[str, int], separator: str) -> dict[str, int]:
 def _scan_of(batch: Labelled) -> Scan:
     """Scan one batch."""
     if not len(batch):
-        return Scan(unusable=batch.unusable, notes=list(batch.notes), lists=batch.lists)
+        return Scan(unusable=batch.unusable, notes=list(batch.notes), lists=batch.lists, in_no_bin=batch.in_no_bin)
     known: dict[str, int] = {}
     codes, ends = codes_of(batch.label, known), offsets(batch.text).astype(np.int64)
     kinds = scripts_of(data_bytes(batch.text), ends - ends[0])
@@ -238,7 +261,7 @@ def _scan_of(batch: Labelled) -> Scan:
     sizes = np.diff(ends).astype(np.int32)
     return Scan(
         len(batch), batch.nbytes, labels, batch.lists, [codes], [sizes], [kinds], np.bincount(kinds, minlength=3),
-        batch.unusable, notes=list(batch.notes),
+        batch.unusable, notes=list(batch.notes), in_no_bin=batch.in_no_bin,
     )  # fmt: skip
 
 
@@ -249,6 +272,7 @@ def join_scans(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
     whole.labels = {name: whole.labels.get(name, 0) + one.labels.get(name, 0) for name in known}
     whole.lists |= one.lists
     whole.rows += one.rows
+    whole.in_no_bin += one.in_no_bin
     whole.nbytes += one.nbytes
     whole.by_script += one.by_script
     whole.by_shard[shard] = whole.by_shard.get(shard, 0) + one.rows
@@ -270,4 +294,6 @@ def describe(source: LabelledFiles, scan: Scan) -> list[str]:
     n_labels = sum(len(labels_of(cell, separator or "|")) * n for cell, n in scan.labels.items())
     size = f", {scan.nbytes / 1e6:,.1f} MB of text"
     lines = description(source.name, scan.rows, size, source.how, counts, separator, n_labels, scan.unusable)
+    if scan.in_no_bin:
+        lines.append(in_no_bin(scan.in_no_bin, scan.rows + scan.in_no_bin))
     return lines + [f"left out {path}: {why}" for path, why in scan.damaged.items()]

@@ -68,11 +68,12 @@ class ShardTask:
     text: str | None
     label: str | None
     format: str | None
+    bins: str | int | None
     parts: npt.NDArray[np.uint8] | int = TRAIN
 
     def source(self) -> LabelledFiles:
         """Open it."""
-        return LabelledFiles([Path(self.path)], text=self.text, label=self.label, format=self.format)
+        return LabelledFiles([Path(self.path)], text=self.text, label=self.label, format=self.format, bins=self.bins)
 
 
 @dataclass(frozen=True)
@@ -292,15 +293,15 @@ class RemoteRows(StreamedRows):
     def _scans(self, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
         page = f", {self.engine.dashboard}" if self.engine.dashboard else ""
         self.inputs.say(f"engine {self.engine.name}: {self.engine.workers} workers{page}")
-        return self._scan(self.main, self.inputs.skip_damaged, meter), {
-            part: self._scan(source, False, meter) for part, source in self.others.items()
-        }
+        scan = self._scan(self.main, self.inputs.skip_damaged, meter)
+        self.share_bins()
+        return scan, {part: self._scan(source, False, meter) for part, source in self.others.items()}
 
     def _scan(self, source: LabelledFiles, skip_damaged: bool, meter: Meter) -> Scan:
         source.settle(skip_damaged)
         most = self.budget.exact_rows()
         tasks = [
-            ShardTask(str(p), source.text, source.label, source.format)
+            ShardTask(str(p), source.text, source.label, source.format, source.bins)
             for p in source.shards
             if str(p) not in source.damaged
         ]
@@ -324,7 +325,7 @@ class RemoteRows(StreamedRows):
             parts: Any = part
             if source is self.main and self.parts.whole is not None:
                 parts = self.parts.whole[at : at + rows]
-            out.append(ShardTask(path, source.text, source.label, source.format, parts))
+            out.append(ShardTask(path, source.text, source.label, source.format, source.bins, parts))
             at += rows
         return out
 

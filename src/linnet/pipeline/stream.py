@@ -231,7 +231,13 @@ class StreamedRows(RowStore):
     def _scans(self, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
         most = self.budget.exact_rows()
         scan = self.main.scan(most, skip_damaged=self.inputs.skip_damaged, on_bytes=meter)
+        self.share_bins()
         return scan, {part: source.scan(most, on_bytes=meter) for part, source in self.others.items()}
+
+    def share_bins(self) -> None:
+        """Parts of equal size of the data hold for dev and test files."""
+        for source in self.others.values():
+            source.bins = self.main.bins
 
     def _divide(self, scan: Scan) -> None:
         shares = held_out(
@@ -487,6 +493,8 @@ class StreamedRows(RowStore):
     def about(self) -> dict[str, Any]:
         """Return what the card says of the data, and how it was held where that decided the model."""
         found: dict[str, Any] = {"source": self.main.name, "text_column": self.main.text or "text"}
+        if self.main.bins is not None:
+            found["label_bins"] = self.main.bins
         if self.n_blocks_on_disk > 1 or self.lost or self.main.damaged:
             found["stream"] = {
                 "files": len(self.main.shards), "damaged": sorted(Path(name).name for name in self.main.damaged),
@@ -531,6 +539,7 @@ def fit_stream(
     label: str | None = None,
     format: str | None = None,
     multilabel: str | bool | None = None,
+    bins: str | int | None = None,
     dev: str | None = None,
     test: str | None = None,
     cache: str | None = None,
@@ -542,7 +551,8 @@ def fit_stream(
     """Fit a TextClassifier to files of any size within so much memory, and test it.
 
     places are paths, patterns or folders of shards; "-" is standard input. A tenth of the rows is kept for the test,
-    as ``linnet train`` does, unless test names a file; dev likewise. multilabel is that of ``linnet.read``. cache is where
+    as ``linnet train`` does, unless test names a file; dev likewise. multilabel is that of ``linnet.read``, bins are
+    those of ``Dataset.binned``. cache is where
     a temporary folder is made. Ctrl-C while settings are tried keeps the best so far, in the last fit the weights so
     far. With an engine of :mod:`linnet.engines` the files are read, counted and fitted by its workers.
     """
@@ -551,7 +561,13 @@ def fit_stream(
     return_freed()
     with temporary(cache) as folder:
         given = [places] if isinstance(places, str | os.PathLike) else list(places)
-        columns: dict[str, Any] = {"text": text, "label": label, "format": format, "multilabel": multilabel}
+        columns: dict[str, Any] = {
+            "text": text,
+            "label": label,
+            "format": format,
+            "multilabel": multilabel,
+            "bins": bins,
+        }
         if given == ["-"]:
             main = LabelledFiles([spool(folder)], **columns)
             main.name = "standard input"
