@@ -167,3 +167,26 @@ class TestHeaderless:
     )
     def test_header(self, rows, expected):
         assert has_header(rows) is expected
+
+
+def test_commands_take_the_text_column_of_training(tmp_path):
+    """predict and evaluate read the column that the model was trained on; where it is not there, they say so."""
+    from click.testing import CliRunner
+
+    import linnet
+    from linnet.cli import linnet as command
+
+    rows = [("good fun", "a"), ("bad work", "b")] * 10
+    data, other = tmp_path / "d.csv", tmp_path / "o.csv"
+    data.write_text("text,body,label\n" + "".join(f"noise here,{t},{y}\n" for t, y in rows), encoding="utf-8")
+    other.write_text("id,text,label\n" + "".join(f"{k},{t},{y}\n" for k, (t, y) in enumerate(rows)), encoding="utf-8")
+    train = linnet.read(data, text="body")
+    linnet.TextClassifier("nb", features="words:1").fit(train).save(tmp_path / "m.linnet")
+    for verb in ("predict", "evaluate"):
+        done = CliRunner().invoke(command, [verb, str(tmp_path / "m.linnet"), str(data)])
+        assert "text column 'body' (as in training)" in done.stderr
+        assert ("a\nb\na" if verb == "predict" else "accuracy 1.0") in done.stdout
+        done = CliRunner().invoke(command, [verb, str(tmp_path / "m.linnet"), str(other)])
+        assert "text column 'text' (by name; the model was trained on 'body', which is not there)" in done.stderr
+        done = CliRunner().invoke(command, [verb, str(tmp_path / "m.linnet"), str(data), "--text", "text"])
+        assert "text column 'text' (as given" in done.stderr

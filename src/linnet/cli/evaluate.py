@@ -10,7 +10,7 @@ import click
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled, say_if_seen
-from linnet.cli.options import asked
+from linnet.cli.options import asked, text_column
 from linnet.cli.output import command_line, say, say_sealed, say_written, width, write_json
 from linnet.draw.terminal import listed
 from linnet.errors import DataError, LinnetError, shown
@@ -33,6 +33,7 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     from linnet.data.seal import look
 
     clf = load(model, n_jobs=options["threads"], trust=options["trust"])
+    options["text"] = text_column(clf, options)
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs)
     bins = clf.card.get("data", {}).get("label_bins")
     if rows.bins is None and isinstance(bins, str) and {str(c) for c in clf.artefact.classes}.isdisjoint(rows.counts):

@@ -37,7 +37,7 @@ def monitor(model: str, data: str, **options: Any) -> None:
     from linnet.evaluate.drift import drift, reference_of
 
     clf = load(model, n_jobs=options["threads"], trust=options["trust"])
-    columns = {"text": options["text"], "format": options["format_"], "also": clf.artefact.needs}
+    columns = {"text": o.text_column(clf, options), "format": options["format_"], "also": clf.artefact.needs}
     reference = None
     if options["reference"]:
         reference = reference_of(clf.artefact, read(options["reference"], **columns), options["threads"])

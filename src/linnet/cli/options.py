@@ -328,3 +328,11 @@ def reached(about: dict[str, Any], tested: Sequence[Any] = ()) -> Iterator[str]:
             f"abstaining for {wanted}: answers from probability {about['least_probability']:.4f}, {about['answered']:.1%} of "
             f"{about['rows']:,} held-out rows, {accuracy}"
         )
+
+
+def text_column(clf: Any, options: dict[str, Any]) -> str | None:
+    """Return the text column: that of --text, or the one that the model was trained on, where the data have it."""
+    from linnet.data.columns import TrainedOn
+
+    known = clf.card.get("data", {}).get("text_column")
+    return options["text"] or (TrainedOn(known) if isinstance(known, str) else None)

@@ -16,7 +16,7 @@ import click
 
 from linnet.cli import options as o
 from linnet.cli.files import InputPath, OutputPath, command
-from linnet.cli.options import asked
+from linnet.cli.options import asked, text_column
 from linnet.cli.output import Notes, ProgressBars, say
 from linnet.errors import LinnetError, shown
 from linnet.values import parse_list
@@ -115,7 +115,9 @@ def predict(model: str, source: str, **options: Any) -> None:
             none = np.zeros(0) if options["out_of_scope"] else None
             writer.write(layout.table(clf.artefact, np.zeros((0, clf.artefact.n_outputs)), far=none))
         progress.stage("labelling")
-        batches = stream(source, text=options["text"], format=options["format_"], also=clf.artefact.needs, keep=keep)
+        batches = stream(
+            source, text=text_column(clf, options), format=options["format_"], also=clf.artefact.needs, keep=keep
+        )
         for batch in _ahead(batches):
             scores = clf.artefact.scores(batch, threads)
             far = clf.artefact.out_of_scope(batch, threads, scores) if options["out_of_scope"] else None

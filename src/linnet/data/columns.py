@@ -47,6 +47,12 @@ class ColumnChoice:
         return f"text column '{self.text}' ({self.why_text}), {label}"
 
 
+class TrainedOn(str):
+    """The text column that a model was trained on: taken where the source has it, else the text is found as if none were named."""
+
+    __slots__ = ()
+
+
 def normalise(name: str) -> str:
     """A column name in one spelling.
 
@@ -69,19 +75,26 @@ def by_name(
 
     >>> by_name(["id", "Review", "Stars"]).how
     "text column 'Review' (by name), label column 'Stars' (by name)"
+    >>> by_name(["text", "body"], text=TrainedOn("body")).how, by_name(["text", "id"], text=TrainedOn("body")).why_text
+    ("text column 'body' (as in training), no label column", "by name; the model was trained on 'body', which is not there")
     >>> by_name(["a", "b"], text="B")
     ColumnChoice(text='b', label=None, why_text='as given', why_label='')
     >>> by_name(["text", "label"], label="lable")
     Traceback (most recent call last):
     linnet.errors.DataError: the data: unknown column 'lable'; choose one of: text, label (did you mean 'label'?)
     """
+    usual = text if isinstance(text, TrainedOn) else None
+    if usual is not None:
+        text = alike(usual, names)
     given_text, given_label = (None if name is None else given(name, names, source) for name in (text, label))
     if given_text is not None and given_text == given_label:
         raise DataError(f"{source}: column '{given_text}' cannot be both the text and the label; name two columns")
-    found_text, why_text = given_text, "as given"
+    found_text, why_text = given_text, "as given" if usual is None else "as in training"
     if found_text is None:
         rest = [name for name in names if name != given_label and name not in not_text]
         found_text, why_text = _match(rest, TEXT_NAMES, LABEL_NAMES)
+        if usual is not None and len(rest) > 1:
+            why_text += f"; the model was trained on '{usual}', which is not there"
     found_label, why_label = given_label, "as given"
     if found_label is None:
         found_label, why_label = _match([name for name in names if name != found_text], LABEL_NAMES, TEXT_NAMES)
@@ -132,6 +145,7 @@ def by_content(
     if text is None:
         text, why_text = _longest({name: column for name, column in columns.items() if name != label}, not_text)
         why_text = "the only other column" if why_text == "the only column" and label else why_text
+        why_text += choice.why_text
     if text is None:
         raise DataError(f"{source}: none of the columns ({_listed(columns)}) holds texts; {_FLAGS}")
     if label is None and labelled is not False:

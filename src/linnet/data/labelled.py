@@ -174,7 +174,7 @@ class LabelledFiles:
             found = usable(batch, str(path) if len(self.shards) > 1 else "")
             if isinstance(self.bins, str):
                 labels = LabelBins.parse(self.bins).labels(self._numbers(found))
-                keep = booleans([label is not None for label in labels])
+                keep = booleans(np.array([label is not None for label in labels], dtype=bool))
                 known = strings([label for label in labels if label is not None])
                 found = replace(found, text=found.text.filter(keep), label=known, in_no_bin=len(labels) - len(known))
             yield found
