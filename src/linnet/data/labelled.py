@@ -114,7 +114,7 @@ class LabelledFiles:
         self.name = title(self.shards, given)
         self.text, self.label, self.format, self.multilabel = text, label, format, multilabel
         self.bins = bins
-        """Bins of numbers to make labels of, or into how many parts of equal size; see ``linnet.data.labels``."""
+        """Bins of numbers to make labels of, or into how many parts of equal size; see ``LabelBins``."""
         self.how = ""
         self.damaged: dict[str, str] = {}
         self.nbytes = sum(map(size_of, self.shards))
