@@ -1,9 +1,9 @@
-"""What do word lists add? RT-s and MPQA, ten folds, with and without the three lists of the data folder.
+"""What do word lists and word vectors add? RT-s and MPQA, ten folds, with and without those of the data folder.
 
-    python benchmarks/lists.py [--data DIR] [--sets rt_polarity,mpqa] [--json OUT] [--plain]
+    python benchmarks/lists.py [--data DIR] [--sets rt_polarity,mpqa] [--json OUT] [--plain] [--vectors]
 
 The folds are those of benchmarks/accuracy.py (stratified, seed 0); settings are chosen inside the other nine. --plain
-also runs the same blocks without lists.
+also runs the same blocks without lists, --vectors with lists and GloVe vectors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import linnet
 from linnet.data.splitting import split_indices
 
-PLAIN = "words:1-3+chars:2-6*0.8"
+PLAIN = "words:1-2+chars:2-5"
 
 
 def measure(source: Path, features: str, title: str) -> dict[str, Any]:
@@ -45,16 +45,18 @@ def main() -> None:
     parser.add_argument("--sets", default="rt_polarity,mpqa")
     parser.add_argument("--json")
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--vectors", action="store_true")
     options = parser.parse_args()
     data = Path(options.data)
     lists = "+".join(f"lists:{data / 'lexicons' / f'{name}.csv'}" for name in ("afinn_111", "hu_liu", "vader"))
     results = []
     for name in options.sets.split(","):
-        for features in [PLAIN, f"{PLAIN}+{lists}"][0 if options.plain else 1 :]:
+        both = [f"{PLAIN}+{lists}+vectors:{data / 'vectors/glove100.safetensors'}"] if options.vectors else []
+        for features in [*([PLAIN] if options.plain else []), f"{PLAIN}+{lists}", *both]:
             results.append(measure(data / name / "all.csv", features, name))  # noqa: PERF401 - printed as it goes
     if options.json:
         for row in results:
-            row["features"] = row["features"].replace(f"{data / 'lexicons'}/", "")
+            row["features"] = row["features"].replace(f"{data}/", "")
         content = {"date": datetime.now(UTC).date().isoformat(), "results": results}
         Path(options.json).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 

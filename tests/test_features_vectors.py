@@ -249,3 +249,12 @@ def test_learned_vectors_go_along_to_other_processes():
     code = "import pickle, sys; b = pickle.load(sys.stdin.buffer); print(b, b.tf, len(b.word_vectors.words))"
     done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(block), capture_output=True, check=True)
     assert done.stdout.decode().split() == [str(block), "sublinear", str(len(block.word_vectors.words))]
+
+
+def test_tune_joins_vectors_to_every_candidate(vectors):
+    texts, labels = reviews()
+    found = linnet.tune(texts, labels, vectors=vectors, candidates=3)
+    assert all("+vectors:" in row["settings"]["features"] for row in found.to_dict()["leaderboard"])
+    assert found.model.predict(["great", "awful"]).tolist() == ["pos", "neg"]  # words that no row has
+    with pytest.raises(LinnetError, match="word vectors do not go with nb"):
+        linnet.tune(texts, labels, vectors=vectors, models="nb")

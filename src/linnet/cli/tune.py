@@ -26,6 +26,7 @@ from linnet.values import as_bytes, as_seconds, duration, size_text
 @o.option("--metric", "NAME", f"One of {', '.join(METRICS)}; of several labels a row {', '.join(SET_METRICS)}.")
 @o.option("--models", "A,B", "Search among these models only; all that learn if not given.")
 @o.many("--lists", "FILE", "Use the word lists of this file too.")
+@o.option("--vectors", "FILE", "Use word vectors too; models that cannot take them are left out.", type=InputPath())
 @o.model_out
 @o.split_options
 @o.data_options
@@ -70,7 +71,7 @@ def tune(data: str, **options: Any) -> None:
         for name in ("dev", "test", "groups", "time", "text", "label", "out", "format_", "multilabel", "label_bins")
         if options[name] is not None
     } | ({} if options["test"] else {"hold_out_test": True})
-    names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "candidates", "fresh")
+    names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "vectors", "candidates", "fresh")
     with TuningProgress(options["quiet"]) as progress:
         found = search(
             fit_on, dev=dev, test=test, state=state, on_event=progress, began=process_began(), named=data, command=shared,

@@ -44,6 +44,7 @@ def tune(
     metric: str | None = None,
     models: Iterable[str] | str | None = None,
     lists: Iterable[Any] = (),
+    vectors: str | os.PathLike[str] | None = None,
     candidates: int | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -61,7 +62,8 @@ def tune(
     ("60s", "5m", seconds) for everything, the last fit included. ``max_size`` bounds the model file, ``max_memory`` the
     process ("5MB", "2GB", bytes). ``metric`` is a name of ``linnet.evaluate.metrics``: accuracy by
     default, micro-f1 where rows have several labels, which are judged with thresholds as training chooses them.
-    ``models`` are names, all that learn if not given; ``lists`` are files of word lists to use beside the other features.
+    ``models`` are names, all that learn if not given; ``lists`` are files of word lists to use beside the other features,
+    ``vectors`` a file of word vectors; models that cannot take vectors are then left out.
     ``candidates`` ends the search after so many. ``state`` is a file in which results are kept, for a search that was
     killed to go on; ``fresh`` starts it anew. Ctrl-C ends the search and fits the best so far.
 
@@ -75,8 +77,10 @@ def tune(
     """
     clock = Clock(as_seconds(budget), began=began)
     size, memory = as_bytes(max_size, "max_size"), as_bytes(max_memory, "max_memory")
-    names = _models(models)
+    names = _models(models, vectors=vectors is not None)
     blocks = tuple(block for path in lists for block in parse(f"lists:{os.fspath(path)}"))
+    if vectors is not None:
+        blocks += parse(f"vectors:{os.fspath(vectors)}")
     rows, held, tested = labelled_data(data, y, "tune"), _other(dev), _other(test)
     metric = find_metric(metric, several=rows.separator is not None)
     material = _tuning_rows(rows, held)
@@ -220,18 +224,27 @@ def _choice(results: Results, winner: CandidateResult) -> SearchResult | None:
     return SearchResult(one, (one,), sum(len(results.levels[k].folds) for k in chain))
 
 
-def _models(models: Iterable[str] | str | None) -> list[str] | None:
+def _models(models: Iterable[str] | str | None, *, vectors: bool) -> list[str] | None:
+    """Return the models to search among; word vectors need blocks of length 1 and values below zero."""
     from linnet.models import MODELS
 
-    if models is None:
+    if models is None and not vectors:
         return None
     learn = [name for name, cls in MODELS.items() if cls.traits.learns]
-    names = parse_list(models) if isinstance(models, str) else list(models)
+    names = learn if models is None else parse_list(models) if isinstance(models, str) else list(models)
     for name in names:
         check_choice("model that learns", name, learn, LinnetError)
     if not names:
         raise LinnetError(f"name at least one model of {', '.join(learn)}")
-    return names
+    if not vectors:
+        return names
+    kinds = [(name, MODELS[name]) for name in names]
+    found = [name for name, kind in kinds if kind.plan.norm == "l2" and not kind.traits.non_negative]
+    if not found:
+        raise LinnetError(
+            f"word vectors do not go with {', '.join(names)}; add svm or logistic, or leave the vectors out"
+        )
+    return found
 
 
 def _other(data: Any) -> Dataset | None:
