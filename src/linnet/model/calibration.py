@@ -434,10 +434,11 @@ class FittedCalibration:
 
 
 def fit_calibration(
-    method: str, scores: Floats, y: Indices, n_classes: int, about: Mapping[str, Any] | None = None
-) -> FittedCalibration:
-    """Fit the scale, then the curve of a method on top of it, to held-out scores and class numbers."""
-    scale, about = Calibration.fit(scores, y, n_classes, shifted=False), about or {"method": method}
+    method: str, scores: Floats, y: Indices, n_classes: int, about: Mapping[str, Any] | None = None,
+    scale: Calibration | None = None,
+) -> FittedCalibration:  # fmt: skip
+    """Fit the scale, where it is not given, then the curve of a method on top of it, to held-out scores and class numbers."""
+    scale, about = scale or Calibration.fit(scores, y, n_classes, shifted=False), about or {"method": method}
     if method == "scale":
         return FittedCalibration(scale, None, about)
     S = scale.scale * scores
@@ -463,11 +464,15 @@ def choose_calibration(scores: Floats, y: Indices, n_classes: int) -> FittedCali
     part = np.arange(len(scores)) % PARTS
     best, kept = "scale", np.zeros(0)
     tried: dict[str, float] = {}
+    scales: dict[int, Calibration] = {}  # of the folds: all methods begin with it
     for name in (name for name, fewest in METHODS.items() if len(scores) >= max(fewest, METHODS["sigmoid"])):
         losses = np.empty(len(scores))
         for k in range(PARTS):
             rest, mine = part != k, part == k
-            losses[mine] = fit_calibration(name, scores[rest], y[rest], n_classes).losses(scores[mine], y[mine])
+            found = fit_calibration(name, scores[rest], y[rest], n_classes, scale=scales.get(k))
+            losses[mine] = found.losses(scores[mine], y[mine])
+            if name == "scale":
+                scales[k] = found.linear
         tried[name] = arithmetic.mean(losses)
         if not len(kept) or _clearly_less(losses, kept):
             best, kept = name, losses
