@@ -150,7 +150,7 @@ def main() -> None:
             models = found.setdefault(name, {"rows_tested": len(data[3]), "models": {}})["models"]
             for kind in given.models.split(","):
                 models |= ours(data, Path(folder), most) if kind == "svm" else rounded(data, kind, Path(folder))
-            if settings is not None and "svm" in given.models:
+            if settings is not None and "svm" in given.models.split(","):
                 models |= fasttexts(data, settings, Path(folder), most)
         for model, one in found[name]["models"].items():
             print(f"{name}: {model}: {one['bytes'] / 1e6:.2f} MB, accuracy {one['accuracy']:.4f}", flush=True)

@@ -25,6 +25,8 @@ except KeyboardInterrupt:  # while Python was still reading the program
 
 __all__ = ["main"]
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # nothing here needs its threads, which wait for work by spinning
+
 COMMANDS = {  # name: (module:function, help)
     "demo": ("linnet.cli.demo:demo", "Check, train and explain on the built-in support tickets."),
     "check": ("linnet.cli.check:check", "Find duplicates, leaks, wrong labels and loopholes in a file."),
