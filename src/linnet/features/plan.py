@@ -398,7 +398,7 @@ class FeaturePlan:
             counts = np.concatenate(columns, axis=1)
         else:
             counts = rows.class_counts(y, n_classes) if weight is None else rows.class_counts(y, n_classes, weight)
-        totals = counts.sum(axis=0, dtype=np.int64) if weight is None else arithmetic.total(counts, axis=0)
+        totals = arithmetic.total(counts, axis=0)
         several = y.ndim == 2  # labels a row
         gain = np.empty((1 if n_classes == 2 and not several else n_classes, rows.n_columns), dtype=np.float32)
         for k in range(0, rows.n_columns, CHUNK):  # in pieces that stay in the cache
@@ -408,8 +408,7 @@ class FeaturePlan:
             )
             ratio = log_count_ratio(part, totals=totals, n_features=rows.n_columns, **all_rows)
             ratio = arithmetic.power(ratio, p)
-            mine = part.sum(axis=1) if weight is None and not several else df[k : k + CHUNK]
-            ratio *= self._base(mine, n)[:, None]
+            ratio *= self._base(df[k : k + CHUNK], n)[:, None]
             gain[:, k : k + CHUNK] = ratio.T
         return FeatureWeights(gain[0] if len(gain) == 1 else gain.max(axis=0), gain, computed)
 

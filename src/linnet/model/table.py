@@ -76,7 +76,7 @@ class Table:
     @cached_property
     def used(self) -> npt.NDArray[np.int64]:
         """The slots with a feature, in the order of fingerprints; in hash mode all rows."""
-        return np.flatnonzero(self.slots) if len(self.slots) else np.arange(len(self.rows))
+        return np.flatnonzero(self.slots != 0) if len(self.slots) else np.arange(len(self.rows))
 
     @property
     def ignored(self) -> int:
@@ -102,7 +102,7 @@ class Table:
         for k in range(0, len(self.rows), CHUNK):
             part = self.rows[k : k + CHUNK].astype(np.float64)
             squares += arithmetic.total(part * part, axis=0)
-            most = np.maximum(most, np.abs(part).max(axis=0))
+            most = np.maximum(most, [np.abs(column).max() for column in part.T])  # numpy is slow along the long axis
         fine = np.frexp(np.sqrt(squares / n) / np.maximum(wanted, 1e-9))[1] - 1  # rounded down to a power of two
         least = np.frexp(most / LARGEST_CODE)[1]  # rounded up
         step = np.ldexp(1.0, np.maximum(np.maximum(fine, least), -100)).astype(np.float32)
