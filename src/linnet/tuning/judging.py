@@ -126,16 +126,12 @@ MOST_HELD = 10_000
 
 @dataclass(frozen=True)
 class Level:
-    """Training and held-out rows; adds: to the answers of the level before, whose rows come first.
-
-    Levels of one family are folds of the same draw.
-    """
+    """Training and held-out rows; adds: to the answers of the level before, whose rows come first."""
 
     name: str
     folds: Folds
     adds: bool = False
     base: bool = False  # with the levels it adds to, the rows that ``linnet train`` would choose on
-    family: int = 0
 
     @property
     def rows(self) -> int:
@@ -156,7 +152,7 @@ def _by_folds(y: npt.NDArray[np.int32], chosen: Folds, seed: int) -> list[Level]
     if len(y) >= WORTH_LESS:
         third, rest = split_indices(y, (seed, 1), (1 / 3, 2 / 3))
         levels = [
-            Level("a third", (Fold(third, rest),), family=-1),
+            Level("a third", (Fold(third, rest),)),
             Level(f"{FIRST} of {folds} folds", chosen[:FIRST]),
             Level(f"{folds} folds", chosen[FIRST:], adds=True, base=True),
         ]
@@ -165,7 +161,7 @@ def _by_folds(y: npt.NDArray[np.int32], chosen: Folds, seed: int) -> list[Level]
     draws = DRAWS if len(y) >= 2 * folds else 1
     every = fold_indices(y.astype(np.int64), seed, folds, repeats=draws) if draws > 1 else []
     more = ((k, tuple(Fold(*one) for one in every[k * folds : (k + 1) * folds])) for k in range(1, draws))
-    return [*levels, *(Level(f"{folds} folds, draw {k + 1}", drawn, True, family=k) for k, drawn in more)]
+    return [*levels, *(Level(f"{folds} folds, draw {k + 1}", drawn, True) for k, drawn in more)]
 
 
 def _by_size(y: npt.NDArray[np.int32], dev: Indices | None, base: Level, seed: int) -> list[Level]:
@@ -184,7 +180,7 @@ def _by_size(y: npt.NDArray[np.int32], dev: Indices | None, base: Level, seed: i
     while size < len(train):
         size = min(TIMES * size, len(train))
         part = np.sort(np.concatenate([small, order[: size - len(small)]]))
-        levels.append(Level(f"{size:,} rows", (Fold(part, held),), family=len(levels)))
+        levels.append(Level(f"{size:,} rows", (Fold(part, held),)))
     return levels
 
 
@@ -324,18 +320,12 @@ class TuningRows:
 
 @dataclass
 class _Group:
-    """Rows that several candidates share, and the folds of one family of levels."""
+    """Rows that several candidates share, and the level whose folds are kept."""
 
     counted: Counted
     validation: CrossValidation
     seconds: float
-    family: int | None = None
-
-    def at(self, family: int) -> None:
-        """Keep only what belongs to a family of levels."""
-        if family != self.family:
-            self.family = family
-            self.validation.forget()
+    level: int | None = None
 
 
 class Judge:
@@ -352,18 +342,20 @@ class Judge:
         self._groups: OrderedDict[tuple[Any, ...], _Group] = OrderedDict()
         self._rows = np.arange(len(material.y))
 
-    def __call__(self, candidate: Candidate, number: int) -> tuple[dict[str, Any], npt.NDArray[np.float64]]:
+    def __call__(self, candidate: Candidate, number: int) -> dict[str, Any]:
         """Fit on every fold of a level and put the answers behind one another.
 
         Returns the answers (class numbers), the seconds of all fits and of counting, the columns of the model that would be
-        saved and the numbers that a feature has in it; and the scores, (n_rows, n_outputs), for calibration.
+        saved and the numbers that a feature has in it.
         """
         plan = candidate.make(self.seed, self.threads).plan()
         self.limits.check_memory(plan.features, self)
         group = self.group(candidate, plan.features)
         self.clock.check()
         level = self.levels[number]
-        group.at(level.family)
+        if group.level != number:
+            group.level = number
+            group.validation.forget()
         weight = row_weights(candidate.class_weight, self.material.classes, self.material.y, None)
         fits = min(self.threads, len(level.folds))
 
@@ -385,7 +377,7 @@ class Judge:
             "answers": _answers(S, self.material.y[held]),
             "seconds": round(sum(seconds for _, seconds, _ in found), 4), "counting": round(group.seconds, 4),
             "columns": columns, "lookups": lookups,
-        }, S  # fmt: skip
+        }  # fmt: skip
 
     def _each(self, one: Callable[[int], Any], n: int, threads: int) -> list[Any]:
         """Run the folds in threads of their own: Ctrl-C is for the main thread, where no solver can swallow it."""

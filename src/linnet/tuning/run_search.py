@@ -19,14 +19,13 @@ from linnet.evaluate.metrics import find_metric
 from linnet.features.blocks import describe, parse
 from linnet.features.derived import Shared
 from linnet.features.plan import default_blocks
-from linnet.pipeline.crossval import FEW_ROWS, check_two_labels, correct, labelled_data
+from linnet.pipeline.crossval import FEW_ROWS, check_two_labels, labelled_data
 from linnet.pipeline.events import Event, Log
 from linnet.pipeline.fit import choose
 from linnet.pipeline.rows import MemoryRows, encode
-from linnet.pipeline.search import SearchResult, Trial
 from linnet.tuning.candidate import Candidate, FeatureSpace, SearchSpace
 from linnet.tuning.judging import Clock, Judge, Limits, TuningRows, levels_for
-from linnet.tuning.search import CandidateResult, Results, Search, SearchState, Tuning
+from linnet.tuning.search import Results, Search, SearchState, Tuning
 from linnet.values import as_bytes, as_seconds, duration, parse_list, size_text
 
 SMALLER = 5  # times that a model that turned out too large is made smaller
@@ -163,7 +162,7 @@ class _TuningRun:
             "metric": results.metric, "candidates": results.candidates, "score": winner.score,
             "expected": winner.score - optimism.optimism, "optimism": optimism.optimism,
         }  # fmt: skip
-        clf, candidate, size = self._fit(winner.candidate, card, _choice(results, winner))
+        clf, candidate, size = self._fit(winner.candidate, card)
         if candidate != winner.candidate:
             notes.append(
                 f"max_features is {candidate.max_features:,}, for the file to fit into the size that was given"
@@ -177,14 +176,11 @@ class _TuningRun:
             search.replayed, tuple(notes),
         )  # fmt: skip
 
-    def _fit(
-        self, candidate: Candidate, card: dict[str, Any], choice: SearchResult | None
-    ) -> tuple[TextClassifier, Candidate, int]:
+    def _fit(self, candidate: Candidate, card: dict[str, Any]) -> tuple[TextClassifier, Candidate, int]:
         """Fit on all rows; a model file that is too large after all is made smaller."""
         most = self.limits.max_size
         for _ in range(SMALLER):
-            clf = self._fit_once(candidate, card, choice)
-            choice = None  # it is not that of a smaller model
+            clf = self._fit_once(candidate, card)
             size = clf.artefact.file_size
             if most is None or size <= most:
                 return clf, candidate, size
@@ -192,7 +188,7 @@ class _TuningRun:
             candidate = replace(candidate, max_features=max(1, int(features * 0.9 * most / size)))
         raise LinnetError(f"no model fits into {size_text(most or 0)}: the smallest is {size_text(size)}; give more")
 
-    def _fit_once(self, candidate: Candidate, card: dict[str, Any], choice: SearchResult | None) -> TextClassifier:
+    def _fit_once(self, candidate: Candidate, card: dict[str, Any]) -> TextClassifier:
         clf = candidate.make(self.seed, self.threads)
         self.stopped = False
 
@@ -207,21 +203,9 @@ class _TuningRun:
                 raise
 
         part = self.material.shared.part(np.arange(len(self.material.y)))
-        clf.fit(self.rows, dev=self.dev, on_event=told, part=part, found=choice)
+        clf.fit(self.rows, dev=self.dev, on_event=told, part=part)
         clf.model_ = replace(clf.model_, card={**clf.model_.card, "tuning": card})
         return clf
-
-
-def _choice(results: Results, winner: CandidateResult) -> SearchResult | None:
-    """Return what ``linnet train`` would come to with the winner's settings; None where its scores were not kept."""
-    base, scores = results.at[results.base].get(winner.candidate.key), results.kept_scores(winner)
-    if base is None or scores is None:
-        return None
-    y = results.y[base.rows]
-    right, metric = correct(scores, y), "R-precision" if y.ndim == 2 else "accuracy"
-    one = Trial({"ratio": winner.candidate.ratio}, float(right.mean()), right, scores, base.rows, y, metric)
-    chain = [k for k in range(results.base + 1) if results.levels[k].family == results.levels[results.base].family]
-    return SearchResult(one, (one,), sum(len(results.levels[k].folds) for k in chain))
 
 
 def _models(models: Iterable[str] | str | None, *, vectors: bool) -> list[str] | None:

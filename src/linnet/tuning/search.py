@@ -120,9 +120,6 @@ def corrected(
 # ---- What is known of the candidates so far, which to take, how much too good its score is, and the outcome of the search.
 
 
-SCORES = 6  # candidates whose scores are kept
-
-
 @dataclass(frozen=True)
 class CandidateResult:
     """A candidate on a level: its score, its answers, what judging took and how large the model would be."""
@@ -152,7 +149,6 @@ class Results:
         self.at: list[dict[str, CandidateResult]] = [{} for _ in levels]
         self.refused: dict[str, tuple[Candidate, str]] = {}
         self.default: str | None = None
-        self.scores: dict[str, list[npt.NDArray[np.float64]]] = {}
 
     def truth(self, rows: Indices) -> Indices:
         """Return the class of some rows; of several labels, 0 and 1 for each."""
@@ -173,31 +169,10 @@ class Results:
         return sorted(self.at[level].values(), key=lambda r: -r.score)
 
     def final_seconds(self, result: CandidateResult) -> float:
-        """Return about how long the last fit takes: counting, fitting on all rows, judging again if scores are not kept."""
+        """Return about how long the last fit takes: counting, judging once more to calibrate, fitting on all rows."""
         known = self.at[self.base].get(result.candidate.key, result)
         each = known.seconds / max(1, self.trained(known.level))
-        again = 0 if self.kept_scores(known) is not None else self.trained(self.base)
-        return known.counting + each * (again + len(self.y))
-
-    def keep_scores(self, result: CandidateResult, scores: npt.NDArray[np.float64]) -> None:
-        """Keep the scores of the few candidates that may be taken, on the rows that ``linnet train`` would choose on."""
-        level = self.levels[result.level]
-        if level.family != self.levels[self.base].family or result.level > self.base:
-            return
-        mine = self.scores.setdefault(result.candidate.key, []) if level.adds else []
-        mine.append(scores)
-        self.scores[result.candidate.key] = mine
-        if result.level == self.base:
-            best = {r.candidate.key for r in self.ranked(self.base)[:SCORES]} | {self.default}
-            done = set(self.at[self.base]) - best
-            self.scores = {key: found for key, found in self.scores.items() if key not in done}
-
-    def kept_scores(self, result: CandidateResult) -> npt.NDArray[np.float64] | None:
-        """Return the scores of a candidate on the rows of the base level, where they were kept."""
-        found = self.scores.get(result.candidate.key, [])
-        base = self.at[self.base].get(result.candidate.key)
-        scores = np.concatenate(found) if found else None
-        return scores if scores is not None and base is not None and len(scores) == len(base.rows) else None
+        return known.counting + each * (self.trained(self.base) + len(self.y))
 
     def trained(self, level: int) -> int:
         """Return how many rows were learned from on a level and those that it adds to."""
@@ -651,20 +626,20 @@ class Search:
         fresh = all(key not in one for one in self.results.at)
         if fresh and self.most is not None and self.results.candidates >= self.most:
             raise _EnoughCandidates
-        entry, scores = self.state.known.get(f"{level} {key}"), None
+        entry = self.state.known.get(f"{level} {key}")
         if entry is None:
             self.clock.check()
             try:
-                found, scores = self.judge(candidate, level)
+                found = self.judge(candidate, level)
                 entry = {**found, "answers": packed(found["answers"])}
             except (LinnetError, MemoryError) as error:
                 entry = {"refused": str(error).splitlines()[0] if str(error) else "it ran out of memory"}
             self.state.add(f"{level} {key}", entry)
         else:
             self.replayed += 1
-        return self._keep(candidate, level, entry, scores)
+        return self._keep(candidate, level, entry)
 
-    def _keep(self, candidate: Candidate, number: int, entry: dict[str, Any], scores: Any) -> CandidateResult | None:
+    def _keep(self, candidate: Candidate, number: int, entry: dict[str, Any]) -> CandidateResult | None:
         results, level = self.results, self.results.levels[number]
         if "refused" in entry:
             results.refused[candidate.key] = (candidate, str(entry["refused"]))
@@ -684,8 +659,6 @@ class Search:
             int(entry["columns"]), int(entry["lookups"]),
         )  # fmt: skip
         results.at[number][candidate.key] = result
-        if scores is not None:
-            results.keep_scores(result, scores)
         if number >= results.base:
             self.clock.reserve = SAFETY * results.reserve() + AFTER
         self._say(candidate, number, result)
