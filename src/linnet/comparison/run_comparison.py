@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.classifier import TextClassifier
 from linnet.comparison.comparison import Comparison, Curve, ModelScores, Pair
 from linnet.comparison.specs import Spec, as_specs, needed_by
@@ -36,8 +37,6 @@ from linnet.text.duplicates import exact_groups, repeats
 # scores and tests.
 
 
-Indices = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 TINY = float(np.finfo(np.float64).eps)
 
 
@@ -50,10 +49,10 @@ class ComparedRows:
 
     data: Dataset
     classes: tuple[str, ...]
-    codes: npt.NDArray[np.int64]
+    codes: Ints
     shared: Shared
-    groups: Indices | None = None
-    sets: npt.NDArray[np.bool_] | None = None
+    groups: Ints | None = None
+    sets: Bools | None = None
 
     @classmethod
     def of(cls, data: Dataset, groups: Any = None) -> ComparedRows:
@@ -66,11 +65,11 @@ class ComparedRows:
         sets = codes if codes.ndim == 2 else None
         return cls(data, classes, strata(codes).astype(np.int64), Shared(data.text), data.group_numbers(groups), sets)
 
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Ints:
         """Return how many rows each class has."""
         return np.asarray(np.bincount(self.codes) if self.sets is None else self.sets.sum(axis=0))
 
-    def scores(self, held: Indices, predicted: npt.NDArray[Any]) -> Floats:
+    def scores(self, held: Ints, predicted: Array) -> Floats:
         """Return how right the answers for some rows are: 0 or 1; of several labels, their F1."""
         if self.sets is not None:
             return row_f1(self.sets[held], predicted)
@@ -88,8 +87,8 @@ class ComparedRows:
 class FoldAnswers:
     """What a model answered for the held-out rows of one fold, and what that cost."""
 
-    held: Indices
-    predicted: npt.NDArray[Any]  # class numbers; of several labels an indicator matrix
+    held: Ints
+    predicted: Array  # class numbers; of several labels an indicator matrix
     log_p: Floats  # log probability of the true class; of several labels, its mean over all labels
     right: float  # sum of the scores of rows
     train_rows: int
@@ -102,8 +101,8 @@ class FoldAnswers:
 def answer(
     spec: Spec,
     rows: ComparedRows,
-    fit_on: Indices,
-    held: Indices,
+    fit_on: Ints,
+    held: Ints,
     *,
     share: bool,
     measure: bool,
@@ -170,7 +169,7 @@ def score(name: str, answers: Sequence[FoldAnswers], rows: ComparedRows, folds: 
     )
 
 
-def _joined(answers: Sequence[FoldAnswers]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+def _joined(answers: Sequence[FoldAnswers]) -> tuple[Ints, Array]:
     return np.concatenate([a.held for a in answers]), np.concatenate([a.predicted for a in answers])
 
 
@@ -288,9 +287,7 @@ def fit_power_law(rows: npt.ArrayLike, scores: npt.ArrayLike, trust: float = 1.0
     return PowerLaw(float(a[k]), float(b[k]), float(SPEEDS[k]))
 
 
-def forecast(
-    rows: npt.ArrayLike, right: npt.NDArray[np.int64], held: npt.NDArray[np.int64], factor: float = 2.0
-) -> Forecast | None:
+def forecast(rows: npt.ArrayLike, right: Ints, held: Ints, factor: float = 2.0) -> Forecast | None:
     """Say what factor times the rows would bring; None where that cannot be told: too few sizes or folds.
 
     rows are the training rows of each size, the last one all of them; right, (sizes, folds), how many of the held-out
@@ -304,7 +301,7 @@ def forecast(
         return None
     target = factor * n[-1]
 
-    def gain(kept: npt.NDArray[np.bool_], trust: float = 1.0) -> tuple[float, PowerLaw]:
+    def gain(kept: Bools, trust: float = 1.0) -> tuple[float, PowerLaw]:
         law = fit_power_law(n, right[:, kept].sum(axis=1) / held[kept].sum(), trust)
         return float(law.at(target) - law.at(n[-1])), law
 
@@ -355,7 +352,7 @@ HALVINGS = 4  # a learning curve goes down to a sixteenth
 LEAST_ROWS = 10  # of which no fewer are tried
 MANY_TWICE = 0.01  # share of rows with a text that was there before: above this it is said
 
-Folds = list[tuple[Indices, Indices]]
+Folds = list[tuple[Ints, Ints]]
 OnEvent = Callable[[Event], None]
 
 
@@ -509,7 +506,7 @@ class _ComparisonRun:
         done = done // folds * folds or done
         return {name: mine[:done] for name, mine in answers.items()}
 
-    def _ask(self, spec: Spec, fit_on: Indices, held: Indices, *, measure: bool = False) -> FoldAnswers:
+    def _ask(self, spec: Spec, fit_on: Ints, held: Ints, *, measure: bool = False) -> FoldAnswers:
         found = answer(spec, self.rows, fit_on, held, share=self.share, measure=measure, on_event=self.check)
         self.check()
         self.done += 1
@@ -549,9 +546,9 @@ class _ComparisonRun:
         rows = tuple(round(n) for n in sizes)
         return Curve(name, rows, tuple(table.sum(axis=1).tolist()), int(held.sum()), ahead)
 
-    def _halves(self, fit_on: Indices, seed: int) -> list[Indices]:
+    def _halves(self, fit_on: Ints, seed: int) -> list[Ints]:
         """Return a half of some rows, a half of that, and so on, each with every class in its share."""
-        out: list[Indices] = []
+        out: list[Ints] = []
         rows = fit_on
         for _ in range(HALVINGS):
             rows = rows[split_indices(self.rows.codes[rows], seed, (0.5, 0.5))[0]]

@@ -104,9 +104,7 @@ def find_format(name: str, head: bytes) -> Format:
 
 
 @contextlib.contextmanager
-def open_file(
-    place: str | os.PathLike[str], format: str | None, options: ReadOptions
-) -> Iterator[RecordReader]:  # fmt: skip
+def open_file(place: str | os.PathLike[str], format: str | None, options: ReadOptions) -> Iterator[RecordReader]:
     """Open a file, a folder or standard input ("-")."""
     known = [*FORMATS, "folder"]
     if format is not None and format not in known:

@@ -268,9 +268,7 @@ class ParquetWriter(ArrowWriter):
 
         short = [field.name for field in self.schema if field.name in self.short or not _long(field.type)]
         codec = "none" if self.page_codec == "uncompressed" else self.page_codec
-        return pq.ParquetWriter(
-            self.sink, self.schema, compression=codec, use_dictionary=short, write_statistics=short
-        )  # fmt: skip
+        return pq.ParquetWriter(self.sink, self.schema, compression=codec, use_dictionary=short, write_statistics=short)
 
     def _flush(self) -> None:
         group, self.waiting = pa.concat_tables(self.waiting), []

@@ -17,15 +17,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Array, Floats, Ints
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate.significance import holm
 from linnet.features.derived import Derived, Texts
 from linnet.model.model import Model
 from linnet.values import to_plain
 
-Floats = npt.NDArray[np.float64]
 LEVEL = 0.05
 LEAST = 30  # texts
 EDGES = {"unknown": (0.5, 0.75, 0.9, 0.95), "confidence": (0.05, 0.1, 0.25, 0.5)}
@@ -106,7 +105,7 @@ class Measured:
 
     unknown: Floats
     confidence: Floats
-    best: npt.NDArray[np.int64]
+    best: Ints
 
     def __len__(self) -> int:
         return len(self.best)
@@ -124,7 +123,7 @@ class Measured:
             *(np.concatenate([getattr(self, name), getattr(more, name)]) for name in ("unknown", "confidence", "best"))
         )
 
-    def take(self, rows: npt.NDArray[Any]) -> Measured:
+    def take(self, rows: Array) -> Measured:
         """Return some of the texts."""
         return Measured(self.unknown[rows], self.confidence[rows], self.best[rows])
 
@@ -181,7 +180,7 @@ def drift(
     return Drift(n, n_before, level, tuple(signals), labels)
 
 
-def _p_value(before: npt.NDArray[np.int64], now: npt.NDArray[np.int64]) -> float:
+def _p_value(before: Ints, now: Ints) -> float:
     """Return the p value of the chi-squared test that two counts come from one distribution; small bins are added up.
 
     >>> round(_p_value(np.array([50, 50]), np.array([35, 65])), 4)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.draw.markup import paragraphs, safe, text_table
 from linnet.draw.terminal import aligned, estimate, fit, listed, one_line, width_of
 from linnet.errors import DataError, nearest, shown
@@ -30,8 +31,6 @@ from linnet.models.inputs import indicators
 from linnet.values import to_plain
 
 Label = Hashable
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 TOP = (2, 3, 5, 10)
 DRAWN = 40_000_000  # cells of all draws of a bootstrap: where there are very many cells, fewer draws do
@@ -88,8 +87,8 @@ class Evaluation:
     """
 
     classes: tuple[Label, ...]
-    truth: Indices = field(repr=False)  # class numbers; those past the classes are unknown labels
-    predicted: Indices = field(repr=False)
+    truth: Ints = field(repr=False)  # class numbers; those past the classes are unknown labels
+    predicted: Ints = field(repr=False)
     proba: Floats | None = field(repr=False)  # (n, n_classes)
     unknown_labels: Mapping[Label, int]  # the most frequent first
     level: float = 0.95
@@ -167,7 +166,7 @@ class Evaluation:
         by_truth, by_answer = (np.equal.outer(which, np.arange(len(rank))).astype(float) for which in (t, p))
         apart = (rank[:, None] - rank) ** 2
 
-        def scores(drawn: npt.NDArray[np.int64]) -> Floats:
+        def scores(drawn: Ints) -> Floats:
             n = drawn.sum(axis=1)
             expected = np.einsum("dk,kl,dl->d", drawn @ by_truth, apart, drawn @ by_answer) / n
             kappa = 1.0 - np.divide(drawn @ square, expected, out=np.zeros(len(n)), where=expected > 0)
@@ -180,7 +179,7 @@ class Evaluation:
         return dict(zip(("mean_absolute_error", "quadratic_kappa"), pairs, strict=True))
 
     @cached_property
-    def cells(self) -> tuple[Indices, Indices, Indices]:
+    def cells(self) -> tuple[Ints, Ints, Ints]:
         """The cells of the confusion matrix that are not zero: truth, prediction and rows; unknown labels last."""
         found, counts = np.unique(self.truth * len(self.classes) + self.predicted, return_counts=True)
         return found // len(self.classes), found % len(self.classes), counts
@@ -191,7 +190,7 @@ class Evaluation:
         return len(self.classes) + len(self.unknown_labels)
 
     @cached_property
-    def table(self) -> Indices:
+    def table(self) -> Ints:
         """Rows by truth and prediction, (n_labels, n_classes): the confusion matrix, unknown labels last."""
         table = np.zeros((self.n_labels, len(self.classes)), dtype=np.int64)
         truth, predicted, counts = self.cells
@@ -210,12 +209,12 @@ class Evaluation:
         return [(labels[truth[k]], self.classes[predicted[k]], int(counts[k])) for k in best]
 
     @property
-    def confusion(self) -> Indices:
+    def confusion(self) -> Ints:
         """The confusion matrix, (n_classes, n_classes): rows truth, columns predicted."""
         return self.table[: len(self.classes)]
 
     @property
-    def unknown_confusion(self) -> Indices:
+    def unknown_confusion(self) -> Ints:
         """The same for the unknown labels, (n_unknown, n_classes)."""
         return self.table[len(self.classes) :]
 
@@ -257,7 +256,7 @@ class Evaluation:
         else:
             t, p, cells = self.cells
 
-            def scores(drawn: npt.NDArray[np.int64]) -> Floats:
+            def scores(drawn: Ints) -> Floats:
                 counts = Counts(t, p, self.n_labels, drawn)
                 return np.stack([m.score(counts) for m in METRICS.values()], axis=1)
 
@@ -478,7 +477,7 @@ def _is_table(values: Any) -> bool:
     return isinstance(values, list | tuple) and bool(values) and isinstance(values[0], list | tuple | np.ndarray)
 
 
-def _truth(labels: list[Any], index: dict[Label, int]) -> tuple[Indices, dict[Label, int]]:
+def _truth(labels: list[Any], index: dict[Label, int]) -> tuple[Ints, dict[Label, int]]:
     """Class numbers, unknown labels numbered after the classes, and how often each of those occurs."""
     strange = Counter(label for label in labels if label not in index)
     missing = [label for label in strange if label is None or label != label]
@@ -490,7 +489,7 @@ def _truth(labels: list[Any], index: dict[Label, int]) -> tuple[Indices, dict[La
     return np.array([numbers[label] for label in labels], np.int64), unknown
 
 
-def _predictions(predicted: Any, n: int, index: dict[Label, int]) -> Indices:
+def _predictions(predicted: Any, n: int, index: dict[Label, int]) -> Ints:
     labels = _listed(predicted)
     if len(labels) != n:
         raise DataError(f"there are {n:,} true labels but {len(labels):,} predictions; give one for each row")
@@ -620,9 +619,6 @@ def _largest(result: Evaluation, width: int) -> list[str]:
 # interval from what each row adds (the infinitesimal jackknife), never from cells as if they were independent.
 
 
-Flags = npt.NDArray[np.bool_]
-
-
 @dataclass(frozen=True)
 class MultilabelEvaluation:
     """The scores of predicted label sets; the conventions are scikit-learn's, what is undefined is 0.0.
@@ -712,7 +708,7 @@ def evaluate_multilabel(
     return MultilabelEvaluation(n, names, scores, per_label, level, unknown)
 
 
-def row_f1(truth: Flags, predicted: Flags) -> npt.NDArray[np.float64]:
+def row_f1(truth: Bools, predicted: Bools) -> Floats:
     """Return the F1 of the labels of each row; 0.0 where a row has none and none is predicted, as in scikit-learn.
 
     >>> row_f1(np.array([[True, True, False], [False, True, False]]), np.array([[True, False, False], [False, True, False]])).round(4)
@@ -721,7 +717,7 @@ def row_f1(truth: Flags, predicted: Flags) -> npt.NDArray[np.float64]:
     return np.asarray(share(2 * (truth & predicted).sum(1), truth.sum(1) + predicted.sum(1)))
 
 
-def _ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], level: float) -> tuple[float, Interval]:
+def _ratio(part: Array, whole: Array, level: float) -> tuple[float, Interval]:
     """A ratio of two sums over rows: d/dw_i (sum part / sum whole) = (part_i - ratio whole_i) / sum whole."""
     total = float(whole.sum())
     if not total:
@@ -730,7 +726,7 @@ def _ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], level: float) -> tup
     return value, jackknife_interval(value, (part - value * whole) / total, float(np.count_nonzero(whole)), level)
 
 
-def _means_of_f1(hits: Flags, T: Flags, P: Flags, level: float) -> dict[str, tuple[float, Interval]]:
+def _means_of_f1(hits: Bools, T: Bools, P: Bools, level: float) -> dict[str, tuple[float, Interval]]:
     """Macro and weighted F1, with what each row adds to every label's F1."""
     both = (T.sum(0) + P.sum(0)).astype(np.float64)  # (labels,)
     safe = np.where(both > 0, both, 1.0)
@@ -747,7 +743,7 @@ def _means_of_f1(hits: Flags, T: Flags, P: Flags, level: float) -> dict[str, tup
     }
 
 
-def _label_matrix(truth: Any, labels: Sequence[Hashable] | None) -> tuple[Flags, tuple[Hashable, ...]]:
+def _label_matrix(truth: Any, labels: Sequence[Hashable] | None) -> tuple[Bools, tuple[Hashable, ...]]:
     """Return the truth as an indicator matrix, and the labels that are not known: its last columns."""
     if not (isinstance(truth, Sequence) and len(truth) and isinstance(truth[0], tuple | set | frozenset)):
         return indicators(truth, "truth"), ()
@@ -760,7 +756,7 @@ def _label_matrix(truth: Any, labels: Sequence[Hashable] | None) -> tuple[Flags,
     return out, unknown
 
 
-def _precisions(T: Flags, proba: npt.NDArray[Any], level: float) -> dict[str, tuple[float, Interval]]:
+def _precisions(T: Bools, proba: Array, level: float) -> dict[str, tuple[float, Interval]]:
     """Precision among the first k labels of each row."""
     order = np.argsort(-proba, axis=1, kind="stable")
     right = np.take_along_axis(T, order, axis=1)

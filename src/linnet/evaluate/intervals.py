@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.array_types import Array, Ints
 from linnet.solvers.numerics import sigmoid
 
 # ---- Student's t distribution: the two functions that tests and intervals need. scipy has them too, but is large to install.
@@ -140,7 +141,7 @@ def f1_wilson(hits: float, misses: float, level: float = 0.95) -> Interval:
 
 def bootstrap(
     counts: npt.ArrayLike,
-    statistic: Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]],
+    statistic: Callable[[Ints], Array],
     *,
     level: float = 0.95,
     draws: int = 2000,
@@ -163,7 +164,7 @@ def bootstrap(
 
 def bootstrap_many(
     counts: npt.ArrayLike,
-    statistics: Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]],
+    statistics: Callable[[Ints], Array],
     *,
     level: float = 0.95,
     draws: int = 2000,

@@ -18,9 +18,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.errors import check_choice
 from linnet.evaluate.intervals import Interval, jackknife_interval, mean_interval, wilson
 
@@ -30,15 +30,12 @@ if TYPE_CHECKING:
 # ---- Are the probabilities right? Log loss and Brier score with intervals, and the calibration error.
 
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
-
 BINS = 15  # of the calibration error, of equal mass
 TINY = float(np.finfo(np.float64).eps)
 MOST_LOSS = float(-np.log(TINY))
 
 
-def log_losses(t: Indices, P: Floats) -> Floats:
+def log_losses(t: Ints, P: Floats) -> Floats:
     """Return -log of the probability of the true class, row by row; of an unknown class it is 0, clipped to 2.2e-16.
 
     >>> log_losses(np.array([0, 1]), np.array([[0.5, 0.5], [0.75, 0.25]])).round(4).tolist()
@@ -49,7 +46,7 @@ def log_losses(t: Indices, P: Floats) -> Floats:
     return np.asarray(-np.log(np.clip(p, TINY, 1 - TINY)))
 
 
-def briers(t: Indices, P: Floats) -> Floats:
+def briers(t: Ints, P: Floats) -> Floats:
     """Return |P - truth|^2 row by row, halved for two classes.
 
     >>> briers(np.array([0, 1]), np.array([[0.5, 0.5], [0.75, 0.25]])).tolist()
@@ -72,7 +69,7 @@ class CalibrationBin:
     interval: Interval
 
 
-def calibration_bins(right: npt.NDArray[np.bool_], confidence: Floats, bins: int = BINS) -> tuple[CalibrationBin, ...]:
+def calibration_bins(right: Bools, confidence: Floats, bins: int = BINS) -> tuple[CalibrationBin, ...]:
     """Put rows into bins of equal mass by confidence; rows of equal confidence share their accuracy.
 
     >>> first, second = calibration_bins(np.array([True, False, True, True]), np.array([0.6, 0.5, 0.9, 0.8]), bins=2)
@@ -119,9 +116,6 @@ def calibration_by_chance(
 # ---- How well probabilities put rows in order: areas under the ROC and precision-recall curves, and the top k.
 
 
-Flags = npt.NDArray[np.bool_]
-
-
 @dataclass(frozen=True, eq=False)
 class Area:
     """The area under a curve, with its interval and what each row adds to it (for means over classes)."""
@@ -147,7 +141,7 @@ class TopK:
     interval: Interval
 
 
-def top_k(t: Indices, P: Floats, k: int, level: float = 0.95) -> TopK:
+def top_k(t: Ints, P: Floats, k: int, level: float = 0.95) -> TopK:
     """Count the rows whose true class is among the k most probable; of equal probabilities the later class is first.
 
     >>> top_k(np.array([2, 0]), np.array([[0.5, 0.2, 0.3], [0.1, 0.3, 0.6]]), 2).accuracy
@@ -158,7 +152,7 @@ def top_k(t: Indices, P: Floats, k: int, level: float = 0.95) -> TopK:
     return TopK(k, right / len(t), wilson(right, len(t), level))
 
 
-def roc_and_pr(positive: Flags, scores: Floats, level: float = 0.95) -> tuple[Area, Area] | None:
+def roc_and_pr(positive: Bools, scores: Floats, level: float = 0.95) -> tuple[Area, Area] | None:
     """Return the areas under both curves for one class against the rest; None where all rows are on one side.
 
     The ROC area is the share of pairs (a row of the class, another row) that are in the right order, ties by half; the
@@ -193,7 +187,7 @@ def roc_and_pr(positive: Flags, scores: Floats, level: float = 0.95) -> tuple[Ar
     return Area.of(roc, spread, smaller, level), Area.of(average, added, n1, level)
 
 
-def areas(t: Indices, P: Floats, level: float = 0.95) -> list[tuple[Area, Area] | None]:
+def areas(t: Ints, P: Floats, level: float = 0.95) -> list[tuple[Area, Area] | None]:
     """Return both areas of each class against the rest.
 
     >>> found = areas(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]))
@@ -212,7 +206,7 @@ def mean_area(found: list[Area], level: float = 0.95) -> Area | None:
     return Area.of(value, influence, min(area.n for area in found), level)
 
 
-def share(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
+def share(part: Array, whole: Array) -> Floats:
     """Return part / whole, 0.0 where the whole is 0.
 
     >>> share(np.array([1, 0]), np.array([2, 0])).tolist()
@@ -225,13 +219,13 @@ def share(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
 class Counts:
     """Rows by true and predicted class. ``weights``, (draws, cells), says how many rows of each cell a draw has."""
 
-    truth: Indices  # (cells,) class numbers
-    answers: Indices  # (cells,)
+    truth: Ints  # (cells,) class numbers
+    answers: Ints  # (cells,)
     n_classes: int
-    weights: npt.NDArray[Any]
+    weights: Array
 
     @staticmethod
-    def of_rows(truth: Indices, answers: Indices, n_classes: int, weights: Floats | None = None) -> Counts:
+    def of_rows(truth: Ints, answers: Ints, n_classes: int, weights: Floats | None = None) -> Counts:
         """Count rows, by default every row once; of several labels a row both are indicator matrices."""
         kind = Counts if truth.ndim == 1 else LabelSetCounts
         return kind(truth, answers, n_classes, np.ones((1, len(truth))) if weights is None else weights)
@@ -262,7 +256,7 @@ class Counts:
         """Rows put into each class."""
         return self._by_class(self.answers, self.weights)
 
-    def _by_class(self, classes: Indices, weights: npt.NDArray[Any]) -> Floats:
+    def _by_class(self, classes: Ints, weights: Array) -> Floats:
         return np.array([np.bincount(classes, drawn, self.n_classes) for drawn in weights])
 
     @property
@@ -382,7 +376,7 @@ class ProbabilityMetric:
     interval: Callable[[Evaluation], Interval | None]
 
 
-def _mean_of(title: str, losses: Callable[[Indices, Any], Floats], most: Callable[[int], float]) -> ProbabilityMetric:
+def _mean_of(title: str, losses: Callable[[Ints, Any], Floats], most: Callable[[int], float]) -> ProbabilityMetric:
     """Return the metric that is the mean of a loss of each row; most is the largest loss for so many classes."""
     return ProbabilityMetric(
         title,
@@ -434,12 +428,12 @@ def _score(metric: str) -> Callable[[Counts], Floats]:
     return (METRICS.get(metric) or SET_METRICS[metric]).score
 
 
-def score_of(metric: str, truth: Indices, predicted: Indices, n_classes: int) -> float:
+def score_of(metric: str, truth: Ints, predicted: Ints, n_classes: int) -> float:
     """Return a metric of predicted class numbers; 0.0 where it is undefined."""
     return float(np.nan_to_num(_score(metric)(Counts.of_rows(truth, predicted, n_classes))[0]))
 
 
-def resampled_scores(metric: str, truth: Indices, answers: list[Indices], weights: Floats, n_classes: int) -> Floats:
+def resampled_scores(metric: str, truth: Ints, answers: list[Ints], weights: Floats, n_classes: int) -> Floats:
     """Return the metric of each set of answers in each draw, (draws, len(answers)).
 
     weights, (draws, rows), says how often a row was drawn.

@@ -19,13 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.array_types import Array, Floats, Ints
 from linnet.errors import DataError, check_choice
 from linnet.evaluate.intervals import Interval, bootstrap, incomplete_beta, two_sided, two_sided_quantile
 from linnet.evaluate.metrics import METRICS, Counts
 from linnet.values import to_plain
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 FEW_DISCORDANT = 25  # rows that only one of the two gets right: below this many, the exact test
 
@@ -122,7 +120,7 @@ def paired_bootstrap(
     score = METRICS[metric].score
     drawn: list[Floats] = []
 
-    def gap(table: npt.NDArray[np.int64]) -> Floats:
+    def gap(table: Ints) -> Floats:
         first, second = (score(Counts(cells[0], answers, len(names), table)) for answers in cells[1:])
         found: Floats = np.nan_to_num(first) - np.nan_to_num(second)
         drawn.append(found)
@@ -207,7 +205,7 @@ def holm(p_values: Sequence[float] | npt.ArrayLike) -> Floats:
     return out
 
 
-def _paired(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _paired(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[Array, Array]:
     first, second = np.asarray(a), np.asarray(b)
     if first.shape != second.shape or first.ndim != 1 or not len(first):
         raise DataError(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats
 from linnet.draw.markup import marked, page, safe, table, text_table
 from linnet.draw.terminal import aligned, cut
 from linnet.solvers.callbacks import Curves
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from linnet.explain.nearest import Neighbour
     from linnet.explain.parts import DocumentParts
 
-Floats = npt.NDArray[np.float64]
 FACTS = (
     "label", "against", "score", "probability", "against_probability", "bias", "placeless", "exact", "method",
 )  # fmt: skip

@@ -14,8 +14,8 @@ from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats
 from linnet.draw.markup import mark, safe
 from linnet.errors import LinnetError
 from linnet.explain.parts import explain_many
@@ -137,7 +137,7 @@ class _Search:
                 at += 1
         return out + self.text[at:]
 
-    def ahead(self, choices: list[tuple[int, ...]]) -> npt.NDArray[np.float64]:
+    def ahead(self, choices: list[tuple[int, ...]]) -> Floats:
         """Return how far the label is ahead without each choice of words; below zero the answer is changed as asked."""
         out = []
         for k in range(0, len(choices), BATCH):

@@ -10,15 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Floats
 from linnet.errors import DataError, LinnetError
 from linnet.features.vectorizer import features_named
 from linnet.model.model import Model
 from linnet.models.naive_bayes import Statistics
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

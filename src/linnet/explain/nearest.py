@@ -13,17 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats, Ints
 from linnet.errors import DataError, LinnetError, require
 from linnet.explain.parts import runs, walk
 from linnet.features.blocks import compute
 from linnet.features.buffers import TextBuffer
 from linnet.model.model import Model
 from linnet.values import to_plain
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet._kernels.text import (
     FoundFeatures,
@@ -19,6 +18,7 @@ from linnet._kernels.text import (
     walk_documents,
     weigh_features,
 )
+from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Ints, Ints32
 from linnet.errors import LinnetError
 from linnet.explain.explanation import Contribution, Explanation, add
 from linnet.explain.weights import class_number
@@ -31,7 +31,6 @@ from linnet.model.model import Model
 # ---- Texts to the features that a model finds in them, with factors and places: the arrays behind every explanation.
 
 
-Ints = npt.NDArray[np.int64]
 LENGTH = (1 << 29) - 1  # the bits above hold the flags of a block
 
 
@@ -45,16 +44,16 @@ class Walked:
 
     blocks: Blocks
     ptr: Ints  # (n_documents + 1,): the features of each document
-    block: npt.NDArray[np.uint8]  # (n_features,)
+    block: Bytes  # (n_features,)
     slot: Ints
-    factor: npt.NDArray[np.float64]
+    factor: Floats
     first: Ints
     count: Ints
-    fps: npt.NDArray[np.uint64]  # (n_places,)
-    start: npt.NDArray[np.int32]
-    length: npt.NDArray[np.int32]
-    begin: npt.NDArray[np.int32]  # in characters of the original text
-    end: npt.NDArray[np.int32]
+    fps: Hashes  # (n_places,)
+    start: Ints32
+    length: Ints32
+    begin: Ints32  # in characters of the original text
+    end: Ints32
     unknown: Ints  # (n_documents,)
     texts: tuple[TextBuffer, ...]  # one a block
 
@@ -128,7 +127,7 @@ def _walk(model: Model, piece: TextBuffer, at: Ints | None) -> Walked:
     return replace(walked, begin=begin, end=end)
 
 
-def _characters(w: Walked, piece: TextBuffer, at: Ints | None) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _characters(w: Walked, piece: TextBuffer, at: Ints | None) -> tuple[Ints32, Ints32]:
     """Turn bytes into characters of the original text."""
     stop = w.start + (w.length & LENGTH)
     base, top = int(piece.offsets[0]), int(piece.offsets[-1])
@@ -150,13 +149,13 @@ def _places(w: Walked) -> Ints:
     return np.asarray(total[w.ptr[1:]] - total[w.ptr[:-1]])
 
 
-def _merged(found: list[tuple[Walked, npt.NDArray[np.uint8]]], blocks: Blocks, texts: tuple[TextBuffer, ...]) -> Walked:
+def _merged(found: list[tuple[Walked, Bytes]], blocks: Blocks, texts: tuple[TextBuffer, ...]) -> Walked:
     """Put the features of each document side by side, group by group; places stay where they are."""
     walks = [w for w, _ in found]
     order = np.argsort(np.concatenate([w.document for w in walks]), kind="stable")
     moved = np.cumsum([0, *(len(w.fps) for w in walks)]).tolist()
 
-    def joined(names: str) -> dict[str, npt.NDArray[Any]]:
+    def joined(names: str) -> dict[str, Array]:
         return {name: np.concatenate([getattr(w, name) for w in walks]) for name in names.split()}
 
     return Walked(
@@ -178,9 +177,6 @@ def _nothing(n: int) -> Walked:
 
 
 # ---- Some documents with the parts of their scores as arrays, and one of them as the parts of an explanation.
-
-
-Floats = npt.NDArray[np.float64]
 
 
 class DocumentChunk:
@@ -261,9 +257,7 @@ class DocumentChunk:
             return np.zeros(n, np.int64), none, np.asarray(2.0 * self.label - 1.0, np.float64)
         return self.label, none if self.against is None else self.against, np.ones(n)
 
-    def _added(
-        self, W: npt.NDArray[np.float32], ptr: Ints, rows: Ints, factor: Floats, slopes: Floats | None
-    ) -> Floats:
+    def _added(self, W: Floats32, ptr: Ints, rows: Ints, factor: Floats, slopes: Floats | None) -> Floats:
         """Return factor times the weight of some rows of W; those of document d are ptr[d] ... ptr[d + 1] - 1."""
         out = np.empty(len(rows))
         if len(rows) and slopes is None:

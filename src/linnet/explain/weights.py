@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet._kernels.text import NameTable, Scratch, emit_chunk
+from linnet.array_types import Floats, Ints, Ints32
 from linnet.errors import LinnetError, nearest
 from linnet.features.buffers import TextBuffer
 from linnet.features.counting import CHUNK_DOCUMENTS, Seen, bounded, names_of, shown
@@ -46,13 +46,13 @@ def feature_names(model: Model) -> list[str]:
     return [" | ".join(map(shown, names)) for names in model.sharing.values()] + model.computed_names
 
 
-def weight_matrix(model: Model) -> npt.NDArray[np.float64]:
+def weight_matrix(model: Model) -> Floats:
     """Return the weights of the named features, (n_outputs, n_features)."""
     slots = np.fromiter(model.sharing, np.int64, len(model.sharing))
     return np.stack([model.effects(slots, output) for output in range(model.n_outputs)])
 
 
-def _named_weights(model: Model, column: int) -> npt.NDArray[np.float64]:
+def _named_weights(model: Model, column: int) -> Floats:
     """Return the weights for a class in the order of ``_named``; two classes share one column."""
     output = 0 if model.n_outputs == 1 else column
     weights = model.effects(np.fromiter(model.sharing, np.int64, len(model.sharing)), output)
@@ -71,7 +71,7 @@ TRACKED = 4  # features of a column that are counted
 KEPT = 3  # and written
 
 
-def name_columns(model: Model, pieces: list[TextBuffer], seen: npt.NDArray[np.int64], named: int) -> Model:
+def name_columns(model: Model, pieces: list[TextBuffer], seen: Ints, named: int) -> Model:
     """Return a hashed model with the names of its weightiest columns, of those seen, from the texts it was trained on."""
     columns = _weightiest(model, seen, named)
     rank = np.full(len(model.rows), -1, np.int32)
@@ -97,7 +97,7 @@ def name_columns(model: Model, pieces: list[TextBuffer], seen: npt.NDArray[np.in
     return replace(model, name_bytes=data, name_offsets=offsets, name_slots=np.array(slots, np.int64))
 
 
-def _weightiest(model: Model, seen: npt.NDArray[np.int64], named: int) -> npt.NDArray[np.int64]:
+def _weightiest(model: Model, seen: Ints, named: int) -> Ints:
     """Return the columns that can do most to tell classes apart, largest first, ties in order; none of no weight."""
     effects = np.stack([model.effects(seen, output)[: len(seen)] for output in range(model.n_outputs)], axis=1)
     if model.n_outputs > 1:
@@ -110,7 +110,7 @@ def _weightiest(model: Model, seen: npt.NDArray[np.int64], named: int) -> npt.ND
 class _Gathered:
     """The commonest features of wanted columns, and where each was met."""
 
-    def __init__(self, model: Model, pieces: list[TextBuffer], rank: npt.NDArray[np.int32], n: int) -> None:
+    def __init__(self, model: Model, pieces: list[TextBuffer], rank: Ints32, n: int) -> None:
         self.blocks, self.table = model.blocks, NameTable(rank, model.shift, n, TRACKED)
         n_blocks, scratch = len(model.blocks), Scratch(max((p.longest() for p in pieces), default=0))
         ends = np.empty(CHUNK_DOCUMENTS * n_blocks, np.int64)

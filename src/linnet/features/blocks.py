@@ -26,10 +26,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels.text import CompiledBlocks, Scratch, count_lengths
+from linnet.array_types import Array, Floats, Floats32, Hashes, Ints
 from linnet.errors import DataError, LinnetError, check_choice
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.text.tokens import CASES, TOKENS, check_tokens
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # A new computed block is a subclass of ``Computed`` and a row of ``COMPUTED``.
 
 
-Values = npt.NDArray[np.float32]  # (n_texts, n_columns)
+Values = Floats32  # (n_texts, n_columns)
 
 COMPUTED = {
     "functions": ("functions", "Functions"),
@@ -90,7 +90,7 @@ class FeatureBlock:
         """What the block has yet to learn from training rows, in words; nothing where it is empty."""
         return ""
 
-    def learn(self, pieces: list[TextBuffer], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Self:
+    def learn(self, pieces: list[TextBuffer], rows: Ints | None, known: dict[Any, Any]) -> Self:
         """Return the block with what it learns from some documents (None: all), without labels; blocks share known."""
         return self
 
@@ -134,9 +134,9 @@ class Folded:
     """A block of words that computed columns were folded into: the weight of each word in the norm, and in each score."""
 
     block: Block
-    fingerprints: npt.NDArray[np.uint64]
-    norm: npt.NDArray[np.float32]
-    W: npt.NDArray[np.float32]
+    fingerprints: Hashes
+    norm: Floats32
+    W: Floats32
     names: tuple[str, ...]
 
 
@@ -154,11 +154,11 @@ class Computed(FeatureBlock):
         """The names of the columns."""
         raise NotImplementedError
 
-    def values(self, texts: Any) -> npt.NDArray[Any]:
+    def values(self, texts: Any) -> Array:
         """Return the values of texts, (n_texts, n_columns)."""
         return np.concatenate([self.values_of(piece) for piece in text_buffers(texts, self.needs)])
 
-    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[Any]:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> Array:
         """Return the values of all documents of a piece; first is the number of the first one, for errors."""
         raise NotImplementedError
 
@@ -170,7 +170,7 @@ class Computed(FeatureBlock):
         """Return what explanations call each column for the one document of a piece; "" for its name and value."""
         return ["" for _ in self.columns]
 
-    def folded(self, W: npt.NDArray[np.float32]) -> Folded | None:
+    def folded(self, W: Floats32) -> Folded | None:
         """Return what takes the place of the columns in a model, given their weights; None where they stay columns."""
         return None
 
@@ -235,7 +235,7 @@ def compute(computed: ComputedBlocks, pieces: list[TextBuffer]) -> Values:
     return out
 
 
-def scales(values: Values, computed: ComputedBlocks) -> npt.NDArray[np.float32]:
+def scales(values: Values, computed: ComputedBlocks) -> Floats32:
     """Return what each column is multiplied by while learning: its block's weight over its root mean square.
 
     >>> class Length(Computed):
@@ -261,9 +261,7 @@ def scales(values: Values, computed: ComputedBlocks) -> npt.NDArray[np.float32]:
     return np.asarray(share / np.where(size > 0, size, 1.0), dtype=np.float32)
 
 
-def add_scores(
-    out: npt.NDArray[np.float64], values: Values, weights: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float64]:
+def add_scores(out: Floats, values: Values, weights: Floats32) -> Floats:
     """Add values @ weights to scores, in place, column by column: the same digits for one text as for many."""
     for j in range(values.shape[1]):
         out += values[:, j : j + 1].astype(np.float64) * weights[j].astype(np.float64)
@@ -286,7 +284,7 @@ class Lengths(Computed):
     def __post_init__(self) -> None:
         self._check_weight()
 
-    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> Floats:
         """Return the numbers of all documents, (n_texts, 9)."""
         out = np.zeros((len(piece), len(self.columns)))
         count_lengths(piece.data, piece.offsets, Scratch(piece.longest(), room=0), out)

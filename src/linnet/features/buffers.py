@@ -16,9 +16,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet._kernels.text import Scratch
+from linnet.array_types import Bytes, Ints
 from linnet.errors import DataError
 from linnet.text.tokens import IN_CONTEXT, SURROGATES
 from linnet.values import alike
@@ -30,8 +30,8 @@ LONGEST_DOCUMENT = (1 << 29) - 1
 class TextBuffer:
     """Consecutive documents: document d is data[offsets[d]:offsets[d + 1]]; also are columns beside the texts, by name."""
 
-    data: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.int64]
+    data: Bytes
+    offsets: Ints
     also: Mapping[str, Any] = field(default_factory=dict)  # Arrow columns of strings
 
     def __len__(self) -> int:
@@ -96,7 +96,7 @@ def text_buffers(texts: Any, needs: Sequence[str] = (), text: str | None = None)
     return pieces or [TextBuffer(np.zeros(0, np.uint8), np.zeros(1, np.int64))]
 
 
-def taken(pieces: list[TextBuffer], numbers: npt.NDArray[np.int64]) -> TextBuffer:
+def taken(pieces: list[TextBuffer], numbers: Ints) -> TextBuffer:
     """Return some documents, numbered over all pieces and in ascending order, as one piece.
 
     >>> taken(text_buffers(["a", "bc", "d"]), np.array([1, 2])).data.tobytes()
@@ -204,7 +204,7 @@ def lowered(piece: TextBuffer) -> TextBuffer:
     return TextBuffer(whole, np.concatenate([np.zeros(1, np.int64), ends]), piece.also)
 
 
-def _find(data: npt.NDArray[np.uint8], pair: bytes) -> npt.NDArray[np.int64]:
+def _find(data: Bytes, pair: bytes) -> Ints:
     """Return where a character of two bytes stands, a megabyte at a time."""
     found = [np.zeros(0, np.int64)]
     for k in range(0, len(data), 1 << 20):

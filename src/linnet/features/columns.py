@@ -27,9 +27,9 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Floats, Ints
 from linnet.data.splitting import moment
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.blocks import Computed
@@ -41,7 +41,6 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$")
 
 Cells = Sequence[str | None]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -209,7 +208,7 @@ class Column(Computed):
             raise LinnetError(f"{self} has not been learned; fit a TextClassifier with it")
         return self.reading
 
-    def learn(self, pieces: list[TextBuffer], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Column:
+    def learn(self, pieces: list[TextBuffer], rows: Ints | None, known: dict[Any, Any]) -> Column:
         """Learn from the training rows what the column holds."""
         if self.reading is not None:
             return self

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from linnet._kernels import sparse
 from linnet._kernels import text as kernels
 from linnet._kernels.text import Scratch, VocabularyBuilder
+from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Ints, Ints32
 from linnet.errors import DataError, LinnetError, require
 from linnet.features.blocks import Blocks, compile_blocks
 from linnet.features.buffers import TextBuffer, shards
@@ -48,34 +49,32 @@ class SparseCounts:
     computed holds the values of columns that Python computed, beside the n_columns that were counted.
     """
 
-    indptr: npt.NDArray[np.int64]  # (n_documents * n_blocks + 1,)
-    indices: npt.NDArray[np.int32]  # (n_entries,)
-    counts: npt.NDArray[np.int32]  # (n_entries,) or (0,)
+    indptr: Ints  # (n_documents * n_blocks + 1,)
+    indices: Ints32  # (n_entries,)
+    counts: Ints32  # (n_entries,) or (0,)
     n_blocks: int
     n_columns: int
-    computed: npt.NDArray[np.float32] | None = None  # (n_documents, n_computed)
+    computed: Floats32 | None = None  # (n_documents, n_computed)
 
     def __len__(self) -> int:
         return (len(self.indptr) - 1) // self.n_blocks
 
     @property
-    def row_ptr(self) -> npt.NDArray[np.int64]:
+    def row_ptr(self) -> Ints:
         """Where each document begins, as in an ordinary CSR matrix."""
         return np.ascontiguousarray(self.indptr[:: self.n_blocks])
 
-    def take(self, rows: npt.NDArray[np.int64]) -> SparseCounts:
+    def take(self, rows: Ints) -> SparseCounts:
         """Return the given documents, in the given order."""
         return self._take(rows, np.zeros(0, np.int32), np.zeros(0, np.int32))[0]
 
-    def take_seen(self, rows: npt.NDArray[np.int64]) -> tuple[SparseCounts, npt.NDArray[np.int32]]:
+    def take_seen(self, rows: Ints) -> tuple[SparseCounts, Ints32]:
         """Return the given documents with columns numbered afresh in the order of first sight, and those columns."""
         numbers, columns = np.full(self.n_columns, -1, np.int32), np.empty(self.n_columns, np.int32)
         taken, n = self._take(rows, numbers, columns)
         return replace(taken, n_columns=n), columns[:n]
 
-    def _take(
-        self, rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32], columns: npt.NDArray[np.int32]
-    ) -> tuple[SparseCounts, int]:
+    def _take(self, rows: Ints, numbers: Ints32, columns: Ints32) -> tuple[SparseCounts, int]:
         segments = (rows[:, None] * self.n_blocks + np.arange(self.n_blocks)).ravel()
         begin, end = self.indptr[segments], self.indptr[segments + 1]
         indptr = np.zeros(len(segments) + 1, dtype=np.int64)
@@ -94,7 +93,7 @@ class SparseCounts:
         computed = None if self.computed is None else self.computed[first:last]
         return replace(self, indptr=indptr - a, indices=self.indices[a:b], counts=counts, computed=computed)
 
-    def document_frequency(self) -> npt.NDArray[np.int32]:
+    def document_frequency(self) -> Ints32:
         """Return in how many documents each column occurs."""
         df = np.zeros(self.n_columns, dtype=np.int32)
         kernels.document_frequency(self.indices, df)
@@ -109,15 +108,13 @@ class SparseCounts:
         sparse.scale_segments(self.indptr, self.indices, self.counts, TF[tf], weight, NORM[norm], multiply, out)
         return out
 
-    def segment_scale(self, weight: npt.NDArray[np.float32], norm: Norm = "l2") -> npt.NDArray[np.float32]:
+    def segment_scale(self, weight: Floats32, norm: Norm = "l2") -> Floats32:
         """Return one over the norm of each segment of present features."""
         out = np.empty(len(self.indptr) - 1, dtype=np.float32)
         sparse.segment_scale(self.indptr, self.indices, weight, NORM[norm], out)
         return out
 
-    def with_computed(
-        self, values: npt.NDArray[np.float32], scale: npt.NDArray[np.float32] | None
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    def with_computed(self, values: Floats32, scale: Floats32 | None) -> tuple[Ints, Ints32, Floats32]:
         """Return CSR rows (indptr, indices, values) with the computed columns, times scale, behind the counted ones."""
         extra = np.zeros((len(self), 0), np.float32) if self.computed is None else self.computed
         if scale is not None:
@@ -134,9 +131,7 @@ class SparseCounts:
         out[mine] = extra[present]
         return indptr, indices, out
 
-    def class_counts(
-        self, y: npt.NDArray[Any], n_classes: int, weight: npt.NDArray[np.float64] | None = None
-    ) -> npt.NDArray[Any]:
+    def class_counts(self, y: Array, n_classes: int, weight: Floats | None = None) -> Array:
         """Return how many documents of each class hold each column, (n_columns, n_classes), or what they weigh together.
 
         y may be an indicator matrix: documents then count for each of their classes.
@@ -153,7 +148,7 @@ class SparseCounts:
         kernels.class_frequency(self.row_ptr, self.indices, y, out)
         return out
 
-    def keep(self, numbers: npt.NDArray[np.int32]) -> SparseCounts:
+    def keep(self, numbers: Ints32) -> SparseCounts:
         """Renumber columns, in place, dropping those with a negative number."""
         indptr = self.indptr
         left = kernels.prune_columns(self.indices, self.counts, indptr, numbers)
@@ -161,7 +156,7 @@ class SparseCounts:
         n_columns = int(numbers.max(initial=-1)) + 1
         return SparseCounts(indptr, self.indices[:left], counts, self.n_blocks, n_columns, self.computed)
 
-    def to_scipy(self, values: npt.NDArray[Any] | None = None) -> Any:
+    def to_scipy(self, values: Array | None = None) -> Any:
         """Return a scipy CSR matrix with sorted columns; counts (or ones) unless values are given.
 
         The rows themselves stay as they are. Where two blocks hash to one column, the values are added up.
@@ -198,17 +193,15 @@ def concatenate(parts: Sequence[SparseCounts], n_blocks: int, n_columns: int) ->
 
 LONGEST = 80
 
-Indices = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Names:
     """Name j is data[begin[j]:begin[j] + length[j]]; group j, where given, is the block that the column belongs to."""
 
-    data: npt.NDArray[np.uint8]
-    begin: Indices
-    length: Indices
-    group: npt.NDArray[np.uint8]
+    data: Bytes
+    begin: Ints
+    length: Ints
+    group: Bytes
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Names:
@@ -219,7 +212,7 @@ class Names:
         return cls(data, np.cumsum(length) - length, length, np.zeros(len(length), np.uint8))
 
     @classmethod
-    def seen(cls, pieces: list[TextBuffer], blocks: Blocks, seen: Seen, fingerprints: npt.NDArray[np.uint64]) -> Names:
+    def seen(cls, pieces: list[TextBuffer], blocks: Blocks, seen: Seen, fingerprints: Hashes) -> Names:
         """Write names from where columns were first seen."""
         data, offsets = names_of(pieces, blocks, seen, fingerprints)
         return cls(data, offsets[:-1], np.diff(offsets), seen.block)
@@ -240,7 +233,7 @@ class Names:
         """Return the names of some columns, in the given order; the bytes are shared."""
         return Names(self.data, self.begin[columns], self.length[columns], self.group[columns])
 
-    def order(self) -> Indices:
+    def order(self) -> Ints:
         """Return the order of the columns by group, then by name as Python compares strings.
 
         The order of code points is that of UTF-8 bytes. Bytes are compared eight at a time, as big-endian numbers;
@@ -314,12 +307,12 @@ def thread_count(threads: int | None) -> int:
 class Seen:
     """Where each column was first met: enough to write its name while the texts are at hand."""
 
-    document: npt.NDArray[np.int32]
-    start: npt.NDArray[np.int32]
-    length: npt.NDArray[np.int32]  # with the flags of the block in its two highest bits
-    block: npt.NDArray[np.uint8]
+    document: Ints32
+    start: Ints32
+    length: Ints32  # with the flags of the block in its two highest bits
+    block: Bytes
 
-    def take(self, columns: npt.NDArray[Any]) -> Seen:
+    def take(self, columns: Array) -> Seen:
         """Return the entries of some columns."""
         return Seen(self.document[columns], self.start[columns], self.length[columns], self.block[columns])
 
@@ -329,7 +322,7 @@ class Counted:
     """Rows, the fingerprint of each column, and where it was first seen."""
 
     rows: SparseCounts
-    fingerprints: npt.NDArray[np.uint64]
+    fingerprints: Hashes
     seen: Seen
 
 
@@ -337,17 +330,17 @@ class Counted:
 class Slots:
     """A vocabulary laid out for lookup: the slot of a fingerprint is its top bits, or one soon after; 0 is empty."""
 
-    slots: npt.NDArray[np.uint64]
+    slots: Hashes
     shift: int
 
-    def find(self, fingerprints: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    def find(self, fingerprints: Hashes) -> Ints:
         """Return the slot of each fingerprint, -1 where it is not known."""
         out = np.empty(len(fingerprints), dtype=np.int64)
         kernels.find_slots(fingerprints, self.slots, self.shift, out)
         return out
 
     @classmethod
-    def of(cls, fingerprints: npt.NDArray[np.uint64], slots: npt.NDArray[np.uint64] | None = None) -> Slots:
+    def of(cls, fingerprints: Hashes, slots: Hashes | None = None) -> Slots:
         """Lay out distinct fingerprints, in the given zeroed array or a new one; the layout depends on their set."""
         bits, size = cls.size_for(len(fingerprints))
         if slots is None:
@@ -380,7 +373,7 @@ def _builder(
 
 def _chunks(
     pieces: list[TextBuffer], run: list[tuple[int, int, int]], blocks: Blocks, scratch: Scratch
-) -> Iterator[tuple[int, int, int, npt.NDArray[np.int64]]]:
+) -> Iterator[tuple[int, int, int, Ints]]:
     """Write fingerprints to scratch, some documents at a time: piece, first document, documents, ends of their blocks."""
     compiled = compile_blocks(blocks)
     ends = np.empty(CHUNK_DOCUMENTS * len(blocks), dtype=np.int64)
@@ -447,9 +440,9 @@ def hashing(bits: int) -> tuple[Any, ...]:
 def count_known(
     pieces: list[TextBuffer],
     blocks: Blocks,
-    slots: npt.NDArray[np.uint64],
+    slots: Hashes,
     shift: int,
-    column_of: npt.NDArray[np.int32],
+    column_of: Ints32,
     n_columns: int,
     *,
     counting: bool = False,
@@ -486,8 +479,8 @@ def count_known(
 
 
 def names_of(
-    pieces: list[TextBuffer], blocks: Blocks, seen: Seen, fingerprints: npt.NDArray[np.uint64] | None = None
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    pieces: list[TextBuffer], blocks: Blocks, seen: Seen, fingerprints: Hashes | None = None
+) -> tuple[Bytes, Ints]:
     """Write the names of columns from where they were first seen: UTF-8 bytes and offsets, in the order of seen.
 
     The fingerprints tell "as" and "ss" apart where both were cut from the folding of one letter ("a\u00df").
@@ -498,7 +491,7 @@ def names_of(
     spans = (seen.length & ((1 << 29) - 1)).astype(np.int64)
     scratch = Scratch(int(spans.max(initial=0)), room=0)
     fps = np.zeros(0, np.uint64) if fingerprints is None else fingerprints
-    out: list[npt.NDArray[np.uint8]] = []
+    out: list[Bytes] = []
     lengths = np.zeros(len(seen.document), dtype=np.int64)
     for k, piece in enumerate(pieces):
         mine = np.flatnonzero(which == k)

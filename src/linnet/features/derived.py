@@ -29,15 +29,13 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Ints
 from linnet.errors import LinnetError
 from linnet.features.blocks import Block, Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, Seen, SparseCounts, count, count_known, hashing
 from linnet.text.tokens import Token
-
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,12 @@ class Shared:
 
     def __init__(self, texts: Any) -> None:
         self.pieces = text_buffers(texts)
-        self.sizes: Indices = np.concatenate([np.diff(p.offsets) for p in self.pieces])
+        self.sizes: Ints = np.concatenate([np.diff(p.offsets) for p in self.pieces])
         """Bytes of each document."""
         self._known: dict[tuple[Blocks, int | None], tuple[Counted, bool, float]] = {}
         self._derived: dict[Any, tuple[Shared, float]] = {}
 
-    def part(self, rows: Indices) -> Part:
+    def part(self, rows: Ints) -> Part:
         """Return some of the documents, by number, as a fit may count them."""
         return Part(self, rows)
 
@@ -107,7 +105,7 @@ class Part:
     """
 
     shared: Shared
-    rows: Indices
+    rows: Ints
     within: Part | None = None  # the part that these texts were derived from
     saved: float = field(default=0.0, init=False)
 
@@ -279,7 +277,7 @@ def _joined(tokens: Iterable[str]) -> str:
     return " ".join([_BLANK.sub("\u2423", t) for t in tokens])
 
 
-def place(source: TextSource, original: TextBuffer) -> tuple[TextBuffer, npt.NDArray[np.int64]]:
+def place(source: TextSource, original: TextBuffer) -> tuple[TextBuffer, Ints]:
     """Return the derived texts, and for each byte where a token begins or ends the character of the original.
 
     Byte k of text d is entry ``offsets[d] + d + k``: every text has one entry more than bytes, for its end.

@@ -28,6 +28,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from linnet.array_types import Floats
 from linnet.errors import DataError, LinnetError, nearest
 from linnet.features.blocks import Computed, token_setting
 from linnet.features.buffers import TextBuffer
@@ -100,7 +101,7 @@ class Functions(Computed):
         """The names of the functions."""
         return tuple(str(getattr(f, "__name__", f)) for f in self.functions)
 
-    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> Floats:
         """Return what each function says of each text, (n_texts, n_functions)."""
         texts = [piece.text(d) for d in range(len(piece))]
         out = np.empty((len(texts), len(self.functions)))
@@ -109,12 +110,12 @@ class Functions(Computed):
                 out[row, column] = _call(f, tokens, first + row, texts[row])
         return out
 
-    def vector(self, text: str) -> npt.NDArray[np.float64]:
+    def vector(self, text: str) -> Floats:
         """Return x, what the functions say of one text, (n_functions,)."""
-        x: npt.NDArray[np.float64] = self.values([text])[0]
+        x: Floats = self.values([text])[0]
         return x
 
-    def joint(self, text: str, label: Any, labels: Iterable[Any], bias: bool = True) -> npt.NDArray[np.float64]:
+    def joint(self, text: str, label: Any, labels: Iterable[Any], bias: bool = True) -> Floats:
         """Return f(x, y) of the notes for one text; see the function ``joint``."""
         return joint(self.vector(text), label, labels, bias)
 
@@ -196,7 +197,7 @@ class NamedFunctions(Computed):
         """The names of the functions."""
         return tuple(path.rpartition(":")[2].rpartition(".")[2] for path in self.paths)
 
-    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> Floats:
         """Refuse: the functions are not here."""
         raise LinnetError("this model was opened to look at, without its functions; load it with trust=True to use it")
 
@@ -225,7 +226,7 @@ def _call(f: Function, tokens: list[str], number: int, text: str) -> float:
     return float(value)
 
 
-def joint(x: npt.ArrayLike, label: Any, labels: Iterable[Any], bias: bool = True) -> npt.NDArray[np.float64]:
+def joint(x: npt.ArrayLike, label: Any, labels: Iterable[Any], bias: bool = True) -> Floats:
     """Return the block layout f(x, y): x in the block of the label, zeros in those of the other labels.
 
     With bias every block ends in a feature that is always on. The dot product with theta, the weights of all blocks

@@ -21,9 +21,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from linnet.array_types import Ints
 from linnet.errors import LinnetError
 from linnet.features.blocks import LONGEST
 from linnet.features.buffers import TextBuffer
@@ -127,7 +125,7 @@ class Subwords(DerivedBlock):
         """The budget, where it is not the usual one."""
         return "" if self.size == SIZE else str(self.size)
 
-    def learn(self, pieces: list[TextBuffer], rows: npt.NDArray[np.int64] | None, known: dict[Any, Any]) -> Subwords:
+    def learn(self, pieces: list[TextBuffer], rows: Ints | None, known: dict[Any, Any]) -> Subwords:
         """Learn the tokeniser; blocks of one budget share one."""
         if self.learned is not None:
             return self

@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels.text import PhraseTable, Scratch, list_sums, phrase_hash
+from linnet.array_types import Floats
 from linnet.data.wordlists import TABLES, word_lists
 from linnet.errors import DataError
 from linnet.features.blocks import Computed
@@ -82,7 +82,7 @@ class Lists(Computed):
 
     # ---- values
 
-    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> Floats:
         """Return the numbers of all documents, (n_texts, 2 n_lists)."""
         out = np.zeros((len(piece), 2 * len(self.lists)))
         list_sums(piece.data, piece.offsets, self._table, Scratch(piece.longest(), room=0), out)

@@ -35,17 +35,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Floats, Floats32, Ints, Ints32, Labels
 from linnet.errors import DataError, LinnetError, check_choice
 from linnet.features.blocks import AnyBlocks, Chars, Words, scales, split
 from linnet.features.buffers import TextBuffer
 from linnet.features.counting import NORM, TF, Names, Norm, SparseCounts
 from linnet.values import to_plain
 
-Labels = npt.NDArray[np.int32]
-Scores = npt.NDArray[np.float64]  # (n_columns,)
+Scores = Floats  # (n_columns,)
 CHUNK = 1 << 14
 
 
@@ -61,7 +60,7 @@ def chi2(rows: SparseCounts, y: Labels, n_classes: int) -> Scores:
     return np.asarray(arithmetic.total(np.where(expected > 0, parts, 0.0), axis=1))
 
 
-def _class_sums(rows: SparseCounts, y: Labels, n_classes: int) -> npt.NDArray[np.float64]:
+def _class_sums(rows: SparseCounts, y: Labels, n_classes: int) -> Floats:
     if not len(rows.counts):
         return rows.class_counts(y, n_classes).astype(np.float64)
     label = np.repeat(y, np.diff(rows.row_ptr))
@@ -135,7 +134,7 @@ class Selection:
     def __str__(self) -> str:
         return f"{self.method}:{self.k}"
 
-    def choose(self, rows: SparseCounts, y: Labels, n_classes: int) -> tuple[npt.NDArray[np.int32], Scores]:
+    def choose(self, rows: SparseCounts, y: Labels, n_classes: int) -> tuple[Ints32, Scores]:
         """Return the new number of each column, -1 where it is dropped, and the scores; of equals the first seen stay."""
         scores = METHODS[self.method](rows, y, n_classes)
         best = np.argsort(-scores, kind="stable")[: self.k]
@@ -160,16 +159,16 @@ class SelectionReport:
     def of(
         cls,
         selection: Selection,
-        numbers: npt.NDArray[np.int32],
+        numbers: Ints32,
         scores: Scores,
-        names: Callable[[npt.NDArray[np.int64]], list[str]],
+        names: Callable[[Ints], list[str]],
         n: int = 10,
     ) -> SelectionReport:
         """Name the features next to the line; names is asked for these only."""
         order = np.argsort(-scores, kind="stable")
         kept, dropped = order[numbers[order] >= 0], order[numbers[order] < 0]
 
-        def named(columns: npt.NDArray[np.int64]) -> tuple[tuple[str, float], ...]:
+        def named(columns: Ints) -> tuple[tuple[str, float], ...]:
             return tuple(zip(names(columns), scores[columns].tolist(), strict=True))
 
         return cls(selection, len(kept), len(dropped), named(kept[-n:][::-1]), named(dropped[:n]))
@@ -188,7 +187,7 @@ class SelectionReport:
         )
 
 
-Columns = npt.NDArray[np.int64]
+Columns = Ints
 
 
 def documents(name: str, value: float, n: int) -> float:
@@ -234,7 +233,7 @@ def kept_columns(
     return np.sort(np.concatenate([sure, ties[first]]))
 
 
-def idf(df: npt.NDArray[Any], n_documents: float, *, smooth: bool = True) -> npt.NDArray[np.float64]:
+def idf(df: Array, n_documents: float, *, smooth: bool = True) -> Floats:
     """Return ln((1 + n) / (1 + df)) + 1, as scikit-learn does; without smooth, ln(n / df) + 1.
 
     The more documents hold a feature, the less it weighs; one that all documents hold weighs 1.
@@ -243,7 +242,7 @@ def idf(df: npt.NDArray[Any], n_documents: float, *, smooth: bool = True) -> npt
     [1.6931, 1.0]
     """
     one = 1.0 if smooth else 0.0
-    out: npt.NDArray[np.float64] = np.asarray(df, dtype=np.float64) + one
+    out: Floats = np.asarray(df, dtype=np.float64) + one
     np.divide(n_documents + one, out, out=out)
     out = arithmetic.log(out)
     out += 1.0
@@ -251,15 +250,15 @@ def idf(df: npt.NDArray[Any], n_documents: float, *, smooth: bool = True) -> npt
 
 
 def log_count_ratio(
-    class_counts: npt.NDArray[Any],
+    class_counts: Array,
     alpha: float = 1.0,
     *,
-    totals: npt.NDArray[Any] | None = None,
+    totals: Array | None = None,
     n_features: int | None = None,
-    every: npt.NDArray[Any] | None = None,
+    every: Array | None = None,
     n_every: float = 0.0,
     signed: bool = False,
-) -> npt.NDArray[np.float32]:
+) -> Floats32:
     """Return |r|, (n_features, n_outputs): how much more often a feature occurs in a class than in the rest.
 
     r_c = ln((p_c / |p_c|_1) / (q_c / |q_c|_1)) with p_c = alpha + counts in the class, q_c = alpha + counts in the
@@ -293,7 +292,7 @@ def log_count_ratio(
         )
         sums = totals + smoothing, arithmetic.total(totals) - totals + smoothing
     shift = arithmetic.log(sums[0] / sums[1]).astype(np.float32)
-    ratio: npt.NDArray[np.float32] = arithmetic.log(p / q) - shift
+    ratio: Floats32 = arithmetic.log(p / q) - shift
     return ratio if signed else np.abs(ratio)
 
 
@@ -312,9 +311,9 @@ class FeatureWeights:
     computed is what the values of computed columns are multiplied by while learning, for every class alike.
     """
 
-    norm: npt.NDArray[np.float32]
-    gain: npt.NDArray[np.float32]
-    computed: npt.NDArray[np.float32] | None = None
+    norm: Floats32
+    gain: Floats32
+    computed: Floats32 | None = None
 
     def with_computed(self) -> FeatureWeights:
         """Return the weights of all columns, the computed ones last."""
@@ -380,7 +379,7 @@ class FeaturePlan:
         return replace(self, **{k: v for k, v in settings.items() if v is not None})
 
     def weights(
-        self, rows: SparseCounts, y: npt.NDArray[Any], n_classes: int, p: float, weight: npt.NDArray[np.float64] | None = None
+        self, rows: SparseCounts, y: Array, n_classes: int, p: float, weight: Floats | None = None
     ) -> FeatureWeights:  # fmt: skip
         """Learn the weight of each feature from training rows; weight is that of each row, or of each row and class."""
         n = len(rows) if weight is None else arithmetic.total(weight)
@@ -412,7 +411,7 @@ class FeaturePlan:
             gain[:, k : k + CHUNK] = ratio.T
         return FeatureWeights(gain[0] if len(gain) == 1 else gain.max(axis=0), gain, computed)
 
-    def _base(self, df: npt.NDArray[Any], n_rows: float) -> npt.NDArray[np.float32]:
+    def _base(self, df: Array, n_rows: float) -> Floats32:
         return (idf(df, n_rows) if self.idf else np.ones(len(df))).astype(np.float32)
 
 
@@ -470,6 +469,6 @@ def looked_at(n: int) -> int:
     return max(1, -(-n // LOOKED_AT))
 
 
-def mostly_unspaced(counts: npt.NDArray[np.int64]) -> bool:
+def mostly_unspaced(counts: Ints) -> bool:
     """Whether most texts need no blanks, by how many of them `scripts_of` gave 0, 1 and 2."""
     return bool(2 * counts[2] > counts[1] + counts[2])

@@ -17,9 +17,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet._kernels.text import Scratch, emit_chunk
+from linnet.array_types import Hashes, Ints, Ints32
 from linnet.features.blocks import Block, Blocks, as_blocks, compile_blocks, needed
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Names, Seen
@@ -64,10 +64,10 @@ class Emitted:
 
     piece: TextBuffer
     blocks: Blocks
-    fps: npt.NDArray[np.uint64]
-    starts: npt.NDArray[np.int32]
-    lengths: npt.NDArray[np.int32]  # with flags
-    ends: npt.NDArray[np.int64]
+    fps: Hashes
+    starts: Ints32
+    lengths: Ints32  # with flags
+    ends: Ints
 
     @classmethod
     def of(cls, piece: TextBuffer, blocks: Blocks) -> Emitted:
@@ -82,13 +82,13 @@ class Emitted:
         """Return where the fingerprints of one block are."""
         return slice(int(self.ends[b - 1]) if b else 0, int(self.ends[b]))
 
-    def names(self, entries: npt.NDArray[np.int64], b: int) -> list[str]:
+    def names(self, entries: Ints, b: int) -> list[str]:
         """Write the names of some entries of a block, as training would have."""
         zeros, which = np.zeros(len(entries), np.int32), np.full(len(entries), b, np.uint8)
         at = Seen(zeros, self.starts[entries], self.lengths[entries], which)
         return list(Names.seen([self.piece], self.blocks, at, self.fps[entries]))
 
-    def spans(self, at: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
+    def spans(self, at: Ints | None = None) -> Ints:
         """Return the first and the last character of each entry, (n, 2); at maps bytes to characters of another text."""
         if at is None:
             data = self.piece.data[self.piece.offsets[0] : self.piece.offsets[1]]

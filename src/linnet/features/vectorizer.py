@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Floats, Hashes, Ints, Ints32
 from linnet.errors import DataError, check_choice, not_fitted, require
 from linnet.estimator import Estimator, one_of
 from linnet.features.blocks import Blocks, Chars, Words, counted_only, describe
@@ -154,13 +155,13 @@ class Vectorizer(Estimator):
         self.weight_ = self._weights(rows, labels)
         return rows
 
-    def _count(self, pieces: list[TextBuffer], blocks: Blocks) -> tuple[SparseCounts, npt.NDArray[np.uint64], Names]:
+    def _count(self, pieces: list[TextBuffer], blocks: Blocks) -> tuple[SparseCounts, Hashes, Names]:
         counted = count(pieces, blocks, counting=self.tf != "presence", threads=self.n_jobs)
         rows = counted.rows
         if not rows.n_columns:
             raise DataError(f"there is no feature in {len(rows):,} texts: they are empty, or hold nothing to count")
 
-        def names_of_columns(columns: npt.NDArray[np.int64]) -> Names:
+        def names_of_columns(columns: Ints) -> Names:
             return Names.seen(pieces, blocks, counted.seen.take(columns), counted.fingerprints[columns])
 
         kept = kept_columns(
@@ -174,7 +175,7 @@ class Vectorizer(Estimator):
         numbers[kept] = np.arange(len(kept), dtype=np.int32)
         return rows.keep(numbers), counted.fingerprints[kept], names
 
-    def _given(self, blocks: Blocks) -> tuple[npt.NDArray[np.uint64], Names]:
+    def _given(self, blocks: Blocks) -> tuple[Hashes, Names]:
         """Return the fingerprints and names of the vocabulary that was given: each name is a text that holds itself."""
         given = self.vocabulary
         if isinstance(given, str) or not isinstance(given, Iterable):
@@ -185,9 +186,7 @@ class Vectorizer(Estimator):
         texts = [re.sub(r"\s", BLANK, name) or EMPTY if self.tokenizer else name.strip() for name in wanted]
         return features_named(wanted, blocks, texts)
 
-    def _weights(
-        self, rows: SparseCounts, labels: tuple[npt.NDArray[np.int32], int] | None
-    ) -> npt.NDArray[np.float64] | None:
+    def _weights(self, rows: SparseCounts, labels: tuple[Ints32, int] | None) -> Floats | None:
         """Return the weight of each column, (n_features,); None where all are one."""
         if not self.idf and labels is None:
             return None
@@ -352,9 +351,7 @@ class Vectorizer(Estimator):
             raise not_fitted("this Vectorizer is not fitted yet; call fit(texts) first")
 
 
-def features_named(
-    wanted: Sequence[str], blocks: Blocks, texts: Sequence[str] | None = None
-) -> tuple[npt.NDArray[np.uint64], Names]:
+def features_named(wanted: Sequence[str], blocks: Blocks, texts: Sequence[str] | None = None) -> tuple[Hashes, Names]:
     """Return the fingerprints and names of features by their names: each name is a text that holds itself.
 
     >>> from linnet.features.blocks import as_blocks
@@ -379,7 +376,7 @@ def _token(name: str) -> str:
     return "" if name == EMPTY else name.replace(BLANK, " ")
 
 
-def _class_numbers(y: Any, n: int) -> tuple[npt.NDArray[np.int32], int]:
+def _class_numbers(y: Any, n: int) -> tuple[Ints32, int]:
     if y is None:
         raise DataError("ratio weighs features by class, so fit needs labels: fit(texts, y)")
     labels = np.asarray(y.to_pylist() if hasattr(y, "to_pylist") else y)

@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import sparse
+from linnet.array_types import Array, Floats, Floats32, Hashes, Ints, Ints32
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, Computed, Folded, FoldedVectors
 from linnet.features.buffers import TextBuffer, text_buffers
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Vectors", "WordVectors", "learn_vectors", "read_vectors", "with_tf"]
 
-Floats = npt.NDArray[np.float64]
 
 MOST_WORDS = 50_000
 CENTRED_ON = 20_000  # words
@@ -62,12 +61,12 @@ class WordVectors:
     """Words that are one token each, by their fingerprint; their vectors, centred; how much each counts in a text."""
 
     words: tuple[str, ...]
-    fingerprints: npt.NDArray[np.uint64]
-    E: npt.NDArray[np.float32]  # (n_words, n_dimensions)
-    weight: npt.NDArray[np.float32]
+    fingerprints: Hashes
+    E: Floats32  # (n_words, n_dimensions)
+    weight: Floats32
 
     @cached_property
-    def slots(self) -> tuple[Slots, npt.NDArray[np.int32]]:
+    def slots(self) -> tuple[Slots, Ints32]:
         """The fingerprints laid out for lookup, and the word of each slot."""
         slots = Slots.of(self.fingerprints)
         number = np.full(len(slots.slots), -1, dtype=np.int32)
@@ -135,7 +134,7 @@ class Vectors(Computed):
         every = len(count(pieces, (FoldedVectors(),), threads=1).rows.indices)
         return len(self._count(pieces).indices) / max(1, every)
 
-    def values_of(self, piece: TextBuffer, first: int = 0) -> npt.NDArray[np.float64]:
+    def values_of(self, piece: TextBuffer, first: int = 0) -> Floats:
         """Return the vectors of all documents."""
         known, rows = self.word_vectors, self._count([piece])
         values = rows.values(self.tf, known.weight, norm="l2", multiply=True)
@@ -143,7 +142,7 @@ class Vectors(Computed):
         sparse.dot(rows.indptr, rows.indices, values, known.E, 0, len(piece), out)
         return out
 
-    def folded(self, W: npt.NDArray[np.float32]) -> Folded:
+    def folded(self, W: Floats32) -> Folded:
         """Return a weight a word and output, from a weight a dimension and output."""
         known = self.word_vectors
         weights = arithmetic.matmul(known.E.astype(np.float64), W.astype(np.float64)) * known.weight[:, None]
@@ -210,16 +209,14 @@ def _learned_from(pieces: list[TextBuffer]) -> WordVectors:
     return WordVectors(tuple(words), counted.fingerprints[kept], *_weighted(E, np.arange(n)))
 
 
-def _weighted(
-    E: npt.NDArray[Any], place: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+def _weighted(E: Array, place: Ints) -> tuple[Floats32, Floats32]:
     """Return the vectors centred, and how much each word counts."""
     centre = arithmetic.mean(E[:CENTRED_ON].astype(np.float64), axis=0)
     weight = (place + 10.0) / (place + 110.0)
     return np.ascontiguousarray(E - centre, dtype=np.float32), weight.astype(np.float32)
 
 
-def _mutual_information(rows: SparseCounts, n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Floats]:
+def _mutual_information(rows: SparseCounts, n: int) -> tuple[Ints, Ints32, Floats]:
     """Return the positive mutual information of n words, a symmetric CSR matrix (but for the power of the contexts)."""
     column = rows.indices.astype(np.int64)
     place = np.arange(len(column)) - np.repeat(rows.indptr[:-1], np.diff(rows.indptr))  # in its text
@@ -239,7 +236,7 @@ def _mutual_information(rows: SparseCounts, n: int) -> tuple[npt.NDArray[np.int6
     return indptr, j[positive].astype(np.int32), value[positive]
 
 
-def _leading(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], values: Floats, d: int) -> Floats:
+def _leading(indptr: Ints, indices: Ints32, values: Floats, d: int) -> Floats:
     """Return the d leading eigenvectors, by simultaneous iteration, each times the root of its eigenvalue."""
     n = len(indptr) - 1
     Q, out = arithmetic.normal(np.random.default_rng(0), (n, d)), np.empty((n, d))
@@ -292,7 +289,7 @@ def read_vectors(source: str, changed: int = 0, size: int = 0) -> WordVectors:
     )
 
 
-def _of_text(path: Path) -> tuple[list[str], npt.NDArray[Any]]:
+def _of_text(path: Path) -> tuple[list[str], Array]:
     """Read lines of a word and its numbers, with or without a first line of two sizes; or word2vec's binary form."""
     from linnet.data.input_file import InputFile
 
@@ -322,7 +319,7 @@ def _of_text(path: Path) -> tuple[list[str], npt.NDArray[Any]]:
     return words, np.array(rows).reshape(len(rows), width)
 
 
-def _of_binary(path: Path, data: bytes, n: int, width: int) -> tuple[list[str], npt.NDArray[Any]]:
+def _of_binary(path: Path, data: bytes, n: int, width: int) -> tuple[list[str], Array]:
     """Read word2vec's binary form: a word, a blank, its numbers in 32 bits."""
     words: list[str] = []
     rows, at = [], 0
@@ -336,7 +333,7 @@ def _of_binary(path: Path, data: bytes, n: int, width: int) -> tuple[list[str], 
     return words, np.array(rows).reshape(len(rows), width)
 
 
-def _of_safetensors(path: Path) -> tuple[list[str], npt.NDArray[Any]]:
+def _of_safetensors(path: Path) -> tuple[list[str], Array]:
     """Read the only matrix of a safetensors file, and the words that lie beside it."""
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
@@ -357,7 +354,7 @@ def _of_safetensors(path: Path) -> tuple[list[str], npt.NDArray[Any]]:
     return _of_tokenizer(tokenizer, E)
 
 
-def _of_tokenizer(path: Path, E: npt.NDArray[Any]) -> tuple[list[str], npt.NDArray[Any]]:
+def _of_tokenizer(path: Path, E: Array) -> tuple[list[str], Array]:
     """Take the pieces that are whole words: those with a mark in front, or without where none has one."""
     try:
         vocabulary = json.loads(path.read_bytes())["model"]["vocab"]

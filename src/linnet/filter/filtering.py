@@ -166,10 +166,8 @@ class _FilterRun:
         todo = [index for index in tasks if index not in done]
         size = sum(self.shards[index].size for index in todo)
         self.tell(
-            FilterEvent(
-                "stage", name, shards=len(todo), bytes=size, resumed=len(done), dashboard=self.engine.dashboard
-            )
-        )  # fmt: skip
+            FilterEvent("stage", name, shards=len(todo), bytes=size, resumed=len(done), dashboard=self.engine.dashboard)
+        )
         work = [
             (index, self.shards[index]) if tasks[index] is None else (index, self.shards[index], tasks[index])
             for index in todo

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from linnet.array_types import Bools, Bytes, Floats32, Ints, Ints32
 from linnet.data.arrays import blank, floats, integers, lengths, strings
 from linnet.data.formats import FORMATS
 from linnet.data.input_file import RecordReader
@@ -82,7 +82,7 @@ class ShardWriter:
         self.plain = kind in ("csv", "tsv")
 
     def write(
-        self, batch: RowBatch, rows: npt.NDArray[np.int64], best: npt.NDArray[np.int32], proba: npt.NDArray[np.float32],
+        self, batch: RowBatch, rows: Ints, best: Ints32, proba: Floats32,
         texts: Any = None,
     ) -> None:  # fmt: skip
         """Write rows of a batch: their best labels, their probabilities, and their texts where those changed."""
@@ -111,7 +111,7 @@ class ShardWriter:
             )
             self.tables.write(pa.Table.from_arrays(columns, **named))
 
-    def _numbers(self, values: npt.NDArray[np.float32]) -> pa.Array:
+    def _numbers(self, values: Floats32) -> pa.Array:
         """Probabilities: 32-bit numbers where the format has types, else six digits."""
         if self.schema is not None:
             return floats(values)
@@ -272,7 +272,7 @@ def _scored(
         folder.quarantine(shard.name).unlink(missing_ok=True)
 
 
-def _cleaned(texts: Any, state: npt.NDArray[np.uint8], settings: FilterSettings, dropped: Counter[str]) -> Any:
+def _cleaned(texts: Any, state: Bytes, settings: FilterSettings, dropped: Counter[str]) -> Any:
     """Clean the usable texts; those that a rule removes get the state CLEANED."""
     found = []
     for row, text in enumerate(texts.to_pylist()):
@@ -284,9 +284,7 @@ def _cleaned(texts: Any, state: npt.NDArray[np.uint8], settings: FilterSettings,
     return pa.chunked_array([strings(found)])
 
 
-def _above(
-    odds: npt.NDArray[np.float32], keep: npt.NDArray[np.bool_], cut: Any, values: Any, left: dict[str, int]
-) -> npt.NDArray[np.bool_]:
+def _above(odds: Floats32, keep: Bools, cut: Any, values: Any, left: dict[str, int]) -> Bools:
     if not isinstance(cut, dict):
         return np.asarray(odds >= np.float32(cut))
     found = np.zeros(len(odds), dtype=bool)
@@ -302,7 +300,7 @@ def _above(
 
 
 def _write(
-    writer: ShardWriter, scored: ScoredBatch, keep: npt.NDArray[np.bool_], settings: FilterSettings, counts: ShardCounts
+    writer: ShardWriter, scored: ScoredBatch, keep: Bools, settings: FilterSettings, counts: ShardCounts
 ) -> None:
     rows = np.flatnonzero(keep)
     proba = probability(scored.odds[rows])

@@ -30,8 +30,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats32, Ints
 from linnet.errors import LinnetError
 from linnet.filter.output_folder import OutputFolder
 from linnet.filter.settings import Rule
@@ -39,10 +39,10 @@ from linnet.solvers.numerics import sigmoid
 
 LEVELS = 32  # of keys: level 0 are single scores, level 32 is all of them
 _SIGN = np.uint32(1 << 31)
-Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]  # node numbers, ascending, and the weight of each
+Counts = tuple[Ints, Ints]  # node numbers, ascending, and the weight of each
 
 
-def order(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+def order(scores: Floats32) -> Ints:
     """Turn floats into integers of the same order.
 
     >>> order(np.array([-2.0, -0.0, 0.0, 1e-30, 3.0], dtype=np.float32)).argsort(kind="stable").tolist()
@@ -52,7 +52,7 @@ def order(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
     return np.where(bits & _SIGN, ~bits, bits | _SIGN).astype(np.int64)
 
 
-def unorder(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+def unorder(keys: Ints) -> Floats32:
     """Turn the integers back.
 
     >>> unorder(order(np.array([-2.5, 0.0, 7.0], dtype=np.float32))).tolist()
@@ -77,7 +77,7 @@ class Sketch:
         """How many nodes are kept: at most about 3 * 31 / epsilon, however much was added."""
         return sum(len(keys) for keys, _ in self.levels)
 
-    def add(self, scores: npt.NDArray[np.float32], weights: npt.NDArray[np.int64] | None = None) -> None:
+    def add(self, scores: Floats32, weights: Ints | None = None) -> None:
         """Add scores, each with a whole number as its weight (1 if not given). NaN is refused."""
         if np.isnan(scores).any():
             raise LinnetError("a score is not a number; it has no rank")
@@ -118,7 +118,7 @@ class Sketch:
             self.levels[level] = (keys[stay], counts[stay])
             self.levels[level + 1] = _merged((above, above_counts), (pairs[light], sums[light]))
 
-    def _spans(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _spans(self) -> tuple[Ints, Ints, Ints]:
         """First key, last key and weight of every node."""
         first = [keys << level for level, (keys, _) in enumerate(self.levels)]
         last = [((keys + 1) << level) - 1 for level, (keys, _) in enumerate(self.levels)]
@@ -172,7 +172,7 @@ class Sketch:
         return sketch
 
 
-def _grouped(keys: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Counts:
+def _grouped(keys: Ints, counts: Ints) -> Counts:
     """Add up the counts of equal keys."""
     if not len(keys):
         return keys, counts
@@ -190,7 +190,7 @@ def _merged(a: Counts, b: Counts) -> Counts:
     return _grouped(np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]]))
 
 
-def _at_least(keys: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], at: npt.NDArray[np.int64]) -> Any:
+def _at_least(keys: Ints, counts: Ints, at: Ints) -> Any:
     """How much weight has a key of at least each of `at`."""
     by = np.argsort(keys, kind="stable")
     sums = np.concatenate([[0], np.cumsum(counts[by])])
@@ -199,7 +199,7 @@ def _at_least(keys: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], at: np
 
 SKETCH_ROWS = 1 << 20  # scores that wait before they go into the sketch
 
-Best = dict[str, npt.NDArray[np.float32]]
+Best = dict[str, Floats32]
 
 
 class ShardRanking:
@@ -209,7 +209,7 @@ class ShardRanking:
         self.rule = rule
         self.sketch = Sketch()
         self.best: Best = {}
-        self.waiting: list[tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]] = []
+        self.waiting: list[tuple[Floats32, Ints]] = []
 
     def add(self, odds: Any, weights: Any, usable: Any, admitted: Any, values: Any) -> None:
         """Add the scores of a batch."""
@@ -242,7 +242,7 @@ class ShardRanking:
         return {"values": np.frombuffer(names, np.uint8), "lengths": lengths, "scores": scores}
 
 
-def best_of(scores: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.float32]:
+def best_of(scores: Floats32, n: int) -> Floats32:
     """Return the n highest scores, the highest first.
 
     >>> best_of(np.array([1, 3, 2], np.float32), 2).tolist()

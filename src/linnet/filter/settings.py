@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Bytes, Floats, Floats32, Ints, Ints32
 from linnet.data.arrays import data_bytes, offsets, to_numbers
 from linnet.data.formats import FORMATS, find_format, format_by_ending, named_shards, open_file, size_of
 from linnet.data.input_file import InputFile, ReadOptions
@@ -93,7 +93,7 @@ class Rule:
             check_choice("label", label, names, LinnetError)
         return [names.index(label) for label in self.keep]
 
-    def admits(self, odds: npt.NDArray[np.float32], best: npt.NDArray[np.int32], columns: Sequence[int]) -> Any:
+    def admits(self, odds: Floats32, best: Ints32, columns: Sequence[int]) -> Any:
         """Return which documents reach the probabilities: `odds` (n, n_labels) as log-odds, `best` the best classes."""
         found = np.zeros(len(odds), dtype=bool)
         for k, (column, least) in enumerate(zip(columns, self.keep.values(), strict=True)):
@@ -105,7 +105,7 @@ class Rule:
         return found
 
 
-def log_odds(scores: npt.NDArray[np.float64], columns: Sequence[int]) -> npt.NDArray[np.float32]:
+def log_odds(scores: Floats, columns: Sequence[int]) -> Floats32:
     """Turn a model's scores into log-odds of some classes, (n, n_columns): no two probabilities near 1 look the same.
 
     >>> log_odds(np.array([[2.0]]), [0, 1]).tolist()
@@ -137,7 +137,7 @@ def percent(text: str) -> float:
     return value
 
 
-def weigh(texts: Any, unit: str) -> npt.NDArray[np.int64]:
+def weigh(texts: Any, unit: str) -> Ints:
     """Return the weights of the texts of an Arrow column; words are what stands between ASCII white space.
 
     >>> import pyarrow as pa
@@ -151,13 +151,13 @@ def weigh(texts: Any, unit: str) -> npt.NDArray[np.int64]:
     return np.concatenate([np.zeros(0, np.int64), *(count(chunk) for chunk in texts.chunks)])
 
 
-def _characters(chunk: Any) -> npt.NDArray[np.int64]:
+def _characters(chunk: Any) -> Ints:
     import pyarrow.compute as pc
 
     return to_numbers(pc.utf8_length(chunk)).astype(np.int64)
 
 
-def _words(chunk: Any) -> npt.NDArray[np.int64]:
+def _words(chunk: Any) -> Ints:
     data, ends = data_bytes(chunk), offsets(chunk).astype(np.int64)
     ends -= ends[0]
     space = (data - np.uint8(9) < 5) | (data == 32)
@@ -224,7 +224,7 @@ class FilterSettings:
 
         return Corpus(self.clean or (), self.pages).cleaner()
 
-    def score(self, texts: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32]]:
+    def score(self, texts: Any) -> tuple[Floats32, Ints32]:
         """Return the log-odds of `columns` for every text, and its answer, -1 for none."""
         scores = self.artefact.scores(texts, self.threads)
         return log_odds(self.artefact.calibrated_scores(scores), self.columns), self.artefact.answers(
@@ -237,14 +237,14 @@ class ScoredBatch:
     """A batch of rows with their states (USABLE, UNUSABLE, CLEANED) and scores."""
 
     batch: RowBatch
-    state: npt.NDArray[np.uint8]
-    odds: npt.NDArray[np.float32]
-    best: npt.NDArray[np.int32]
+    state: Bytes
+    odds: Floats32
+    best: Ints32
     texts: Any  # the texts that were scored
     changed: bool  # whether they are other than those that came
 
 
-def probability(odds: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def probability(odds: Floats32) -> Floats32:
     """Turn log-odds into probabilities.
 
     >>> probability(np.array([0.0, 1000.0, -1000.0], np.float32)).tolist()
@@ -253,7 +253,7 @@ def probability(odds: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return sigmoid(odds.astype(np.float64)).astype(np.float32)
 
 
-def histogram(proba: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+def histogram(proba: Floats32) -> Ints:
     """Count probabilities in bins of equal width, a row a column.
 
     >>> int(histogram(np.array([[0.0], [1.0]], np.float32))[0].sum())

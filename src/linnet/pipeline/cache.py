@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet._kernels.text import merge_vocabulary, pack_numbers, rehash_table, unpack_numbers
+from linnet.array_types import Array, Bytes, Hashes, Ints, Ints32, Labels
 from linnet.data.dataset import labels_of
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
@@ -167,7 +168,7 @@ _NEVER = np.iinfo(np.int64).max
 class Kept:
     """The features of a model: fingerprints in the order of first sight, and how they were chosen."""
 
-    fingerprints: npt.NDArray[np.uint64]
+    fingerprints: Hashes
     min_df: int
     met: int  # features counted at a time, at most
     lost: int  # documents that a feature which was left out may have been in, beyond the cut
@@ -192,31 +193,29 @@ class StreamVocabulary:
         self._next = [0, 0]  # the place of the next feature met, in training and dev rows
         self._room(1024)
 
-    fps: npt.NDArray[np.uint64]
-    df: npt.NDArray[np.int32]
-    came: npt.NDArray[np.int32]
-    key: npt.NDArray[np.int64]
+    fps: Hashes
+    df: Ints32
+    came: Ints32
+    key: Ints
 
     def _room(self, n: int) -> None:
         for name, kind in {"fps": np.uint64, "df": np.int32, "came": np.int32, "key": np.int64}.items():
-            new: npt.NDArray[Any] = np.empty(n, dtype=kind)
+            new: Array = np.empty(n, dtype=kind)
             if hasattr(self, name):
                 new[: self.n] = getattr(self, name)[: self.n]
             setattr(self, name, new)
 
     @property
-    def counts(self) -> npt.NDArray[np.int32]:
+    def counts(self) -> Ints32:
         """In how many documents each feature was met since it came: at most the truth."""
         return self.df[: self.n]
 
     @property
-    def missed(self) -> npt.NDArray[np.int32]:
+    def missed(self) -> Ints32:
         """How many documents each feature may have been in before it came."""
         return self.came[: self.n]
 
-    def add(
-        self, fingerprints: npt.NDArray[np.uint64], df: npt.NDArray[np.int32], *, dev: bool = False
-    ) -> npt.NDArray[np.int32]:
+    def add(self, fingerprints: Hashes, df: Ints32, *, dev: bool = False) -> Ints32:
         """Add the distinct features of a batch, in the order of first sight, and the documents that hold each.
 
         Returns their numbers, which hold until features are dropped.
@@ -232,7 +231,7 @@ class StreamVocabulary:
         self.met = max(self.met, self.n)
         return numbers
 
-    def _merge(self, fps: npt.NDArray[np.uint64], df: npt.NDArray[np.int32], places: Any) -> npt.NDArray[np.int32]:
+    def _merge(self, fps: Hashes, df: Ints32, places: Any) -> Ints32:
         """Find or add features, and add their documents; there is room for them."""
         numbers, before = np.empty(len(fps), dtype=np.int32), self.n
         self.n = merge_vocabulary(fps, self.table, 64 - self.bits, before, self.fps, numbers)
@@ -318,7 +317,6 @@ class StreamVocabulary:
         return Kept(self.fps[order].copy(), min_df, self.met, self.lost)
 
 
-Classes = npt.NDArray[np.int32]
 HEADER = 7  # numbers at the head of a chunk
 SPARE = 200_000_000  # bytes to leave free on the disk
 
@@ -381,7 +379,7 @@ class Cache:
         """
         self.folder, self.n_blocks, self.n_columns, self.counting = folder, n_blocks, n_columns, counting
         self.n_computed = n_computed
-        self.numbers: npt.NDArray[np.int32] | None = None  # of columns, where some of those written are dropped
+        self.numbers: Ints32 | None = None  # of columns, where some of those written are dropped
         self.blocks = [
             CacheBlock(folder / f"rows-{part}-{k:04d}", part) for part, n in blocks.items() for k in range(n)
         ]
@@ -406,7 +404,7 @@ class Cache:
             file.close()
         self._files = []
 
-    def add(self, part: int, rows: SparseCounts, y: Classes) -> None:
+    def add(self, part: int, rows: SparseCounts, y: Labels) -> None:
         """Deal the rows of a batch out to the blocks of a part."""
         if not len(rows):
             return
@@ -424,7 +422,7 @@ class Cache:
             if len(mine):
                 self._append(first + k, rows.take(mine), y[mine])
 
-    def _deal(self, part: int, y: Classes, many: int) -> npt.NDArray[np.uint16]:
+    def _deal(self, part: int, y: Labels, many: int) -> npt.NDArray[np.uint16]:
         """Say which block each row goes to: at random, every block its share of every class, however batches are cut."""
         where = np.empty(len(y), dtype=np.uint16)
         for c in np.unique(y).tolist():
@@ -440,7 +438,7 @@ class Cache:
             where[mine], self._turns[part, c] = turns[: len(mine)], turns[len(mine) :]
         return where
 
-    def _append(self, k: int, rows: SparseCounts, y: Classes) -> None:
+    def _append(self, k: int, rows: SparseCounts, y: Labels) -> None:
         sizes = np.diff(rows.indptr).astype(np.int32)
         counts = rows.counts if self.counting else np.zeros(0, np.int32)
         packed = [_packed(part) for part in (sizes, rows.indices, counts, y)]
@@ -469,7 +467,7 @@ class Cache:
         """Return the numbers of the blocks of some parts that have rows."""
         return [k for k, b in enumerate(self.blocks) if b.part in parts and b.rows]
 
-    def read(self, *wanted: int) -> tuple[SparseCounts, Classes]:
+    def read(self, *wanted: int) -> tuple[SparseCounts, Labels]:
         """Return the rows and classes of some blocks, behind one another."""
         found = [self.blocks[k] for k in wanted]
         n, entries = sum(b.rows for b in found), sum(b.entries for b in found)
@@ -506,7 +504,7 @@ class Cache:
         found_rows = SparseCounts(indptr, indices, counts, self.n_blocks, self.n_columns, computed)
         return found_rows if self.numbers is None else found_rows.keep(self.numbers), y
 
-    def visit(self, groups: Iterable[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], SparseCounts, Classes]]:
+    def visit(self, groups: Iterable[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], SparseCounts, Labels]]:
         """Yield (numbers, rows, classes) of groups of blocks; the next group is read while one is worked on."""
         wanted = list(groups)
         with ThreadPoolExecutor(1) as ahead:
@@ -518,7 +516,7 @@ class Cache:
                 yield group, rows, y
                 del rows, y
 
-    def take(self, rows: npt.NDArray[np.int64]) -> SparseCounts:
+    def take(self, rows: Ints) -> SparseCounts:
         """Return some rows by number: training rows first, then dev rows, each in the order of the input."""
         order = np.argsort(rows, kind="stable")
         asked, found, places = rows[order], [], []
@@ -541,7 +539,7 @@ class Cache:
         return taken.take(back)
 
 
-def _packed(values: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+def _packed(values: Ints32) -> Bytes:
     out = np.empty(5 * len(values), dtype=np.uint8)
     return out[: pack_numbers(np.ascontiguousarray(values), out)]
 
@@ -549,7 +547,7 @@ def _packed(values: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
 # ---- The names of features, written to disk as they are first met: at the end a model keeps those of the weightiest.
 
 
-def joined(names: Sequence[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def joined(names: Sequence[bytes]) -> tuple[Bytes, Ints]:
     """Return names as UTF-8 bytes, and where each begins."""
     offsets = np.cumsum([0, *map(len, names)], dtype=np.int64)
     return np.frombuffer(b"".join(names), dtype=np.uint8), offsets
@@ -563,7 +561,7 @@ class NameFile:
         self.known = np.zeros(n_columns, dtype=bool)
         self.path.touch()
 
-    def add(self, buffers: list[TextBuffer], blocks: Blocks, counted: Counted, columns: npt.NDArray[np.int32]) -> None:
+    def add(self, buffers: list[TextBuffer], blocks: Blocks, counted: Counted, columns: Ints32) -> None:
         """Write the names of the features of a batch that are new; columns are theirs in the model, -1 for none."""
         fresh = np.flatnonzero((columns >= 0) & ~self.known[columns])
         if not len(fresh):
@@ -575,7 +573,7 @@ class NameFile:
             for piece in (head, columns[fresh].astype(np.int32), np.diff(offsets).astype(np.int32), data):
                 file.write(np.ascontiguousarray(piece).data)
 
-    def find(self, columns: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    def find(self, columns: Ints) -> tuple[Bytes, Ints]:
         """Return the names of some columns, as UTF-8 bytes and offsets, in their order."""
         place = np.full(len(self.known), -1, dtype=np.int32)
         place[columns] = np.arange(len(columns))

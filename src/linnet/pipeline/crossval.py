@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Array, Bools, Floats, Floats32, Ints, Labels
 from linnet.data import Dataset, read
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError, LinnetError
@@ -41,10 +41,7 @@ CALIBRATION = {
 LEAST_ROWS = 3_000
 MOST_DEV = 3_000
 
-Indices = npt.NDArray[np.int64]
-Labels = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Fitted = tuple[npt.NDArray[np.float32], Any]
+Fitted = tuple[Floats32, Any]
 
 
 # ---- one fit, one score
@@ -75,7 +72,7 @@ class Weighting:
         return cls(weights.with_computed(), plan, blocks, model.own_gain)
 
     @property
-    def gain(self) -> npt.NDArray[np.float32] | None:
+    def gain(self) -> Floats32 | None:
         """The weight of each feature for each class, where it stays beside the rows."""
         return self.weights.gain if self.own_gain else None
 
@@ -100,9 +97,9 @@ class Weighting:
             return Matrix(*rows.with_computed(values, factors), rows.n_columns + n_computed)
         return Matrix(rows.row_ptr, rows.indices, values, rows.n_columns)
 
-    def folded(self, W: Any) -> npt.NDArray[np.float32]:
+    def folded(self, W: Any) -> Floats32:
         """Return weights that apply to tf / norm: what the rows were multiplied by goes into them."""
-        W32: npt.NDArray[np.float32] = np.ascontiguousarray(W, dtype=np.float32)
+        W32: Floats32 = np.ascontiguousarray(W, dtype=np.float32)
         return W32 if self.own_gain else W32 * self.weights.norm[:, None]
 
     def scores(self, rows: SparseCounts, W: Any, b: Any) -> Floats:
@@ -155,7 +152,7 @@ def fit_rows(
     return folded_best(weighting, model, found, on_epoch)
 
 
-def correct(S: Floats, y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def correct(S: Floats, y: Array) -> Bools:
     """Say of each row whether its best score is that of its class.
 
     Where rows have several labels: of each label of each row, whether it is among as many best scores as the row has
@@ -174,11 +171,11 @@ def correct(S: Floats, y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 class Fold:
     """The numbers of the rows to fit on and of those to score."""
 
-    train: Indices
-    held_out: Indices
+    train: Ints
+    held_out: Ints
 
 
-def one_label_a_row(rows: Any, y: npt.NDArray[Any]) -> tuple[Any, Labels]:
+def one_label_a_row(rows: Any, y: Array) -> tuple[Any, Labels]:
     """Return rows and classes; a row with several labels stands once for each."""
     if y.ndim == 1:
         return rows, y
@@ -186,7 +183,7 @@ def one_label_a_row(rows: Any, y: npt.NDArray[Any]) -> tuple[Any, Labels]:
     return rows.take(numbers), classes.astype(np.int32)
 
 
-def strata(y: npt.NDArray[Any]) -> Labels:
+def strata(y: Array) -> Labels:
     """Return what folds are balanced by: the class of each row; of several labels, its rarest."""
     if y.ndim == 2:
         order = np.argsort(y.sum(axis=0), kind="stable")
@@ -195,12 +192,12 @@ def strata(y: npt.NDArray[Any]) -> Labels:
 
 
 def choose_folds(
-    y: npt.NDArray[Any],
+    y: Array,
     n_classes: int,
-    dev: Indices | None,
+    dev: Ints | None,
     n_entries: int,
     seed: int,
-    groups: Indices | None = None,
+    groups: Ints | None = None,
     *,
     most_entries: int = MOST_ENTRIES,
     most_dev: int = MOST_DEV,
@@ -234,7 +231,7 @@ def choose_folds(
     return out
 
 
-def _with_every_class(small: Indices, train: Indices, y: npt.NDArray[Any]) -> Indices:
+def _with_every_class(small: Ints, train: Ints, y: Array) -> Ints:
     """Add the first row of every class that the sample missed."""
     if y.ndim == 2:
         missing = np.flatnonzero(y[train].any(axis=0) & ~y[small].any(axis=0))
@@ -251,7 +248,7 @@ class FoldRows:
 
     train: SparseCounts
     held_out: SparseCounts
-    columns: Indices
+    columns: Ints
 
 
 @dataclass(frozen=True)
@@ -259,7 +256,7 @@ class Scored:
     """One fold: the scores of the held-out rows, and the weights that gave them."""
 
     scores: Floats
-    W: npt.NDArray[np.float32]
+    W: Floats32
     b: Any
     weights: FeatureWeights
     interrupted: bool
@@ -331,7 +328,7 @@ class CrossValidation:
 class HeldOut:
     """What a fitted classifier says of held-out rows, and what that took."""
 
-    predicted: npt.NDArray[Any]  # columns of the classifier; of several labels an indicator matrix
+    predicted: Array  # columns of the classifier; of several labels an indicator matrix
     proba: Floats
     train_seconds: float
     predict_seconds: float
@@ -342,7 +339,7 @@ def fit_and_predict(
     data: Dataset,
     fold: Fold,
     *,
-    groups: Indices | None = None,
+    groups: Ints | None = None,
     part: Part | None = None,
     on_event: Callable[[Any], None] | None = None,
     found: Any = None,

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet._kernels.text import class_frequency
+from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Ints, Ints32, Labels
 from linnet.data.labelled import codes_of
 from linnet.errors import LinnetError
 from linnet.features.blocks import column_names
@@ -26,13 +26,10 @@ from linnet.pipeline.stream import DEV, TEST, TRAIN, StreamedRows
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int32]
-Indices = npt.NDArray[np.int64]
 TOGETHER = 4  # blocks in memory at a time
 
 
-def columns_of(fingerprints: npt.NDArray[np.uint64]) -> Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.int32]]:
+def columns_of(fingerprints: Hashes) -> Callable[[Hashes], Ints32]:
     """Return what gives the columns of fingerprints, -1 where they are not in the vocabulary."""
     slots = Slots.of(fingerprints)
     table = np.full(len(slots.slots) + 1, -1, dtype=np.int32)  # -1 finds the last
@@ -44,8 +41,8 @@ class DiskRows(StreamedRows):
     """Rows in a temporary cache, within a budget of memory; where they all fit they are read as one block."""
 
     cache: Cache
-    class_counts: npt.NDArray[np.int32]
-    df: npt.NDArray[np.int32] | None = None
+    class_counts: Ints32
+    df: Ints32 | None = None
     """Documents with each feature, where rows may have several labels."""
 
     # ---- counting
@@ -143,7 +140,7 @@ class DiskRows(StreamedRows):
         rows, y, dev = self._sample()
         return SearchRows(rows, self.target(y), len(rows.indices), dev, self.row_weights(y))
 
-    def _sample(self) -> tuple[SparseCounts, Labels, Indices | None]:
+    def _sample(self) -> tuple[SparseCounts, Labels, Ints | None]:
         """Return rows, their cells, and which of them are dev rows: as many as an ordinary search would look at.
 
         Blocks are random parts of the rows, so those of one block will do; a class that it lacks is looked for in others.
@@ -176,16 +173,16 @@ class DiskRows(StreamedRows):
         taken = concatenate(parts, cache.n_blocks, cache.n_columns)
         return taken, classes, np.arange(n_train, len(classes)) if dev else None
 
-    def _holds(self, y: Labels) -> npt.NDArray[np.bool_]:
+    def _holds(self, y: Labels) -> Bools:
         """Say which classes rows have, by their cells, (n_rows, n_classes)."""
         return np.asarray(y[:, None] == np.arange(self.n_classes) if self.sets is None else self.sets[y])
 
-    def counts(self) -> tuple[ClassCounts, npt.NDArray[Any]]:
+    def counts(self) -> tuple[ClassCounts, Array]:
         """Return the documents of each class that hold each feature."""
         found = ClassCounts(self.class_counts, self.n_fitted, self._computed_values(), df=self.df)
         return found, self.fitted_classes()
 
-    def _computed_values(self) -> npt.NDArray[np.float32] | None:
+    def _computed_values(self) -> Floats32 | None:
         """Return the values of computed columns of the fitted rows: few columns, so they fit in memory."""
         if not self.computed:
             return None
@@ -193,7 +190,7 @@ class DiskRows(StreamedRows):
         values = [rows.computed for _, rows, _ in self.cache.visit(groups) if rows.computed is not None]
         return np.concatenate(values)
 
-    def keep(self, numbers: npt.NDArray[np.int32]) -> None:
+    def keep(self, numbers: Ints32) -> None:
         """Drop columns from now on, whenever rows are read."""
         kept = np.flatnonzero(numbers >= 0)
         self.cache.numbers, self.n_columns = numbers, len(kept)
@@ -203,9 +200,9 @@ class DiskRows(StreamedRows):
         if self.whole is not None:
             self.whole = self.whole[0].keep(numbers), self.whole[1]
 
-    _columns: npt.NDArray[np.int64] | None = None
+    _columns: Ints | None = None
 
-    def names(self, columns: Indices) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    def names(self, columns: Ints) -> tuple[Bytes, Ints]:
         """Return the names of some columns, from the file of names."""
         return self.name_file.find(columns if self._columns is None else self._columns[columns])
 
@@ -226,18 +223,18 @@ class DiskBlocks(RowBlocks):
     store: DiskRows
     weighting: Weighting
     on_epoch: OnEpoch
-    gain: npt.NDArray[np.float32] | None
+    gain: Floats32 | None
     local: bool = True
 
     def __post_init__(self) -> None:
         self.store.describe(self, self.weighting)
         self.numbers = tuple(self.store.cache.of(self.store.fitted_parts))
 
-    def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> DiskBlocks:
+    def with_gain(self, gain: Floats32, on_epoch: OnEpoch) -> DiskBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
         return replace(self, gain=gain, on_epoch=on_epoch)
 
-    def visit(self, order: npt.NDArray[Any] | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
+    def visit(self, order: Array | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
         """Yield a few blocks at a time.
 
         Which blocks come together changes with the order: rows that are never in the same group converge slowly.

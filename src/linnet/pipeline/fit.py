@@ -9,9 +9,9 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Ints
 from linnet.errors import DataError, LinnetError, nearest, shown
 from linnet.features.blocks import AnyBlocks, Blocks, ComputedBlocks, describe
 from linnet.features.counting import Names
@@ -111,7 +111,7 @@ def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:
     if selection is None or not store.blocks:
         return None
 
-    def names(columns: npt.NDArray[np.int64]) -> list[str]:
+    def names(columns: Ints) -> list[str]:
         data, offsets = store.names(columns)
         return list(Names(data, offsets[:-1], np.diff(offsets), np.zeros(len(columns), np.uint8)))
 
@@ -190,12 +190,10 @@ def _build(plan: Plan, store: RowStore, log: Log) -> Model:
 
 
 NAMED_FEATURES = 50_000
-NamesOf = Callable[[npt.NDArray[np.int64]], tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]
+NamesOf = Callable[[Ints], tuple[Bytes, Ints]]
 
 
-def calibrate(
-    best: Trial, n_classes: int, method: str | bool = True, soft: npt.NDArray[np.float64] | None = None
-) -> FittedCalibration:
+def calibrate(best: Trial, n_classes: int, method: str | bool = True, soft: Floats | None = None) -> FittedCalibration:
     """Learn on held-out scores what makes scores log-odds: a scale, which goes into the weights, and maybe a curve.
 
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
@@ -217,7 +215,7 @@ def calibrate(
     return choose_calibration(scores, right, n_classes)
 
 
-def finite(scores: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+def finite(scores: Floats, y: Array) -> tuple[Floats, Array]:
     """Leave out rows of a class that a fold had no row to learn from: naive Bayes gives it the score minus infinity.
 
     The class stays next to impossible for the other rows of that fold.
@@ -239,11 +237,11 @@ class WeightedColumns:
     names gives the names of some columns as bytes and where each begins.
     """
 
-    fingerprints: npt.NDArray[np.uint64]
+    fingerprints: Hashes
     names: NamesOf
     blocks: Blocks
-    norm: npt.NDArray[np.float32]
-    W: npt.NDArray[np.float32]
+    norm: Floats32
+    W: Floats32
 
 
 def assemble(
@@ -272,9 +270,7 @@ def assemble(
     )  # fmt: skip
 
 
-def fold(
-    store: RowStore, weights: FeatureWeights, W: npt.NDArray[np.float32]
-) -> tuple[WeightedColumns, ComputedBlocks, npt.NDArray[np.float32]]:
+def fold(store: RowStore, weights: FeatureWeights, W: Floats32) -> tuple[WeightedColumns, ComputedBlocks, Floats32]:
     """Return the counted columns with those that computed blocks fold into, the computed blocks that stay, their weights."""
     n = store.n_columns
     found = [(store.fingerprints, weights.norm, W[:n])]
@@ -291,7 +287,7 @@ def fold(
             names += folded.names
         first = last
 
-    def names_of(columns: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    def names_of(columns: Ints) -> tuple[Bytes, Ints]:
         data, offsets = store.names(columns[columns < n])
         counted = [bytes(data[a:b]) for a, b in pairwise(offsets.tolist())]
         own = iter(counted)
@@ -303,9 +299,7 @@ def fold(
     return columns, tuple(block for block, _ in stay), np.concatenate([rows[:0], *(part for _, part in stay)])
 
 
-def strength_of(
-    W: npt.NDArray[np.float32], norm: npt.NDArray[np.float32], plan: FeaturePlan, head: DenseLayers | None
-) -> npt.NDArray[np.float32]:
+def strength_of(W: Floats32, norm: Floats32, plan: FeaturePlan, head: DenseLayers | None) -> Floats32:
     """Return how much each feature can do to a score: its largest weight; with a head, what it does alone."""
     if head is None:
         return np.asarray(np.abs(W[:, 0]) if W.shape[1] == 1 else np.abs(W).max(axis=1))
@@ -316,7 +310,7 @@ def strength_of(
     return np.asarray(np.abs(alone).max(axis=1), dtype=np.float32)
 
 
-def largest(values: npt.NDArray[np.float32], n: int) -> npt.NDArray[np.int64]:
+def largest(values: Floats32, n: int) -> Ints:
     """Return where the n largest values are, largest first, ties in order of place."""
     if len(values) > n:
         edge = np.partition(values, len(values) - n)[len(values) - n]
@@ -411,13 +405,12 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 # reaches the precision, the highest that reaches the recall.
 
 
-Floats = npt.NDArray[np.float64]
 FEWEST = 5  # held-out rows with a label, for a threshold of its own
 SETTINGS = ("threshold", "precision", "recall", "cost", "abstain", "answer")
 
 
 def choose_decision(
-    model: Model, wanted: Mapping[str, Any], scores: Floats, y: npt.NDArray[Any]
+    model: Model, wanted: Mapping[str, Any], scores: Floats, y: Array
 ) -> tuple[Decision, dict[str, Any]]:
     """Return the rule that was asked for, and what it reached on held-out rows: their scores and class numbers (or indicators)."""
     for name in wanted:
@@ -460,9 +453,7 @@ def choose_decision(
     return rule, about
 
 
-def _cut_for(
-    metric: str, label: Any, wanted: Any, p: Floats, truth: npt.NDArray[np.bool_]
-) -> tuple[float, dict[str, float]]:
+def _cut_for(metric: str, label: Any, wanted: Any, p: Floats, truth: Bools) -> tuple[float, dict[str, float]]:
     """Return the probability from which a class reaches a precision or recall on held-out rows, and what both come to."""
     if isinstance(wanted, bool) or not isinstance(wanted, int | float) or not 0 < wanted <= 1:
         raise LinnetError(f"{metric} of {shown(label, 40)} must be above 0 and at most 1, got {wanted!r}")
@@ -483,7 +474,7 @@ def _cut_for(
     return (cut if cut > below else float(ranked[last[k]])), {name: float(v[k]) for name, v in values.items()}
 
 
-def best_threshold(scores: Floats, truth: npt.NDArray[np.bool_]) -> float:
+def best_threshold(scores: Floats, truth: Bools) -> float:
     """Return the score above which calling a row positive gives the highest F1; of equals, that which calls fewest.
 
     >>> best_threshold(np.array([3.0, 1.0, 0.0, -2.0]), np.array([True, True, False, False]))
@@ -498,7 +489,7 @@ def best_threshold(scores: Floats, truth: npt.NDArray[np.bool_]) -> float:
     return float((ranked[k] + ranked[k + 1]) / 2.0) if k + 1 < len(ranked) else float(ranked[k]) - 1.0
 
 
-def choose_thresholds(scores: Floats, truth: npt.NDArray[np.bool_]) -> Floats:
+def choose_thresholds(scores: Floats, truth: Bools) -> Floats:
     """Return a threshold for each label, (n_labels,), from scores and labels of held-out rows, (n_rows, n_labels)."""
     known = np.isfinite(scores)
     common = best_threshold(scores[known], truth[known]) if truth[known].any() else 0.0

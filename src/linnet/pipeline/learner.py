@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Bytes, Floats, Floats32, Ints, Ints32
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, Blocks, FoldedVectors, split
 from linnet.features.buffers import TextBuffer, text_buffers
@@ -40,8 +41,7 @@ from linnet.pipeline.stream import count_batch
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import TrainingSet
 
-Floats = npt.NDArray[np.float64]
-Columns = npt.NDArray[Any]
+Columns = Array
 CALIBRATED_ON = 5_000  # rows, the latest ones
 LEAST_CALIBRATED = 100
 SMALL_CHUNK = 1 << 18  # bytes: below this a second thread costs more than it saves
@@ -83,9 +83,9 @@ class ScoredChunk:
     """A chunk as it was met: the scores of its rows before they were learned from, their classes, their features."""
 
     scores: Floats
-    y: npt.NDArray[np.int32]
-    best: npt.NDArray[np.int64]
-    features: npt.NDArray[np.int64]
+    y: Ints32
+    best: Ints
+    features: Ints
 
 
 class _Counts:
@@ -97,7 +97,7 @@ class _Counts:
     def grow(self, n_features: int) -> None:
         self.counted = Statistics(self.counted.rows, _room(self.counted.features, n_features))
 
-    def with_classes(self, places: npt.NDArray[np.int64], n: int) -> None:
+    def with_classes(self, places: Ints, n: int) -> None:
         rows, features = np.zeros(n), np.zeros((len(self.counted.features), n))
         rows[places], features[:, places] = self.counted.rows, self.counted.features
         self.counted = Statistics(rows, features)
@@ -133,7 +133,7 @@ class _Steps:
     def grow(self, n_features: int) -> None:
         self.W, self.A = _room(self.W, n_features), _room(self.A, n_features)
 
-    def with_classes(self, places: npt.NDArray[np.int64], n: int) -> None:
+    def with_classes(self, places: Ints, n: int) -> None:
         """Spread the columns; a new class begins a margin below zero, and two classes share their one score."""
         made = []
         for table, first in ((self.W, 0.0), (self.A, 0.0), (self.b[None], -1.0), (self.A_b[None], 0.0)):
@@ -163,7 +163,7 @@ class _Steps:
         return None
 
 
-def _room(array: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
+def _room(array: Array, n: int) -> Array:
     """Return the array with room for n rows or more, the new ones zero."""
     if len(array) >= n:
         return array
@@ -205,7 +205,7 @@ class IncrementalLearner:
         self.n_rows, self.n_documents = 0, 0.0
         self.vocabulary = StreamVocabulary()
         self.df, self.fixed = np.zeros(0), np.zeros(0, np.float32)
-        self.names: list[tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]] = []
+        self.names: list[tuple[Bytes, Ints]] = []
         self.state: _Counts | _Steps | None = None
         self.progressive = Progressive()
         self.recent: deque[ScoredChunk] = deque()
@@ -320,9 +320,7 @@ class IncrementalLearner:
             yield self._step(few, mine, y[part], None if weight is None else weight[part])
             first = last
 
-    def _step(
-        self, rows: SparseCounts, columns: Columns, y: npt.NDArray[np.int32], weight: Floats | None
-    ) -> ScoredChunk:
+    def _step(self, rows: SparseCounts, columns: Columns, y: Ints32, weight: Floats | None) -> ScoredChunk:
         """Score rows, then learn from them; columns are the numbers of theirs."""
         assert self.state is not None  # noqa: S101 - two classes are known
         if self.forget and self.n_chunks:
@@ -345,7 +343,7 @@ class IncrementalLearner:
         self.n_chunks += 1
         return answers
 
-    def _answers(self, scores: Floats, y: npt.NDArray[np.int32], features: npt.NDArray[np.int64]) -> ScoredChunk:
+    def _answers(self, scores: Floats, y: Ints32, features: Ints) -> ScoredChunk:
         best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
         found = ScoredChunk(scores, y, best, features)
         self.progressive.add(len(y), int((best == y).sum()))
@@ -382,7 +380,7 @@ class IncrementalLearner:
         self._grow(self.vocabulary.n)
         return counted.rows, columns
 
-    def _note(self, rows: SparseCounts, columns: Columns, y: npt.NDArray[np.int32], weight: Floats | None) -> None:
+    def _note(self, rows: SparseCounts, columns: Columns, y: Ints32, weight: Floats | None) -> None:
         """Add up rows, classes and document frequencies."""
         ones = np.ones(len(y)) if weight is None else weight
         one = np.zeros(len(y), np.int32)
@@ -391,7 +389,7 @@ class IncrementalLearner:
         self.n_rows += len(y)
         self.class_rows += np.bincount(y, minlength=len(self.classes))
 
-    def _feature_weights(self, columns: Columns) -> npt.NDArray[np.float32]:
+    def _feature_weights(self, columns: Columns) -> Floats32:
         base = self.plan.features._base(self.df[columns], self.n_documents)
         fixed = self.fixed[columns]
         return np.where(np.isnan(fixed), base, fixed)
@@ -486,7 +484,7 @@ class IncrementalLearner:
             self.scale = Calibration.fit(scores, y, len(self.classes), shifted=False).scale
             self.shift, self.curve = 0.0, None
 
-    def _names(self, columns: Columns) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    def _names(self, columns: Columns) -> tuple[Bytes, Ints]:
         """Return the names of some columns; those that no file and no text gave are empty."""
         if len(self.names) > 1:
             data = np.concatenate([data for data, _ in self.names])
@@ -522,7 +520,7 @@ class IncrementalLearner:
         }
 
 
-def _names_by_slot(model: Model, used: Columns) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def _names_by_slot(model: Model, used: Columns) -> tuple[Bytes, Ints]:
     """Return the names of the used slots, empty where the file has none."""
     place = np.full(len(model.rows), -1, np.int64)
     place[used] = np.arange(len(used))

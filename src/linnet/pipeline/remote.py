@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Hashes32, Ints, Ints32
 from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of, join_scans
 from linnet.engines import Engine
 from linnet.engines.engine import check
@@ -47,15 +47,11 @@ from linnet.pipeline.stream import DEV, TEST, TRAIN, Inputs, StreamedRows, by_pa
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 
-Labels = npt.NDArray[np.int32]
-Indices = npt.NDArray[np.int64]
-
-
 # ---- what a worker does with one shard
 
 KEPT = 64  # shards whose rows a worker keeps
 BYTES_HERE = 24  # an entry of a row that is sent here, while rows are put together and fitted
-_ROWS: OrderedDict[tuple[str, str], tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]] = OrderedDict()
+_ROWS: OrderedDict[tuple[str, str], tuple[SparseCounts, Ints32, Bytes]] = OrderedDict()
 
 _FITTED: OrderedDict[str, tuple[str, ShardFit, TrainingSet]] = OrderedDict()
 
@@ -69,7 +65,7 @@ class ShardTask:
     label: str | None
     format: str | None
     bins: str | int | None
-    parts: npt.NDArray[np.uint8] | int = TRAIN
+    parts: Bytes | int = TRAIN
 
     def source(self) -> LabelledFiles:
         """Open it."""
@@ -88,9 +84,9 @@ class ShardPlan:
     features: AnyBlocks
     counting: bool
     batch_bytes: int
-    fingerprints: npt.NDArray[np.uint64] | None = None
+    fingerprints: Hashes | None = None
     hash_bits: int | None = None
-    sets: npt.NDArray[np.bool_] | None = None
+    sets: Bools | None = None
 
     @property
     def n_classes(self) -> int:
@@ -116,7 +112,7 @@ class ShardPlan:
         return count_batch(batch.text, self.features, hash_bits=hash_bits, counting=counting, threads=1)
 
     @cached_property
-    def column_of(self) -> Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.int32]]:
+    def column_of(self) -> Callable[[Hashes], Ints32]:
         """What gives the columns of fingerprints; -1 for those that are not features."""
         assert self.fingerprints is not None  # noqa: S101 - decided
         return columns_of(self.fingerprints)
@@ -130,7 +126,7 @@ class ShardFit:
     """How rows are weighted for a fit, and which of them are fitted."""
 
     weighting: Weighting
-    per_class: npt.NDArray[np.float64] | None
+    per_class: Floats | None
     fitted: tuple[int, ...]
 
 
@@ -139,7 +135,7 @@ def scan_shard(task: ShardTask, most_rows: int) -> Scan:
     return task.source().scan(most_rows)
 
 
-def _batches(task: ShardTask, shared: ShardPlan) -> Iterator[tuple[int, Labelled, npt.NDArray[np.int32]]]:
+def _batches(task: ShardTask, shared: ShardPlan) -> Iterator[tuple[int, Labelled, Ints32]]:
     """Yield (part, rows, cells) of each batch of a shard."""
     known = {name: k for k, name in enumerate(shared.cells)}
     at = 0
@@ -162,13 +158,13 @@ def count_shard(task: ShardTask, shared: ShardPlan) -> StreamVocabulary:
     return found
 
 
-def rows_of(task: ShardTask, shared: ShardPlan) -> tuple[SparseCounts, npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+def rows_of(task: ShardTask, shared: ShardPlan) -> tuple[SparseCounts, Ints32, Bytes]:
     """Return the rows of a shard, training rows first, then those of dev, with cells and parts."""
     key = (shared.run, task.path)
     if key in _ROWS:
         _ROWS.move_to_end(key)
         return _ROWS[key]
-    found: dict[int, list[tuple[SparseCounts, npt.NDArray[np.int32]]]] = {TRAIN: [], DEV: []}
+    found: dict[int, list[tuple[SparseCounts, Ints32]]] = {TRAIN: [], DEV: []}
     for part, batch, y in _batches(task, shared):
         if part != TEST:
             found[part].append((shared.rows(batch), y))
@@ -186,11 +182,11 @@ def rows_of(task: ShardTask, shared: ShardPlan) -> tuple[SparseCounts, npt.NDArr
 class ShardTotals:
     """What adds up over shards: documents by class that hold each feature, rows by part and class, entries."""
 
-    counts: npt.NDArray[np.int32]
-    rows: npt.NDArray[np.int64]  # (2, n_cells)
+    counts: Ints32
+    rows: Ints  # (2, n_cells)
     entries: int
-    squares: npt.NDArray[np.float64]  # of computed columns
-    df: npt.NDArray[np.int32]  # documents with each feature, where rows may have several labels
+    squares: Floats  # of computed columns
+    df: Ints32  # documents with each feature, where rows may have several labels
 
     def __add__(self, other: ShardTotals) -> ShardTotals:
         return ShardTotals(
@@ -213,12 +209,12 @@ def shard_totals(task: ShardTask, shared: ShardPlan, fitted: tuple[int, ...]) ->
     return ShardTotals(counts, np.stack(by_part), len(rows.indices), squares, df)
 
 
-def shard_take(asked: tuple[ShardTask, npt.NDArray[np.int64]], shared: ShardPlan) -> SparseCounts:
+def shard_take(asked: tuple[ShardTask, Ints], shared: ShardPlan) -> SparseCounts:
     """Return some rows of a shard by number, training rows first."""
     return rows_of(asked[0], shared)[0].take(asked[1])
 
 
-def shard_test_texts(task: ShardTask, shared: ShardPlan) -> tuple[list[tuple[Any, Any]], npt.NDArray[np.uint32]]:
+def shard_test_texts(task: ShardTask, shared: ShardPlan) -> tuple[list[tuple[Any, Any]], Hashes32]:
     """Return the texts and labels of the test rows, and the numbers of the texts of the others."""
     held, numbers = [], np.zeros(0, np.uint32)
     for part, batch, _ in _batches(task, shared):
@@ -229,7 +225,7 @@ def shard_test_texts(task: ShardTask, shared: ShardPlan) -> tuple[list[tuple[Any
     return held, numbers
 
 
-def shard_names(task: ShardTask, shared: ShardPlan, named: npt.NDArray[np.int64]) -> dict[int, bytes]:
+def shard_names(task: ShardTask, shared: ShardPlan, named: Ints) -> dict[int, bytes]:
     """Return the names of some columns, as far as this shard has them."""
     wanted = np.zeros(shared.n_columns, dtype=bool)
     wanted[named] = True
@@ -353,7 +349,7 @@ class RemoteRows(StreamedRows):
             self.whole = self.take(np.arange(len(self.y))), self.y
         self.test_rows = self._test_rows()
 
-    def _share(self, fingerprints: npt.NDArray[np.uint64]) -> None:
+    def _share(self, fingerprints: Hashes) -> None:
         self.shard_plan = replace(self.shard_plan, fingerprints=fingerprints)
         self.shared = self.engine.broadcast(self.shard_plan)
 
@@ -386,7 +382,7 @@ class RemoteRows(StreamedRows):
         """Return all rows by number."""
         return self.numbered_rows(self if self.whole is None else self.whole[0], self.found.entries)
 
-    def take(self, rows: Indices) -> SparseCounts:
+    def take(self, rows: Ints) -> SparseCounts:
         """Return rows by number: training rows of all shards first, then dev rows, as one machine has them."""
         sizes = np.array([[self._size(task, part) for task in self.tasks] for part in (TRAIN, DEV)], dtype=np.int64)
         ends = np.cumsum(sizes.ravel())
@@ -408,7 +404,7 @@ class RemoteRows(StreamedRows):
         scan = self.scans.get(part)
         return scan.by_shard.get(task.path, 0) if scan is not None and task.parts == part else 0
 
-    def counts(self) -> tuple[ClassCounts, npt.NDArray[Any]]:
+    def counts(self) -> tuple[ClassCounts, Array]:
         """Return the documents of each class that hold each feature."""
         n = self.n_fitted
         # one row with the same mean square: enough to scale computed columns
@@ -416,7 +412,7 @@ class RemoteRows(StreamedRows):
         df = None if self.sets is None else self.found.df
         return ClassCounts(self.found.counts, n, computed, df=df), self.fitted_classes()
 
-    def keep(self, numbers: npt.NDArray[np.int32]) -> None:
+    def keep(self, numbers: Ints32) -> None:
         """Drop columns: the workers make their rows again."""
         kept = np.flatnonzero(numbers >= 0)
         self.fingerprints, self.n_columns, self.run = self.fingerprints[kept], len(kept), uuid.uuid4().hex
@@ -427,7 +423,7 @@ class RemoteRows(StreamedRows):
         if self.whole is not None:
             self.whole = self.whole[0].keep(numbers), self.whole[1]
 
-    def names(self, columns: Indices) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    def names(self, columns: Ints) -> tuple[Bytes, Ints]:
         """Ask the workers for names."""
         found: dict[int, bytes] = {}
         for one in self._each(shard_names, self.tasks, self.engine.broadcast(columns)):
@@ -446,14 +442,14 @@ class RemoteBlocks(RowBlocks):
     store: RemoteRows
     fit: ShardFit
     on_epoch: OnEpoch
-    gain: npt.NDArray[np.float32] | None
+    gain: Floats32 | None
     local: bool = False
     _sent: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.store.describe(self, self.fit.weighting)
 
-    def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> RemoteBlocks:
+    def with_gain(self, gain: Floats32, on_epoch: OnEpoch) -> RemoteBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
         return replace(self, gain=gain, on_epoch=on_epoch, _sent={})
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Hashes32, Ints, Ints32, Labels
 from linnet.data.dataset import are_scattered, distributions, is_soft, scattered
 from linnet.errors import DataError, LinnetError, shown
 from linnet.features.blocks import AnyBlocks, Blocks, ComputedBlocks, compute, describe, needed, split
@@ -39,15 +40,12 @@ from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks
 
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int32]
-
 
 class RowStore(Protocol):
     """Labelled rows of training and dev. ``count`` comes first; what it finds is in the attributes."""
 
     classes: tuple[Any, ...]
-    class_rows: npt.NDArray[np.int64]
+    class_rows: Ints
     """Rows of each class, dev rows included."""
     n_dev: int
     n_fitted: int
@@ -58,7 +56,7 @@ class RowStore(Protocol):
     computed: ComputedBlocks
     min_df: int
     n_columns: int
-    fingerprints: npt.NDArray[np.uint64]
+    fingerprints: Hashes
 
     @property
     def n_rows(self) -> int:
@@ -76,7 +74,7 @@ class RowStore(Protocol):
     def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
         """Learn the weight of each feature from the rows of the last fit."""
 
-    def keep(self, numbers: npt.NDArray[np.int32]) -> None:
+    def keep(self, numbers: Ints32) -> None:
         """Keep the columns with a number that is not negative, under that number."""
 
     def fitted(self) -> FittedRows | None:
@@ -85,13 +83,13 @@ class RowStore(Protocol):
     def in_blocks(self, weighting: Weighting, on_epoch: OnEpoch) -> RowBlocks:
         """Return the rows of the last fit in blocks."""
 
-    def names(self, columns: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    def names(self, columns: Ints) -> tuple[Bytes, Ints]:
         """Return the names of some columns as UTF-8 bytes, and where each begins."""
 
     def about(self) -> dict[str, Any]:
         """Return what the card says of the data."""
 
-    def training_texts(self) -> npt.NDArray[np.uint32]:
+    def training_texts(self) -> Hashes32:
         """Return the numbers of the texts of training and dev rows (linnet.model.learned)."""
 
 
@@ -102,11 +100,11 @@ class ClassCounts:
     Where rows may have several labels, df is in how many documents each feature is: classes overlap.
     """
 
-    table: npt.NDArray[np.int32]  # (n_columns, n_classes)
+    table: Ints32  # (n_columns, n_classes)
     n_rows: int
-    computed: npt.NDArray[np.float32] | None = None
-    counts: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    df: npt.NDArray[np.int32] | None = None
+    computed: Floats32 | None = None
+    counts: Ints32 = field(default_factory=lambda: np.zeros(0, np.int32))
+    df: Ints32 | None = None
 
     def __len__(self) -> int:
         return self.n_rows
@@ -116,20 +114,20 @@ class ClassCounts:
         """How many features there are."""
         return len(self.table)
 
-    def document_frequency(self) -> npt.NDArray[np.int32]:
+    def document_frequency(self) -> Ints32:
         """In how many documents each feature is."""
         return np.asarray(self.table.sum(axis=1, dtype=np.int32)) if self.df is None else self.df
 
-    def class_counts(self, y: Labels, n_classes: int) -> npt.NDArray[np.int32]:
+    def class_counts(self, y: Labels, n_classes: int) -> Ints32:
         """In how many documents of each class."""
         return self.table
 
-    def take(self, rows: npt.NDArray[np.int64]) -> ClassCounts:
+    def take(self, rows: Ints) -> ClassCounts:
         """Return the counts where a document with several labels stands once for each: rows of all labels."""
         return replace(self, n_rows=len(rows), df=None)
 
 
-def encode(labels: Sequence[Any], more: Sequence[Any] = ()) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:
+def encode(labels: Sequence[Any], more: Sequence[Any] = ()) -> tuple[tuple[Any, ...], Array]:
     """Return the classes, sorted, and the number of the class of each row; more are classes that no row may have.
 
     Labels that are tuples, lists or sets are several a row, or none: then an indicator matrix, (n_rows, n_classes).
@@ -171,7 +169,7 @@ def encode(labels: Sequence[Any], more: Sequence[Any] = ()) -> tuple[tuple[Any, 
     return classes, np.fromiter((number[v] for v in labels), dtype=np.int32, count=len(labels))
 
 
-def _several(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[np.bool_]]:
+def _several(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Bools]:
     """Return the classes and the indicator matrix of rows that may have several labels."""
     classes = tuple(sorted({label for row in labels for label in row}))
     if len(classes) < 2:
@@ -184,7 +182,6 @@ def _several(labels: Sequence[Any]) -> tuple[tuple[Any, ...], npt.NDArray[np.boo
 
 
 MOSTLY_KNOWN = 0.7  # share of the words that have a vector: below, features without vectors are tried first
-Indices = npt.NDArray[np.int64]
 Soft = tuple[tuple[Any, ...], Floats] | None
 """Label distributions: the classes, and the probability of each in each row."""
 
@@ -194,9 +191,9 @@ class Numbered:
     """Some rows, asked for by the numbers that they have among all."""
 
     rows: SparseCounts
-    numbers: Indices
+    numbers: Ints
 
-    def take(self, rows: Indices) -> SparseCounts:
+    def take(self, rows: Ints) -> SparseCounts:
         """Return rows by number."""
         return self.rows.take(np.searchsorted(self.numbers, rows))
 
@@ -211,7 +208,7 @@ class MemoryRows:
         needs = needed(plan.features.features or ())
         self.buffers, labels, soft = texts_and_labels(X, y, "training", needs)
         n_train, parts = len(labels), [(len(labels), soft)]
-        self.dev: Indices | None = None
+        self.dev: Ints | None = None
         if dev is not None:
             dev_texts, dev_y = dev if isinstance(dev, tuple) else (dev, None)
             more, dev_labels, dev_soft = texts_and_labels(dev_texts, dev_y, "dev", needs)
@@ -301,7 +298,7 @@ class MemoryRows:
             self._count_some,
         )  # fmt: skip
 
-    def _count_some(self, features: AnyBlocks, tf: str, numbers: Indices) -> Numbered:
+    def _count_some(self, features: AnyBlocks, tf: str, numbers: Ints) -> Numbered:
         """Count other features of some rows, for a trial."""
         blocks, computed = split(with_tf(features, tf))
         whole = len(numbers) == len(self.y)
@@ -315,7 +312,7 @@ class MemoryRows:
     def _final_rows(self) -> SparseCounts:
         return self.rows if len(self.final) == len(self.y) else self.rows.take(self.final)
 
-    def counts(self) -> tuple[SparseCounts, npt.NDArray[np.int32]]:
+    def counts(self) -> tuple[SparseCounts, Ints32]:
         """Return the rows of the last fit."""
         return self._final_rows(), self.y[self.final]
 
@@ -324,7 +321,7 @@ class MemoryRows:
         given = None if self.given_weight is None else self.given_weight[self.final]
         return plan.weights(*self.counts(), len(self.classes), ratio, given)
 
-    def keep(self, numbers: npt.NDArray[np.int32]) -> None:
+    def keep(self, numbers: Ints32) -> None:
         """Renumber the columns."""
         kept = np.flatnonzero(numbers >= 0)
         counted = self.counted
@@ -342,12 +339,12 @@ class MemoryRows:
         """Rows in memory are not in blocks."""
         raise TypeError("these rows are in memory")
 
-    def names(self, columns: Indices) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    def names(self, columns: Ints) -> tuple[Bytes, Ints]:
         """Return the names of some columns, from the texts."""
         seen = self.counted.seen.take(columns)
         return names_of(self.texts.pieces, self.blocks, seen, self.counted.fingerprints[columns])
 
-    def training_texts(self) -> npt.NDArray[np.uint32]:
+    def training_texts(self) -> Hashes32:
         """Return the numbers of all texts."""
         return numbers_of(self.buffers)
 
@@ -361,14 +358,14 @@ class MemoryRows:
         }
 
 
-def _labels_met(train: Indices, dev: Indices) -> bool:
+def _labels_met(train: Ints, dev: Ints) -> bool:
     """Say whether some label of the dev rows is one of the training rows."""
     if train.ndim == 2:  # labels a row
         return bool(np.any(train.any(axis=0) & dev.any(axis=0)))
     return bool(np.isin(dev, train).any())
 
 
-def _group_numbers(groups: npt.ArrayLike | None, n_train: int) -> Indices | None:
+def _group_numbers(groups: npt.ArrayLike | None, n_train: int) -> Ints | None:
     if groups is None:
         return None
     found = np.asarray(groups)
@@ -444,7 +441,7 @@ def count_features(
     rows = counted.rows
     min_df = plan.min_df or (2 if rows.n_columns * n_outputs > LARGE_MODEL else 1)
 
-    def names(columns: Indices) -> Names:
+    def names(columns: Ints) -> Names:
         seen = counted.seen.take(columns)
         return Names.seen(texts.pieces, blocks, seen, counted.fingerprints[columns])
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Floats, Ints
 from linnet.data.wordlists import word_lists
 from linnet.errors import DataError
 from linnet.features.buffers import TextBuffer, text_buffers
@@ -31,14 +31,12 @@ if TYPE_CHECKING:
 CLEAR, SURE = 0.3, 0.7  # shares of the texts
 HIT = 2.0  # a word of the list, in standard deviations of nearness
 
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class SeedLabels:
     """The texts that were labelled, by number, and their labels; how many held words of one class, and were clear."""
 
-    rows: npt.NDArray[np.int64]
+    rows: Ints
     labels: list[str]
     with_words: int
     clear: int

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Bytes, Floats, Hashes32, Ints, Ints32, Labels
 from linnet.data import labelled as sources
 from linnet.data.arrays import booleans
 from linnet.data.dataset import are_scattered, labels_of, scattered
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 TRAIN, DEV, TEST = 0, 1, 2
 MOST_DEV, MOST_TEST = 100_000, 200_000
 
-Codes = npt.NDArray[np.int32]
-
 
 def held_out(n: int, *, dev: bool, test: bool, watch: bool, name: str = "the data") -> dict[int, float]:
     """Return the share of each part of n rows, as ``linnet train`` takes them; dev and test say which files are given.
@@ -84,7 +82,7 @@ class Parts:
     [0, 0, 0, 0]
     """
 
-    whole: npt.NDArray[np.uint8] | None = None
+    whole: Bytes | None = None
     edges: tuple[float, float] = (1.0, 1.0)  # below the first a row is for training, below the second for dev
     seed: int = 0
 
@@ -92,7 +90,7 @@ class Parts:
         self.rewind()
 
     @classmethod
-    def exact(cls, codes: Codes, shares: dict[int, float], seed: int) -> Parts:
+    def exact(cls, codes: Labels, shares: dict[int, float], seed: int) -> Parts:
         """Take the parts of a data set whose labels, numbered in the order of their names, are these."""
         whole = np.zeros(len(codes), dtype=np.uint8)
         if len(shares) > 1:
@@ -115,7 +113,7 @@ class Parts:
         self._bits = np.random.PCG64(self.seed)
         self._met: set[int] = set()
 
-    def next(self, codes: Codes) -> npt.NDArray[np.uint8]:
+    def next(self, codes: Labels) -> Bytes:
         """Return the parts of the next rows, whose classes these are; the first row of a class is for training."""
         n = len(codes)
         if self.whole is not None:
@@ -146,7 +144,7 @@ class Inputs:
     skip_damaged: bool = False
 
 
-def by_part(batch: Labelled, where: npt.NDArray[np.uint8], parts: tuple[int, ...]) -> Iterator[tuple[int, Labelled]]:
+def by_part(batch: Labelled, where: Bytes, parts: tuple[int, ...]) -> Iterator[tuple[int, Labelled]]:
     """Yield (part, rows) of a batch; where holds the part of each row."""
     for part in parts:
         mask = where == part
@@ -218,7 +216,7 @@ class StreamedRows(RowStore):
         """Rows of training and dev."""
         return int(sum(rows.sum() for rows in self.rows_of.values()))
 
-    def target(self, codes: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+    def target(self, codes: Ints32) -> Array:
         """Return what is learned of rows by the number of their cell: the class, or all labels, (n_rows, n_classes)."""
         return codes if self.sets is None else self.sets[codes]
 
@@ -245,7 +243,7 @@ class StreamedRows(RowStore):
         )
         dev_scan = self.scans.get(DEV)
         self.exact = scan.codes is not None and (dev_scan is None or dev_scan.codes is not None)
-        self.y: npt.NDArray[np.int32] | None = None  # the cells of rows, by number
+        self.y: Ints32 | None = None  # the cells of rows, by number
         if self.exact and scan.codes is not None:
             y = self._numbered(scan)
             self.parts = Parts.exact(y if self.sets is None else self._rarest(scan)[y], shares, self.plan.seed)
@@ -272,7 +270,7 @@ class StreamedRows(RowStore):
         )
         self.watched = not self.plan.refit and self.sizes[DEV] > 0
 
-    def _rarest(self, scan: Scan) -> npt.NDArray[np.int32]:
+    def _rarest(self, scan: Scan) -> Ints32:
         """Return the rarest label of each cell: what a data set in memory is split by."""
         assert self.sets is not None  # noqa: S101 - rows have several labels
         assert self.separator is not None  # noqa: S101 - rows have several labels
@@ -280,7 +278,7 @@ class StreamedRows(RowStore):
         rows = np.array([counts.get(name, scan.rows) for name in self.classes])
         return np.where(self.sets.any(axis=1), np.where(self.sets, rows, scan.rows + 1).argmin(axis=1), self.n_classes)
 
-    def _numbered(self, scan: Scan) -> npt.NDArray[np.int32]:
+    def _numbered(self, scan: Scan) -> Ints32:
         """Return the number of the cell of each row of a scan, in the order of their names; the scan lets go of it."""
         table = np.array([self.known[name] for name in scan.labels], dtype=np.int32)
         codes = table[np.concatenate(scan.codes or [np.zeros(0, np.int32)])]
@@ -342,7 +340,7 @@ class StreamedRows(RowStore):
         known: dict[Any, Any] = {}
         self.features = tuple(block.learn(buffers, None, known) for block in self.features)
 
-    def training_texts(self) -> npt.NDArray[np.uint32]:
+    def training_texts(self) -> Hashes32:
         """Return the numbers of the texts of training and dev rows, gathered on the way."""
         return self.text_numbers
 
@@ -379,20 +377,20 @@ class StreamedRows(RowStore):
 
     # ---- what both stores know once features are counted
 
-    rows_of: dict[int, npt.NDArray[np.int64]]
+    rows_of: dict[int, Ints]
     """Rows of each cell (class, or labels together) in TRAIN and DEV."""
     test_rows: TestRows
     met: int = 0
     lost: int = 0
     cache_bytes: int = 0
     entries: int
-    per_class: npt.NDArray[np.float64] | None
+    per_class: Floats | None
     """The weight of a row of each class; of each cell for each label, where rows may have several."""
     n_blocks_on_disk: int = 1
     whole: tuple[SparseCounts, npt.NDArray[np.int32]] | None = None
     """All rows and their cells, where there is room for them."""
 
-    def set_rows_of(self, rows_of: dict[int, npt.NDArray[np.int64]]) -> None:
+    def set_rows_of(self, rows_of: dict[int, Ints]) -> None:
         """Note how many rows of each cell the parts have."""
         every = rows_of[TRAIN] + rows_of[DEV]
         self.rows_of, self.n_dev = rows_of, int(rows_of[DEV].sum())
@@ -410,7 +408,7 @@ class StreamedRows(RowStore):
         dev = np.arange(len(self.y) - self.n_dev, len(self.y)) if self.n_dev else None
         return SearchRows(rows, self.target(self.y), entries, dev, self.row_weights(self.y))
 
-    def row_weights(self, y: npt.NDArray[np.int32]) -> npt.NDArray[np.float64] | None:
+    def row_weights(self, y: Ints32) -> Floats | None:
         """Return what rows weigh, by the numbers of their cells."""
         return None if self.per_class is None else self.per_class[y]
 
@@ -427,7 +425,7 @@ class StreamedRows(RowStore):
         """The parts of the last fit."""
         return (TRAIN,) if self.watched else (TRAIN, DEV)
 
-    def fitted_classes(self) -> npt.NDArray[Any]:
+    def fitted_classes(self) -> Array:
         """Return the classes, or labels, of the fitted rows, in any order: enough to count them."""
         rows = sum((self.rows_of[part] for part in self.fitted_parts), np.zeros(len(self.known), np.int64))
         return self.target(np.repeat(np.arange(len(rows), dtype=np.int32), rows))

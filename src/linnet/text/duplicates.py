@@ -26,14 +26,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from linnet._kernels.text import link_similar, sketch_documents, word_keys
+from linnet.array_types import Bools, Hashes, Hashes32, Ints
 from linnet.data.arrays import call, cast, filled, to_numbers
 from linnet.errors import DataError, check_choice
 
-Ints = npt.NDArray[np.int64]
 #: What counts as the same text: as it stands; but for white space; but for case, white space and signs.
 SAME = ("exact", "spaces", "words")
 KEPT = 256  # smallest hashes kept of each document: similarities are within about 0.03
@@ -43,7 +42,7 @@ MINIMA = 128
 _CHUNK = 2048
 
 
-def same_keys(texts: Sequence[str], same: str = "exact") -> npt.NDArray[np.uint64]:
+def same_keys(texts: Sequence[str], same: str = "exact") -> Hashes:
     """Return a 64-bit fingerprint of each text; texts that are the same have the same.
 
     Two different texts among a billion share one with a probability of about 3 %.
@@ -85,7 +84,7 @@ def exact_groups(texts: Any, same: str = "exact") -> Ints:
     return _numbered(_first_of(same_keys(rows, same)))
 
 
-def repeats(groups: Ints) -> npt.NDArray[np.bool_]:
+def repeats(groups: Ints) -> Bools:
     """Return which rows are not the first of their group.
 
     >>> repeats(np.array([0, 1, 0])).tolist()
@@ -116,10 +115,10 @@ def bands_for(threshold: float) -> tuple[int, int]:
 class Sketches:
     """What is kept of each document to compare it: about half a kilobyte of minima and at most one of small hashes."""
 
-    keys: npt.NDArray[np.uint64]  # (n,) a hash of all words, in order
-    minima: npt.NDArray[np.uint32]  # (n, bands * rows)
+    keys: Hashes  # (n,) a hash of all words, in order
+    minima: Hashes32  # (n, bands * rows)
     starts: Ints  # (n + 1,)
-    values: npt.NDArray[np.uint32]  # the smallest hashes of each document, sorted
+    values: Hashes32  # the smallest hashes of each document, sorted
 
     @classmethod
     def of(cls, texts: Any, n_minima: int, shingle: int = 3, threads: int | None = None) -> Sketches:
@@ -178,13 +177,13 @@ class Sketches:
         return _numbered(parent[first])
 
 
-def _multipliers(n: int) -> npt.NDArray[np.uint64]:
+def _multipliers(n: int) -> Hashes:
     """Odd numbers of 64 bits, the same on every machine."""
     rng = np.random.Generator(np.random.PCG64(20021))
     return rng.integers(0, 1 << 63, size=n, dtype=np.uint64) << np.uint64(1) | np.uint64(1)
 
 
-def _band_keys(minima: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
+def _band_keys(minima: Hashes32) -> Hashes:
     """Return one hash for the minima of each row."""
     key = np.full(len(minima), minima.shape[1], dtype=np.uint64)
     for column in range(minima.shape[1]):
@@ -193,7 +192,7 @@ def _band_keys(minima: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
     return key
 
 
-def _first_of(keys: npt.NDArray[np.uint64]) -> Ints:
+def _first_of(keys: Hashes) -> Ints:
     """Return, for each row, the first row with the same key."""
     if not len(keys):
         return np.zeros(0, dtype=np.int64)
@@ -275,7 +274,7 @@ def _add(text: str, start: int, end: int, found: list[tuple[int, int]]) -> None:
         found.append((start, start + len(kept)))
 
 
-def span_keys(texts: list[str], size: int = 3) -> tuple[npt.NDArray[np.uint64], list[list[tuple[int, int]]]]:
+def span_keys(texts: list[str], size: int = 3) -> tuple[Hashes, list[list[tuple[int, int]]]]:
     """Return the fingerprints of all spans of `size` sentences, in order, and the sentences of each text.
 
     A text of n sentences has max(0, n - size + 1) spans. Case, white space and signs do not count.
@@ -295,8 +294,8 @@ def span_keys(texts: list[str], size: int = 3) -> tuple[npt.NDArray[np.uint64], 
     return keys, cut
 
 
-def _mixed(h: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _mixed(h: Hashes) -> Hashes:
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    out: npt.NDArray[np.uint64] = h ^ (h >> np.uint64(31))
+    out: Hashes = h ^ (h >> np.uint64(31))
     return out

@@ -34,9 +34,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet._kernels.text import Scratch, tokenise_text
+from linnet.array_types import Bytes, Ints
 from linnet.errors import DataError, LinnetError, check_choice
 
 TOKENS = {"words": 0, "pattern": 1, "whitespace": 2, "characters": 3, "bytes": 4, "penn": 5}
@@ -99,7 +99,7 @@ def words_of(texts: Iterable[str], tokens: str = "words", case: str = "fold") ->
         yield _tokens(data, tokens, case, scratch)
 
 
-def _tokens(data: npt.NDArray[np.uint8], tokens: str, case: str, scratch: Scratch) -> list[str]:
+def _tokens(data: Bytes, tokens: str, case: str, scratch: Scratch) -> list[str]:
     number = tokenise_text(data, TOKENS[tokens], CASES[case], scratch)
     first = scratch.token_places[2, : number + 1].tolist()
     folded = scratch.codes[: first[number]].astype("<u4", copy=False).tobytes().decode("utf-32-le")
@@ -114,7 +114,7 @@ def _cut(text: str, tokens: str, case: str) -> list[Token]:
     return list(map(Token, found, (at[places[0] + 1] - 1).tolist(), at[places[1]].tolist()))
 
 
-def _character_of(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+def _character_of(data: Bytes) -> Ints:
     """Return how many characters begin before each byte, and in all: the number of the character that begins there."""
     out = np.zeros(len(data) + 1, dtype=np.int64)
     np.cumsum((data & 0xC0) != 0x80, out=out[1:])

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet.array_types import Floats, Ints
 from linnet.errors import DataError, check_choice, require
 from linnet.files import write_atomic
 from linnet.text.tokenisers import tokenised
@@ -46,12 +47,12 @@ from linnet.text.tokens import CASES, TOKENS
 class Zipf:
     """Counts by rank, largest first, and the law that fits them best: expected(r) = scale / r^exponent."""
 
-    counts: npt.NDArray[np.int64]
+    counts: Ints
     exponent: float
     scale: float
 
     @classmethod
-    def fit(cls, counts: Sequence[int] | npt.NDArray[np.int64]) -> Zipf:
+    def fit(cls, counts: Sequence[int] | Ints) -> Zipf:
         """Fit the exponent to counts, in any order."""
         ranked = np.sort(np.asarray(counts, dtype=np.int64))[::-1]
         ranked = ranked[ranked > 0]
@@ -67,11 +68,11 @@ class Zipf:
         weights = np.exp(-s * logs)
         return cls(ranked, s, float(ranked.sum() / weights.sum()))
 
-    def expected(self, ranks: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def expected(self, ranks: npt.ArrayLike) -> Floats:
         """Return how often the law expects the words of some ranks."""
         return np.asarray(self.scale * np.asarray(ranks, dtype=np.float64) ** -self.exponent)
 
-    def points(self, most: int = 200) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def points(self, most: int = 200) -> tuple[Ints, Ints]:
         """Return ranks, evenly spread on a log scale, and their counts."""
         n = len(self.counts)
         ranks = np.unique(np.geomspace(1, n, min(most, n)).round().astype(np.int64))
@@ -133,7 +134,7 @@ class Zipf:
 
 
 OOV = "<oov>"
-Counts = npt.NDArray[np.int64]
+Counts = Ints
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Floats, Ints, Ints32
 from linnet.data.splitting import fold_indices, split_indices
 from linnet.errors import LinnetError
 from linnet.features.blocks import Blocks, split
@@ -114,7 +114,6 @@ class Clock:
 # rows to learn from, and so on, up to all of them. A level that only adds draws keeps the answers of the level before.
 
 
-Indices = npt.NDArray[np.int64]
 Folds = tuple[Fold, ...]
 
 WORTH_LESS = 1200  # rows: below this a third of them says nothing
@@ -139,7 +138,7 @@ class Level:
         return sum(len(fold.train) for fold in self.folds)
 
 
-def levels_for(y: npt.NDArray[Any], n_classes: int, dev: Indices | None, rows: SparseCounts, seed: int) -> list[Level]:
+def levels_for(y: Array, n_classes: int, dev: Ints | None, rows: SparseCounts, seed: int) -> list[Level]:
     """Return the levels, the smallest first; rows are those of the default features."""
     chosen = choose_folds(y, n_classes, dev, len(rows.indices), seed)
     if len(chosen) > 1:
@@ -147,7 +146,7 @@ def levels_for(y: npt.NDArray[Any], n_classes: int, dev: Indices | None, rows: S
     return _by_size(strata(y), dev, Level(f"{len(chosen[0].train):,} rows", tuple(chosen), base=True), seed)
 
 
-def _by_folds(y: npt.NDArray[np.int32], chosen: Folds, seed: int) -> list[Level]:
+def _by_folds(y: Ints32, chosen: Folds, seed: int) -> list[Level]:
     folds = len(chosen)
     if len(y) >= WORTH_LESS:
         third, rest = split_indices(y, (seed, 1), (1 / 3, 2 / 3))
@@ -164,7 +163,7 @@ def _by_folds(y: npt.NDArray[np.int32], chosen: Folds, seed: int) -> list[Level]
     return [*levels, *(Level(f"{folds} folds, draw {k + 1}", drawn, True) for k, drawn in more)]
 
 
-def _by_size(y: npt.NDArray[np.int32], dev: Indices | None, base: Level, seed: int) -> list[Level]:
+def _by_size(y: Ints32, dev: Ints | None, base: Level, seed: int) -> list[Level]:
     """Return ever larger parts; the held-out rows are the dev rows, or those that no smaller level learned from."""
     small, held = base.folds[0].train, base.folds[0].held_out
     if dev is None:
@@ -277,9 +276,7 @@ class Limits:
         fits = min(judge.threads, max(len(level.folds) for level in judge.levels))
         most = max(level.rows for level in judge.levels) / max(1, rows)
         outputs = 1 if judge.material.n_classes == 2 else -(-judge.material.n_classes // LANES) * LANES
-        return SPARE + int(
-            entries * (ENTRY + 8 * most + FITTING * fits) + columns * (COLUMN + WEIGHT * outputs * fits)
-        )  # fmt: skip
+        return SPARE + int(entries * (ENTRY + 8 * most + FITTING * fits) + columns * (COLUMN + WEIGHT * outputs * fits))
 
     def _features(self, blocks: Blocks, counting: bool) -> tuple[float, float]:
         """Return about how many entries and distinct features all texts have, from a sample of them."""
@@ -308,8 +305,8 @@ class TuningRows:
     """
 
     classes: tuple[Any, ...]
-    y: npt.NDArray[Any]
-    dev: Indices | None
+    y: Array
+    dev: Ints | None
     shared: Shared
 
     @property
@@ -359,7 +356,7 @@ class Judge:
         weight = row_weights(candidate.class_weight, self.material.classes, self.material.y, None)
         fits = min(self.threads, len(level.folds))
 
-        def one(k: int) -> tuple[npt.NDArray[np.float64], float, int]:
+        def one(k: int) -> tuple[Floats, float, int]:
             began = time.perf_counter()
             self.clock.check()
             scored = group.validation.fit(
@@ -422,7 +419,7 @@ class Judge:
         return n if plan.select is None else min(n, plan.select.k)
 
 
-def _answers(S: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> Indices:
+def _answers(S: Floats, y: Array) -> Ints:
     """Return the class of each row; of several labels, 1 for those above their threshold, which is chosen as in training."""
     if y.ndim == 2:
         return (choose_thresholds(S, y) <= S).astype(np.int64)

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Floats, Ints
 from linnet.classifier import TextClassifier
 from linnet.draw.markup import paragraphs, safe, text_table
 from linnet.draw.terminal import aligned, cut, estimate
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 # accurate cross-validation, Machine Learning 107 (2018).
 
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 DRAWS = 400
 MOST_WORK = 400_000_000
 
@@ -82,9 +80,7 @@ class Optimism:
         }  # fmt: skip
 
 
-def corrected(
-    metric: str, rows: Indices, truth: Indices, answers: list[Indices], n_classes: int, seed: int
-) -> Optimism:
+def corrected(metric: str, rows: Ints, truth: Ints, answers: list[Ints], n_classes: int, seed: int) -> Optimism:
     """Choose again on drawn rows, judge on the rest; rows says which rows stand for one text and are drawn together.
 
     >>> rng = np.random.default_rng(0)
@@ -127,8 +123,8 @@ class CandidateResult:
     candidate: Candidate
     level: int
     score: float
-    rows: Indices = field(repr=False)
-    predicted: Indices = field(repr=False)
+    rows: Ints = field(repr=False)
+    predicted: Ints = field(repr=False)
     seconds: float
     counting: float
     columns: int
@@ -143,14 +139,14 @@ class CandidateResult:
 class Results:
     """Results of every level by the key of their candidate, in the order in which they came in."""
 
-    def __init__(self, levels: list[Level], metric: str, y: npt.NDArray[Any], n_classes: int, seed: int) -> None:
+    def __init__(self, levels: list[Level], metric: str, y: Array, n_classes: int, seed: int) -> None:
         self.levels, self.metric, self.y, self.n_classes, self.seed = levels, metric, y, n_classes, seed
         self.base = next(k for k, level in enumerate(levels) if level.base)
         self.at: list[dict[str, CandidateResult]] = [{} for _ in levels]
         self.refused: dict[str, tuple[Candidate, str]] = {}
         self.default: str | None = None
 
-    def truth(self, rows: Indices) -> Indices:
+    def truth(self, rows: Ints) -> Ints:
         """Return the class of some rows; of several labels, 0 and 1 for each."""
         return self.y[rows].astype(np.int64)
 
@@ -397,7 +393,7 @@ class Tuning:
 VERSION = 1
 
 
-def packed(answers: npt.NDArray[np.int64]) -> str:
+def packed(answers: Ints) -> str:
     """Write class numbers as a short text.
 
     >>> unpacked(packed(np.array([0, 1, 300]))).tolist()
@@ -406,7 +402,7 @@ def packed(answers: npt.NDArray[np.int64]) -> str:
     return base64.b64encode(zlib.compress(answers.astype("<u4").tobytes(), 9)).decode("ascii")
 
 
-def unpacked(text: str) -> npt.NDArray[np.int64]:
+def unpacked(text: str) -> Ints:
     """Read back what ``packed`` wrote."""
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), "<u4").astype(np.int64)
 

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from linnet.array_types import Bools, Hashes, Ints
 from linnet.data.arrays import integers, strings
 from linnet.data.reading import RowBatch
 from linnet.draw.markup import page, safe, text_table
@@ -93,10 +94,9 @@ class CleaningReport:
     def adds_up(self) -> bool:
         """Whether kept and removed add up to the input, for documents and for lines."""
         changed = sum(t.line_change for t in self.tallies.values())
-        return (
-            self.documents == self.kept_documents + sum(self.removed_documents.values())
-            and self.lines + changed == self.kept_lines + sum(self.removed_lines.values())
-        )  # fmt: skip
+        return self.documents == self.kept_documents + sum(
+            self.removed_documents.values()
+        ) and self.lines + changed == self.kept_lines + sum(self.removed_lines.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with stable keys."""
@@ -182,7 +182,7 @@ class Repeats:
         self._folder, self.n = folder, 0
         self._sink = (folder / "keys").open("wb")
 
-    def add(self, keys: npt.NDArray[np.uint64]) -> None:
+    def add(self, keys: Hashes) -> None:
         """Add keys to the end of the sequence."""
         records = np.empty(len(keys), dtype=_RECORD)
         records["key"] = keys
@@ -190,12 +190,12 @@ class Repeats:
         self._sink.write(records.tobytes())
         self.n += len(keys)
 
-    def marks(self) -> npt.NDArray[np.bool_]:
+    def marks(self) -> Bools:
         """Return, for each key in order, whether an equal one came before; a map of a file, not memory."""
         self._sink.close()
         if self.n == 0:
             return np.zeros(0, dtype=bool)
-        out: npt.NDArray[np.bool_] = np.memmap(self._folder / "marks", dtype=bool, mode="w+", shape=(self.n,))
+        out: Bools = np.memmap(self._folder / "marks", dtype=bool, mode="w+", shape=(self.n,))
         for file in self._parted():
             known = np.zeros(0, np.uint64)
             for records in self._pieces(file):
@@ -241,9 +241,9 @@ class Chunk:
     texts: list[str]
     table: Any  # with the text column as it came
     text_column: str
-    rows: npt.NDArray[np.int64]
+    rows: Ints
     source: str
-    keys: npt.NDArray[np.int64] | None = None  # how many keys each document has, between two passes
+    keys: Ints | None = None  # how many keys each document has, between two passes
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -571,7 +571,7 @@ class _Work:
             parts.append((found.keys, found.minima, np.diff(found.starts), found.values))
             return found.keys[:0], np.ones(len(chunk), dtype=np.int64)
 
-        def marks() -> npt.NDArray[np.bool_]:
+        def marks() -> Bools:
             whole = Sketches.joined(parts, bands * rows)
             parts.clear()
             return repeats(whole.groups(self.plan.threshold - 1e-12, bands, rows))
@@ -580,7 +580,7 @@ class _Work:
 
     def _twice(
         self, chunks: Iterable[Chunk], kind: str, keys: Callable[[Chunk], tuple[Any, Any]],
-        second: Callable[[Chunk, Any, str], Chunk], marks: Callable[[], npt.NDArray[np.bool_]] | None = None,
+        second: Callable[[Chunk, Any, str], Chunk], marks: Callable[[], Bools] | None = None,
     ) -> Iterator[Chunk]:  # fmt: skip
         """Collect the keys of all chunks, then go over the chunks again with the marks of their keys."""
         with temporary_folder(self.plan.folder) as folder:
