@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import linnet
-from linnet.cli.streamed import FEATURES, HASH_BITS, LARGEST_CHUNK
+from linnet.cli.train import FEATURES, HASH_BITS, LARGEST_CHUNK
 from linnet.pipeline.learner import IncrementalLearner
 
 sys.path.insert(0, str(Path(__file__).parent))

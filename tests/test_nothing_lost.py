@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import linnet
 from linnet.cli import COMMANDS
 from linnet.cli import linnet as command_line
-from linnet.cli.files import InputPath, OutputPath
+from linnet.cli.options import InputPath, OutputPath
 from linnet.data import read, stream
 from linnet.errors import DataError, LinnetError
 from linnet.files import write_atomic

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import ProgressBars, print_lines, say, say_sealed, write_csv, write_json, write_page
 from linnet.errors import LinnetError
@@ -27,9 +26,9 @@ def _list(context: click.Context, parameter: click.Parameter, value: bool) -> No
         context.exit()
 
 
-@command(short_help="Find duplicates, leaks, wrong labels and loopholes in a file.")
-@click.argument("data", type=InputPath())
-@click.argument("others", type=InputPath(), nargs=-1)
+@o.command(short_help="Find duplicates, leaks, wrong labels and loopholes in a file.")
+@click.argument("data", type=o.InputPath())
+@click.argument("others", type=o.InputPath(), nargs=-1)
 @o.data_options
 @o.bin_options
 @o.option("--only", "A,B", "Run these checks only (--list names them).")

@@ -11,14 +11,13 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.output import Notes, ProgressBars, echo_json, say
 from linnet.errors import LinnetError, check_choice
 from linnet.values import as_bytes, parse_list
 
 
-@command(short_help="Clean texts, filter pages, remove duplicates; says what every rule did.")
-@click.argument("inputs", type=InputPath(), metavar="INPUT...", nargs=-1)
+@o.command(short_help="Clean texts, filter pages, remove duplicates; says what every rule did.")
+@click.argument("inputs", type=o.InputPath(), metavar="INPUT...", nargs=-1)
 @o.option(
     "--out", "F", "Write to F (.csv, .tsv, .jsonl, also .gz or .zst; .parquet); else JSON lines on standard output."
 )

@@ -8,15 +8,14 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns
 from linnet.cli.output import ProgressBars, print_lines, say, width, write_csv, write_json, write_page
 from linnet.errors import LinnetError
 from linnet.values import duration
 
 
-@command(short_help="Compare models on the same folds, with tests and a recommendation.")
-@click.argument("data", type=InputPath(), required=False)
+@o.command(short_help="Compare models on the same folds, with tests and a recommendation.")
+@click.argument("data", type=o.InputPath(), required=False)
 @o.option("--models", "A,B,C", "Such as svm,nb:alpha=1,svm:C=0.1,1; every model if not given.", callback=o.look_here)
 @o.number("--folds", "Parts to test on in turn: 5, or 10 below 500 rows.", least=2)
 @o.number("--repeats", "Draw the folds N times.", 1)

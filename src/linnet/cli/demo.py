@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import command
 from linnet.errors import DataError
 from linnet.files import open_atomic
 
@@ -20,7 +19,7 @@ TEXTS = (
 )
 
 
-@command(short_help="Check, train and explain on the built-in support tickets.")
+@o.command(short_help="Check, train and explain on the built-in support tickets.")
 @o.option("--out", "F.linnet", "Where to save the model.", default="tickets.linnet", show_default=True)
 @o.seed
 def demo(out: str, seed: int) -> None:

@@ -8,17 +8,15 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled, say_if_seen
-from linnet.cli.options import asked, text_column
 from linnet.cli.output import command_line, say, say_sealed, say_written, width, write_json
 from linnet.draw.terminal import listed
 from linnet.errors import DataError, LinnetError, shown
 
 
-@command(short_help="Say how good a model is on labelled texts.")
-@click.argument("model", type=InputPath())
-@click.argument("data", type=InputPath())
+@o.command(short_help="Say how good a model is on labelled texts.")
+@click.argument("model", type=o.InputPath())
+@click.argument("data", type=o.InputPath())
 @o.data_options
 @o.bin_options
 @o.labels
@@ -33,7 +31,7 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     from linnet.data.seal import look
 
     clf = load(model, n_jobs=options["threads"], trust=options["trust"])
-    options["text"] = text_column(clf, options)
+    options["text"] = o.text_column(clf, options)
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs)
     bins = clf.card.get("data", {}).get("label_bins")
     if rows.bins is None and isinstance(bins, str) and {str(c) for c in clf.artefact.classes}.isdisjoint(rows.counts):
@@ -48,12 +46,12 @@ def evaluate(model: str, data: str, **options: Any) -> None:
         )
     seen = say_if_seen(clf, rows, data)
     seal = look(data, "evaluate", Path(model))
-    if asked(options) and options["report"] is not None:
+    if o.asked(options) and options["report"] is not None:
         raise LinnetError(
             "--report shows the model with its own rule; leave out the report, or train with the rule that you want"
         )
     if options["report"] is None:
-        result = clf.evaluate(rows, **asked(options))
+        result = clf.evaluate(rows, **o.asked(options))
     else:
         from linnet.report import Report
 

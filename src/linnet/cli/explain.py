@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import colours, echo_json
 from linnet.data.input_file import stdin
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
 
 
-@command(short_help="Show why a text gets its label, word by word.")
-@click.argument("model", type=InputPath())
+@o.command(short_help="Show why a text gets its label, word by word.")
+@click.argument("model", type=o.InputPath())
 @click.argument("text", default="-")
 @o.option("--label", "LABEL", "Explain the score of this label instead of the predicted one.")
 @o.option("--not against", "LABEL", "Compare with this label: why the one and not the other?")

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, OutputPath, command
 from linnet.cli.output import echo
 from linnet.errors import shown
 from linnet.values import size_text
@@ -15,10 +14,10 @@ from linnet.values import size_text
 __all__ = ["export"]
 
 
-@command(short_help="Write a model as C, JavaScript, an offline web page, ONNX or JSON.")
-@click.argument("model", type=InputPath())
+@o.command(short_help="Write a model as C, JavaScript, an offline web page, ONNX or JSON.")
+@click.argument("model", type=o.InputPath())
 @o.option("--format format_", "c|js|html|onnx|json|tsv", "The format; by default the ending of --out says it.")
-@o.option("-o --out", "FILE", "The file to write; by default beside the model.", type=OutputPath())
+@o.option("-o --out", "FILE", "The file to write; by default beside the model.", type=o.OutputPath())
 @o.trust
 def export(model: str, format_: str | None, out: str | None, trust: bool) -> None:
     """Write MODEL as a C file and header, an ES module, one offline web page, ONNX, JSON, or a table of weights.

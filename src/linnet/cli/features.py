@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import command
 from linnet.cli.output import echo_json
 from linnet.data.input_file import stdin
 from linnet.errors import LinnetError
@@ -16,7 +15,7 @@ from linnet.errors import shown as printable
 WIDTH = 100
 
 
-@command(short_help="List the feature blocks, or show what a model sees of a text.")
+@o.command(short_help="List the feature blocks, or show what a model sees of a text.")
 @click.argument("blocks", required=False, callback=o.look_here)
 @click.argument("text", required=False)
 @o.json_flag

@@ -9,15 +9,14 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.output import ProgressBars, echo_json, say
 from linnet.errors import LinnetError, shown
 from linnet.values import as_bytes, parse_list
 
 
-@command("filter", short_help="Keep the rows of a corpus that a model says are worth keeping.")
-@click.argument("model", type=InputPath())
-@click.argument("inputs", type=InputPath(), metavar="INPUT...", nargs=-1, required=True)
+@o.command("filter", short_help="Keep the rows of a corpus that a model says are worth keeping.")
+@click.argument("model", type=o.InputPath())
+@click.argument("inputs", type=o.InputPath(), metavar="INPUT...", nargs=-1, required=True)
 @o.option("--out", "DIR", "A new folder, or one that holds this run, unfinished.", required=True)
 @o.many("--keep", "LABEL", "Keep rows of this label.")
 @o.many("--min least", "P", "The probability that the label must have: once, or once for each --keep.", type=float)

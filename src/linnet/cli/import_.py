@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from linnet.cli.files import InputPath, OutputPath, command
-from linnet.cli.options import flag
+from linnet.cli.options import InputPath, OutputPath, command, flag
 from linnet.cli.output import echo
 from linnet.errors import shown
 from linnet.values import size_text

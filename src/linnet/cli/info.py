@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from linnet.cli import options as o
-from linnet.cli.card import markdown
-from linnet.cli.files import InputPath, command
 from linnet.cli.output import echo, echo_json
 from linnet.errors import shown
 from linnet.values import size_text
 
 
-@command(short_help="Show what is in a model file.")
-@click.argument("model", type=InputPath())
+@o.command(short_help="Show what is in a model file.")
+@click.argument("model", type=o.InputPath())
 @o.number("--top", "How many features to show a class.", 10, 0)
 @o.flag("--card", "Print the card as Markdown: data, settings, scores, checksums, the command.")
 @o.json_flag
@@ -88,3 +86,33 @@ def _about(card: dict[str, Any]) -> Iterator[str]:
 
 def _number(value: Any, form: str = ",") -> str:
     return format(value, form) if isinstance(value, int | float) and not isinstance(value, bool) else "?"
+
+
+def markdown(name: str, card: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the card as Markdown: a section for each part, nested values as lists."""
+    yield f"# {name}"
+    if card.get("command"):
+        yield from ("", "```", str(card["command"]), "```")
+    for part, value in card.items():
+        if part in ("command", "reference", "choice") or not isinstance(value, Mapping) or not value:
+            continue
+        yield from ("", f"## {part.capitalize()}", "", "| | |", "|---|---|")
+        for key, entry in value.items():
+            text = ", ".join(f"{k}: {v}" for k, v in entry.items()) if isinstance(entry, Mapping) else entry
+            if entry is not None:
+                yield f"| {_cell(str(key).replace('_', ' '))} | {_cell(_written(text))} |"
+    choice = card.get("choice")
+    if isinstance(choice, Mapping) and isinstance(choice.get("tried"), list):
+        yield from ("", "## Choice of settings", "")
+        yield f"{len(choice['tried'])} settings tried, {choice.get('folds')} folds, {choice.get('rows')} held-out rows."
+    yield from ("", f"Made by linnet {card.get('linnet', '?')}.")
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, list):
+        return ", ".join(str(_written(one)) for one in value)
+    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if type(value) is int else value
+
+
+def _cell(value: Any) -> str:
+    return shown(value, 500).replace("|", "\\|")

@@ -7,13 +7,12 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.output import echo_json, print_lines
 
 
-@command(short_help="Say whether the input of a model has changed since training.")
-@click.argument("model", type=InputPath())
-@click.argument("data", type=InputPath())
+@o.command(short_help="Say whether the input of a model has changed since training.")
+@click.argument("model", type=o.InputPath())
+@click.argument("data", type=o.InputPath())
 @o.option("--reference", "FILE", "Compare with these texts, not with the held-out rows of training.")
 @o.option(
     "--level", "SHARE", "The share of false alarms that is accepted, over all tests together.", default=0.05, show_default=True,

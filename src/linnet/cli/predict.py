@@ -15,8 +15,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, OutputPath, command
-from linnet.cli.options import asked, text_column
+from linnet.cli.options import InputPath, OutputPath, asked, command, text_column
 from linnet.cli.output import Notes, ProgressBars, say
 from linnet.errors import LinnetError, shown
 from linnet.values import parse_list

@@ -9,13 +9,12 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.output import say
 from linnet.errors import LinnetError, require
 
 
-@command(short_help="Answer over HTTP: predict, explain, metrics.")
-@click.argument("models", type=InputPath(), metavar="MODEL...", nargs=-1, required=True)
+@o.command(short_help="Answer over HTTP: predict, explain, metrics.")
+@click.argument("models", type=o.InputPath(), metavar="MODEL...", nargs=-1, required=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; 0.0.0.0 for all.")
 @o.number("--port", "The port; 0 takes a free one.", 8000, 0, 65535)
 @o.number("--workers", "Processes. From 2 on, one that dies is replaced. The model file is in memory once.", 1, 1, 256)

@@ -8,15 +8,14 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, check_outputs, command, inputs_of
 from linnet.cli.labelled_rows import read_labelled, say_if_seen
 from linnet.cli.output import echo, echo_json, say
 from linnet.errors import shown
 from linnet.values import as_bytes, size_text
 
 
-@command(short_help="Write a smaller model: coarser weights, fewer features.")
-@click.argument("model", type=InputPath())
+@o.command(short_help="Write a smaller model: coarser weights, fewer features.")
+@click.argument("model", type=o.InputPath())
 @o.option("--max-size", "SIZE", "The model file may be this large: 5MB, 500kB.", required=True)
 @o.option("--data", "FILE", "Labelled rows: keep the scale of the scores on them, and say what is lost.")
 @o.option("--out", "F.linnet", "Where to save; MODEL with the ending .small.linnet by default.")
@@ -41,7 +40,7 @@ def shrink(model: str, max_size: str, data: str | None, out: str | None, **optio
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs) if data else None
     small = clf.shrink(most, rows)
     target = Path(out) if out else Path(model).with_suffix(".small.linnet")
-    check_outputs({"--out": (str(target), "model")}, inputs_of())
+    o.check_outputs({"--out": (str(target), "model")}, o.inputs_of())
     small.save(target)
     sizes = {"before": version_in_use(model).stat().st_size, "after": target.stat().st_size}
     features = {"before": clf.artefact.n_features, "after": small.artefact.n_features}

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, check_outputs, command
 from linnet.cli.labelled_rows import split_columns
 from linnet.cli.output import Notes, say, write_json
 from linnet.data.dataset import are_scattered, scattered
@@ -20,8 +19,8 @@ from linnet.values import parse_list
 _ROW = "row of the source"
 
 
-@command(short_help="Divide a file into train, dev and test; --blind seals the test part.")
-@click.argument("data", type=InputPath())
+@o.command(short_help="Divide a file into train, dev and test; --blind seals the test part.")
+@click.argument("data", type=o.InputPath())
 @o.option("--out-dir", "DIR", "Where train, dev and test go; DATA-split by default.")
 @o.option("--train train_out", "F", "The training file, in place of --out-dir.")
 @o.option("--dev dev_out", "F", "The dev file; left out, there are two parts.")
@@ -114,7 +113,7 @@ def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
     options_of = {
         f"--{name}" if named else f"--out-dir, {path.name}": (str(path), None) for name, path in there.items()
     }
-    check_outputs(options_of, [data])
+    o.check_outputs(options_of, [data])
     return outs
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.output import say
 
 
-@command(short_help="Look, train, try and label in a browser, on this machine.")
-@click.argument("what", type=InputPath(), required=False, metavar="[DATA|MODEL]")
+@o.command(short_help="Look, train, try and label in a browser, on this machine.")
+@click.argument("what", type=o.InputPath(), required=False, metavar="[DATA|MODEL]")
 @o.text
 @o.label
 @o.number("--port", "The port; 0 takes a free one.", 0, 0, 65535)

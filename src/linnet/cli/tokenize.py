@@ -11,15 +11,14 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.output import Notes, echo_json, say, table_lines, width
 from linnet.errors import LinnetError, shown
 
 Cut = Callable[[str], list[Any]]
 
 
-@command(short_help="Show the pieces that a tokeniser makes of a text, and their places.")
-@click.argument("text", type=InputPath(or_text=True), metavar="[TEXT|FILE|-]", required=False)
+@o.command(short_help="Show the pieces that a tokeniser makes of a text, and their places.")
+@click.argument("text", type=o.InputPath(or_text=True), metavar="[TEXT|FILE|-]", required=False)
 @o.token_options
 @o.flag("--list listing", "List the tokenisers, each on an example (or on TEXT).")
 @o.option("--train", "DATA", "Learn the tokeniser (bpe, wordpiece, bpe:2000) from the texts of DATA first.")

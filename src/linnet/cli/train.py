@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from linnet.cli import options as o
-from linnet.cli.card import columns_digest, data_card, plain_command, test_card
-from linnet.cli.files import InputPath, check_outputs, command, inputs_of
-from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
-from linnet.cli.options import asked, reached
-from linnet.cli.output import command_line, say, say_sealed, say_written, write_json, write_unusable
-from linnet.cli.streamed import FEATURES, HASH_BITS, train_online, train_streamed
+from linnet.cli.labelled_rows import label_column, multilabel, read_labelled, split_columns, split_rows
+from linnet.cli.output import Notes, command_line, say, say_sealed, say_written, write_json, write_unusable
 from linnet.datasets.named import official
 from linnet.draw.terminal import estimate
-from linnet.errors import LinnetError
+from linnet.errors import DataError, LinnetError, shown
+from linnet.files import digest
 from linnet.models import MODELS
 from linnet.values import parse_settings, size_text
 
+if TYPE_CHECKING:
+    from linnet.classifier import TextClassifier
+    from linnet.pipeline.stream import StreamResult
 
-@command(short_help="Train a classifier on a file and save it.")
-@click.argument("data", type=InputPath(), nargs=-1, required=True)
+
+@o.command(short_help="Train a classifier on a file and save it.")
+@click.argument("data", type=o.InputPath(), nargs=-1, required=True)
 @o.option("--model", "NAME", f"One of {', '.join(MODELS)}.", default="svm", show_default=True)
 @o.model_out
 @o.split_options
@@ -98,7 +104,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     content = {"model": str(out), "card": clf.card, "test": result.to_dict(), "seal": seal.to_dict() if seal else None}
     if write_json(content | run.more, options["json_"]):
         return
-    for line in reached(clf.card.get("decision", {}), () if clf.artefact.multilabel else result.per_class):
+    for line in o.reached(clf.card.get("decision", {}), () if clf.artefact.multilabel else result.per_class):
         say(line)
     line = _score_line(result, several=clf.artefact.multilabel)
     if options["seeds"]:
@@ -152,7 +158,7 @@ def _classifier(options: dict[str, Any]) -> Any:
     clf = TextClassifier(
         options["model"], **{name: options[name] for name in (*FEATURE_OPTIONS, "label_smoothing")},
         norm={None: "auto", "none": None}.get(options["norm"], options["norm"]), params=_params(options),
-        refit=not options["watch"], decision=asked(options),
+        refit=not options["watch"], decision=o.asked(options),
         calibrate={"auto": True, "none": False}.get(options["calibration"], options["calibration"]),
         full_precision=options["full_precision"], random_state=options["seed"], n_jobs=options["threads"],
     )  # fmt: skip
@@ -284,7 +290,7 @@ def model_path(data: str, out: str | None) -> Path:
     if out is None:
         name = "model" if data == "-" else Path(data.rstrip("/")).name.split(".")[0].removeprefix("hub:") or "model"
         out = f"{name}.linnet"
-        check_outputs({"--out": (out, "model")}, inputs_of())
+        o.check_outputs({"--out": (out, "model")}, o.inputs_of())
     return Path(out)
 
 
@@ -335,3 +341,206 @@ def _write_report(clf: Any, data: str, fit_on: Any, test: Any, out: Path, option
     )  # fmt: skip
     page.save(options["report"])
     say_written(options["report"])
+
+
+# ---- The card of a model: what a command adds to it, and how it is shown. No paths of folders and no times: bytes stay equal.
+
+
+RUN_ONLY = (
+    "out", "threads", "json_", "report", "cache", "workers", "scheduler", "unusable", "quiet", "force", "no_check", "engine", "max_memory",
+    "like", "trust",
+)  # fmt: skip
+"""Options that change no model: they say where and how a command runs."""
+
+
+def plain_command() -> str:
+    """Return the command with what was given to it, in a fixed order, without folders and without options that change no model."""
+    ctx = click.get_current_context()
+    words = ["linnet", str(ctx.info_name)]
+    for p in ctx.command.params:
+        value = ctx.params.get(p.name or "")
+        if p.name in RUN_ONLY or ctx.get_parameter_source(p.name or "") != click.core.ParameterSource.COMMANDLINE:
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
+            flag = [] if isinstance(p, click.Argument) else [p.opts[-1] if one is not False else p.secondary_opts[-1]]
+            words += flag + (
+                [] if isinstance(one, bool) else [_named(str(one)) if isinstance(p.type, o.InputPath) else str(one)]
+            )
+    return shlex.join(words)
+
+
+def _named(path: str) -> str:
+    """Return a file without its folder."""
+    return path if path.startswith("hub:") else PurePath(path).name or path
+
+
+def data_card(data: tuple[str, ...], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checksums of the files that a model was trained on: of their bytes as they lie there."""
+    files = {"sha256": data[0]} if len(data) == 1 else {}
+    files |= {f"{name}_sha256": options[name] for name in ("dev", "test") if options.get(name)}
+    return {name: digest(path) for name, path in files.items() if Path(path).is_file()}
+
+
+def columns_digest(rows: Any) -> str:
+    """Return the SHA-256 of the texts and labels that were read: of their bytes, then of their lengths."""
+    from linnet.features.buffers import text_buffers
+
+    whole, sizes = hashlib.sha256(), hashlib.sha256()
+    for column in (rows.text, rows.label):
+        for piece in text_buffers(column):
+            whole.update(piece.data[piece.offsets[0] : piece.offsets[-1]].tobytes())
+            sizes.update(np.diff(piece.offsets).astype("<i8").tobytes())
+    whole.update(sizes.digest())
+    return whole.hexdigest()
+
+
+def test_card(result: Any) -> dict[str, Any]:
+    """Return the scores on the test rows, with the 95 % interval of the first."""
+    several = hasattr(result, "subset_accuracy")
+    first, *others = ("micro_f1", "macro_f1") if several else ("accuracy", "macro_f1", "log_loss")
+    found = {"rows": result.n, first: getattr(result, first), "interval": list(getattr(result, f"{first}_interval"))}
+    return found | {name: getattr(result, name) for name in others}
+
+
+# ---- ``linnet train`` on more text than memory: when the data are read as a stream, and the run.
+
+
+NOT_STREAMED = (
+    "weight", "label_columns", "label_smoothing", "report", "groups", "time",
+)  # fmt: skip
+REMEDIES = {
+    **dict.fromkeys(
+        ("label_columns", "label_smoothing", "weight"),
+        "leave out --max-memory and --engine, or train on a sample of the rows",
+    ),
+    "report": "train first, then linnet evaluate MODEL TEST --report F.html",
+    **dict.fromkeys(("groups", "time"), "divide the data first with linnet split, then give --test"),
+}
+
+
+def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
+    """Return the memory to stay within, or None where DATA is one file that fits."""
+    from linnet.data.formats import find_shards, size_of
+    from linnet.pipeline.cache import LEAST, available, memory_needed
+    from linnet.values import as_bytes
+
+    if given is not None:
+        return as_bytes(given, "--max-memory")
+    if len(data) == 1 and (data[0] == "-" or data[0].startswith("hub:")):
+        return None
+    shards, free = find_shards(data), available()
+    needed = memory_needed(sum(map(_unpacked, shards)) if len(shards) > 1 else _unpacked(shards[0]))
+    if needed > 0.8 * free:
+        size = sum(map(size_of, shards))
+        say(f"{size / 1e9:,.1f} GB of input may not fit in {free / 1e9:,.1f} GB of memory: reading it as a stream")
+        return max(LEAST, free // 2)
+    named = len(shards) == 1 and shards[0] == Path(data[0])  # not the only file of a folder or pattern
+    return None if named else max(LEAST, free * 4 // 5)
+
+
+def _unpacked(path: Path) -> int:
+    """Return about how many bytes of text a file holds: packed ones four times their size, columns twice."""
+    from linnet.data.formats import size_of
+
+    packed = path.suffix.lower() in (".gz", ".gzip", ".zst", ".zstd", ".bz2")
+    return size_of(path) * (4 if packed else 2 if path.suffix.lower() in (".parquet", ".pq") else 1)
+
+
+def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str, Any]) -> StreamResult | None:
+    """Train on a stream where that is asked for or needed; None where ordinary training will do."""
+    engine = options["engine"]
+    if engine is None and (options["workers"] or options["scheduler"]):
+        raise LinnetError("--workers and --scheduler belong to an engine; add --engine local, dask or spark")
+    limit = limit_for(data, options["max_memory"])
+    if limit is None and engine is None:
+        return None
+    for name in NOT_STREAMED:
+        if options[name]:
+            remedy = REMEDIES.get(name, "leave out --max-memory and --engine")
+            raise LinnetError(f"--{name.replace('_', '-')} needs all rows in memory; {remedy}")
+    from linnet.cli.output import TrainingProgress
+    from linnet.engines import open_engine
+    from linnet.pipeline.cache import LEAST, available
+    from linnet.pipeline.stream import fit_stream
+
+    limit = limit or max(LEAST, available() * 4 // 5)
+    placed = {"scheduler": options["scheduler"]} if options["scheduler"] else {}
+    with contextlib.ExitStack() as stack:
+        progress = stack.enter_context(TrainingProgress(options["quiet"], options["watch"], options["profile"]))
+        opened = open_engine(engine, workers=options["workers"], **placed) if engine else contextlib.nullcontext()
+        result = fit_stream(
+            clf, data, max_memory=limit, text=options["text"], label=label_column(options), format=options["format_"],
+            multilabel=multilabel(options), bins=options["label_bins"] or options["label_quantiles"],
+            dev=options["dev"], test=options["test"], cache=options["cache"], skip_damaged=options["skip_damaged"],
+            engine=stack.enter_context(opened), on_event=progress, say=say,
+        )  # fmt: skip
+    write_unusable(result.unusable, options["unusable"])
+    return result
+
+
+# ---- ``linnet train - --online``: one pass over a stream, with a score for every row before it is learned from.
+
+
+FEATURES = "words:1+chars:3"
+HASH_BITS = 18
+LARGEST_CHUNK = 256  # rows that are scored together before they are learned from
+NOT_ONLINE = (
+    "dev", "test", "groups", "time", "weight", "watch", "report", "max_memory", "engine", "multilabel", "threshold", "cost", "abstain",
+    "answer", "precision", "recall", "profile", "label_bins", "label_quantiles", "label_columns",
+)  # fmt: skip
+
+
+def train_online(clf: TextClassifier, data: tuple[str, ...], out: Path, options: dict[str, Any]) -> None:
+    """Learn from a stream in one pass and save the model, also after Ctrl-C."""
+    from linnet.data.labelled import usable
+    from linnet.data.reading import stream
+    from linnet.pipeline.learner import IncrementalLearner
+
+    wrong = [name for name in NOT_ONLINE if options[name]]
+    if wrong:
+        raise LinnetError(f"--{wrong[0].replace('_', '-')} does not go with --online, which reads every row once")
+    learner = IncrementalLearner(clf.plan())
+    table, notes = ErrorTable(options["quiet"]), Notes(data[0])
+    try:
+        for source in data:
+            for batch in stream(source, text=options["text"], label=options["label"], format=options["format_"]):
+                rows = usable(batch, "" if source == "-" else source)
+                for note in rows.notes:
+                    notes(note)
+                table.show(learner, learner.learn(rows.text, rows.label.to_pylist(), most=LARGEST_CHUNK))
+    except KeyboardInterrupt:
+        say("interrupted: what was learned so far is saved")
+    if not learner.n_rows:
+        raise DataError(f"{data[0]}: no two labels among the rows so far; there is nothing to save")
+    clf.use(learner, "standard input" if data[0] == "-" else data[0])
+    clf.save(out)
+    score = learner.progressive
+    if write_json({"model": str(out), "card": clf.card, "progressive": score.to_dict()}, options["json_"]):
+        return
+    click.echo(f"progressive accuracy {score.accuracy:.4f} on {score.rows:,} rows, one pass")
+    click.echo(f"saved {out} ({size_text(out.stat().st_size)}, {len(learner.classes)} classes)")
+
+
+class ErrorTable:
+    """A line at rows 1, 2, 4, 8, ...: errors so far and since the last line, and how that row was answered."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet, self.next, self.before = quiet, 1, (0, 0)
+        self.rows = self.errors = 0
+        if not quiet:
+            say(f"{'average':<9}{'since':<9}{'row':>10}  {'label':<16}{'predicted':<16}{'features':>8}")
+            say(f"{'error':<9}{'last':<9}{'counter':>10}")
+
+    def show(self, learner: Any, met: Any) -> None:
+        """Show the rows of a chunk that are due; rows of the first class wait until there is a second one."""
+        if met is None:
+            return
+        wrong = met.best != met.y
+        while not self.quiet and self.next <= self.rows + len(wrong):
+            k = self.next - self.rows - 1
+            errors, (rows, last) = self.errors + int(wrong[: k + 1].sum()), self.before
+            label, best = (shown(learner.classes[one], 15) for one in (met.y[k], met.best[k]))
+            rates = f"{errors / self.next:<9.6f}{(errors - last) / (self.next - rows):<9.6f}"
+            say(f"{rates}{self.next:>10,}  {label:<16}{best:<16}{met.features[k]:>8,}")
+            self.before, self.next = (self.next, errors), 2 * self.next
+        self.rows, self.errors = self.rows + len(wrong), self.errors + int(wrong.sum())

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled, split_columns, split_rows
 from linnet.cli.output import ProgressBars, say, say_sealed, width, write_json, write_page
 from linnet.cli.train import model_path
@@ -18,8 +17,8 @@ from linnet.tuning.judging import process_began
 from linnet.values import as_bytes, as_seconds, duration, size_text
 
 
-@command(short_help="Search features, model and settings within a budget of time and size.")
-@click.argument("data", type=InputPath())
+@o.command(short_help="Search features, model and settings within a budget of time and size.")
+@click.argument("data", type=o.InputPath())
 @o.option("--budget", "TIME", "For everything: 60s, 5m, 1h.", default="60s", show_default=True)
 @o.option("--max-size", "SIZE", "The model file may be this large: 5MB, 500kB.")
 @o.max_memory()

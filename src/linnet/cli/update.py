@@ -9,15 +9,14 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import print_lines, say, write_json
 from linnet.errors import LinnetError
 
 
-@command(short_help="Go on learning from new rows; the version before is kept.")
-@click.argument("model", type=InputPath())
-@click.argument("data", type=InputPath(), required=False)
+@o.command(short_help="Go on learning from new rows; the version before is kept.")
+@click.argument("model", type=o.InputPath())
+@click.argument("data", type=o.InputPath(), required=False)
 @o.option("--out", "F.linnet", "Where to save; MODEL itself by default.")
 @o.option("--test", "FILE", "Compare both versions on this file; on a fifth of DATA if not given.")
 @o.option(

@@ -7,13 +7,12 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import InputPath, command
 from linnet.cli.output import Notes, echo_json, say, table_lines
 from linnet.errors import shown
 
 
-@command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
-@click.argument("data", type=InputPath())
+@o.command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
+@click.argument("data", type=o.InputPath())
 @o.option("--other", "FILE", "Say how much of this file the vocabulary covers.")
 @o.token_options
 @o.number("--min-df", "Keep words in at least so many texts.", 1)

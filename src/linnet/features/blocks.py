@@ -568,6 +568,11 @@ def parse(text: str) -> AnyBlocks:
     return as_blocks(blocks)
 
 
+def names_code(features: object) -> bool:
+    """Whether features, as they are typed, import code of other programs: functions, or a spaCy pipeline."""
+    return isinstance(features, str) and ("functions:" in features or "spacy=" in features)
+
+
 def as_blocks(value: object) -> AnyBlocks:
     """Accept a string, one block or several."""
     if isinstance(value, str):

@@ -66,11 +66,6 @@ def register_function(function: Function, name: str | None = None) -> None:
     _REGISTERED[import_path(function) if name is None else name] = function
 
 
-def names_code(features: object) -> bool:
-    """Whether features, as they are typed, import code of other programs: functions, or a spaCy pipeline."""
-    return isinstance(features, str) and ("functions:" in features or "spacy=" in features)
-
-
 class Functions(Computed):
     """A block of feature functions: each gets the list of tokens of a text and returns a number or a truth value.
 

@@ -20,7 +20,7 @@ import numpy as np
 from linnet.classifier import Event, TextClassifier, load
 from linnet.data import Dataset
 from linnet.errors import LinnetError
-from linnet.features.functions import names_code
+from linnet.features.blocks import names_code
 from linnet.files import write_atomic
 
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
