@@ -135,63 +135,31 @@ class Mojibake(CleaningRule):
         at = 0
         for line in text.split("\n"):
             if not line.isascii():
-                fixed = fixer.fix_encoding_and_explain(line)
-                if fixed.text != line:
-                    codes = [step.parameter for step in fixed.explanation or () if step.action == "encode"]
-                    found += [(start + at, end + at, new) for start, end, new in _changes(line, fixed.text, codes)]
+                found += [(start + at, end + at, new) for start, end, new in _changes(line, fixer.fix_encoding(line))]
             at += len(line) + 1
         return found
 
 
-_KEPT = re.compile(r"[!-~]+")  # in every code that ftfy tries, these characters are themselves
+_KEPT = re.compile(r"([ -~]+)")  # in every code that ftfy tries, these characters are themselves
 
 
-def _changes(old: str, new: str, codes: Sequence[str]) -> list[Edit]:
-    """Find small edits from a line to its repair: visible ASCII characters are in both, and between them lies the rest.
+def _changes(old: str, new: str) -> list[Edit]:
+    """Find small edits from a line to its repair: printable ASCII characters are in both, and between them lies the rest.
 
-    >>> _changes("a: Ã© b", "a: é b", ["latin-1"])
+    >>> _changes("a: Ã© b", "a: é b")
     [(3, 5, 'é')]
     """
-    if _KEPT.findall(old) != _KEPT.findall(new):
+    before, after = _KEPT.split(old), _KEPT.split(new)  # every second piece is kept
+    if before[1::2] != after[1::2]:
         return [_trimmed(old, new)]
     found: list[Edit] = []
-    for (start, end), (new_start, new_end) in zip(_gaps(old), _gaps(new), strict=True):
-        before, after = old[start:end], new[new_start:new_end]
-        if before != after:
-            small = _by_character(before, after, codes)
-            found += [(start + a, start + b, c) for a, b, c in small or [_trimmed(before, after)]]
-    return found
-
-
-def _gaps(text: str) -> Iterator[tuple[int, int]]:
     at = 0
-    for match in _KEPT.finditer(text):
-        yield at, match.start()
-        at = match.end()
-    yield at, len(text)
-
-
-def _by_character(old: str, new: str, codes: Sequence[str]) -> list[Edit]:
-    """Explain each character of the repair by the bytes it has in UTF-8; nothing if one cannot be explained."""
-    found, at = [], 0
-    for character in new:
-        if old.startswith(character, at):
-            at += 1
-            continue
-        spellings = (_spelt(character, code) for code in codes)
-        size = next((len(s) for s in spellings if s and old.startswith(s, at)), 0)
-        if not size:
-            return []
-        found.append((at, at + size, character))
-        at += size
-    return found if at == len(old) else []
-
-
-def _spelt(character: str, code: str) -> str:
-    try:
-        return character.encode().decode(code)
-    except (UnicodeError, LookupError):
-        return ""
+    for was, now in zip(before, after, strict=True):
+        if was != now:
+            start, end, text = _trimmed(was, now)
+            found.append((at + start, at + end, text))
+        at += len(was)
+    return found
 
 
 def _trimmed(old: str, new: str) -> Edit:
