@@ -22,6 +22,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, TypeAlias
 
@@ -64,184 +65,6 @@ def register_function(function: Function, name: str | None = None) -> None:
     if not callable(function):
         raise LinnetError(f"register_function takes a function of a list of tokens, got {function!r:.60}")
     _REGISTERED[import_path(function) if name is None else name] = function
-
-
-class Functions(Computed):
-    """A block of feature functions: each gets the list of tokens of a text and returns a number or a truth value.
-
-    Functions are given themselves or by name ("mymodule.ends_in_s"). tokens and case say how texts are cut and folded,
-    as in the other blocks. On the command line: ``functions:mymodule.ends_in_s,mymodule.word_count``.
-    """
-
-    name: ClassVar[str] = "functions"
-    example: ClassVar[str] = "functions:mymodule.ends_in_s,mymodule.n_words"
-
-    def __init__(
-        self, *functions: Function | str, weight: float = 1.0, tokens: str = "words", case: str = "fold"
-    ) -> None:
-        if not functions:
-            raise LinnetError("Functions needs at least one function")
-        self.functions: tuple[Function, ...] = tuple(_named(f) if isinstance(f, str) else f for f in functions)
-        self.weight, self.tokens, self.case = weight, tokens, case
-        for f in self.functions:
-            if not callable(f):
-                raise LinnetError(f"Functions takes functions of a list of tokens, got {f!r:.60}")
-        if len(set(self.columns)) < len(self.columns):
-            raise LinnetError(f"two functions have the same name: {', '.join(self.columns)}; rename one")
-        check_tokens(tokens, case, LinnetError)
-        self._check_weight()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the functions."""
-        return tuple(str(getattr(f, "__name__", f)) for f in self.functions)
-
-    def values_of(self, piece: TextBuffer, first: int = 0) -> Floats:
-        """Return what each function says of each text, (n_texts, n_functions)."""
-        texts = [piece.text(d) for d in range(len(piece))]
-        out = np.empty((len(texts), len(self.functions)))
-        for row, tokens in enumerate(words_of(texts, self.tokens, self.case)):
-            for column, f in enumerate(self.functions):
-                out[row, column] = _call(f, tokens, first + row, texts[row])
-        return out
-
-    def vector(self, text: str) -> Floats:
-        """Return x, what the functions say of one text, (n_functions,)."""
-        x: Floats = self.values([text])[0]
-        return x
-
-    def joint(self, text: str, label: Any, labels: Iterable[Any], bias: bool = True) -> Floats:
-        """Return f(x, y) of the notes for one text; see the function ``joint``."""
-        return joint(self.vector(text), label, labels, bias)
-
-    # ---- names
-
-    def check(self) -> None:
-        """Refuse functions that no import path leads to."""
-        for f in self.functions:
-            import_path(f)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the import paths; refuses functions that another program could not find."""
-        return {
-            "block": self.name,
-            "functions": [_lasting_path(f) for f in self.functions],
-            "tokens": self.tokens,
-            "case": self.case,
-            "weight": self.weight,
-        }
-
-    @classmethod
-    def wanted(cls, values: dict[str, Any]) -> list[str]:
-        """Return the functions that are not registered in this program."""
-        return [str(path) for path in values["functions"] if str(path) not in _REGISTERED]
-
-    @classmethod
-    def named(cls, values: dict[str, Any]) -> Computed:
-        """Keep the names of the functions."""
-        return NamedFunctions(values)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Functions:
-        """Find the functions again: those that are not registered are imported, so ask ``wanted`` first."""
-        paths = [str(path) for path in values["functions"]]
-        return cls(
-            *map(find, paths), weight=float(values["weight"]), tokens=str(values["tokens"]), case=str(values["case"])
-        )
-
-    @classmethod
-    def read(cls, written: str, **settings: Any) -> Functions | None:
-        """Read ``module.name,module.name``, with optional ``:whitespace`` and ``:keep``."""
-        names, *extras = written.replace(" ", "").split(":")
-        for extra in filter(None, extras):
-            settings |= token_setting(extra)
-        return cls(*filter(None, names.split(",")), **settings) if names else None
-
-    def written(self) -> list[str]:
-        """Return the functions, then the tokens and the case where they are not the usual ones."""
-        extra = [v for v, usual in ((self.tokens, "words"), (self.case, "fold")) if v != usual]
-        return [",".join(map(_shown, self.functions)), *extra]
-
-    def __repr__(self) -> str:
-        given = {"weight": (self.weight, 1.0), "tokens": (self.tokens, "words"), "case": (self.case, "fold")}
-        changed = [f"{name}={value!r}" for name, (value, default) in given.items() if value != default]
-        return f"Functions({', '.join([*self.columns, *changed])})"
-
-    def _key(self) -> tuple[Any, ...]:
-        return self.functions, self.weight, self.tokens, self.case
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Functions) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-
-class NamedFunctions(Computed):
-    """The functions of a model file by name, to look at: they are not imported and cannot be called."""
-
-    name: ClassVar[str] = "functions"
-
-    def __init__(self, values: dict[str, Any]) -> None:
-        self.stored = dict(values)
-        self.paths = tuple(str(path) for path in values["functions"])
-        self.weight = float(values["weight"])
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the functions."""
-        return tuple(path.rpartition(":")[2].rpartition(".")[2] for path in self.paths)
-
-    def values_of(self, piece: TextBuffer, first: int = 0) -> Floats:
-        """Refuse: the functions are not here."""
-        raise LinnetError("this model was opened to look at, without its functions; load it with trust=True to use it")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what the file says."""
-        return self.stored
-
-    def written(self) -> list[str]:
-        """Return the functions."""
-        return [",".join(self.paths)]
-
-
-def _call(f: Function, tokens: list[str], number: int, text: str) -> float:
-    try:
-        value = f(list(tokens))  # a function may change its list, but not that of the next
-    except Exception as error:
-        raise DataError(
-            f"the feature function {_shown(f)} failed on text number {number + 1} ({text!r:.40}) with {type(error).__name__}: {error}; "
-            "it must return a number for every list of tokens, also for an empty one"
-        ) from error
-    if not isinstance(value, bool | int | float | np.number | np.bool_):
-        raise DataError(
-            f"the feature function {_shown(f)} returned {value!r:.40} for text number {number + 1} ({text!r:.40}); "
-            "it must return a number, or True or False"
-        )
-    return float(value)
-
-
-def joint(x: npt.ArrayLike, label: Any, labels: Iterable[Any], bias: bool = True) -> Floats:
-    """Return the block layout f(x, y): x in the block of the label, zeros in those of the other labels.
-
-    With bias every block ends in a feature that is always on. The dot product with theta, the weights of all blocks
-    behind one another, is the score of the label.
-
-    >>> joint([2, 1, 0], "+", ["+", "-", "0"]).astype(int).tolist()
-    [2, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]
-    """
-    known = list(labels)
-    if label not in known:
-        raise LinnetError(nearest("label", str(label), map(str, known)))
-    if len(set(known)) < len(known):
-        raise LinnetError(f"labels holds one twice: {known}")
-    values = np.asarray(x, dtype=np.float64)
-    if values.ndim != 1:
-        raise LinnetError(f"x must be one row of numbers, got shape {values.shape}")
-    block = np.append(values, 1.0) if bias else values
-    out = np.zeros((len(known), len(block)))
-    out[known.index(label)] = block
-    return out.ravel()
 
 
 # ---- import paths
@@ -331,6 +154,167 @@ module reviews_features; put its folder on the Python path (PYTHONPATH=folder) o
     if not inspect.isfunction(found) or found.__module__ != module:
         raise LinnetError(f"{needed}, but what {where} has there is no function written in it: {found!r:.60}")
     return found
+
+
+def _stand_in(path: str) -> Function:
+    """Return a function of that name, without importing anything; it refuses to be called."""
+
+    def refuse(tokens: list[str]) -> float:
+        raise LinnetError("this model was opened to look at, without its functions; load it with trust=True to use it")
+
+    refuse.__module__, _, refuse.__qualname__ = path.partition(":")
+    refuse.__name__ = refuse.__qualname__.rpartition(".")[2]
+    return refuse
+
+
+@dataclass(init=False, repr=False, unsafe_hash=True)
+class Functions(Computed):
+    """A block of feature functions: each gets the list of tokens of a text and returns a number or a truth value.
+
+    Functions are given themselves or by name ("mymodule.ends_in_s"). tokens and case say how texts are cut and folded,
+    as in the other blocks. On the command line: ``functions:mymodule.ends_in_s,mymodule.word_count``.
+    """
+
+    name: ClassVar[str] = "functions"
+    example: ClassVar[str] = "functions:mymodule.ends_in_s,mymodule.n_words"
+
+    functions: tuple[Function, ...]
+    weight: float
+    tokens: str
+    case: str
+
+    def __init__(
+        self, *functions: Function | str, weight: float = 1.0, tokens: str = "words", case: str = "fold"
+    ) -> None:
+        if not functions:
+            raise LinnetError("Functions needs at least one function")
+        self.functions = tuple(_named(f) if isinstance(f, str) else f for f in functions)
+        self.weight, self.tokens, self.case = weight, tokens, case
+        for f in self.functions:
+            if not callable(f):
+                raise LinnetError(f"Functions takes functions of a list of tokens, got {f!r:.60}")
+        if len(set(self.columns)) < len(self.columns):
+            raise LinnetError(f"two functions have the same name: {', '.join(self.columns)}; rename one")
+        check_tokens(tokens, case, LinnetError)
+        self._check_weight()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the functions."""
+        return tuple(str(getattr(f, "__name__", f)) for f in self.functions)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where the functions are, as a model file has it: ``module:name``."""
+        return tuple(f"{f.__module__}:{f.__qualname__}" for f in self.functions)
+
+    def values_of(self, piece: TextBuffer, first: int = 0) -> Floats:
+        """Return what each function says of each text, (n_texts, n_functions)."""
+        texts = [piece.text(d) for d in range(len(piece))]
+        out = np.empty((len(texts), len(self.functions)))
+        for row, tokens in enumerate(words_of(texts, self.tokens, self.case)):
+            for column, f in enumerate(self.functions):
+                out[row, column] = _call(f, tokens, first + row, texts[row])
+        return out
+
+    def vector(self, text: str) -> Floats:
+        """Return x, what the functions say of one text, (n_functions,)."""
+        x: Floats = self.values([text])[0]
+        return x
+
+    def joint(self, text: str, label: Any, labels: Iterable[Any], bias: bool = True) -> Floats:
+        """Return f(x, y) of the notes for one text; see the function ``joint``."""
+        return joint(self.vector(text), label, labels, bias)
+
+    # ---- names
+
+    def check(self) -> None:
+        """Refuse functions that no import path leads to."""
+        for f in self.functions:
+            import_path(f)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the import paths; refuses functions that another program could not find."""
+        return {
+            "block": self.name,
+            "functions": [_lasting_path(f) for f in self.functions],
+            "tokens": self.tokens,
+            "case": self.case,
+            "weight": self.weight,
+        }
+
+    @classmethod
+    def wanted(cls, values: dict[str, Any]) -> list[str]:
+        """Return the functions that are not registered in this program."""
+        return [str(path) for path in values["functions"] if str(path) not in _REGISTERED]
+
+    @classmethod
+    def named(cls, values: dict[str, Any]) -> Functions:
+        """Keep the names of the functions; they cannot be called."""
+        return cls.from_dict(values, _stand_in)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], find: Callable[[str], Function] = find) -> Functions:
+        """Find the functions again: those that are not registered are imported, so ask ``wanted`` first."""
+        settings = {"weight": float(values["weight"]), "tokens": str(values["tokens"]), "case": str(values["case"])}
+        return cls(*(find(str(path)) for path in values["functions"]), **settings)
+
+    @classmethod
+    def read(cls, written: str, **settings: Any) -> Functions | None:
+        """Read ``module.name,module.name``, with optional ``:whitespace`` and ``:keep``."""
+        names, *extras = written.replace(" ", "").split(":")
+        for extra in filter(None, extras):
+            settings |= token_setting(extra)
+        return cls(*filter(None, names.split(",")), **settings) if names else None
+
+    def written(self) -> list[str]:
+        """Return the functions, then the tokens and the case where they are not the usual ones."""
+        extra = [v for v, usual in ((self.tokens, "words"), (self.case, "fold")) if v != usual]
+        return [",".join(map(_shown, self.functions)), *extra]
+
+    def __repr__(self) -> str:
+        given = {"weight": (self.weight, 1.0), "tokens": (self.tokens, "words"), "case": (self.case, "fold")}
+        changed = [f"{name}={value!r}" for name, (value, default) in given.items() if value != default]
+        return f"Functions({', '.join([*self.columns, *changed])})"
+
+
+def _call(f: Function, tokens: list[str], number: int, text: str) -> float:
+    try:
+        value = f(list(tokens))  # a function may change its list, but not that of the next
+    except Exception as error:
+        raise DataError(
+            f"the feature function {_shown(f)} failed on text number {number + 1} ({text!r:.40}) with {type(error).__name__}: {error}; "
+            "it must return a number for every list of tokens, also for an empty one"
+        ) from error
+    if not isinstance(value, bool | int | float | np.number | np.bool_):
+        raise DataError(
+            f"the feature function {_shown(f)} returned {value!r:.40} for text number {number + 1} ({text!r:.40}); "
+            "it must return a number, or True or False"
+        )
+    return float(value)
+
+
+def joint(x: npt.ArrayLike, label: Any, labels: Iterable[Any], bias: bool = True) -> Floats:
+    """Return the block layout f(x, y): x in the block of the label, zeros in those of the other labels.
+
+    With bias every block ends in a feature that is always on. The dot product with theta, the weights of all blocks
+    behind one another, is the score of the label.
+
+    >>> joint([2, 1, 0], "+", ["+", "-", "0"]).astype(int).tolist()
+    [2, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+    """
+    known = list(labels)
+    if label not in known:
+        raise LinnetError(nearest("label", str(label), map(str, known)))
+    if len(set(known)) < len(known):
+        raise LinnetError(f"labels holds one twice: {known}")
+    values = np.asarray(x, dtype=np.float64)
+    if values.ndim != 1:
+        raise LinnetError(f"x must be one row of numbers, got shape {values.shape}")
+    block = np.append(values, 1.0) if bias else values
+    out = np.zeros((len(known), len(block)))
+    out[known.index(label)] = block
+    return out.ravel()
 
 
 def _named(text: str) -> Function:
