@@ -94,6 +94,10 @@ class FeatureBlock:
         """Return the block with what it learns from some documents (None: all), without labels; blocks share known."""
         return self
 
+    def with_tf(self, tf: str) -> Self:
+        """Return the block as a model with this tf wants it."""
+        return self
+
     @classmethod
     def read(cls, written: str, **settings: Any) -> Self | None:
         """Read what the command line has behind the name; None where it makes no sense."""

@@ -34,14 +34,14 @@ from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.array_types import Array, Floats, Floats32, Hashes, Ints, Ints32
 from linnet.errors import DataError, LinnetError
-from linnet.features.blocks import AnyBlocks, Computed, Folded, FoldedVectors
+from linnet.features.blocks import Computed, Folded, FoldedVectors
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Names, Slots, count, count_known
 
 if TYPE_CHECKING:
     from linnet.features.counting import SparseCounts
 
-__all__ = ["Vectors", "WordVectors", "learn_vectors", "read_vectors", "with_tf"]
+__all__ = ["Vectors", "WordVectors", "learn_vectors", "read_vectors"]
 
 
 MOST_WORDS = 50_000
@@ -151,6 +151,10 @@ class Vectors(Computed):
             tuple(f"{word} (vector)" for word in known.words),
         )  # fmt: skip
 
+    def with_tf(self, tf: str) -> Vectors:
+        """Sum vectors as the model will: its tf is that of every block."""
+        return replace(self, tf=tf)
+
     def to_dict(self) -> dict[str, Any]:
         """Vectors are folded into a model and never kept in its file."""
         raise LinnetError(f"'{self}' is folded into the weights of words; it is not part of a model")
@@ -168,11 +172,6 @@ class Vectors(Computed):
     def written(self) -> list[str]:
         """Return the file."""
         return [self.source]
-
-
-def with_tf(blocks: AnyBlocks, tf: str) -> AnyBlocks:
-    """Return the blocks with vectors summed as the model will: its tf is that of every block."""
-    return tuple(replace(b, tf=tf) if isinstance(b, Vectors) else b for b in blocks)
 
 
 # ---- learned from texts

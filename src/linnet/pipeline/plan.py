@@ -18,7 +18,6 @@ from linnet.models import MODELS
 from linnet.models.estimator import Traits
 from linnet.solvers.descent import OPTIMISERS
 from linnet.solvers.online import SGD
-from linnet.text.vocabulary import given_words
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
@@ -76,7 +75,11 @@ class Plan:
             None if ratio is None else (float(ratio),) if isinstance(ratio, int | float) else tuple(map(float, ratio))
         )
         tfs = (clf.tf,) if isinstance(clf.tf, str) else tuple(clf.tf or ())
-        vocabulary = given_words(clf.vocabulary)
+        vocabulary: tuple[str, ...] = ()
+        if clf.vocabulary is not None:
+            from linnet.text.vocabulary import given_words
+
+            vocabulary = given_words(clf.vocabulary)
         asked = "words:1" if vocabulary and clf.features is None else clf.features
         blocks = None if asked is None else as_blocks(asked)
         if not tfs and blocks is not None:

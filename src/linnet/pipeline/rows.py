@@ -29,7 +29,7 @@ from linnet.features.plan import (
     other_widths,
     unspaced,
 )
-from linnet.features.vectors import Vectors, with_tf
+from linnet.features.vectors import Vectors
 from linnet.model.learned import numbers_of
 from linnet.models.inputs import as_weight, feature_names, indicators, row_weights
 from linnet.pipeline.cache import available
@@ -260,7 +260,7 @@ class MemoryRows:
         self.other = () if features.features is not None else other_features(default, features, self.buffers)
         if features.features is None and features.vectors:
             default = (*default, Vectors(features.vectors))
-        self.features = self._learned(with_tf(default, features.tf), log)
+        self.features = self._learned(tuple(block.with_tf(features.tf) for block in default), log)
         self.blocks, self.computed = split(self.features)
         log.stage("count", f"counting features {describe(self.features)}{why}")
         texts = Texts(self.buffers) if self.part is None else self.part
@@ -300,7 +300,7 @@ class MemoryRows:
 
     def _count_some(self, features: AnyBlocks, tf: str, numbers: Ints) -> Numbered:
         """Count other features of some rows, for a trial."""
-        blocks, computed = split(with_tf(features, tf))
+        blocks, computed = split([block.with_tf(tf) for block in features])
         whole = len(numbers) == len(self.y)
         buffers = self.buffers if whole else [taken(self.buffers, numbers)]
         texts = self.part if whole and self.part is not None else Texts(buffers)

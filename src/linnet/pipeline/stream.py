@@ -27,7 +27,7 @@ from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, SparseCounts
 from linnet.features.derived import Derived, Texts
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
-from linnet.features.vectors import Vectors, with_tf
+from linnet.features.vectors import Vectors
 from linnet.models.inputs import class_factors, label_factors
 from linnet.pipeline.cache import Budget, Kept, StreamVocabulary, TestRows, return_freed, temporary
 from linnet.pipeline.crossval import FEW_ROWS, FittedRows, Weighting
@@ -303,7 +303,8 @@ class StreamedRows(RowStore):
         wanted = self.plan.features.features
         vectors = self.plan.features.vectors
         default = blocks_for(n, size, unspaced=unspaced)
-        self.features = with_tf(wanted or ((*default, Vectors(vectors)) if vectors else default), self.plan.features.tf)
+        wanted_blocks = wanted or ((*default, Vectors(vectors)) if vectors else default)
+        self.features = tuple(block.with_tf(self.plan.features.tf) for block in wanted_blocks)
         self.why = ": most texts have no blanks between words" if unspaced and not wanted else ""
         self._check_features()
         self.blocks, self.computed = split(self.features)

@@ -311,13 +311,13 @@ class Vocabulary:
 
 
 def given_words(vocabulary: Any) -> tuple[str, ...]:
-    """Return the names of a vocabulary: a list, a file of ``Vocabulary.save`` (.json), or a file with one a line; None: none.
+    """Return the names of a vocabulary: a list, a file of ``Vocabulary.save`` (.json), or a file with one a line.
 
     >>> given_words(["blue", "dog"])
     ('blue', 'dog')
     """
     if not isinstance(vocabulary, str | os.PathLike):
-        return tuple(map(str, () if vocabulary is None else vocabulary))
+        return tuple(map(str, vocabulary))
     if os.fspath(vocabulary).endswith(".json"):
         return tuple(Vocabulary.load(vocabulary).words)
     try:
