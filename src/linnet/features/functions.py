@@ -256,7 +256,11 @@ class Functions(Computed):
     @classmethod
     def from_dict(cls, values: dict[str, Any], find: Callable[[str], Function] = find) -> Functions:
         """Find the functions again: those that are not registered are imported, so ask ``wanted`` first."""
-        settings = {"weight": float(values["weight"]), "tokens": str(values["tokens"]), "case": str(values["case"])}
+        settings: dict[str, Any] = {
+            "weight": float(values["weight"]),
+            "tokens": str(values["tokens"]),
+            "case": str(values["case"]),
+        }
         return cls(*(find(str(path)) for path in values["functions"]), **settings)
 
     @classmethod
