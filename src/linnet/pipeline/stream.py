@@ -388,7 +388,7 @@ class StreamedRows(RowStore):
     per_class: Floats | None
     """The weight of a row of each class; of each cell for each label, where rows may have several."""
     n_blocks_on_disk: int = 1
-    whole: tuple[SparseCounts, npt.NDArray[np.int32]] | None = None
+    whole: tuple[SparseCounts, Labels] | None = None
     """All rows and their cells, where there is room for them."""
 
     def set_rows_of(self, rows_of: dict[int, Ints]) -> None:
