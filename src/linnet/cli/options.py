@@ -207,7 +207,6 @@ def _is_dir(path: Path) -> bool:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-Option = Callable[[F], F]
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:

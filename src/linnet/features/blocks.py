@@ -6,8 +6,8 @@
 'words:1-3+chars:2-6*0.7'
 
 A new block that the kernels know is one class here and one row of ``BLOCKS``; one that counts the words of another text,
-derived from the original, is a class of ``features.derived`` and a row of ``DERIVED``; one that Python computes is a class
-of ``features.computed`` and a row of ``COMPUTED``.
+derived from the original, is a class of ``features.derived`` and a row of ``DERIVED``; one that Python computes is a subclass
+of ``Computed`` and a row of ``COMPUTED``.
 
 Lengths and signs as features: how long a text is, how loud, how much of it is figures.
 
