@@ -18,8 +18,15 @@ from sklearn.metrics import f1_score, log_loss
 import linnet
 from linnet import TextClassifier
 from linnet.comparison import compare, run_comparison
-from linnet.comparison.comparison import Comparison, ModelScores, Pair
-from linnet.comparison.run_comparison import ComparedRows, answer, fit_power_law, forecast
+from linnet.comparison.run_comparison import (
+    ComparedRows,
+    Comparison,
+    ModelScores,
+    Pair,
+    answer,
+    fit_power_law,
+    forecast,
+)
 from linnet.comparison.specs import Spec, as_specs, parse
 from linnet.data import Dataset
 from linnet.data.splitting import fold_indices

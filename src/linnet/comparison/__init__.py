@@ -6,8 +6,7 @@
 ['nb', 'svm']
 """
 
-from linnet.comparison.comparison import Comparison, ModelScores, Pair
-from linnet.comparison.run_comparison import compare
+from linnet.comparison.run_comparison import Comparison, ModelScores, Pair, compare
 from linnet.comparison.versions import VersionComparison, compare_versions
 
 __all__ = ["Comparison", "ModelScores", "Pair", "VersionComparison", "compare", "compare_versions"]

@@ -1,6 +1,7 @@
 """Fit on one part of the rows, score another: the only place that does.
 
-Search, tune, compare, check and the learning curve all come here, so folds, groups and weights mean the same everywhere.
+Search and tune come here, and compare, check and the learning curve through the search of the classifiers that they fit, so
+folds, groups and weights mean the same everywhere.
 Features are counted once for all; what depends on labels or on which rows are known (the vocabulary, idf, ratios,
 selection) is learned from the training part of each fold alone, so a held-out score is honest.
 """
@@ -8,8 +9,7 @@ selection) is learned from the training part of each fold alone, so a held-out s
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +27,7 @@ from linnet.solvers.matrix import Matrix
 from linnet.solvers.network import finish
 
 if TYPE_CHECKING:
-    from linnet.classifier import TextClassifier
     from linnet.data import Dataset
-    from linnet.features.derived import Part
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds; three up to four times as many
 LITTLE_WORK = 20_000_000
@@ -319,46 +317,6 @@ class CrossValidation:
         """Drop what was kept of the folds."""
         self._parts.clear()
         self._weights.clear()
-
-
-# ---- a whole pipeline on one fold
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """What a fitted classifier says of held-out rows, and what that took."""
-
-    predicted: Array  # columns of the classifier; of several labels an indicator matrix
-    proba: Floats
-    train_seconds: float
-    predict_seconds: float
-
-
-def fit_and_predict(
-    clf: TextClassifier,
-    data: Dataset,
-    fold: Fold,
-    *,
-    groups: Ints | None = None,
-    part: Part | None = None,
-    on_event: Callable[[Any], None] | None = None,
-    found: Any = None,
-) -> HeldOut:
-    """Fit a classifier on some rows, its settings searched among them alone, and predict the held-out ones.
-
-    part is where the training rows are counted already; the result is the same without. With found, the result of a
-    search, nothing is searched.
-    """
-    train, held = data.take(fold.train), data.take(fold.held_out)
-    began = time.perf_counter()
-    clf.fit(train, groups=None if groups is None else groups[fold.train], on_event=on_event, part=part, found=found)
-    trained = time.perf_counter()
-    scores = clf.model_.scores(held, clf.n_jobs)
-    model = clf.model_
-    best, proba = model.chosen(scores) if model.multilabel else model.best(scores), model.proba(scores)
-    return HeldOut(
-        best, proba, trained - began + (part.saved if part is not None else 0.0), time.perf_counter() - trained
-    )
 
 
 # ---- Labelled data as ``compare`` and ``tune`` take them, and the size of the model files that they make.
