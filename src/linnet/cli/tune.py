@@ -25,7 +25,7 @@ from linnet.values import as_bytes, as_seconds, duration, size_text
 @o.option("--metric", "NAME", f"One of {', '.join(METRICS)}; of several labels a row {', '.join(SET_METRICS)}.")
 @o.option("--models", "A,B", "Search among these models only; all that learn if not given.")
 @o.many("--lists", "FILE", "Use the word lists of this file too.")
-@o.option("--vectors", "FILE", "Use word vectors too; models that cannot take them are left out.", type=InputPath())
+@o.option("--vectors", "FILE", "Use word vectors too; models that cannot take them are left out.")
 @o.model_out
 @o.split_options
 @o.data_options
