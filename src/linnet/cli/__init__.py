@@ -40,7 +40,7 @@ COMMANDS = {  # name: (module:function, help)
     "evaluate": ("linnet.cli.evaluate:evaluate", "Say how good a model is on labelled texts."),
     "explain": ("linnet.cli.explain:explain", "Show why a text gets its label, word by word."),
     "shrink": ("linnet.cli.shrink:shrink", "Write a smaller model: coarser weights, fewer features."),
-    "export": ("linnet.cli.export:export", "Write a model as C, JavaScript, an offline web page or JSON."),
+    "export": ("linnet.cli.export:export", "Write a model as C, JavaScript, an offline web page, ONNX or JSON."),
     "import": ("linnet.cli.import_:import_", "Read a fastText or scikit-learn model and save it as a linnet model."),
     "serve": ("linnet.cli.serve:serve", "Answer over HTTP: predict, explain, metrics."),
     "clean": ("linnet.cli.clean:clean", "Clean texts, filter pages, remove duplicates; says what every rule did."),
