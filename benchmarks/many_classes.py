@@ -64,7 +64,18 @@ def main() -> None:
         write_rows(train, options.rows, options.classes, 0)
         write_rows(test, options.classes, options.classes, 1)
         for name in options.models.split(","):
-            given = ["train", str(train), "--test", str(test), "--model", name, "--features", "words:1", "--no-check", "-q"]
+            given = [
+                "train",
+                str(train),
+                "--test",
+                str(test),
+                "--model",
+                name,
+                "--features",
+                "words:1",
+                "--no-check",
+                "-q",
+            ]
             given += ["--out", str(model), *(["--max-memory", options.max_memory] if options.max_memory else [])]
             given += [] if name == "nb" else ["--set", "C=1"]
             fitted = run(given)

@@ -90,7 +90,8 @@ def fasttext(train: list[str], y: list[str], test: list[str]) -> tuple[list[str]
     back = {code: label for label, code in codes.items()}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "train.txt"
-        path.write_text("".join(f"{codes[label]} {line(text)}\n" for text, label in zip(train, y, strict=True)))
+        order = np.random.default_rng(0).permutation(len(y))  # it does not shuffle by itself
+        path.write_text("".join(f"{codes[y[k]]} {line(train[k])}\n" for k in order))
         model = ft.train_supervised(str(path), wordNgrams=2, epoch=25, thread=1, verbose=0)
     found = model.f.multilinePredict([line(text) + "\n" for text in test], 1, 0.0, "strict")
     return [back[labels[0]] if labels else y[0] for labels in found[0]], {"wordNgrams": 2, "epoch": 25}

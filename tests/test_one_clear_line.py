@@ -18,6 +18,7 @@ import linnet
 from linnet.cli import linnet as command_line
 from linnet.errors import DataError, LinnetError, ModelFileError, nearest, shown
 from linnet.model import file as store
+from running import run
 
 TEXTS = ["so good", "great fun", "what fun", "so dull", "bad", "what a bore"] * 4
 LABELS = (["pos"] * 3 + ["neg"] * 3) * 4
@@ -351,3 +352,12 @@ def test_nobody_reads(tmp_path, arguments, code, stream):
     done = subprocess.run([sys.executable, "-m", "linnet", *arguments], cwd=tmp_path, env=plain, check=False, **streams)
     os.close(writer)
     assert done.returncode == code
+
+
+def test_a_warning_is_one_line_and_comes_of_the_last_fits_only(folder, tmp_path):
+    options = ["--features", "words:1", "--set", "C=1,1000000", "--set", "max_iter=1", "--no-check"]
+    done = run("train", "good.csv", *options, "--out", tmp_path / "w.linnet", cwd=folder, text=True, code=0)
+    warned = [line for line in done.stderr.splitlines() if "max_iter" in line and "stopped" in line]
+    assert len(warned) <= 2  # judged, and once more on all rows
+    assert all(line.startswith("linnet: warning: LinearSVM stopped after") for line in warned)
+    assert ".py" not in done.stderr

@@ -13,6 +13,7 @@ try:
     import os
     import sys
     import threading
+    import warnings
     from collections.abc import Iterator
     from typing import Any
 
@@ -152,9 +153,15 @@ def _say(message: object) -> None:
         click.echo(f"linnet: {line if line.isprintable() and len(line) <= 4000 else shown(line, 4000)}", err=True)
 
 
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    """Print a warning as one line, without the place in the code."""
+    _say(f"warning: {message}")
+
+
 def main() -> None:
     """Run the command line; turn errors into one line and an exit code."""
     debug = "--debug" in sys.argv
+    warnings.showwarning = _show_warning
     try:
         _open_streams()
         code = linnet.main(prog_name="linnet", standalone_mode=False)

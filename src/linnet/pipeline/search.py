@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -18,6 +19,7 @@ from linnet.model.calibration import FittedCalibration
 from linnet.pipeline.crossval import CALIBRATION, FEW_ROWS, CrossValidation, Fold, choose_folds, correct
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
+from linnet.solvers.callbacks import ConvergenceWarning
 
 __all__ = ["SearchResult", "SearchRows", "Trial", "axes_of", "search", "starts", "walk"]
 
@@ -315,11 +317,13 @@ class _Trials:
         if self.dear:
             alike = [sum(settings[name] == value for name, value in one.items()) for one, _ in self._left]
             model.warm = self._left[int(np.argmax(alike))][1] if alike else np.zeros((0, 0))
-        found = self._rows(settings).fit(
-            self.folds[k], model, plan.features, float(settings["ratio"]),
-            sample_weight=self.given.weight, given_weight=self.given.given_weight, threads=plan.threads,
-            on_epoch=self.log.trial if self.log.on_event else None,
-        )  # fmt: skip
+        with warnings.catch_warnings():  # what comes of the settings is judged; the last fit says whether it converged
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = self._rows(settings).fit(
+                self.folds[k], model, plan.features, float(settings["ratio"]),
+                sample_weight=self.given.weight, given_weight=self.given.given_weight, threads=plan.threads,
+                on_epoch=self.log.trial if self.log.on_event else None,
+            )  # fmt: skip
         own = {name: value for name, value in settings.items() if name not in ("features", "tf")}
         if model.left is not None and own not in [one for one, _ in self._left]:
             self._left.append((own, model.left))
