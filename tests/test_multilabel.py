@@ -404,9 +404,8 @@ def test_studio(tmp_path):
     assert done.status == "done", done.error
     assert done.scores["accuracy"] == pytest.approx(np.mean(done.right))
     assert explained_prediction(studio.model("run-1"), "happy dear").label == "joy, love"
-    n, wrong = studio.wrong_sets("run-1", "dev")
-    assert len(wrong) == n - sum(done.right)
-    assert all(set(truth) != set(answer) for _, truth, answer in wrong)
+    n, right = len(done.right), sum(done.right)
+    assert (f"{n - right} of {n} rows" if right < n else "no errors") in studio.wrong_sets("run-1", "dev")
     with pytest.raises(DataError, match="fixing labels takes one label a row"):
         studio.fix(0, "joy")
     with pytest.raises(DataError, match="labelling takes one label a row"):

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -322,3 +323,16 @@ def test_a_wrong_place_is_refused_before_the_work(verb, tmp_path):
     done = run(*verb, "--report", ".", cwd=tmp_path)
     assert done.returncode == 2
     assert "is a folder" in done.stderr
+
+
+def test_rows_are_those_of_the_file():
+    """Not of the part that the report is on."""
+    rows = [(f"good number {k}", "pos") if k % 2 else (f"bad number {k}", "neg") for k in range(60)]
+    data = linnet.Dataset.from_lists([text for text, _ in rows], [label for _, label in rows])
+    train, test = data.take(range(40)), data.take(range(40, 60))
+    clf = linnet.TextClassifier("nb", features="words:1").fit(train)
+    turned = {"pos": "neg", "neg": "pos"}
+    wrong = linnet.Dataset.from_lists(test.text.to_pylist(), [turned[label] for label in test.label_list()])
+    html = linnet.Report(clf, replace(wrong, taken=test.source_rows)).html
+    assert "row 41<" in html
+    assert "row 1<" not in html

@@ -523,6 +523,30 @@ def test_partly_labelled_file_to_finished_table(browser, start, partly):
     opened.close()
 
 
+def test_many_labels_are_found_by_typing(browser, start, tmp_path):
+    """Of thirty labels nine have keys; the others are found by typing, and Enter takes the first that matches."""
+    file = tmp_path / "texts.csv"
+    file.write_text("text\n" + "\n".join(f"text about thing{k} and place{k % 7}" for k in range(40)) + "\n")
+    opened = Page(browser, start(str(file)))
+    page = opened.go("label")
+    page.get_by_label("Labels").fill(", ".join(f"topic {k}" for k in range(30)))
+    page.get_by_text("Begin", exact=True).click()
+    page.wait_for_selector("[data-choice]")
+    assert page.locator("[data-choice]:visible").count() == 9
+    for topic in (27, 13, 27, 4):
+        row = page.get_attribute("#say", "data-row")
+        page.keyboard.press("/")
+        page.keyboard.type(f"topic {topic}")
+        assert page.locator("[data-choice]:visible").first.inner_text().endswith(f"topic {topic}")
+        page.keyboard.press("Enter")
+        page.wait_for_function(f"document.querySelector('#say').dataset.row !== '{row}'")
+        page.locator("h1").click()
+    assert page.inner_text("#answered") == "4"
+    page.wait_for_function("document.querySelector('[data-choice]:not([hidden])').innerText.includes('topic')")
+    opened.shot("many-labels")
+    opened.close()
+
+
 def test_two_annotators(browser, start, partly):
     """Two people in two browsers: kept apart, compared by Cohen's kappa, and the disagreement settled."""
     file, truth = partly

@@ -102,8 +102,7 @@ class CheckedData:
     @cached_property
     def source_rows(self) -> Ints:
         """The number of each row of the data in its source, from 1; rows that were left out are counted too."""
-        bad = np.array([row.row for row in self.data.unusable.rows], dtype=np.int64)
-        return np.setdiff1d(np.arange(1, len(self.data) + len(bad) + 1), bad)[: len(self.data)]
+        return self.data.source_rows
 
     def text(self, row: int) -> str:
         """Return one text of all sets."""

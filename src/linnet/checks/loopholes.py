@@ -184,18 +184,16 @@ def _giving_away(m: CheckedData, table: _Table) -> dict[str, dict[str, Any]]:
             if kind != "word":
                 why = f"a{'n' if kind in ('id', 'address') else ''} {kind}; {why}"
             weight = float(covers[j] * purity[j]) + 0.5 * (kind != "word")
-            row = _row(table.names[j], m.data.labels[best[j]], why, purity[j], covers[j], df[j], None, not tiny, weight)
-            found[table.names[j]] = row
+            found[table.names[j]] = _row(
+                table.names[j], m.data.labels[best[j]], why, purity=purity[j], share_of_label=covers[j], texts=int(df[j]),
+                elsewhere=None, sure=not tiny, weight=weight,
+            )  # fmt: skip
     return found
 
 
-def _row(
-    word: str, label: str, why: str, purity: Any, share: Any, texts: Any, elsewhere: float | None, sure: bool, weight: float
-) -> dict[str, Any]:  # fmt: skip
-    return {
-        "word": word, "label": label, "kind": kind_of(word), "why": why, "purity": round(float(purity), 4),
-        "share_of_label": round(float(share), 4), "texts": int(texts), "elsewhere": elsewhere, "sure": sure, "weight": weight,
-    }  # fmt: skip
+def _row(word: str, label: str, why: str, **numbers: Any) -> dict[str, Any]:
+    rounded = {name: round(float(numbers[name]), 4) for name in ("purity", "share_of_label")}
+    return {"word": word, "label": label, "kind": kind_of(word), "why": why, **numbers, **rounded}
 
 
 def _fading(m: CheckedData, table: _Table) -> dict[str, dict[str, Any]]:
@@ -225,8 +223,9 @@ def _fading(m: CheckedData, table: _Table) -> dict[str, dict[str, Any]]:
         why = f"{percent(purity)} of texts with it here, {percent(share2[j, best[j]])} in {table.what}"
         label, weight = m.data.labels[best[j]], float((lift1[j] - lift2[j]) * share)
         found[table.names[j]] = _row(
-            table.names[j], label, why, purity, share, n1[j], elsewhere, chance <= limit, weight
-        )
+            table.names[j], label, why, purity=purity, share_of_label=share, texts=int(n1[j]), elsewhere=elsewhere,
+            sure=chance <= limit, weight=weight,
+        )  # fmt: skip
     return found
 
 

@@ -38,21 +38,9 @@ class Checkup:
     `level` is the worst of them, `words` the verdict. Prints as one page, `to_dict` has stable keys for programs.
     """
 
-    source: str
-    rows: int
-    classes: int
-    unusable: int
-    others: tuple[str, ...]
-    findings: tuple[Finding, ...]
-    left_out: tuple[str, ...]
     material: CheckedData
-
-    @classmethod
-    def of(cls, m: CheckedData, findings: Sequence[Finding], left_out: Sequence[str] = ()) -> Checkup:
-        """Put findings together."""
-        others = tuple(other.source for other in m.others)
-        rows, classes, unusable = len(m), len(m.data.labels), len(m.data.unusable)
-        return cls(m.data.source, rows, classes, unusable, others, tuple(findings), tuple(left_out), m)
+    findings: Sequence[Finding]
+    left_out: Sequence[str] = ()
 
     def __repr__(self) -> str:
         return f"<Checkup: {self.head()}; {self.words}>"
@@ -83,18 +71,21 @@ class Checkup:
         """Return plain values for JSON; the keys are always the same."""
         from linnet import __version__
 
+        m, others = self.material, [other.source for other in self.material.others]
         return {
-            "linnet": __version__, "data": self.source, "rows": self.rows, "classes": self.classes,
-            "unusable": self.unusable, "others": list(self.others), "level": self.level, "verdict": self.words,
+            "linnet": __version__, "data": m.data.source, "rows": len(m), "classes": len(m.data.labels),
+            "unusable": len(m.data.unusable), "others": others, "level": self.level, "verdict": self.words,
             "findings": [found.to_dict() for found in self.findings], "left_out": list(self.left_out),
         }  # fmt: skip
 
     def head(self) -> str:
         """What was checked, in one line."""
-        rest = f", beside {', '.join(self.others)}" if self.others else ""
-        classes = f", {counted(self.classes, 'class', 'classes')}" if self.classes else ", no labels"
+        m = self.material
+        rest = f", beside {', '.join(other.source for other in m.others)}" if m.others else ""
+        n = len(m.data.labels)
+        classes = f", {counted(n, 'class', 'classes')}" if n else ", no labels"
         cut = f"; interrupted before {', '.join(self.left_out)}" if self.left_out else ""
-        return f"{self.source}: {counted(self.rows, 'row')}{classes}{rest}{cut}"
+        return f"{m.data.source}: {counted(len(m), 'row')}{classes}{rest}{cut}"
 
     def __str__(self) -> str:
         return self.to_text()
@@ -239,7 +230,7 @@ def check(
     except KeyboardInterrupt:
         if not findings:
             raise
-    return Checkup.of(inputs, findings, list(possible)[len(findings) :])
+    return Checkup(inputs, tuple(findings), tuple(possible)[len(findings) :])
 
 
 def brief(data: Dataset, others: Iterable[Dataset] = ()) -> list[str]:

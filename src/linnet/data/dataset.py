@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,8 @@ class Dataset:
     """What the labels were made of, where they were numbers: see `binned`."""
     label_columns: Mapping[str, str] = field(default_factory=dict)
     """Where labels are distributions: the column of `also` that holds the probability of each label."""
+    taken: np.ndarray | None = None
+    """The numbers of the rows in their source, where they are some of its rows: see `source_rows`."""
 
     @staticmethod
     def from_lists(texts: Any, labels: Any = None) -> Dataset:
@@ -339,7 +342,23 @@ class Dataset:
             raise DataError(f"row {wrong} is not in the data, which has rows 0 to {len(self) - 1}")
         label = None if self.label is None else take(self.label, where)
         also = {name: take(column, where) for name, column in self.also.items()}
-        return replace(self, text=take(self.text, where), label=label, unusable=Unusable(), notes=(), also=also)
+        rows = self.source_rows[where]
+        return replace(
+            self, text=take(self.text, where), label=label, unusable=Unusable(), notes=(), also=also, taken=rows
+        )
+
+    @cached_property
+    def source_rows(self) -> np.ndarray:
+        """The number of each row in its source, from 1; rows that were left out are counted, parts keep them.
+
+        >>> data = Dataset.from_lists(["a", " ", "b", "c"])
+        >>> data.source_rows.tolist(), data.take([2, 1]).source_rows.tolist()
+        ([1, 3, 4], [4, 3])
+        """
+        if self.taken is not None:
+            return self.taken
+        bad = np.array([row.row for row in self.unusable.rows], dtype=np.int64)
+        return np.setdiff1d(np.arange(1, len(self) + len(bad) + 1), bad)[: len(self)]
 
     def column(self, name: str) -> list[str | None]:
         """Return a column that was read with `also`, as strings; None where it is empty.

@@ -49,7 +49,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "", ca
         for first, *others in rows
     )
     top = f"<thead><tr>{top}</tr></thead>" if any(head) else ""
-    return f'<div class="wide"><table class="{kind}">{title}{top}<tbody>{body}</tbody></table></div>'
+    return f'<div class="wide" tabindex="0"><table class="{kind}">{title}{top}<tbody>{body}</tbody></table></div>'
 
 
 def text_table(rows: Sequence[Sequence[Any]], caption: str = "") -> str:

@@ -52,7 +52,10 @@ def _texts(inputs: ReportInputs, cell: MatrixCell) -> dict[str, Any]:
     """Return the texts of a cell as data: the page writes them as text, never as HTML."""
     low, high = inputs.result.confusion_interval(cell.truth, cell.predicted)
     truth, confidence = inputs.names[cell.truth], inputs.confidence
-    texts = [[int(row) + 1, round(float(confidence[row]), 3), cut(inputs.text(row), CHARACTERS)] for row in cell.shown]
+    texts = [
+        [int(inputs.data.source_rows[row]), round(float(confidence[row]), 3), cut(inputs.text(row), CHARACTERS)]
+        for row in cell.shown
+    ]
     title = f"{truth}, predicted {inputs.names[cell.predicted]}: {count(cell.size, 'row')}"
     share = f"{percent(inputs.share(cell))} of {truth} (95 % interval {percent(low)} to {percent(high)})"
     return {"title": title, "share": share, "size": cell.size, "texts": texts}
@@ -90,7 +93,7 @@ def _one(inputs: ReportInputs, row: int) -> str:
     truth, predicted = inputs.names[inputs.result.truth[row]], inputs.names[inputs.result.predicted[row]]
     return (
         f'<p class="said">predicted <b>{safe(predicted)}</b> ({percent(float(inputs.confidence[row]))}), labelled '
-        f'<b>{safe(truth)}</b> <span class="interval">row {row + 1:,}</span></p>'
+        f'<b>{safe(truth)}</b> <span class="interval">row {inputs.data.source_rows[row]:,}</span></p>'
         f"<blockquote>{inputs.marked_text(row, CHARACTERS)}</blockquote>"
     )
 

@@ -77,27 +77,6 @@ class Pick:
     why: str
 
 
-@dataclass
-class Shortlist:
-    """The texts with the smallest margins, smallest first, and the similarity of each to the nearest labelled text."""
-
-    rows: Ints
-    like: Floats
-
-    def pick(self, done: npt.NDArray[np.bool_]) -> Pick:
-        """Return the first that is not too similar to a labelled text; where all are, the first."""
-        free = np.flatnonzero(~done[self.rows])
-        if not len(free):
-            return Pick(int(np.flatnonzero(~done)[0]), "unsure")
-        fresh = free[self.like[free] <= TOO_LIKE]
-        k = int(fresh[0] if len(fresh) else free[0])
-        return Pick(int(self.rows[k]), "unsure")
-
-    def take(self, row: int, pool: Pool) -> None:
-        """Count one more text as labelled."""
-        self.like = np.maximum(self.like, pool.likeness(self.rows, np.array([row], dtype=np.int64)))
-
-
 @dataclass(frozen=True)
 class Estimate:
     """The accuracy of the model on new texts, cross-validated on the texts drawn at random."""
@@ -170,46 +149,33 @@ class Learner:
     ) -> list[Pick]:
         """Return the next n texts to label, each different from those before it; the same for the same labels."""
         done = np.zeros(len(self.pool), dtype=bool)
-        done[list(answers)] = True
-        done[list(skipped)] = True
-        asked = len(answers)
-        near = self._shortlist(fitted, done, answers, n)
+        done[[*answers, *skipped]] = True
+        known = np.fromiter(answers, np.int64, len(answers))
+        near, like = np.zeros(0, np.int64), np.zeros(0)
+        if fitted is not None:
+            free = np.flatnonzero(~done)
+            near = free[np.argsort(fitted.margins()[free], kind="stable")[: SHORTLIST + 5 * n]]
+            like = self.pool.likeness(near, known)
         out: list[Pick] = []
-        for k in range(asked, asked + n):
+        for k in range(len(answers), len(answers) + n):
             free = np.flatnonzero(~done)
             if not len(free):
                 break
             rng = np.random.default_rng([self.pool.seed, k])
-            if near is None or k < FEW:
-                pick = Pick(
-                    self._newest(rng.choice(free, min(len(free), SHORTLIST), replace=False), answers, out), "new"
-                )
+            if fitted is None or k < FEW:
+                some = rng.choice(free, min(len(free), SHORTLIST), replace=False)
+                before = np.array([*known, *(pick.row for pick in out)], dtype=np.int64)
+                pick = Pick(int(some[int(np.argmin(self.pool.likeness(some, before)))]), "new")
             elif k % RANDOM_EVERY[k >= MANY] == 0:
                 pick = Pick(int(rng.choice(free)), "random")
-            else:
-                pick = near.pick(done)
+            else:  # the smallest margin that is not too similar to a labelled text; where all are, the smallest
+                left = near[~done[near]]
+                fresh = near[~done[near] & (like <= TOO_LIKE)]
+                pick = Pick(int(fresh[0] if len(fresh) else left[0] if len(left) else free[0]), "unsure")
             done[pick.row] = True
-            if near is not None:
-                near.take(pick.row, self.pool)
+            like = np.maximum(like, self.pool.likeness(near, np.array([pick.row], dtype=np.int64)))
             out.append(pick)
         return out
-
-    def _shortlist(
-        self, fitted: Fitted | None, done: npt.NDArray[np.bool_], answers: Mapping[int, str], n: int
-    ) -> Shortlist | None:
-        """Return the texts with the smallest margins, and how like a labelled text each is."""
-        if fitted is None:
-            return None
-        margins = fitted.margins()
-        free = np.flatnonzero(~done)
-        rows = free[np.argsort(margins[free], kind="stable")[: SHORTLIST + 5 * n]]
-        known = np.fromiter(answers, np.int64, len(answers))
-        return Shortlist(rows, self.pool.likeness(rows, known))
-
-    def _newest(self, rows: Ints, answers: Mapping[int, str], out: Sequence[Pick]) -> int:
-        """Return the row that is least similar to the texts before."""
-        known = np.array([*answers, *(p.row for p in out)], dtype=np.int64)
-        return int(rows[int(np.argmin(self.pool.likeness(rows, known)))])
 
     def estimate(self, answers: Mapping[int, str], drawn: Sequence[int]) -> Estimate | None:
         """Cross-validate the labels of texts drawn at random; None without any."""

@@ -139,8 +139,7 @@ def field(label: str, entered: Callable[..., Any] | None = None, **more: Any) ->
 def upload(label: str, done: Callable[..., Any]) -> None:
     """Make a place to drop a file."""
     made = ui.upload(label=label, auto_upload=True, on_upload=done, max_files=1).props("flat")
-    name = f"document.querySelector('#c{made.id} .q-uploader__input')?.setAttribute('aria-label', {label!r})"
-    ui.run_javascript(name)
+    ui.run_javascript(f"document.querySelector('#c{made.id} a.q-btn')?.setAttribute('aria-label', {label!r})")
 
 
 async def save_upload(event: Any, folder: Path) -> str:

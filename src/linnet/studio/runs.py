@@ -77,15 +77,9 @@ class TrainingRun:
         """Guess the seconds that are left; None while there is nothing to guess from."""
         if self.over or not self.candidates:
             return None
-        elapsed = (time.monotonic() if now is None else now) - self.began
-        if self.passes:
-            return max(0.0, self._fit - (elapsed - self._fitting))
-        each = (elapsed - self._searching) / len(self.candidates)
-        return max(0.0, each * (max(self.of, len(self.candidates)) - len(self.candidates)) + each)
+        each = ((time.monotonic() if now is None else now) - self.began) / (len(self.candidates) + len(self.passes))
+        return max(0.0, each * (max(self.of, len(self.candidates)) - len(self.candidates) + (not self.passes)))
 
-    _searching: float = 0.0
-    _fitting: float = 0.0
-    _fit: float = 0.0
     _asked: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def stop(self) -> None:
@@ -103,14 +97,8 @@ class TrainingRun:
 
     def hear(self, event: Event) -> None:
         """Take news of the training; ends what goes on by the KeyboardInterrupt that solvers know, once asked to."""
-        elapsed = time.monotonic() - self.began
         if event.kind == "stage":
             self.stage = event.text
-            if event.text.startswith("choosing"):
-                self._searching = elapsed
-            elif event.text.startswith("fitting"):
-                self._fitting = elapsed
-                self._fit = (elapsed - self._searching) / max(1, len(self.candidates))
         elif event.kind == "candidate":
             self.candidates.append((event.text, float(event.values["dev_accuracy"])))
             self.of = max(event.total, event.done)

@@ -12,9 +12,8 @@ import os
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, urlencode
 
 from linnet.errors import LinnetError, MissingExtraError
 from linnet.studio.state import Studio
@@ -27,21 +26,21 @@ from linnet.studio.state import Studio
 
 
 App = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
 
 ASKING = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>linnet studio</title><h1>linnet studio asks for its token</h1>'
     "<p>Open the address that <code>linnet studio</code> printed; it ends in <code>?token=...</code>. Or enter the token:</p>"
     '<form><input name="token" type="password" aria-label="token" autofocus> <button>Open</button></form></html>'
 )
-ALWAYS: Headers = [
-    (b"x-frame-options", b"DENY"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-]
-REFUSING = b"default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+ALWAYS = {
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+OWN = "own"  # no request of a browser has this origin
+REFUSING = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 
 def new_token() -> str:
@@ -68,91 +67,60 @@ class Guard:
         self.cookie = f"linnet-studio-{port}"  # browsers keep the cookies of all ports of a machine together
         self.session = new_token()
         self.names = (f"{host}:{port}", f"localhost:{port}")
-        self.hosts = {name.encode() for name in self.names}
-        self.origins = {b"http://" + name for name in self.hosts}
+        self.origins = {f"http://{name}" for name in self.names}
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         """Answer 403 where the request is for another host, from another site, or without the token."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        headers = dict(scope["headers"])
-        if not self.is_ours(headers):
-            await _refuse(scope, send, "linnet studio answers its own pages only", "text/plain")
-        elif scope["type"] == "http" and scope["method"] == "GET" and self.has_token(scope):
-            await self._let_in(scope, send)
-        elif self.token is None or self.has_cookie(scope["headers"]):
+        from starlette.requests import HTTPConnection
+        from starlette.responses import HTMLResponse, PlainTextResponse, Response
+
+        asked = HTTPConnection(scope)
+        answer: Response
+        if asked.headers.get("host") not in self.names or asked.headers.get("origin", OWN) not in {*self.origins, OWN}:
+            answer = PlainTextResponse("linnet studio answers its own pages only", 403)
+        elif scope["type"] == "http" and scope["method"] == "GET" and self.has_token(asked):
+            answer = self._let_in(asked)
+        elif self.token is None or _equal(asked.cookies.get(self.cookie, ""), self.session):
             await self._pass(scope, receive, send)
+            return
         else:
-            await _refuse(scope, send, ASKING, "text/html; charset=utf-8")
+            answer = HTMLResponse(ASKING, 403)
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        answer.headers.update({**ALWAYS, "cache-control": "no-store", "content-security-policy": REFUSING})
+        await answer(scope, receive, send)
 
-    def is_ours(self, headers: dict[bytes, bytes]) -> bool:
-        """Whether a request with these headers is one of our own pages', or of somebody who typed the address."""
-        return headers.get(b"host") in self.hosts and headers.get(b"origin", next(iter(self.origins))) in self.origins
-
-    def has_cookie(self, headers: Headers) -> bool:
-        """Whether the browser was let in before."""
-        for name, value in headers:
-            if name == b"cookie":
-                try:
-                    found = SimpleCookie(value.decode("latin-1")).get(self.cookie)
-                except CookieError:
-                    found = None
-                if found is not None and _equal(found.value, self.session):
-                    return True
-        return False
-
-    def has_token(self, scope: MutableMapping[str, Any]) -> bool:
-        """Whether the address holds the token."""
-        given = [value for name, value in _query(scope) if name == "token"]
+    def has_token(self, asked: Any) -> bool:
+        """Whether the address holds the token, once."""
+        given = asked.query_params.getlist("token")
         return len(given) == 1 and self.token is not None and _equal(given[0], self.token)
 
-    async def _let_in(self, scope: MutableMapping[str, Any], send: Any) -> None:
+    def _let_in(self, asked: Any) -> Any:
         """Give the browser a cookie, and the same address without the token, which would stay in its history."""
-        rest = urlencode([(name, value) for name, value in _query(scope) if name != "token"])
-        path = "/" + quote(scope["path"].lstrip("/"))  # //elsewhere would be another host
-        fields = [
-            (b"location", (path + ("?" + rest if rest else "")).encode()),
-            (b"set-cookie", f"{self.cookie}={self.session}; Path=/; HttpOnly; SameSite=Lax".encode()),
-            (b"cache-control", b"no-store"),
-            (b"content-security-policy", REFUSING),
-        ]
-        await send({"type": "http.response.start", "status": 303, "headers": fields + ALWAYS})
-        await send({"type": "http.response.body", "body": b""})
+        from starlette.responses import RedirectResponse
+
+        rest = urlencode([(name, value) for name, value in asked.query_params.multi_items() if name != "token"])
+        path = "/" + quote(asked.scope["path"].lstrip("/"))  # //elsewhere would be another host
+        answer = RedirectResponse(path + ("?" + rest if rest else ""), 303)
+        answer.set_cookie(self.cookie, self.session, httponly=True, samesite="lax")
+        return answer
 
     async def _pass(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         nonce = secrets.token_urlsafe(16)
         scope.setdefault("state", {})["nonce"] = nonce
-        rules = [*ALWAYS, (b"content-security-policy", policy(nonce, self.names).encode())]
+        rules = {**ALWAYS, "content-security-policy": policy(nonce, self.names)}
 
         async def send_guarded(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", []), *rules]}
+                more = [(name.encode(), value.encode()) for name, value in rules.items()]
+                message = {**message, "headers": [*message.get("headers", []), *more]}
             await send(message)
 
         await self.app(scope, receive, send_guarded)
-
-
-async def _refuse(scope: MutableMapping[str, Any], send: Any, words: str, kind: str) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008})
-        return
-    body = words.encode()
-    fields = [
-        (b"content-type", kind.encode()),
-        (b"content-length", b"%d" % len(body)),
-        (b"cache-control", b"no-store"),
-        (b"content-security-policy", REFUSING),
-    ]
-    await send({"type": "http.response.start", "status": 403, "headers": fields + ALWAYS})
-    await send({"type": "http.response.body", "body": body})
-
-
-def _query(scope: MutableMapping[str, Any]) -> list[tuple[str, str]]:
-    try:
-        return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True, max_num_fields=100)
-    except ValueError:
-        return []
 
 
 def _equal(given: str, right: str) -> bool:

@@ -25,6 +25,7 @@ from linnet.evaluate.drift import drift, reference_of
 from linnet.explain.explanation import neighbours_html
 from linnet.report.inputs import LONGEST, Predictions
 from linnet.report.report import Report
+from linnet.report.scores import LabelSetInputs, set_errors
 from linnet.studio.labelling import FINAL, GivenLabel, Labelling, open_store
 from linnet.studio.runs import Runs, TrainingRun, data_key
 from linnet.text.vocabulary import Zipf
@@ -88,7 +89,7 @@ class DataHealth:
     @property
     def checkup(self) -> Checkup:
         """The findings so far."""
-        return Checkup.of(self.material, self.findings, self.pending)
+        return Checkup(self.material, tuple(self.findings), tuple(self.pending))
 
     def stop(self) -> None:
         """Do not begin another check."""
@@ -305,14 +306,14 @@ class Studio:
         found, out = self.health.checkup[check].arrays, np.zeros(len(self.data), dtype=bool)
         out[found["suspects" if "suspects" in found else "repeats"]] = True
         gone = np.flatnonzero(out)
-        numbers = self.health.material.source_rows
+        numbers = self.data.source_rows
         rows = [UnusableRow(int(numbers[k]), f"left out: {check}", self.text(k), self.label(k)) for k in gone.tolist()]
         unusable = Unusable.of(sorted([*self.data.unusable.rows, *rows], key=lambda one: one.row))
         self.take(replace(self.data.take(np.flatnonzero(~out)), unusable=unusable, notes=self.data.notes))
 
     def source_row(self, row: int) -> int:
         """Return the number of a row of the data in its file."""
-        return 0 if self.health is None else int(self.health.material.source_rows[row])
+        return 0 if self.data is None else int(self.data.source_rows[row])
 
     def beside(self, path: str) -> tuple[list[Finding], list[str]]:
         """Compare the data with another file: what `linnet check DATA OTHER` finds, and what `linnet monitor` says of it."""
@@ -401,19 +402,11 @@ class Studio:
             self._predictions = (asked, Predictions.of(self.model(model), self.part(part)))
         return self._predictions[1]
 
-    def wrong_sets(self, model: str, part: str) -> tuple[int, list[tuple[str, tuple[str, ...], tuple[str, ...]]]]:
-        """Return how many rows a part has, and text, labels and predicted labels of those not all right, the worst first."""
-        rows, clf = self.part(part), self.model(model)
-        if not clf.artefact.multilabel:
+    def wrong_sets(self, model: str, part: str) -> str:
+        """Return the rows of a part with a label too few or too many, the worst first, as HTML."""
+        if not self.model(model).artefact.multilabel:
             raise LinnetError("this model gives one label a text, and the rows have several: train one on this data")
-        answers = [tuple(str(label) for label in row) for row in clf.predict(rows)]
-        found = zip(rows.text.to_pylist(), rows.label_sets(), answers, strict=True)
-        wrong = [
-            (len(set(truth) ^ set(answer)), text, truth, answer)
-            for text, truth, answer in found
-            if set(truth) != set(answer)
-        ]
-        return len(rows), [(text, truth, answer) for _, text, truth, answer in sorted(wrong, key=lambda one: -one[0])]
+        return set_errors(LabelSetInputs.of(self.model(model), self.part(part))) or "<p>There are no errors.</p>"
 
     def evidence(self, model: str, text: str) -> str:
         """Return which words decide the prediction of a text, and the training rows most like it, as HTML."""
@@ -553,7 +546,7 @@ class Studio:
             name = f"{len(mine):,} labels of {Path(session.task).name}"
             taken = replace(Dataset.from_lists(list(mine), list(mine.values())), source=name)
         else:
-            rows, texts = CheckedData(data).source_rows.tolist(), data.text.to_pylist()
+            rows, texts = data.source_rows.tolist(), data.text.to_pylist()
             labels = [mine.get(text, label) for text, label in zip(texts, data.label.to_pylist(), strict=True)]
             new = [row for row in data.unusable.rows if row.reason == "no label" and row.text in mine]
             every = sorted(
@@ -561,7 +554,8 @@ class Studio:
             )
             left = Unusable.of(row for row in data.unusable.rows if row not in new)
             both = Dataset.from_lists([text for _, text, _ in every], [label for _, _, label in every])
-            taken = replace(data, text=both.text, label=both.label, unusable=left, also={})
+            numbers = np.array([row for row, _, _ in every])
+            taken = replace(data, text=both.text, label=both.label, unusable=left, also={}, taken=numbers)
         self.take(taken)
         return taken
 

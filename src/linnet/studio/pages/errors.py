@@ -16,6 +16,7 @@ from linnet.studio.state import PARTS, Studio
 
 LEAD = "Select a cell to read its texts. If a prediction looks right and the label does not, fix the label."
 CLASSES = 12  # of the matrix
+SURE = {"any": (0.0, 1.0), "90 % or more": (0.9, 1.0), "50 to 90 %": (0.5, 0.9), "below 50 %": (0.0, 0.5)}
 PAIRS = 20  # of more classes than the matrix has
 SHOWN = 10
 CHARACTERS = 700  # of a text
@@ -85,18 +86,11 @@ class SetErrorsPage:
     async def load(self) -> None:
         """Predict the rows, then list those that are not all right."""
         found = await self.asked.predicted(self.studio.wrong_sets, self.note)
-        if found is None:
-            return
-        n, wrong = found
-        self.note.set_content(
-            f"{count(len(wrong), 'row')} of {n:,} with a label too few or too many. Rows have several labels: there is no "
-            "confusion matrix, and labels are fixed in the file."
-        )
-        self.list.set_content("".join(
-            f'<div class="textrow"><span class="small">labelled <b>{safe(", ".join(truth) or "none")}</b>, predicted '
-            f'<b>{safe(", ".join(answer) or "none")}</b></span><div>{safe(text[:CHARACTERS])}</div></div>'
-            for text, truth, answer in wrong[: 5 * SHOWN]
-        ))  # fmt: skip
+        if found is not None:
+            self.note.set_content(
+                "Rows have several labels: there is no confusion matrix, and labels are fixed in the file."
+            )
+            self.list.set_content(found)
 
 
 class ErrorsPage:
@@ -120,10 +114,7 @@ class ErrorsPage:
                     layout.button("All errors", self._all, quiet=True).props("dense")
                 with layout.row():
                     layout.field("Texts that contain the word", on_change=self._word).props("clearable debounce=150")
-                    with ui.element("div").classes("grow"):
-                        self.sure = layout.html("confidence 0 to 100 %", "soft small")
-                        both = {"min": 0.0, "max": 100.0}
-                        ui.range(**both, value=both, on_change=self._sure).props('dense aria-label="confidence"')
+                    layout.select("Confidence", list(SURE), next(iter(SURE)), self._sure)
                 self.list = ui.element("div").props("id=texts").style("min-height:24rem;margin-top:.6rem")
 
     async def load(self) -> None:
@@ -154,8 +145,7 @@ class ErrorsPage:
         self.show()
 
     def _sure(self, event: Any) -> None:
-        self.least, self.most, self.first = event.value["min"] / 100, event.value["max"] / 100, 0
-        self.sure.set_content(f"confidence {event.value['min']:.0f} to {event.value['max']:.0f} %")
+        (self.least, self.most), self.first = SURE[event.value], 0
         self.show()
 
     def _all(self) -> None:

@@ -11,7 +11,6 @@ from nicegui import ui
 
 from linnet.draw.markup import bar, safe
 from linnet.draw.terminal import count, cut
-from linnet.errors import LinnetError
 from linnet.studio import layout
 from linnet.studio.labelling import LEAST_DRAWN, Agreement, Labelling
 from linnet.studio.layout import estimate_chart
@@ -181,15 +180,12 @@ class LabelPage:
             ui.notify("There is no label to undo.")
         self.refresh()
 
-    def _export(self, form: str) -> None:
+    async def _export(self, form: str) -> None:
         path = self.studio.folder / f"labels.{form}"
-        try:
-            n = self.studio.export(path, self.session.who)
-        except LinnetError as error:
-            ui.notify(str(error), type="negative")
-            return
-        ui.download.file(path)
-        ui.notify(f"wrote {path} with {count(n, 'label')} of people")
+        n = await layout.attempt(self.studio.export, path, self.session.who)
+        if n is not False:
+            ui.download.file(path)
+            ui.notify(f"wrote {path} with {count(n, 'label')} of people")
 
     async def _train(self) -> None:
         if await layout.attempt(self.studio.take_answers, self.session.who):

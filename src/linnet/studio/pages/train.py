@@ -219,7 +219,7 @@ def _progress(run: TrainingRun) -> str:
         words = (
             "estimating the time" if left is None else "nearly done" if left < 0.5 else f"about {duration(left)} left"
         )
-    best = f", best {100 * max(a for _, a in run.candidates):.1f} % on dev" if run.candidates else ""
+    best = f", the best {100 * max(a for _, a in run.candidates):.1f} % in the search" if run.candidates else ""
     passes = f", {count(len(run.passes), 'pass', 'passes')} of the last fit" if run.passes else ""
     tried = f"{count(len(run.candidates), 'setting')} tried{best}{passes}"
     return f'{bar(share, "thin")}<div class="row between soft small"><span>{safe(tried)}</span><span>{safe(words)}</span></div>'
