@@ -2,8 +2,8 @@
 
     python benchmarks/many_classes.py [--classes 10000] [--rows 50000] [--models nb,svm,logistic] [--max-memory 1GB] [--json OUT]
 
-A row has three words of its class (of 30,000 such words) and five of 5,000 common ones. Each model is trained and used in a process of its own;
-peak memory is the largest resident size of that process. Without --max-memory rows are in memory.
+A row has three words of its class (of 30,000 such words) and five of 5,000 common ones. Each model is trained and used in
+a process of its own; peak memory is the largest resident size of that process. Without --max-memory rows are in memory.
 """
 
 from __future__ import annotations

@@ -153,15 +153,10 @@ def _say(message: object) -> None:
         click.echo(f"linnet: {line if line.isprintable() and len(line) <= 4000 else shown(line, 4000)}", err=True)
 
 
-def _show_warning(message: Warning | str, *_: Any) -> None:
-    """Print a warning as one line, without the place in the code."""
-    _say(f"warning: {message}")
-
-
 def main() -> None:
     """Run the command line; turn errors into one line and an exit code."""
     debug = "--debug" in sys.argv
-    warnings.showwarning = _show_warning
+    warnings.showwarning = lambda message, *_args, **_more: _say(f"warning: {message}")  # without the place in the code
     try:
         _open_streams()
         code = linnet.main(prog_name="linnet", standalone_mode=False)
