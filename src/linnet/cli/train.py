@@ -169,7 +169,9 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
     """Read the rows, hold some out, fit, test, and fit once more on all of them."""
     from linnet.cli.output import TrainingProgress
     from linnet.evaluate.drift import reference_of
+    from linnet.pipeline.cache import keep_freed
 
+    keep_freed()
     weighed = [options["weight"]] if options["weight"] else []
     columns = [*extra, *split_columns(options), *weighed]
     if options["seeds"]:

@@ -77,12 +77,17 @@ def memory_needed(input_bytes: int) -> int:
     return 27 * input_bytes
 
 
-def return_freed() -> None:
-    """Ask the C library to hand large arrays back to the system when they are freed, instead of keeping them."""
+def return_freed(mapped: int = 1 << 23, kept: int = 1 << 20) -> None:
+    """Ask the C library to hand arrays of `mapped` bytes back to the system when they are freed, and what is free beyond `kept`."""
     with contextlib.suppress(OSError, AttributeError, TypeError):  # glibc only; elsewhere the limit is less exact
         libc = ctypes.CDLL(None)
-        libc.mallopt(-3, 1 << 23)  # M_MMAP_THRESHOLD: larger blocks are mapped, and unmapped when freed
-        libc.mallopt(-1, 1 << 20)  # M_TRIM_THRESHOLD
+        libc.mallopt(-3, mapped)  # M_MMAP_THRESHOLD: larger blocks are mapped, and unmapped when freed
+        libc.mallopt(-1, kept)  # M_TRIM_THRESHOLD
+
+
+def keep_freed() -> None:
+    """Keep freed arrays of up to 64 MB: the system clears every page it gives, and training in memory makes many arrays."""
+    return_freed(1 << 26, 1 << 29)
 
 
 def give_back() -> None:
