@@ -133,9 +133,10 @@ def _pass(p: SVMProblem, order: npt.NDArray[np.int32], tol: float, g: Group) -> 
 
     Returns the largest violation, and how many variables are active in the next pass.
     """
-    n_rows = len(order)
+    n_rows, active = len(order), np.asarray(g.hinge.active)
+    together = active.view(f"u{active.shape[1]}")[:, 0]  # the bytes of a row as one number, in place
     if not g.whole.any():
-        order = order[np.asarray(g.hinge.active.any(axis=1))[order]]
+        order = order[(together != 0)[order]]
     _visit(p.X, order, g.table, g.hinge)
     spread, g.loss = g.hinge.spread, np.where(g.done, g.loss, g.hinge.loss)
     rest = ~g.done & ((g.hinge.left == 0) | (spread <= tol))  # nothing left to do among the active rows
@@ -145,7 +146,7 @@ def _pass(p: SVMProblem, order: npt.NDArray[np.int32], tol: float, g: Group) -> 
     if g.whole.any():
         g.hinge.widen(g.whole)
     if g.done.any():
-        g.hinge.active[:, g.done] = 0
+        together &= np.where(g.done, 0, 255).astype(np.uint8).view(together.dtype)
     left = np.where(g.whole, n_rows, np.where(g.done, 0, g.hinge.left))
     return float(spread[: g.n].max()), int(left.sum())
 
