@@ -65,9 +65,11 @@ class Commands(click.Group):
         """Import one command."""
         if name not in COMMANDS:
             return None
-        module, function = COMMANDS[name][0].split(":")
+        place, about = COMMANDS[name]
+        module, function = place.split(":")
         command = getattr(importlib.import_module(module), function)
         assert isinstance(command, click.Command)  # noqa: S101 - our own table
+        command.short_help = about
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -26,7 +26,7 @@ def _list(context: click.Context, parameter: click.Parameter, value: bool) -> No
         context.exit()
 
 
-@o.command(short_help="Find duplicates, leaks, wrong labels and loopholes in a file.")
+@o.command()
 @click.argument("data", type=o.InputPath())
 @click.argument("others", type=o.InputPath(), nargs=-1)
 @o.data_options

@@ -16,7 +16,7 @@ from linnet.errors import LinnetError, check_choice
 from linnet.values import as_bytes, parse_list
 
 
-@o.command(short_help="Clean texts, filter pages, remove duplicates; says what every rule did.")
+@o.command()
 @click.argument("inputs", type=o.InputPath(), metavar="INPUT...", nargs=-1)
 @o.option(
     "--out", "F", "Write to F (.csv, .tsv, .jsonl, also .gz or .zst; .parquet); else JSON lines on standard output."

@@ -14,7 +14,7 @@ from linnet.errors import LinnetError
 from linnet.values import duration
 
 
-@o.command(short_help="Compare models on the same folds, with tests and a recommendation.")
+@o.command()
 @click.argument("data", type=o.InputPath(), required=False)
 @o.option("--models", "A,B,C", "Such as svm,nb:alpha=1,svm:C=0.1,1; every model if not given.", callback=o.look_here)
 @o.number("--folds", "Parts to test on in turn: 5, or 10 below 500 rows.", least=2)

@@ -19,7 +19,7 @@ TEXTS = (
 )
 
 
-@o.command(short_help="Check, train and explain on the built-in support tickets.")
+@o.command()
 @o.option("--out", "F.linnet", "Where to save the model.", default="tickets.linnet", show_default=True)
 @o.seed
 def demo(out: str, seed: int) -> None:

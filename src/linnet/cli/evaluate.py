@@ -14,7 +14,7 @@ from linnet.draw.terminal import listed
 from linnet.errors import DataError, LinnetError, shown
 
 
-@o.command(short_help="Say how good a model is on labelled texts.")
+@o.command()
 @click.argument("model", type=o.InputPath())
 @click.argument("data", type=o.InputPath())
 @o.data_options

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
 
 
-@o.command(short_help="Show why a text gets its label, word by word.")
+@o.command()
 @click.argument("model", type=o.InputPath())
 @click.argument("text", default="-")
 @o.option("--label", "LABEL", "Explain the score of this label instead of the predicted one.")

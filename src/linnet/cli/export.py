@@ -14,7 +14,7 @@ from linnet.values import size_text
 __all__ = ["export"]
 
 
-@o.command(short_help="Write a model as C, JavaScript, an offline web page, ONNX or JSON.")
+@o.command()
 @click.argument("model", type=o.InputPath())
 @o.option("--format format_", "c|js|html|onnx|json|tsv", "The format; by default the ending of --out says it.")
 @o.option("-o --out", "FILE", "The file to write; by default beside the model.", type=o.OutputPath())

@@ -15,7 +15,7 @@ from linnet.errors import shown as printable
 WIDTH = 100
 
 
-@o.command(short_help="List the feature blocks, or show what a model sees of a text.")
+@o.command()
 @click.argument("blocks", required=False, callback=o.look_here)
 @click.argument("text", required=False)
 @o.json_flag

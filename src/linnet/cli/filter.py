@@ -14,7 +14,7 @@ from linnet.errors import LinnetError, shown
 from linnet.values import as_bytes, parse_list
 
 
-@o.command("filter", short_help="Keep the rows of a corpus that a model says are worth keeping.")
+@o.command("filter")
 @click.argument("model", type=o.InputPath())
 @click.argument("inputs", type=o.InputPath(), metavar="INPUT...", nargs=-1, required=True)
 @o.option("--out", "DIR", "A new folder, or one that holds this run, unfinished.", required=True)

@@ -12,7 +12,7 @@ from linnet.errors import shown
 from linnet.values import size_text
 
 
-@command("import", short_help="Read a fastText or scikit-learn model and save it as a linnet model.")
+@command("import")
 @click.argument("model", type=InputPath())
 @click.option(
     "-o", "--out", type=OutputPath("model"), metavar="FILE", help="The model to write; by default beside MODEL."

@@ -14,7 +14,7 @@ from linnet.errors import shown
 from linnet.values import size_text
 
 
-@o.command(short_help="Show what is in a model file.")
+@o.command()
 @click.argument("model", type=o.InputPath())
 @o.number("--top", "How many features to show a class.", 10, 0)
 @o.flag("--card", "Print the card as Markdown: data, settings, scores, checksums, the command.")

@@ -10,7 +10,7 @@ from linnet.cli import options as o
 from linnet.cli.output import echo_json, print_lines
 
 
-@o.command(short_help="Say whether the input of a model has changed since training.")
+@o.command()
 @click.argument("model", type=o.InputPath())
 @click.argument("data", type=o.InputPath())
 @o.option("--reference", "FILE", "Compare with these texts, not with the held-out rows of training.")

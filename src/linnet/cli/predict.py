@@ -21,7 +21,7 @@ from linnet.errors import LinnetError, shown
 from linnet.values import parse_list
 
 
-@command(short_help="Label texts; streams files of any size.")
+@command()
 @click.argument("model", type=InputPath())
 @click.argument("source", type=InputPath(), metavar="[INPUT|-]", default="-")
 @o.labels

@@ -13,7 +13,7 @@ from linnet.cli.output import say
 from linnet.errors import LinnetError, require
 
 
-@o.command(short_help="Answer over HTTP: predict, explain, metrics.")
+@o.command()
 @click.argument("models", type=o.InputPath(), metavar="MODEL...", nargs=-1, required=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; 0.0.0.0 for all.")
 @o.number("--port", "The port; 0 takes a free one.", 8000, 0, 65535)

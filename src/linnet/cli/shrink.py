@@ -14,7 +14,7 @@ from linnet.errors import shown
 from linnet.values import as_bytes, size_text
 
 
-@o.command(short_help="Write a smaller model: coarser weights, fewer features.")
+@o.command()
 @click.argument("model", type=o.InputPath())
 @o.option("--max-size", "SIZE", "The model file may be this large: 5MB, 500kB.", required=True)
 @o.option("--data", "FILE", "Labelled rows: keep the scale of the scores on them, and say what is lost.")

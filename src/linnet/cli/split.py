@@ -19,7 +19,7 @@ from linnet.values import parse_list
 _ROW = "row of the source"
 
 
-@o.command(short_help="Divide a file into train, dev and test; --blind seals the test part.")
+@o.command()
 @click.argument("data", type=o.InputPath())
 @o.option("--out-dir", "DIR", "Where train, dev and test go; DATA-split by default.")
 @o.option("--train train_out", "F", "The training file, in place of --out-dir.")

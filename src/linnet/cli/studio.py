@@ -13,7 +13,7 @@ from linnet.cli import options as o
 from linnet.cli.output import say
 
 
-@o.command(short_help="Look, train, try and label in a browser, on this machine.")
+@o.command()
 @click.argument("what", type=o.InputPath(), required=False, metavar="[DATA|MODEL]")
 @o.text
 @o.label

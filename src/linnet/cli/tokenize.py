@@ -17,7 +17,7 @@ from linnet.errors import LinnetError, shown
 Cut = Callable[[str], list[Any]]
 
 
-@o.command(short_help="Show the pieces that a tokeniser makes of a text, and their places.")
+@o.command()
 @click.argument("text", type=o.InputPath(or_text=True), metavar="[TEXT|FILE|-]", required=False)
 @o.token_options
 @o.flag("--list listing", "List the tokenisers, each on an example (or on TEXT).")

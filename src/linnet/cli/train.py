@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from linnet.pipeline.stream import StreamResult
 
 
-@o.command(short_help="Train a classifier on a file and save it.")
+@o.command()
 @click.argument("data", type=o.InputPath(), nargs=-1, required=True)
 @o.option("--model", "NAME", f"One of {', '.join(MODELS)}.", default="svm", show_default=True)
 @o.model_out

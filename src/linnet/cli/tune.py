@@ -17,7 +17,7 @@ from linnet.tuning.judging import process_began
 from linnet.values import as_bytes, as_seconds, duration, size_text
 
 
-@o.command(short_help="Search features, model and settings within a budget of time and size.")
+@o.command()
 @click.argument("data", type=o.InputPath())
 @o.option("--budget", "TIME", "For everything: 60s, 5m, 1h.", default="60s", show_default=True)
 @o.option("--max-size", "SIZE", "The model file may be this large: 5MB, 500kB.")

@@ -14,7 +14,7 @@ from linnet.cli.output import print_lines, say, write_json
 from linnet.errors import LinnetError
 
 
-@o.command(short_help="Go on learning from new rows; the version before is kept.")
+@o.command()
 @click.argument("model", type=o.InputPath())
 @click.argument("data", type=o.InputPath(), required=False)
 @o.option("--out", "F.linnet", "Where to save; MODEL itself by default.")

@@ -11,7 +11,7 @@ from linnet.cli.output import Notes, echo_json, say, table_lines
 from linnet.errors import shown
 
 
-@o.command(short_help="Count the words of a file: cut-offs, coverage, Zipf's law.")
+@o.command()
 @click.argument("data", type=o.InputPath())
 @o.option("--other", "FILE", "Say how much of this file the vocabulary covers.")
 @o.token_options
