@@ -456,6 +456,9 @@ def test_models_and_missing_things(tmp_path, reviews_model):
     studio.open(str(path))
     assert studio.best() == "m.linnet"
     assert explained_prediction(studio.model("m.linnet"), "a fine warm book").label == "positive"
+    unsure = explained_prediction(studio.model("m.linnet"), "xyzzy", 1, threshold=0.999)
+    assert unsure.label == "(no answer)"
+    assert len(unsure.probabilities) == 1
 
 
 def test_answers_become_data(tmp_path):

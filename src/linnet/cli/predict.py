@@ -20,6 +20,9 @@ from linnet.cli.output import Notes, ProgressBars, say
 from linnet.errors import LinnetError, shown
 from linnet.values import parse_list
 
+ROWS = 8192  # that are labelled together
+CELLS = 4_000_000  # scores that are held at a time: rows times outputs
+
 
 @command()
 @click.argument("model", type=InputPath())
@@ -115,8 +118,9 @@ def predict(model: str, source: str, **options: Any) -> None:
             writer.write(layout.table(clf.artefact, np.zeros((0, clf.artefact.n_outputs)), far=none))
         progress.stage("labelling")
         batches = stream(
-            source, text=text_column(clf, options), format=options["format_"], also=clf.artefact.needs, keep=keep
-        )
+            source, text=text_column(clf, options), format=options["format_"], also=clf.artefact.needs, keep=keep,
+            batch_rows=max(1, min(ROWS, CELLS // clf.artefact.n_outputs)),
+        )  # fmt: skip
         for batch in _ahead(batches):
             scores = clf.artefact.scores(batch, threads)
             far = clf.artefact.out_of_scope(batch, threads, scores) if options["out_of_scope"] else None
@@ -253,9 +257,10 @@ class ResultColumns:
         import pyarrow as pa
 
         from linnet.data.arrays import integers, strings
+        from linnet.model.decision import most_probable
 
         among = len(self.classes) if self.rule.labels is None else len(self.rule.labels)
-        order = np.argsort(-P, axis=1, kind="stable")[:, : min(self.top or 0, among)]
+        order = most_probable(P, min(self.top or 0, among))
         labels = [strings(self.classes).take(integers(column)) for column in order.T]
         shares = [self._numbers(P[np.arange(len(P)), column]) for column in order.T]
         if self.form != "jsonl":

@@ -246,7 +246,9 @@ def _score_line(result: Any, *, several: bool) -> str:
         micro = estimate(result.micro_f1, result.micro_f1_interval)
         return f"test micro F1 {micro} {macro}, subset accuracy {result.subset_accuracy:.4f}"
     accuracy = estimate(result.accuracy, result.accuracy_interval)
-    line = f"test accuracy {accuracy} {macro}, log loss {result.log_loss:.4f}"
+    line = f"test accuracy {accuracy} {macro}"
+    if result.log_loss is not None:  # too many classes to keep all probabilities
+        line += f", log loss {result.log_loss:.4f}"
     answered = f"test rows answered {result.answered:.1%}, {result.abstained:,} not; the scores are of those answered\n"
     return f"{answered}{line}" if result.abstained else line
 

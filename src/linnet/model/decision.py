@@ -135,6 +135,23 @@ def _tail(n: int, wrong: int, rate: float) -> float:
     return float(arithmetic.total(arithmetic.exp(logs)))
 
 
+def most_probable(P: Floats, k: int) -> Indices:
+    """Return the k most probable classes of each text, the most probable first, ties in the order of the classes.
+
+    >>> most_probable(np.array([[0.1, 0.4, 0.1, 0.4]]), 3).tolist()
+    [[1, 3, 0]]
+    """
+    n = P.shape[1]
+    if not 0 < 8 * k < n:
+        return np.argsort(-P, axis=1, kind="stable")[:, :k]
+    least = np.partition(P, n - k, axis=1)[:, n - k]  # of the k largest
+    out = np.empty((len(P), k), np.int64)
+    for row, p, cut in zip(out, P, least, strict=True):
+        among = np.flatnonzero(p >= cut)
+        row[:] = among[np.argsort(-p[among], kind="stable")][:k]
+    return out
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """What a model answers to some texts."""
@@ -145,6 +162,13 @@ class Answers:
     """The class number of each answer, -1 for none; where texts have several labels, that of the most probable."""
     sets: Bools | None = None
     """Which labels each text has, (n_texts, n_classes), where texts may have several."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Answers]) -> Answers:
+        """Return the answers to texts after each other as one."""
+        sets = [part.sets for part in parts if part.sets is not None]
+        proba, best = (np.concatenate([getattr(part, name) for part in parts]) for name in ("proba", "best"))
+        return cls(proba, best, np.concatenate(sets) if sets else None)
 
     @property
     def chosen(self) -> Bools:

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,6 +33,7 @@ from linnet.features.buffers import TextBuffer
 from linnet.features.counting import Counted, SparseCounts, concatenate, names_of
 from linnet.features.plan import documents
 from linnet.files import OutputError, temporary_folder
+from linnet.model.decision import Answers
 from linnet.model.model import Model
 
 # ---- How much memory a run may take, and what it is spent on.
@@ -324,6 +325,7 @@ class StreamVocabulary:
 
 HEADER = 7  # numbers at the head of a chunk
 SPARE = 200_000_000  # bytes to leave free on the disk
+MOST_SCORES = 10_000_000  # of test rows that are held at a time: rows times outputs
 
 
 @contextmanager
@@ -633,16 +635,22 @@ class TestRows:
 
     def evaluated(self, model: Model, threads: int | None, separator: str | None = None) -> Any:
         """Return the metrics of a model on all rows; separator stands between the labels of a row, if it has several."""
-        from linnet.evaluate import evaluate_answers, evaluate_multilabel
+        from linnet.evaluate import evaluate, evaluate_answers, evaluate_multilabel
 
         labels: list[str] = []
         known: dict[str, str] = {}
-        found = [np.zeros((0, model.n_outputs))]
+        found = [model.answers(np.zeros((0, model.n_outputs)))]
+        most = max(1, MOST_SCORES // model.n_outputs)  # rows
         for text, label in self.batches():
             labels += [known.setdefault(value, value) for value in label.to_pylist()]
-            found.append(model.scores(text, threads))
-        answers = model.answers(np.concatenate(found))
-        if separator is None:
-            return evaluate_answers(labels, answers, model.classes, costs=model.decision.costs)
-        truth = [labels_of(cell, separator) for cell in labels]
-        return evaluate_multilabel(truth, answers.chosen, model.classes, proba=answers.proba)
+            for first in range(0, len(text), most):
+                found.append(model.answers(model.scores(text[first : first + most], threads)))
+                if separator is None and self.rows > most:  # their labels alone are kept
+                    found[-1] = replace(found[-1], proba=found[-1].proba[:0])
+        answers = Answers.joined(found)
+        if separator is not None:
+            truth = [labels_of(cell, separator) for cell in labels]
+            return evaluate_multilabel(truth, answers.chosen, model.classes, proba=answers.proba)
+        if len(answers.proba) < len(labels):
+            return evaluate(labels, [model.classes[k] if k >= 0 else None for k in answers.best], model.classes)
+        return evaluate_answers(labels, answers, model.classes, costs=model.decision.costs)

@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 
 from linnet.errors import LinnetError
-from linnet.model.decision import Answers, Decision
+from linnet.model.decision import Answers, Decision, most_probable
 from linnet.serve.catalogue import ServedModel
 from linnet.serve.drift import DriftWatch
 from linnet.serve.metrics import Metrics
@@ -86,7 +86,8 @@ def _results(q: Query, found: Answers) -> list[dict[str, Any]]:
         results = [{} for _ in best]
     columns = np.arange(len(labels)) if q.decision.labels is None else q.decision.labels
     rounded = P.round(DIGITS).tolist()
-    order = columns[np.argsort(-P[:, columns], axis=1, kind="stable")].tolist()
+    every = found.sets is not None or asked.coverage is not None
+    order = columns[most_probable(P[:, columns], len(columns) if every else min(asked.top or 0, len(columns)))].tolist()
     sets = None if asked.coverage is None else q.decision.sets(P, asked.coverage)
     for i, result in enumerate(results):
         row = rounded[i]

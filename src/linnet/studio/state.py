@@ -23,6 +23,7 @@ from linnet.draw.terminal import cut
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate.drift import drift, reference_of
 from linnet.explain.explanation import neighbours_html
+from linnet.model.decision import Decision
 from linnet.report.inputs import LONGEST, Predictions
 from linnet.report.report import Report
 from linnet.report.scores import LabelSetInputs, set_errors
@@ -157,8 +158,8 @@ class ExplainedPrediction:
     cut: bool
 
 
-def explained_prediction(clf: TextClassifier, text: str) -> ExplainedPrediction:
-    """Predict the label of a text and explain it.
+def explained_prediction(clf: TextClassifier, text: str, top: int = LABELS, **rule: Any) -> ExplainedPrediction:
+    """Predict the label of a text and explain it; rule is that of ``clf.predict``: threshold, abstain.
 
     >>> clf = TextClassifier("nb", features="words:1").fit(["good", "so good", "bad", "so bad"], ["pos", "pos", "neg", "neg"])
     >>> found = explained_prediction(clf, "good")
@@ -166,11 +167,12 @@ def explained_prediction(clf: TextClassifier, text: str) -> ExplainedPrediction:
     ('pos', ['good'])
     """
     beginning = text[:LONGEST]
-    answers = clf.artefact.answers(clf.artefact.scores([beginning], clf.n_jobs))
+    decision = Decision.of(clf.artefact.classes, clf.artefact.decision, **rule)
+    answers = clf.artefact.answers(clf.artefact.scores([beginning], clf.n_jobs), decision)
     proba = answers.proba[0]
     names = [str(c) for c in clf.classes_.tolist()]
-    kept = sorted(range(len(names)), key=lambda k: -proba[k])[:LABELS]
-    order = sorted(kept) if len(names) <= LABELS else kept
+    kept = sorted(range(len(names)), key=lambda k: -proba[k])[:top]
+    order = sorted(kept) if len(names) <= top else kept
     try:
         found = clf.explain(beginning)
         words = tuple((word, value) for word, value in found.by_word()[:WORDS] if value)

@@ -10,13 +10,20 @@ from nicegui import run, ui
 from linnet.classifier import TextClassifier
 from linnet.draw.markup import bars, mark, safe, table
 from linnet.draw.terminal import percent
+from linnet.errors import LinnetError
 from linnet.studio import layout
 from linnet.studio.pages.errors import evidence
-from linnet.studio.state import BUILT_IN, ExplainedPrediction, Studio, explained_prediction
+from linnet.studio.state import BUILT_IN, LABELS, ExplainedPrediction, Studio, explained_prediction
 
 LEAD = "The label, the probabilities and the words behind them change as you type."
 EXAMPLE = "Not a bad book at all: I never once wanted to put it down, though the ending is a little dull."
 NONE = "none"
+RULES: dict[str, tuple[str, dict[str, float]]] = {
+    "trained": ("as it was trained", {}),
+    **{f"p{p}": (f"from a probability of {p}", {"threshold": p}) for p in (0.5, 0.7, 0.9)},
+    **{f"a{a}": (f"with an accuracy of {a:.0%}", {"abstain": a}) for a in (0.9, 0.95, 0.98)},
+}
+TOPS = (3, LABELS, 20)
 
 
 def build(studio: Studio) -> None:
@@ -65,12 +72,16 @@ class TryPage:
         self.dev = [] if studio.data is None or studio.data.label is None else studio.rows("dev").tolist()
         self.text = studio.text(self.dev[0]) if self.dev else EXAMPLE
         self.asked = 0
+        self.rule, self.top = "trained", LABELS
         with layout.card():
             with layout.row():
                 layout.select("Model", names, self.models[0], lambda event: self._choose(0, event.value))
                 layout.select(
                     "Compare with", {NONE: "no other", **names}, NONE, lambda event: self._choose(1, event.value)
                 )
+                rules = {key: words for key, (words, _) in RULES.items()}
+                layout.select("Answer", rules, self.rule, lambda event: self._set("rule", event.value))
+                layout.select("Labels shown", list(TOPS), self.top, lambda event: self._set("top", event.value))
             self.box = ui.textarea(label="Text", value=self.text, on_change=self._typed).props(
                 "outlined autogrow autofocus spellcheck=false input-style=min-height:7.5rem"
             )
@@ -105,6 +116,10 @@ class TryPage:
         self.places[which][0].set_visibility(name != NONE)
         await self.show()
 
+    async def _set(self, name: str, value: Any) -> None:
+        setattr(self, name, value)
+        await self.show()
+
     async def _typed(self, event: Any) -> None:
         self.text = event.value or ""
         await self.show()
@@ -121,7 +136,11 @@ class TryPage:
                 continue
             began = time.perf_counter()
             clf = self.studio.model(name)
-            found = await run.io_bound(explained_prediction, clf, self.text)
+            try:
+                found = await run.io_bound(explained_prediction, clf, self.text, self.top, **RULES[self.rule][1])
+            except LinnetError as error:  # a rule that this model cannot keep
+                shown.set_content(layout.soft(str(error)))
+                continue
             if mine != self.asked or found is None:  # None: the program ends
                 return
             shown.set_content(_shown(found, clf, self.studio.models().get(name, name), time.perf_counter() - began))
