@@ -12,9 +12,9 @@ import linnet
 import running
 from linnet import TextClassifier
 from linnet.datasets import load
-from linnet.errors import LinnetError
+from linnet.errors import DataError, LinnetError
 from linnet.features import Vectorizer
-from linnet.models import BernoulliNB, GaussianNB, MultinomialNB, WordVotes
+from linnet.models import BernoulliNB, GaussianNB, LinearSVM, MultinomialNB, WordVotes
 
 TRAIN, DEV, TEST = load("reviews")
 
@@ -196,3 +196,61 @@ def test_mean_cross_entropy_of_every_epoch():
         right = np.searchsorted(clf.classes_, TRAIN.label_list())
         assert last["mean_loss"] == pytest.approx(-np.log(P[np.arange(len(P)), right]).mean(), rel=1e-5)
         assert last["loss"] == pytest.approx(3.0 * len(TRAIN) * last["mean_loss"])
+
+
+def test_given_words_that_no_text_holds_are_smoothed(tmp_path):
+    """Of + the vocabulary holds one word, "great", twice: (0 + 1) / (2 + 3) for one that no text holds."""
+    clf = TextClassifier(
+        "nb", vocabulary=["great", "superb", "grand"], tf="count", calibrate=False, params={"alpha": 1.0}
+    )
+    clf.fit(EIGHT, SIGNS).save(tmp_path / "m.linnet")
+    for one in (clf, linnet.load(tmp_path / "m.linnet")):
+        assert one.probabilities("superb") == pytest.approx({"+": 1 / 5, "-": 1 / 4})
+        assert sorted(one.get_feature_names_out()) == ["grand", "great", "superb"]
+        np.testing.assert_allclose(one.predict_proba(["superb"])[0, 0], (1 / 5) / (1 / 5 + 1 / 4), rtol=1e-6)
+    other = TextClassifier("bernoulli", vocabulary=["great", "superb"], params={"alpha": 1.0}).fit(EIGHT, SIGNS)
+    assert other.probabilities("superb") == pytest.approx({"+": 1 / 6, "-": 1 / 6})
+
+
+def test_an_unknown_word_has_the_probability_of_other_words():
+    clf = TextClassifier("nb", features="words:1", tf="count", params={"alpha": 1.0, "oov": True}).fit(EIGHT, SIGNS)
+    known, more = clf.predict_joint_log_proba(["great", "great blargh blargh"])
+    np.testing.assert_allclose(more - known, 2 * np.log(list(clf.probabilities("blargh").values())), rtol=1e-6)
+
+
+def test_texts_are_drawn():
+    clf = TextClassifier("nb", features="words:1", tf="count", params={"estimate": "mle"}).fit(EIGHT, SIGNS)
+    drawn = clf.sample(200, length=3, random_state=1)
+    assert all(len(text.split()) == 3 for text, _ in drawn)
+    assert {word for text, label in drawn if label == "-" for word in text.split()} <= set(" ".join(EIGHT[4:]).split())
+
+
+def test_weights_that_are_given(tmp_path):
+    words, classes = ["stock", "game", "monday", "friday"], ["business", "sports"]
+    clf = TextClassifier.from_weights([[0, 0], [0, 0], [999, 0], [0, 999]], [0, 0], classes, words)
+    clf.save(tmp_path / "w.linnet")
+    for one in (clf, linnet.load(tmp_path / "w.linnet")):
+        assert one.predict_proba(["stock monday", "game friday", "game monday"]).tolist() == [[1, 0], [0, 1], [1, 0]]
+        assert one.explain("game monday").score == 999.0
+    three = TextClassifier.from_weights(np.eye(3), [0, 0, 1], "abc", ["x", "y", "z"], tf="count")
+    assert three.decision_function(["x x y"]).tolist() == [[2, 1, 1]]
+    with pytest.raises(DataError, match=r"W must have shape \(4, 2\)"):
+        TextClassifier.from_weights(np.eye(3), [0, 0, 1], classes, words)
+
+
+def test_the_margin_of_a_line_on_text():
+    texts, labels = ["good fun", "bad luck", "good plot", "bad plot"], ["+", "-"] * 2
+    plain = {
+        "features": "words:1",
+        "norm": None,
+        "idf": False,
+        "ratio": 0.0,
+        "params": {"C": 10.0, "loss": "hinge", "tol": 1e-6},
+    }
+    svm = LinearSVM(C=10.0, loss="hinge", tol=1e-6).fit(Vectorizer("words:1").fit_transform(texts), labels)
+    for calibrate in (False, True):
+        found = TextClassifier("svm", calibrate=calibrate, **plain).fit(texts, labels).separation(texts, labels)
+        np.testing.assert_allclose(found.width, svm.margin_, rtol=1e-3)
+        assert (found.separable, found.support) == (True, svm.support_.tolist())
+    clf = TextClassifier("svm", **plain).fit([*texts, "good fun"], [*labels, "-"])
+    assert clf.separation([*texts, "good fun"], [*labels, "-"]).wrong == 1

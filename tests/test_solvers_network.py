@@ -76,8 +76,8 @@ def test_gradient_is_that_of_the_reference(problem):
 
 
 @few
-@given(problems(), st.sampled_from(["sgd", "adagrad"]), st.integers(1, 4))
-def test_steps_are_those_of_the_reference(problem, step, batch):
+@given(problems(), st.sampled_from(["sgd", "adagrad"]), st.integers(1, 4), st.sampled_from([0.0, 0.05, 1.0]))
+def test_steps_are_those_of_the_reference(problem, step, batch, clip):
     X, y, weight, net, smoothing, mask, rng = problem
     shape, kind = net.shape, X.values.dtype
     order = rng.permutation(len(X)).astype(np.int32)
@@ -86,14 +86,14 @@ def test_steps_are_those_of_the_reference(problem, step, batch):
         y, weight, net.theta, n_features=X.n_features, dim=shape.dim, hidden=shape.hidden, room=X.n_features,
         smoothing=smoothing,
     )  # fmt: skip
-    how = network.NetSteps(of, step=STEPS[step], batch=batch, rate=0.1, share=0.5)
+    how = network.NetSteps(of, step=STEPS[step], batch=batch, rate=0.1, share=0.5, clip=clip)
     plain_E, plain_squares, total = [0.0] * X.n_features, [0.0] * shape.size, 0.0
     for _ in range(2):
         network.descend(X.indptr, X.indices, X.values, order, net.E, mask, of, how)
         total += reference.descend(
             rows_of(X.indptr, X.indices, X.values), y.tolist(), weight.tolist(), order.tolist(), batch, E, layers,
             plain_E, plain_squares, smoothing=smoothing, step=step, rate=0.1, share=0.5,
-            masks=mask.tolist() if len(mask) else None,
+            masks=mask.tolist() if len(mask) else None, clip=clip,
         )  # fmt: skip
         assert (of.place == -1).all()
         assert not of.d_embeddings.any()

@@ -8,9 +8,10 @@ import linnet
 from linnet import TextClassifier
 from linnet.cli import linnet as command
 from linnet.datasets import whole
+from linnet.errors import LinnetError
 from linnet.features import Vectorizer
-from linnet.models import LinearSVM, LogisticRegression
-from linnet.solvers import SGD
+from linnet.models import LinearSVM, LogisticRegression, Perceptron
+from linnet.solvers import SGD, Adam, EarlyStopping
 
 
 def rows(n=120):
@@ -76,3 +77,55 @@ def test_l1_on_text_leaves_features_out():
     used = np.any(clf.model_.rows[:, 1:] != 0, axis=1).sum()
     assert 0 < used < clf.model_.n_features / 2
     assert (clf.predict(texts) == np.array(labels)).mean() > 0.8
+
+
+@pytest.mark.parametrize("model", ["svm", "logistic"])
+def test_stopping_batches_and_decay_are_settings(model):
+    texts, labels = rows()
+    given = {
+        "solver": "sgd",
+        "learning_rate": 0.1,
+        "batch_size": 4,
+        "decay": 0.01,
+        "patience": 2,
+        "max_iter": 60,
+        "C": 1.0,
+    }
+    clf = TextClassifier(model, features="words:1", ratio=0.0, params=given).fit(texts, labels)
+    estimator = clf.plan().make({})
+    assert estimator.solver == EarlyStopping(SGD(learning_rate=0.1, batch_size=4), patience=2)
+    epochs = [e for e in clf.history_ if e["kind"] == "pass"]
+    assert len(epochs) < 60
+    X = Vectorizer("words:1").fit_transform(texts)
+    fitted = estimator.set_params(random_state=0).fit(X, labels)
+    scores = [epoch.score for epoch in fitted.history_]
+    assert len(scores) - 1 - scores.index(max(scores)) == 2 == len(scores) - 1 - int(np.argmax(scores))
+
+
+def test_a_rate_is_found_on_the_rows():
+    texts, labels = rows()
+    X = Vectorizer("words:1").fit_transform(texts)
+    for solver in (SGD(learning_rate="find"), Adam(learning_rate="find", batch_size=16)):
+        model = LogisticRegression(solver=solver, max_iter=5).fit(X, labels)
+        assert 1e-3 < model.sweep_.suggestion < 10
+    said = []
+    given = {"solver": "sgd", "learning_rate": "find", "C": 1.0}
+    TextClassifier("logistic", features="words:1", ratio=0.0, params=given).fit(texts, labels, on_event=said.append)
+    assert any("found the learning rate" in str(event) for event in said)
+
+
+def test_gradients_of_optimisers_are_clipped():
+    texts, labels = rows()
+    given = {"solver": "adam", "clip": 0.5, "C": 1.0, "max_iter": 3}
+    clf = TextClassifier("logistic", features="words:1", ratio=0.0, params=given).fit(texts, labels)
+    assert str(clf.plan().make({}).solver).startswith("Chain(Clip(most=0.5), Adam(")
+    with pytest.raises(LinnetError, match="clip is a setting of the solvers gradient-descent"):
+        TextClassifier("logistic", params={"solver": "sgd", "clip": 1.0}).plan()
+
+
+def test_a_perceptron_stops_when_patience_ends():
+    texts, labels = rows()
+    X = Vectorizer("words:1").fit_transform(texts)
+    scores = [e.score for e in Perceptron(patience=1, max_iter=50).fit(X, labels).history_]
+    assert len(scores) < 50
+    assert scores[-1] <= max(scores[:-1])

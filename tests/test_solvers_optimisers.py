@@ -36,6 +36,7 @@ from linnet.solvers import (
     WarmUp,
     optimise,
 )
+from linnet.solvers.losses import MARGIN_LOSSES, margin_loss
 
 GRADIENTS = np.random.default_rng(0).normal(size=(7, 5)) * np.array([1e-3, 1.0, 1.0, 50.0, 0.0])
 SCHEDULE = Inverse(half=2.0)
@@ -230,7 +231,7 @@ def test_names():
         (lambda: Cosine(0), "over must be a number above 0"),
         (lambda: Cosine(least=2), "least must be a number from 0 to 1"),
         (lambda: WarmUp(first=-1), "first must be a number from 0 to 1"),
-        (lambda: EarlyStopping(SGD()), "an optimiser is a value such as Adam"),
+        (lambda: EarlyStopping("adam"), "an optimiser is a value such as Adam"),
         (lambda: EarlyStopping(patience=0), "patience must be a whole number from 1"),
         (lambda: EarlyStopping(validation_fraction=1.0), "validation_fraction must be a number between 0 and 1"),
         (lambda: GradientDescent().rate_at(0.0), "GradientDescent has no rate yet"),
@@ -256,3 +257,12 @@ def test_models_that_cannot_be(model, message):
     X, y = np.random.default_rng(0).normal(size=(10, 3)), np.arange(10) % 2
     with pytest.raises(LinnetError, match=message):
         model.fit(X, y)
+
+
+@pytest.mark.parametrize("name", MARGIN_LOSSES)
+def test_slopes_of_losses_are_their_derivatives(name):
+    z = np.array([-2.3, -0.4, 0.3, 0.9, 1.7])
+    value, slope = margin_loss(name, z)
+    near = (margin_loss(name, z + 1e-6)[0] - margin_loss(name, z - 1e-6)[0]) / 2e-6
+    np.testing.assert_allclose(slope, near, atol=1e-6)
+    assert (value >= 0).all()

@@ -7,7 +7,7 @@ ends as one :class:`~linnet.model.model.Model` that predicts, explains and saves
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
     from linnet.explain.explanation import LearningStep
     from linnet.explain.generative import Generative
+    from linnet.explain.separation import Separation
     from linnet.features.derived import Part
     from linnet.pipeline.learner import IncrementalLearner, Progressive
     from linnet.pipeline.plan import Plan
@@ -88,6 +89,46 @@ class TextClassifier(Estimator):
     full_precision: bool = False
     random_state: int = 0
     n_jobs: int | None = None
+
+    @classmethod
+    def from_weights(
+        cls, W: npt.ArrayLike, b: npt.ArrayLike, classes: Iterable[Any], features: Sequence[str], *,
+        blocks: Any = "words:1", tf: Any = "presence", norm: Any = None,
+    ) -> TextClassifier:  # fmt: skip
+        """Return a classifier with weights that are given: W, (n_features, n_classes), and b, (n_classes,).
+
+        features are the names of the rows of W, such as the blocks make them of a text. Nothing is learned.
+
+        >>> W = [[0, 0], [0, 0], [999, 0], [0, 999]]
+        >>> clf = TextClassifier.from_weights(W, [0, 0], ["business", "sports"], ["stock", "game", "monday", "friday"])
+        >>> clf.predict_proba(["game monday"]).tolist()
+        [[1.0, 0.0]]
+        """
+        from linnet.features.blocks import counted_only
+        from linnet.features.plan import FeaturePlan
+        from linnet.features.vectorizer import features_named
+        from linnet.pipeline.cache import joined
+        from linnet.pipeline.fit import WeightedColumns, assemble
+
+        known, labels = counted_only(blocks, "from_weights"), tuple(classes)
+        weights, bias = np.asarray(W, np.float32), np.asarray(b, np.float64)
+        if weights.shape != (len(features), len(labels)) or bias.shape != (len(labels),):
+            raise DataError(
+                f"W must have shape ({len(features)}, {len(labels)}), features by classes, and b ({len(labels)},); "
+                f"got {weights.shape} and {bias.shape}"
+            )
+        if len(labels) == 2:
+            weights, bias = weights[:, 1:] - weights[:, :1], bias[1:] - bias[:1]
+        fingerprints, names = features_named(features, known)
+        columns = WeightedColumns(
+            fingerprints, lambda some: joined([names[k].encode() for k in some.tolist()]), known,
+            np.ones(len(features), np.float32), np.ascontiguousarray(weights),
+        )  # fmt: skip
+        card = {"settings": {"model": "weights", "features": str(blocks), "tf": tf, "norm": norm}}
+        made = cls("weights", features=blocks, tf=tf, norm=norm)
+        made.model_ = assemble(columns, FeaturePlan(tf=tf, norm=norm), labels, bias, True, card)
+        made.model_.check_numbers()
+        return made
 
     # ---- fitting
 
@@ -319,6 +360,17 @@ class TextClassifier(Estimator):
         """
         return self._generative().prior() if word is None else self._generative().word(word)
 
+    def sample(self, n: int = 1, *, length: int | None = None, random_state: Any = 0) -> list[tuple[str, Any]]:
+        """Draw n new (text, label) from naive Bayes: first the class, then words from its bag, in no order.
+
+        length is the number of words of a text (nb); None draws it too.
+
+        >>> clf = TextClassifier("nb", features="words:1").fit(["good fun", "bad luck"] * 3, ["+", "-"] * 3)
+        >>> clf.sample(2, length=3, random_state=1)
+        [('good good fun', '-'), ('fun good fun', '+')]
+        """
+        return self._generative().sample(n, length, random_state)
+
     def _generative(self) -> Generative:
         from linnet.explain.generative import Generative
 
@@ -445,6 +497,18 @@ class TextClassifier(Estimator):
         from linnet.explain import flip
 
         return flip(self.artefact, text, to)
+
+    def separation(self, texts: Any, labels: Any = None) -> Separation:
+        """Return how the line divides labelled rows: separable or not, the width of the margin, the rows that hold it.
+
+        >>> clf = TextClassifier("svm", features="words:1", params={"loss": "hinge", "C": 10.0})
+        >>> found = clf.fit(["good", "bad", "so good", "so bad"], ["+", "-"] * 2).separation(["good", "bad"], ["+", "-"])
+        >>> found.separable, len(found.support)
+        (True, 2)
+        """
+        from linnet.explain.separation import separation
+
+        return separation(self.artefact, texts, texts.label_list() if labels is None else labels, self.n_jobs)
 
     def index(self, examples: Any) -> Index:
         """Lay out examples (a Dataset, (texts, labels) or texts) to find those most like a text; see ``nearest``."""

@@ -94,7 +94,7 @@ def gradient(
 def descend(
     rows: list[Row], y: Sequence[int], weight: Sequence[float], order: Sequence[int], batch: int, E: Matrix,
     layers: Layers, squares_E: Vector, squares: Vector, *, smoothing: float, step: str, rate: float, share: float,
-    masks: Sequence[Sequence[float]] | None = None,
+    masks: Sequence[Sequence[float]] | None = None, clip: float = 0.0,
 ) -> float:  # fmt: skip
     """Take a step a batch, in place; squares are those of the layers' numbers, one after another. Returns the loss."""
     total = 0.0
@@ -105,6 +105,9 @@ def descend(
             masks=None if masks is None else masks[first : first + batch],
         )  # fmt: skip
         total += loss
+        entries = [*dE, *(row for dA, da in d_layers for row in [*dA, da])]
+        length = share * math.sqrt(sum(d * d for row in entries for d in row))
+        all_of_it, share = share, share * clip / length if clip and length > clip else share
         for j in {j for i in part for j, _ in rows[i]}:
             g = [share * d for d in dE[j]]
             squares_E[j] += sum(d * d for d in g) / len(g)
@@ -115,6 +118,7 @@ def descend(
             squares[k] += d * d
         for (where, c, _), d in zip(flat, _steps([d for _, _, d in flat], squares, step, rate), strict=True):
             where[c] -= d
+        share = all_of_it
     return total
 
 

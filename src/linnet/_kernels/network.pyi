@@ -23,7 +23,9 @@ def gradient(
 class NetSteps:
     feature_squares: Float64s
     squares: Float64s
-    def __init__(self, net: NetGradient, *, step: int, batch: int, rate: float, share: float) -> None: ...
+    def __init__(
+        self, net: NetGradient, *, step: int, batch: int, rate: float, share: float, clip: float = 0.0
+    ) -> None: ...
 
 def descend(
     indptr: Int64s, indices: Int32s, values: npt.NDArray[Real], order: Int32s, E: npt.NDArray[Real], mask: Float64s,

@@ -8,7 +8,8 @@ Backward  dz = s_i (p - t);  dB = h' dz;  dh = mask * (dz B') where h > 0;  dA =
 Sparse    only the embeddings of the features of a batch have a gradient: they are collected in the first rows of a
           table, place[j] saying where, and only those rows of E take a step
 Step      "adagrad" divides by the root of the squares seen so far: one sum a number in the dense layers, one sum a
-          feature (the mean over its embedding) in E. "sgd" takes plain steps.
+          feature (the mean over its embedding) in E. "sgd" takes plain steps. A gradient that is longer than clip, over
+          E and theta together, is shortened to that length first.
 Layout    theta = A, a, B, c one after another, matrices by rows: A (dim, hidden), B (hidden or dim, n_outputs)
 Cost      two passes over entries times dim, and three products with each dense layer a row
 Papers    Duchi, Hazan, Singer: Adaptive Subgradient Methods, 2011; Joulin et al.: Bag of Tricks for Efficient Text
@@ -226,7 +227,7 @@ def gradient(const int64_t[::1] indptr, const int32_t[::1] indices, const real[:
 cdef class NetSteps:
     """How steps are taken: step is 0 (sgd) or 1 (adagrad), batch how many rows make one.
 
-    The gradient is that of the sum of the losses of a batch times share. feature_squares, (n_features,), and squares, as long
+    The gradient is that of the sum of the losses of a batch times share; clip is the most that its length may be, 0 for any. feature_squares, (n_features,), and squares, as long
     as theta, are the sums of the squares seen so far.
     """
 
@@ -234,12 +235,12 @@ cdef class NetSteps:
     cdef double[::1] of_features, of_theta
     cdef int step
     cdef int64_t batch
-    cdef double rate, share
+    cdef double rate, share, clip
 
-    def __init__(self, NetGradient net, *, int step, int64_t batch, double rate, double share):
+    def __init__(self, NetGradient net, *, int step, int64_t batch, double rate, double share, double clip=0.0):
         if not STEP_SGD <= step <= STEP_ADAGRAD or batch < 1:
             raise ValueError(f"unknown step {step}, or a batch of {batch} rows")
-        self.step, self.batch, self.rate, self.share = step, batch, rate, share
+        self.step, self.batch, self.rate, self.share, self.clip = step, batch, rate, share, clip
         self.feature_squares = self.of_features = numpy.zeros(net.places.shape[0])
         self.squares = self.of_theta = numpy.zeros(net.theta.shape[0])
 
@@ -251,7 +252,7 @@ def descend(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::
     mask is as above. place holds -1, the gradients zeros, before and after.
     """
     cdef int64_t first, size, found, t, c, j, n = order.shape[0], dim = net.dim, batch = how.batch
-    cdef double g, total, scale, rate = how.rate, share = how.share
+    cdef double g, total, scale, rate = how.rate, share, clip = how.clip
     cdef bint adagrad = how.step == STEP_ADAGRAD
     cdef int32_t[::1] place = net.places, touched = net.features
     cdef double[:, ::1] dE = net.embedded
@@ -264,6 +265,14 @@ def descend(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::
             size = batch if first + batch <= n else n - first
             found = collect(&indptr[0], &indices[0], &values[0], &order[first], size, &E[0, 0],
                             &mask[first, 0] if mask.shape[0] else NULL, net)
+            share = how.share
+            if clip > 0.0:
+                total = 0.0
+                for t in range(found):
+                    total += inner(&dE[t, 0], &dE[t, 0], dim)
+                total = share * sqrt(total + inner(&dtheta[0], &dtheta[0], dtheta.shape[0]))
+                if total > clip:
+                    share *= clip / total
             for t in range(found):
                 j = touched[t]
                 place[j] = -1

@@ -21,6 +21,7 @@ from linnet.errors import DataError, LinnetError, shown
 @o.bin_options
 @o.labels
 @o.decision_options
+@o.flag("--margin", "Also say whether the line separates the rows, how wide its margin is, and how many rows hold it.")
 @o.threads
 @o.trust
 @o.report
@@ -62,6 +63,11 @@ def evaluate(model: str, data: str, **options: Any) -> None:
         result = page.evaluation
     sealed, share = seal.to_dict() if seal else None, seen.share if seen.looked_at else None
     content = {"model": model, "data": data, "seal": sealed, "share_seen_in_training": share, **result.to_dict()}
+    margin = clf.separation(rows) if options["margin"] else None
+    if margin is not None:
+        content["margin"] = margin.to_dict()
     if not write_json(content, options["json_"]):
         click.echo(result.to_text(width()))
+        if margin is not None:
+            click.echo(str(margin))
         say_sealed(seal)

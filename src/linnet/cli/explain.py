@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
 @o.number("--top", "How many contributions to show.", 12)
 @click.option("--color/--no-color", default=None, help="Colour the words; by default on a terminal.")
 @o.option("--word", "WORD", "Of naive Bayes: show P(WORD | class) and P(class), and explain no text.")
+@o.number("--sample", "Of naive Bayes: draw N new texts with their classes, and explain no text.")
 @o.flag("--lines", "Explain every line of standard input; prints JSON lines.")
 @o.trust
 @o.json_flag
 @o.flag("--html as_html", "Print an HTML page.")
 def explain(model: str, text: str, label: str | None, against: str | None, flip: bool, nearest: str | None,
-            columns: tuple[str, ...], top: int, color: bool | None, word: str | None, lines: bool, trust: bool,
+            columns: tuple[str, ...], top: int, color: bool | None, word: str | None, sample: int | None, lines: bool, trust: bool,
             json_: bool, as_html: bool) -> None:  # fmt: skip
     """Show what each word of TEXT (or standard input) adds to the score; the parts add up to it exactly.
 
@@ -44,6 +46,7 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
     linnet explain news.linnet "shares of the club" --label business --not sports
     linnet explain reviews.linnet "not bad at all" --flip --nearest train.csv
     linnet explain nb.linnet --word great
+    linnet explain nb.linnet --sample 5
     linnet explain reviews.linnet --lines < texts.txt | jq .label
     """
     from linnet.classifier import load
@@ -55,6 +58,12 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
     clf = load(model, trust=trust)
     if word is not None:
         _word(clf, word, json_)
+        return
+    if sample is not None:
+        drawn = [{"label": str(label), "text": text} for text, label in clf.sample(sample)]
+        click.echo(
+            "\n".join(json.dumps(one, ensure_ascii=False) if json_ else "\t".join(one.values()) for one in drawn)
+        )
         return
     known = {str(c): c for c in clf.artefact.classes}
     mine, other = (None if name is None else known.get(name, name) for name in (label, against))

@@ -57,10 +57,21 @@ class Generative:
         """Return log P(text, class), (n_texts, n_classes), up to what all classes share; -inf where it is impossible."""
         form = self.estimator.form_
         scores = self._sums(form.W, form.b, texts, threads)
+        if hasattr(self.estimator, "oov_log_prob_"):  # what every unknown word adds
+            scores += self.model.unknown(texts, threads)[:, None] * self.estimator.oov_log_prob_
         if form.barred is not None:
             V, v = form.barred
             scores[self._sums(V, v, texts, threads) > 0.5] = -np.inf
         return scores
+
+    def sample(self, n: int, length: int | None, random_state: Any) -> list[tuple[str, Any]]:
+        """Draw n bags of words, as texts, and their classes; features without a name are left out."""
+        estimator, names = self.estimator, self.model.names()
+        words = [names.get(slot, "") for slot in self.model.table.used.tolist()]
+        estimator.n_features_in_, estimator.classes_ = len(words), np.arange(len(self.model.classes))
+        X, y = estimator.sample(n, random_state, **({} if length is None else {"length": length}))
+        bags = [[word for word, k in zip(words, row, strict=True) for _ in range(int(k)) if word] for row in X]
+        return [(" ".join(bag), self.model.classes[c]) for bag, c in zip(bags, y.tolist(), strict=True)]
 
     def _sums(self, W: Floats, b: Floats, texts: Any, threads: int | None) -> Floats:
         """Score texts with a weight for every class."""

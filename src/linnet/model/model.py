@@ -265,6 +265,12 @@ class Model:
         known, every = (np.asarray(counter.sums(pieces, threads)[:, 0]) for counter in self._counters)
         return np.where(every > 0, np.minimum(known / np.maximum(every, 1.0), 1.0), 1.0)
 
+    def unknown(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Return how many features of each text the model does not know: each time, or each once where only presence counts."""
+        known, every = (replace(c, tf="presence" if self.tf == "presence" else "count") for c in self._counters)
+        pieces = self.pieces(texts)
+        return np.maximum(every.sums(pieces, threads)[:, 0] - known.sums(pieces, threads)[:, 0], 0.0)
+
     @cached_property
     def _counters(self) -> tuple[Model, Model]:
         """Two tables of ones that count the different features of a text: those that the model knows, and all."""

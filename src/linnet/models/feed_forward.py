@@ -54,6 +54,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
     Parameters: ``dim``, numbers an embedding; ``hidden``, numbers of the hidden layer (0: none); ``dropout``, the share
     of hidden numbers (without a hidden layer, of the embedding's) set to zero in a step; ``label_smoothing``, the share of each
     label spread over all classes; ``learning_rate``, ``batch_size`` and ``step`` ("adagrad" or "sgd"): how steps are taken;
+    ``clip``, the greatest length of a gradient (None: any);
     ``max_iter``, the most passes; ``validation_fraction``, the share of rows held out to judge passes by (None: none; where that
     is fewer than 20 rows none are held out either, and all passes are made); ``patience``, how many passes in a row may
     be no better on held-out rows, in accuracy or loss, than the best; ``class_weight`` None, "balanced" or
@@ -90,6 +91,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
     learning_rate: float = 0.05
     batch_size: int = 32
     step: str = "adagrad"
+    clip: float | None = None
     max_iter: int = 200
     validation_fraction: float | None = 0.1
     patience: int = 5
@@ -126,7 +128,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
         return Steps(
             one_of("step", self.step, STEPS), above_zero("learning_rate", self.learning_rate), batch,
             share_below_one("dropout", self.dropout), share_below_one("label_smoothing", self.label_smoothing),
-            n_rows / (total * batch),
+            n_rows / (total * batch), 0.0 if self.clip is None else above_zero("clip", self.clip),
         )  # fmt: skip
 
     def _held_out(

@@ -159,7 +159,8 @@ class LogisticRegression(StepModel, ProbabilityModel):
 
     def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
         """Take stochastic steps over the rows, a few times, from the weights that are there; the rate falls within a batch."""
-        sgd = self.solver if isinstance(self.solver, SGD) else SGD()
+        solver = solving.stopping_of(self.solver)[0]
+        sgd = solver if isinstance(solver, SGD) else SGD()
         W, b = solving.halves(start.W, start.b) if rows.n_classes == 2 else (start.W, start.b)
         of = rows.distinct()
         run = descend(

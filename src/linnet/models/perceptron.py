@@ -23,15 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.data.splitting import split_indices
 from linnet.errors import DataError, LinnetError
-from linnet.estimator import above_zero, one_of, share, truth, whole
+from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochModel, EpochState
 from linnet.models.inputs import seed_of
-from linnet.models.solving import accuracy_on, halves, outputs
-from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights, showing
-from linnet.solvers.matrix import Distinct, Matrix, RowBlocks, TrainingSet
+from linnet.models.solving import halves, outputs, watched
+from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, showing
+from linnet.solvers.descent import EarlyStopping
+from linnet.solvers.matrix import Distinct, RowBlocks, TrainingSet
 from linnet.solvers.online import SGD, Run, descend
 from linnet.solvers.optimisers import Constant
 
@@ -49,7 +49,8 @@ class Perceptron(EpochModel):
     normal distribution, times the rate), or weights to go on from: W, or a pair (W, b), in the shape of ``coef_`` and
     ``intercept_`` or with one row a class. ``shuffle``: a new order each pass, drawn from ``random_state``; without,
     rows are met in the order given. ``fit_intercept``, ``class_weight``. ``validation_fraction`` holds out this share of the
-    rows and keeps the weights of the pass that does best on them; ``patience`` passes without a better score end it.
+    rows and keeps the weights of the pass that does best on them; ``patience`` passes without a better score end it. With one
+    of the two given, the other is 0.1 or 5.
 
     With shuffle the order of the rows does not matter, and a row given twice is a row of weight 2 (a step twice as long).
 
@@ -76,14 +77,14 @@ class Perceptron(EpochModel):
     fit_intercept: bool = True
     class_weight: Any = None
     validation_fraction: float | None = None
-    patience: int = 5
+    patience: int | None = None
     random_state: Any = 0
 
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. Steps follow one another, so threads have nothing to share."""
         X, seed = rows.X, seed_of(self.random_state)
         vars(self).pop("_state", None)
-        watch, of = self._watch(X, rows.y, rows.distinct(truth("shuffle", self.shuffle)), seed, rows.on_epoch)
+        watch, of = watched(rows, rows.distinct(truth("shuffle", self.shuffle)), seed, self._stopping())
         start = self._start(X.n_features, rows.n_classes, above_zero("learning_rate", self.learning_rate), seed)
         run = self._descend(rows, of, start, seed, whole("max_iter", self.max_iter), showing(watch, outputs))
         self.n_iter_, self.settled_, self.interrupted_ = run.passes, run.settled, run.interrupted
@@ -94,9 +95,9 @@ class Perceptron(EpochModel):
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks, from zero."""
-        if self.validation_fraction is not None or not isinstance(self.start, str) or self.start != "zero":
+        if self._stopping() is not None or not isinstance(self.start, str) or self.start != "zero":
             raise LinnetError(
-                "rows in blocks start at zero and hold nothing out: leave out start and validation_fraction"
+                "rows in blocks start at zero and hold nothing out: leave out start, patience and validation_fraction"
             )
         return super().fit_blocks(rows)
 
@@ -115,26 +116,17 @@ class Perceptron(EpochModel):
         rate, average = above_zero("learning_rate", self.learning_rate), truth("average", self.average)
         return descend(
             rows.X, rows.y, rows.n_classes, of, loss="perceptron", max_epochs=epochs, seed=seed, start=start,
-            sgd=SGD(learning_rate=rate, schedule=Constant(), average=average), batch=whole("batch_size", self.batch_size),
+            sgd=SGD(learning_rate=rate, schedule=Constant(), average=average, batch_size=self.batch_size),
             bias_scale=float(truth("fit_intercept", self.fit_intercept)), shuffle=truth("shuffle", self.shuffle),
             on_epoch=on_epoch,
         )  # fmt: skip
 
-    def _watch(
-        self, X: Matrix, y: npt.NDArray[np.int32], of: Distinct, seed: int, on_epoch: OnEpoch
-    ) -> tuple[Callback, Distinct]:
-        """Return what is asked after each pass, and the rows to learn from."""
-        patience = whole("patience", self.patience)
-        if self.validation_fraction is None:
-            return Callback(on_epoch), of
-        part = share("validation_fraction", self.validation_fraction)
-        train, held = split_indices(y[of.rows], seed, (1.0 - part, part))
-        if not len(held) or not len(train):
-            raise DataError(
-                f"validation_fraction={part:g} of {len(of.rows)} rows leaves no row to learn from or to judge by"
-            )
-        judge = accuracy_on(X.take(of.rows[held]), y[of.rows[held]], of.weight[held])
-        return Callback(on_epoch, judge=judge, patience=patience), Distinct(of.rows[train], of.weight[train], of.place)
+    def _stopping(self) -> EarlyStopping | None:
+        """Return what early stopping the settings ask for."""
+        if self.patience is None and self.validation_fraction is None:
+            return None
+        patience, part = self.patience, self.validation_fraction
+        return EarlyStopping(SGD(), 5 if patience is None else patience, 0.1 if part is None else part)
 
     def _start(self, n_features: int, n_classes: int, rate: float, seed: int) -> tuple[Floats, Floats] | None:
         """Return the first W, (n_features, n_classes), and b; None for zeros."""

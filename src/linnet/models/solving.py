@@ -27,10 +27,11 @@ from linnet.models.inputs import seed_of
 from linnet.solvers import coordinate
 from linnet.solvers.callbacks import Callback, SolverResult, Weights, showing, warn_unfinished
 from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
+from linnet.solvers.finder import sweep_rows
 from linnet.solvers.losses import Loss, Softmax
-from linnet.solvers.matrix import Matrix, TrainingSet
+from linnet.solvers.matrix import Distinct, Matrix, TrainingSet
 from linnet.solvers.online import SGD, descend
-from linnet.solvers.optimisers import Optimiser
+from linnet.solvers.optimisers import Optimiser, Stepwise, with_settings
 from linnet.solvers.problem import LinearProblem
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +59,7 @@ def read_solver(
     in place of the one that C stands for.
     """
     penalty = one_of("penalty", model.penalty, PENALTIES)
-    setting = PENALTIES[penalty] if model.solver is None else model.solver
+    setting = PENALTIES[penalty] if model.solver is None else stopping_of(model.solver)[0]
     name = "sgd" if isinstance(setting, SGD) else one_of("solver", setting, dict.fromkeys([*known, *OPTIMISERS]))
     support, loss = known[name], ""
     if losses:
@@ -105,18 +106,40 @@ def fit_sgd(
     """
     if rows.X.gain is not None:
         raise DataError("solver='sgd' takes plain features; a gain per class is for the SVM's solver='dual'")
-    of, C = rows.distinct(), above_zero("C", model.C)
-    decay = sgd.decay
+    C, seed = above_zero("C", model.C), seed_of(model.random_state)
+    watch, of = watched(rows, rows.distinct(), seed, stopping_of(model.solver)[1])
+    told, decay = showing(watch, outputs), sgd.decay
+    if sgd.learning_rate == "find":
+        model.sweep_ = sweep_rows(rows.X.take(of.rows), rows.y[of.rows], rows.n_classes, sgd, loss=loss, seed=seed)
+        sgd = replace(sgd, learning_rate=model.sweep_.suggestion)
     if decay is None:
         decay = (2.0 if rows.n_classes == 2 else 1.0) / (C * arithmetic.total(of.weight))
-    told = showing(rows.on_epoch, outputs)
     run = descend(
         rows.X, rows.y, rows.n_classes, of, loss=loss, sgd=sgd, decay=decay, cost=cost, bias_scale=bias_scale,
-        max_epochs=passes, seed=seed_of(model.random_state),
-        on_epoch=lambda report, weights: told(replace(report, loss=C * report.loss), weights),
+        max_epochs=passes, seed=seed, on_epoch=lambda report, weights: told(replace(report, loss=C * report.loss), weights),
     )  # fmt: skip
-    model.n_iter_, model.interrupted_ = run.passes, run.passes < passes and not run.settled
-    return outputs(run.W, run.b)
+    model.n_iter_, model.interrupted_ = run.passes, run.interrupted
+    return outputs(run.W, run.b) if watch.best is None else watch.best
+
+
+def stopping_of(solver: Any) -> tuple[Any, EarlyStopping | None]:
+    """Return the solver inside :class:`~linnet.solvers.descent.EarlyStopping`, and that; another one as it is."""
+    return (solver.optimiser, solver) if isinstance(solver, EarlyStopping) else (solver, None)
+
+
+def watched(rows: TrainingSet, of: Distinct, seed: int, early: EarlyStopping | None) -> tuple[Callback, Distinct]:
+    """Return what is told of each pass, and the rows to learn from: with early stopping some are held out to judge by."""
+    if early is None:
+        return Callback(rows.on_epoch), of
+    part = early.validation_fraction
+    kept, held = split_indices(rows.y[of.rows], seed, (1.0 - part, part))
+    if not len(held) or not len(kept):
+        raise DataError(
+            f"validation_fraction={part:g} of {len(of.rows)} rows leaves no row to learn from or to judge by"
+        )
+    judge = accuracy_on(rows.X.take(of.rows[held]), rows.y[of.rows[held]], of.weight[held])
+    learned_from = Distinct(of.rows[kept], of.weight[kept], of.place)
+    return Callback(rows.on_epoch, judge=judge, patience=early.patience), learned_from
 
 
 def outputs(W: Floats, b: Floats) -> Weights:
@@ -137,8 +160,9 @@ def optimiser_of(setting: Any, own: Iterable[str]) -> Optimiser | None:
     >>> optimiser_of("newton", ["newton", "sgd"]) is None
     True
     """
-    if isinstance(setting, Optimiser):
-        return setting
+    if isinstance(stopping_of(setting)[0], Optimiser):
+        found: Optimiser = setting
+        return found
     if isinstance(setting, str) and setting in OPTIMISERS and setting not in own:
         return OPTIMISERS[setting]()
     return None
@@ -156,24 +180,22 @@ def fit_optimised(
         raise DataError(f"decay belongs to solver='sgd', got decay={model.decay!r}; other solvers take C")
     C, seed = above_zero("C", model.C), seed_of(model.random_state)
     passes = None if model.max_iter is None else whole("max_iter", model.max_iter)
-    of = rows.distinct()
-    X, y, weight = rows.X.take(of.rows), rows.y[of.rows], of.weight
-    judge, patience = None, None
-    if isinstance(optimiser, EarlyStopping):
-        kept, held = split_indices(y, seed, (1.0 - optimiser.validation_fraction, optimiser.validation_fraction))
-        judge, patience = accuracy_on(X.take(held), y[held], weight[held]), optimiser.patience
-        X, y, weight, optimiser = X.take(kept), y[kept], weight[kept], optimiser.optimiser
+    optimiser, early = stopping_of(optimiser)
     l1 = one_of("penalty", model.penalty, PENALTIES) == "l1"
 
     def shown(W: Floats, b: Floats) -> Weights:
         return W, b - arithmetic.mean(b) if isinstance(loss, Softmax) else b  # a common shift changes no probability
 
+    watch, of = watched(replace(rows, on_epoch=showing(rows.on_epoch, shown)), rows.distinct(), seed, early)
+    X, y, weight = rows.X.take(of.rows), rows.y[of.rows], of.weight
+    if isinstance(optimiser, Stepwise) and optimiser.learning_rate == "find":
+        model.sweep_ = sweep_rows(X, y, rows.n_classes, optimiser, loss=loss, C=C, seed=seed)
+        optimiser = with_settings(optimiser, learning_rate=model.sweep_.suggestion)
     with ThreadPoolExecutor(rows.threads) if rows.threads > 1 else nullcontext() as pool:
         problem = LinearProblem(
             X, y, C * weight, loss, rows.n_outputs, fit_intercept=fit_intercept, constant=constant,
             l2=float(not l1), l1=float(l1), pool=pool, threads=rows.threads,
         )  # fmt: skip
-        watch = Callback(showing(rows.on_epoch, shown), judge=judge, patience=patience)
         found = optimise(problem, optimiser, max_epochs=passes, watch=watch, seed=seed)
     model.n_iter_ = max(1, found.passes)
     model.interrupted_ = found.interrupted

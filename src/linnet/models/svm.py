@@ -40,7 +40,16 @@ from linnet.features.plan import FeaturePlan
 from linnet.models.epochs import EpochState, StepModel
 from linnet.models.estimator import Traits
 from linnet.models.inputs import seed_of
-from linnet.models.solving import Support, fit_l1, fit_optimised, fit_sgd, optimiser_of, read_solver, smooth_only
+from linnet.models.solving import (
+    Support,
+    fit_l1,
+    fit_optimised,
+    fit_sgd,
+    optimiser_of,
+    read_solver,
+    smooth_only,
+    stopping_of,
+)
 from linnet.solvers import dual
 from linnet.solvers.callbacks import Weights, showing
 from linnet.solvers.dual import hinge_steps, signs_of
@@ -131,7 +140,8 @@ class LinearSVM(StepModel):
     @property
     def own_gain(self) -> bool:
         """Whether the solver takes a gain a class: stochastic steps and L1 take plain features."""
-        return self.penalty == "l2" and self.solver not in ("sgd", "coordinate") and not isinstance(self.solver, SGD)
+        solver = stopping_of(self.solver)[0]
+        return self.penalty == "l2" and solver not in ("sgd", "coordinate") and not isinstance(solver, SGD)
 
     def solve_soft(self, rows: TrainingSet) -> Weights:
         """Fit to two copies of the rows where the solver takes each class against the rest."""

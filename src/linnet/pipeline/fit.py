@@ -22,6 +22,7 @@ from linnet.model.decision import ConfidenceTable, Decision, numbers_of
 from linnet.model.learned import Learned
 from linnet.model.model import Model
 from linnet.model.table import Table
+from linnet.pipeline.cache import joined
 from linnet.pipeline.crossval import Fitted, Weighting, fit_rows, folded_best, one_label_a_row
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
@@ -90,7 +91,7 @@ def choose(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = N
 
 
 def _count(plan: Plan, store: RowStore, log: Log) -> None:
-    """Count the features; of a given vocabulary those that the rows hold."""
+    """Count the features; of a given vocabulary those that the rows hold, for naive Bayes the others too."""
     store.count(plan, log)
     if not plan.features.vocabulary:
         return
@@ -102,6 +103,10 @@ def _count(plan: Plan, store: RowStore, log: Log) -> None:
     numbers = np.full(store.n_columns, -1, dtype=np.int32)
     numbers[np.sort(kept)] = np.arange(len(kept), dtype=np.int32)
     store.keep(numbers)
+    if isinstance(store, MemoryRows) and plan.traits.sums == "statistics" and plan.traits.incremental:
+        known = set(store.fingerprints.tolist())
+        words = zip(plan.features.vocabulary, fingerprints.tolist(), strict=True)
+        store.add_unseen([word for word, fingerprint in words if fingerprint not in known])
     log.stage("count", f"vocabulary: {len(kept):,} of {len(fingerprints):,} given features are in the rows")
 
 
@@ -138,7 +143,10 @@ def _fit(model: Any, plan: Plan, store: RowStore, weights: FeatureWeights, log: 
     log.stage("fit", f"fitting on {store.n_fitted:,} rows" + ("" if rows is not None else " in blocks"))
     weighting = Weighting.of(model, weights, plan.features, store.blocks)
     if rows is not None:
-        return fit_rows(weighting, model, rows, len(store.classes), plan.threads, log.epoch)
+        found = fit_rows(weighting, model, rows, len(store.classes), plan.threads, log.epoch)
+        if hasattr(model, "sweep_"):
+            log.stage("fit", f"found the learning rate {model.sweep_.suggestion:.3g}\n{model.sweep_}")
+        return found
     blocks = store.in_blocks(weighting, log.epoch)
     return folded_best(weighting, model, model.fit_blocks(blocks), blocks.on_epoch)
 
@@ -292,7 +300,7 @@ def fold(store: RowStore, weights: FeatureWeights, W: Floats32) -> tuple[Weighte
         counted = [bytes(data[a:b]) for a, b in pairwise(offsets.tolist())]
         own = iter(counted)
         every = [next(own) if k < n else names[k - n].encode() for k in columns.tolist()]
-        return np.frombuffer(b"".join(every), np.uint8), np.cumsum([0, *map(len, every)])
+        return joined(every)
 
     fingerprints, norm, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
     columns = WeightedColumns(fingerprints, names_of if names else store.names, blocks, norm, rows)

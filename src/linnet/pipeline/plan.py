@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from linnet.errors import LinnetError, nearest
@@ -16,8 +16,7 @@ from linnet.features.vectors import Vectors, learn_vectors
 from linnet.model.calibration import METHODS
 from linnet.models import MODELS
 from linnet.models.estimator import Traits
-from linnet.solvers.descent import OPTIMISERS
-from linnet.solvers.online import SGD
+from linnet.solvers.descent import SOLVERS, make_solver, solver_settings
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
@@ -135,18 +134,18 @@ def _with_solver(params: dict[str, Any], known: Mapping[str, Any]) -> dict[str, 
     >>> _with_solver({"solver": "adam", "batch_size": 8, "C": 1.0}, {"solver": None, "C": None})["solver"].batch_size
     8
     """
-    solvers: dict[Any, Any] = {"sgd": SGD, **OPTIMISERS} if "solver" in known else {}
-    settings = {name: [f.name for f in fields(kind) if f.name not in known] for name, kind in solvers.items()}
-    chosen = params.get("solver") if isinstance(params.get("solver"), str) else None
+    solvers = SOLVERS if "solver" in known else {}
+    settings = {name: [one for one in solver_settings(name) if one not in known] for name in solvers}
+    chosen = params["solver"] if isinstance(params.get("solver"), str) else ""
     own = {name: value for name, value in params.items() if name in settings.get(chosen, ())}
     for name in params.keys() - known.keys() - own.keys():
         of_solver = f" (with the solver {chosen})" if chosen in settings else ""
         others = [solver for solver, names in settings.items() if name in names]
         more = f"; {name} is a setting of the solvers {', '.join(others)}" if others else ""
         raise LinnetError(nearest("setting", name, [*known, *settings.get(chosen, ())]) + of_solver + more)
-    if not own or chosen is None:
+    if not own:
         return params
-    return {k: v for k, v in params.items() if k not in own} | {"solver": solvers[chosen](**own)}
+    return {k: v for k, v in params.items() if k not in own} | {"solver": make_solver(chosen, own)}
 
 
 def _texts(unlabelled: Any) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,10 +30,11 @@ from linnet.features.plan import (
     other_widths,
     unspaced,
 )
+from linnet.features.vectorizer import features_named
 from linnet.features.vectors import Vectors
 from linnet.model.learned import numbers_of
 from linnet.models.inputs import as_weight, feature_names, indicators, row_weights
-from linnet.pipeline.cache import available
+from linnet.pipeline.cache import available, joined
 from linnet.pipeline.crossval import FittedRows, Weighting
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
@@ -327,6 +329,13 @@ class MemoryRows:
         counted = self.counted
         self._set(Counted(counted.rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)))
 
+    def add_unseen(self, words: Sequence[str]) -> None:
+        """Add columns of features, by name, that no row holds: naive Bayes gives them a probability too."""
+        if words:
+            found, self._unseen = features_named(words, self.blocks)
+            rows = replace(self.rows, n_columns=self.rows.n_columns + len(found))
+            self._set(Counted(rows, np.concatenate([self.fingerprints, found]), self.counted.seen))
+
     def fitted(self) -> FittedRows:
         """Return the rows of the last fit."""
         held_out = None
@@ -341,8 +350,13 @@ class MemoryRows:
 
     def names(self, columns: Ints) -> tuple[Bytes, Ints]:
         """Return the names of some columns, from the texts."""
-        seen = self.counted.seen.take(columns)
-        return names_of(self.texts.pieces, self.blocks, seen, self.counted.fingerprints[columns])
+        n = len(self.counted.seen.document)
+        met = columns[columns < n]
+        data, offsets = names_of(self.texts.pieces, self.blocks, self.counted.seen.take(met), self.fingerprints[met])
+        if len(met) == len(columns):
+            return data, offsets
+        own = iter([bytes(data[a:b]) for a, b in pairwise(offsets.tolist())])
+        return joined([next(own) if k < n else self._unseen[k - n].encode() for k in columns.tolist()])
 
     def training_texts(self) -> Hashes32:
         """Return the numbers of all texts."""

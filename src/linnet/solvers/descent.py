@@ -10,7 +10,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +24,7 @@ from linnet.estimator import share, whole
 from linnet.solvers import optimisers
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch
 from linnet.solvers.newton import LBFGS, Newton, ProximalGradient, Told, Whole
+from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser, Stepwise, with_settings
 from linnet.solvers.problem import Here, Problem, least_subgradient, soft_threshold
 
@@ -41,6 +43,7 @@ OPTIMISERS: dict[str, type[Optimiser]] = {
     "proximal-gradient": ProximalGradient,
 }
 """What ``solver=NAME`` and ``linnet train --solver NAME`` know, beside each model's own."""
+SOLVERS: dict[str, Any] = {"sgd": SGD, **OPTIMISERS}
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,12 @@ class EarlyStopping(Optimiser):
     EarlyStopping(optimiser=LBFGS(tol=1e-08, history=10), patience=3, validation_fraction=0.1)
     """
 
-    optimiser: Optimiser = field(default_factory=optimisers.Adam)
+    optimiser: Optimiser | SGD = field(default_factory=optimisers.Adam)
     patience: int = 5
     validation_fraction: float = 0.1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.optimiser, Stepwise | Whole):
+        if not isinstance(self.optimiser, Stepwise | Whole | SGD):
             raise LinnetError(f"an optimiser is a value such as Adam() or LBFGS(), got {self.optimiser!r}")
         whole("patience", self.patience)
         share("validation_fraction", self.validation_fraction)
@@ -67,6 +70,27 @@ class EarlyStopping(Optimiser):
     def passes(self, n_rows: int) -> int:
         """Return what the optimiser itself would make."""
         return self.optimiser.passes(n_rows)
+
+
+def solver_settings(name: str) -> tuple[str, ...]:
+    """Return the settings of a solver that is named: its own, and those of what is put around it."""
+    kind = SOLVERS[name]
+    around = ("patience", "validation_fraction", *(("clip",) if issubclass(kind, Stepwise) else ()))
+    return (*(f.name for f in fields(kind)), *around)
+
+
+def make_solver(name: str, settings: Mapping[str, Any]) -> SGD | Optimiser:
+    """Return the solver of a name with some settings; clip and patience put what does that around it.
+
+    >>> make_solver("gradient-descent", {"learning_rate": 0.5, "clip": 1.0})
+    Chain(Clip(most=1.0), GradientDescent(learning_rate=0.5, schedule=Constant(), batch_size=None, tol=1e-06))
+    """
+    own = {f.name for f in fields(SOLVERS[name])}
+    made = SOLVERS[name](**{k: v for k, v in settings.items() if k in own})
+    if settings.get("clip") is not None:
+        made = optimisers.Chain(optimisers.Clip(settings["clip"]), made)
+    stopping = {k: settings[k] for k in ("patience", "validation_fraction") if settings.get(k) is not None}
+    return EarlyStopping(made, **stopping) if stopping else made
 
 
 @dataclass(frozen=True)

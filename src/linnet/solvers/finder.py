@@ -94,11 +94,22 @@ def find_rate(
 
     M = inputs.as_matrix(X, "find_rate").explicit()
     classes, index = inputs.index_of(inputs.as_labels(y, len(M), "find_rate"), None, "find_rate")
-    size = min(len(M), batch or getattr(solver, "batch_size", None) or BATCH)
+    return sweep_rows(
+        M, index, len(classes), solver, loss=loss, C=C, low=low, high=high, steps=steps, batch=batch, seed=seed
+    )
+
+
+def sweep_rows(
+    X: Matrix, y: npt.NDArray[np.int32], n_classes: int, solver: Any, *, loss: Loss | str | None = None, C: float = 1.0,
+    low: float = 1e-4, high: float = 100.0, steps: int = 100, batch: int | None = None, seed: int = 0,
+) -> Sweep:  # fmt: skip
+    """Sweep the rate on encoded rows: see ``find_rate``."""
+    size = min(len(X), batch or getattr(solver, "batch_size", None) or BATCH)
     if isinstance(solver, SGD):
-        step = _online(M, index, len(classes), loss or "softmax")
+        size = min(len(X), batch or BATCH)
+        step = _online(X, y, n_classes, loss or "softmax")
     elif isinstance(solver, Stepwise):
-        step = _batches(M, index, len(classes), solver, loss, C)
+        step = _batches(X, y, n_classes, solver, loss, C)
     else:
         raise LinnetError(f"only optimisers with a rate can be swept, such as Adam() or SGD(), got {solver!r}")
     rng = np.random.Generator(np.random.PCG64(seed))
@@ -107,7 +118,7 @@ def find_rate(
     def draw(rate: float) -> float:
         nonlocal left
         if len(left) < size:
-            left = rng.permutation(len(M))
+            left = rng.permutation(len(X))
         rows, left = left[:size], left[size:]
         return step(rate, rows)
 

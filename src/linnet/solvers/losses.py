@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.errors import check_choice
 from linnet.solvers.numerics import log_sigmoid, logsumexp, sigmoid, softmax
 
 Floats = npt.NDArray[np.float64]
@@ -182,3 +183,32 @@ class Squared:
         """Return c."""
         h: Floats = np.repeat(c[:, None], S.shape[1], axis=1)
         return Curvature(lambda V: h * V, h)
+
+
+MARGIN_LOSSES = ("perceptron", "hinge", "squared hinge", "log", "squared")
+
+
+def margin_loss(name: str, z: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Return the loss of rows whose right class leads by z, and its slope: one of ``MARGIN_LOSSES``.
+
+    Where a slope is not defined, that of the loss further right is given. "squared" is half the square.
+
+    >>> for name in MARGIN_LOSSES:
+    ...     value, slope = margin_loss(name, [-1.0, 0.5])
+    ...     print(name, value.round(3).tolist(), slope.round(3).tolist())
+    perceptron [1.0, 0.0] [-1.0, 0.0]
+    hinge [2.0, 0.5] [-1.0, -1.0]
+    squared hinge [4.0, 0.25] [-4.0, -1.0]
+    log [1.313, 0.474] [-0.731, -0.378]
+    squared [2.0, 0.125] [-2.0, -0.5]
+    """
+    lead = np.atleast_1d(np.asarray(z, dtype=np.float64))
+    kinks = {"perceptron": 0.0, "hinge": 1.0}
+    check_choice("loss", name, MARGIN_LOSSES)
+    if name in kinks:
+        slack = np.maximum(0.0, kinks[name] - lead)
+        return slack, np.where(slack > 0.0, -1.0, 0.0)
+    smooth: dict[str, Loss] = {"squared hinge": SquaredHinge(), "log": Logistic(), "squared": Squared()}
+    loss, right, one = smooth[name], np.ones(1, np.int32), np.ones(1)
+    values = np.array([loss.value(np.array([[v]]), right, one) for v in lead])
+    return values, np.array([loss.gradient(np.array([[v]]), right, one)[0, 0] for v in lead])

@@ -203,7 +203,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Steps:
-    """How steps are taken; share is what the summed gradient of a batch is multiplied by."""
+    """How steps are taken; share is what the summed gradient of a batch is multiplied by, clip its greatest length (0: any)."""
 
     step: str
     rate: float
@@ -211,6 +211,7 @@ class Steps:
     dropout: float
     smoothing: float
     share: float
+    clip: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,9 @@ def train(
         y, weight, net.theta, n_features=X.n_features, dim=net.shape.dim, hidden=net.shape.hidden,
         room=_room(X, rows, how.batch), smoothing=how.smoothing,
     )  # fmt: skip
-    steps = network.NetSteps(gradient, step=STEPS[how.step], batch=how.batch, rate=how.rate, share=how.share)
+    steps = network.NetSteps(
+        gradient, step=STEPS[how.step], batch=how.batch, rate=how.rate, share=how.share, clip=how.clip
+    )
     for number in range(1, passes + 1):
         gradient.loss = 0.0
         for order, mask in _chunks(rng.permutation(rows), how, net.shape.width, rng):

@@ -24,14 +24,15 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet._kernels import online, sparse
 from linnet.errors import LinnetError
-from linnet.estimator import above_zero, not_negative
+from linnet.estimator import not_negative, whole
 from linnet.solvers.callbacks import Epoch, OnEpoch, ignore
 from linnet.solvers.matrix import Distinct, Matrix
-from linnet.solvers.optimisers import InverseRoot, Schedule
+from linnet.solvers.optimisers import InverseRoot, Rate, Schedule, check_rate
 
 Floats = npt.NDArray[np.float64]
 
 LOSSES = {"perceptron": 0, "hinge": 1, "softmax": 2}
+EPOCHS = 20
 
 
 @dataclass(frozen=True)
@@ -39,24 +40,30 @@ class SGD:
     """How stochastic steps are taken: a value that models accept as their ``solver``.
 
     learning_rate is the length of the first step; None takes 1 / mean |x|^2, so that one step moves the score of a row by about
-    one and the answer does not depend on the unit of the features. decay is the weight decay; None lets the model
-    derive it from its C. average gives the mean of the weights over all steps.
+    one and the answer does not depend on the unit of the features; "find" lets a model sweep the rate (see ``find_rate``). decay
+    is the weight decay; None lets the model derive it from its C. average gives the mean of the weights over all
+    steps. batch_size rows are scored before any of them moves the weights.
 
     >>> from linnet.solvers.optimisers import Inverse
     >>> SGD(learning_rate=0.5, schedule=Inverse())
-    SGD(learning_rate=0.5, schedule=Inverse(half=1.0), decay=None, average=True)
+    SGD(learning_rate=0.5, schedule=Inverse(half=1.0), decay=None, average=True, batch_size=1)
     """
 
-    learning_rate: float | None = None
+    learning_rate: Rate = None
     schedule: Schedule = field(default_factory=InverseRoot)
     decay: float | None = None
     average: bool = True
+    batch_size: int = 1
+
+    def passes(self, n_rows: int) -> int:
+        """Return how many passes over the rows are made, where nobody says."""
+        return EPOCHS
 
     def __post_init__(self) -> None:
-        if self.learning_rate is not None:
-            above_zero("learning_rate", self.learning_rate)
+        check_rate(self.learning_rate)
         if self.decay is not None:
             not_negative("decay", self.decay)
+        whole("batch_size", self.batch_size)
 
 
 @dataclass
@@ -126,10 +133,9 @@ def descend(
     decay: float = 0.0,
     cost: Floats | None = None,
     bias_scale: float = 1.0,
-    max_epochs: int = 20,
+    max_epochs: int = EPOCHS,
     seed: int | Sequence[int] = 0,
     start: tuple[Floats, Floats] | None = None,
-    batch: int = 1,
     shuffle: bool = True,
     on_epoch: OnEpoch = ignore,
 ) -> Run:
@@ -137,7 +143,7 @@ def descend(
 
     The weights of the rows are divided by their mean. cost[right, answer] is what the hinge adds to the score of a
     wrong answer. bias_scale is the constant whose weight the intercept is; 0 fits none. start is the first W,
-    (n_features, n_classes), and b; zero if not given. batch is how many rows are scored before they take their steps.
+    (n_features, n_classes), and b; zero if not given.
     Without shuffle rows come in the order of ``of``. on_pass gets the weighted sum of the losses as rows were met, and
     ends the steps by returning True. KeyboardInterrupt ends them too; the weights so far are kept.
     """
@@ -146,7 +152,7 @@ def descend(
     mean = arithmetic.mean(of.weight)
     weight = np.zeros(len(X))
     weight[of.rows] = of.weight / mean
-    rate = _first_rate(X, of, bias_scale, decay) if sgd.learning_rate is None else sgd.learning_rate
+    rate = sgd.learning_rate if isinstance(sgd.learning_rate, float | int) else _first_rate(X, of, bias_scale, decay)
     if rate * decay >= 1.0:
         raise LinnetError(f"rate * decay must be below 1, got {rate:g} * {decay:g}; give a smaller learning_rate")
     kind = X.values.dtype
@@ -155,7 +161,7 @@ def descend(
     cost = np.zeros((n_classes, n_classes)) if cost is None else np.ascontiguousarray(cost, dtype=np.float64)
     taken = online.OnlineSteps(
         y, weight, np.array(b, dtype=np.float64), cost, loss=LOSSES[loss], decay=decay, bias_rate=bias_scale * bias_scale,
-        batch=max(1, min(batch, n)),
+        batch=max(1, min(sgd.batch_size, n)),
     )  # fmt: skip
     walk = _Walk(np.array(W, dtype=kind, order="C"), A, taken)
     rng = np.random.Generator(np.random.PCG64(seed))
@@ -165,7 +171,7 @@ def descend(
             order = rng.permutation(of.rows) if shuffle else of.rows
             rates = rate * sgd.schedule((number - 1) + np.arange(n) / n)
             changed, total = 0, 0.0
-            for first, last in _sections(rates * decay, walk, batch):
+            for first, last in _sections(rates * decay, walk, sgd.batch_size):
                 changed += online.online_pass(
                     X.indptr, X.indices, X.values, order[first:last], rates[first:last], walk.V, walk.A, taken
                 )

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import pi
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -197,6 +197,15 @@ def _check_factor(factor: float) -> None:
 
 # ---- optimisers
 
+Rate: TypeAlias = float | Literal["find"] | None
+
+
+def check_rate(rate: Rate) -> None:
+    """Refuse a learning rate that is neither None, "find" nor above zero."""
+    if rate is not None and rate != "find":
+        above_zero("learning_rate", rate)
+
+
 BATCH = 256
 LEAST_PASSES, LEAST_STEPS = 20, 1000
 
@@ -216,21 +225,21 @@ class Optimiser:
 class Stepwise(Optimiser):
     """The settings that all methods of single steps share.
 
-    learning_rate is the length of the first step. schedule says how it falls. batch_size is how many rows a step looks at; None:
-    all of them, the deterministic method of the textbook. tol: |gradient| / |first gradient| at which to stop.
+    learning_rate is the length of the first step; "find" lets a model sweep it (see ``find_rate``). schedule says how it
+    falls. batch_size is how many rows a step looks at; None: all of them, the deterministic method of the
+    textbook. tol: |gradient| / |first gradient| at which to stop.
     """
 
     separable: ClassVar[bool] = True
     """Whether each weight's step depends on its own gradient alone."""
 
-    learning_rate: float | None = None
+    learning_rate: Rate = None
     schedule: Schedule = field(default_factory=Constant)
     batch_size: int | None = None
     tol: float = 1e-6
 
     def __post_init__(self) -> None:
-        if self.learning_rate is not None:
-            above_zero("learning_rate", self.learning_rate)
+        check_rate(self.learning_rate)
         if self.batch_size is not None:
             whole("batch_size", self.batch_size)
         not_negative("tol", self.tol)
@@ -248,7 +257,7 @@ class Stepwise(Optimiser):
 
     def rate_at(self, t: float) -> float:
         """Return the rate after t passes."""
-        if self.learning_rate is None:
+        if self.learning_rate is None or self.learning_rate == "find":
             raise LinnetError(f"{type(self).__name__} has no rate yet; give one, for example learning_rate=0.1")
         return self.learning_rate * float(self.schedule(np.array(t, dtype=np.float64)))
 
@@ -318,7 +327,7 @@ class Adagrad(Stepwise):
     [-0.8, -0.707]
     """
 
-    learning_rate: float | None = 0.5
+    learning_rate: Rate = 0.5
     batch_size: int | None = BATCH
     eps: float = 1e-10
 
@@ -347,7 +356,7 @@ class Adadelta(Stepwise):
     [-0.140028]
     """
 
-    learning_rate: float | None = 1.0
+    learning_rate: Rate = 1.0
     batch_size: int | None = BATCH
     rho: float = 0.95
     eps: float = 1e-4
@@ -384,7 +393,7 @@ class Adam(Stepwise):
     [-0.1, 0.1]
     """
 
-    learning_rate: float | None = 0.1
+    learning_rate: Rate = 0.1
     batch_size: int | None = BATCH
     beta1: float = 0.9
     beta2: float = 0.999

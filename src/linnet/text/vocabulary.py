@@ -245,6 +245,14 @@ class Vocabulary:
                 raise DataError(f"there is no word number {k}; the vocabulary has 0 (unknown) to {len(self.words)}")
         return ("" if self.tokens in ("characters", "bytes") else " ").join(known[k - 1] if k else OOV for k in found)
 
+    def presence(self, numbers: Iterable[int]) -> Counts:
+        """Return which words a document of numbers holds: 1 or 0 for each word, number 1 first; 0, unknown, is left out.
+
+        >>> Vocabulary.of(["a b c d e f g h"]).presence([4, 2, 2, 1, 2]).tolist()
+        [1, 1, 0, 1, 0, 0, 0, 0]
+        """
+        return np.isin(np.arange(1, len(self.words) + 1), list(numbers)).astype(np.int64)
+
     # ---- what it says about texts
 
     def coverage(self, texts: Iterable[str], top: int = 10) -> Coverage:
