@@ -9,6 +9,8 @@
 # make fuzz   a million random inputs for the tokenisers and blocks, against the plain-Python reference and alone
 # make hostile  bad inputs, altered model files, kills, full disks, closed pipes; rewrites docs/reliability.md (40 minutes)
 # make docs   check the documentation's examples
+# make coverage  run every item of the lecture notes; rewrites docs/notes/coverage.md
+# make notebooks  the companion to the notes as Jupyter notebooks in notebooks/
 # make site   the documentation as a web site in site/, to be opened as files or served; a wrong link is an error
 # make sdist  the source distribution, tried in a fresh environment: build, install, demo, predict
 PYTHON ?= python3
@@ -19,7 +21,7 @@ SOURCES := $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.pyx' -o -n
 
 export LINNET_DATA ?= $(abspath ../shared/data)
 
-.PHONY: demo test test-all explore fuzz hostile dev lint bench bench-scale docs site sdist clean
+.PHONY: demo test test-all explore fuzz hostile dev lint bench bench-scale docs coverage notebooks site sdist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/linnet demo
@@ -65,6 +67,12 @@ bench-scale: $(VENV)/.installed $(VENV)/.tools
 
 docs: $(VENV)/.installed $(VENV)/.tools
 	$(BIN)/python -m pytest -q tests/test_docs.py
+
+coverage: $(VENV)/.installed $(VENV)/.tools
+	$(BIN)/python tools/coverage.py
+
+notebooks:
+	$(PYTHON) tools/notebooks.py notebooks
 
 # Not with -q: then warnings would not count.
 site: $(VENV)/.tools

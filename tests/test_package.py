@@ -18,8 +18,8 @@ import linnet
 
 ORDER = [
     "errors", "estimator", "files", "units", "values", "draw", "engines", "_kernels", "arithmetic", "data", "datasets", "text", "features",
-    "solvers", "models", "model", "evaluate", "explain", "export", "pipeline", "importing", "classifier", "compat", "figures", "comparison",
-    "checks", "report", "tuning",
+    "solvers", "models", "model", "evaluate", "explain", "export", "pipeline", "importing", "classifier", "compat", "figures", "reproduce",
+    "comparison", "checks", "report", "tuning",
     "serve", "filter", "studio", "cli",
 ]  # fmt: skip
 ROOT = Path(linnet.__file__).parent

@@ -45,9 +45,9 @@ class TextClassifier(Estimator):
     sublinear, or several to choose from; ``idf``; ``norm`` of each block of a row ("l2", "mean" or None; "auto": what
     suits the model); ``ratio`` the power p of the supervised |log-count ratio|^p, one value or several to choose
     from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``select`` such as "chi2:5000" ("mi", "l1") keeps
-    the features that tell most of the labels; ``vocabulary`` names the only ones (a list, or a file with one a line), of which those
-    that no training text holds are left out; ``class_weight`` None, "balanced" or a dict; ``label_smoothing`` the share of each
-    label that goes to all classes alike; ``params`` fixed or listed settings of the model (``{"C": 1.0}``,
+    the features that tell most of the labels; ``vocabulary`` names the only ones (a list, or a file with one a line); those that no
+    training text holds are left out, but naive Bayes keeps them; ``class_weight`` None, "balanced" or a dict;
+    ``label_smoothing`` the share of each label that goes to all classes alike; ``params`` fixed or listed settings of the model (``{"C": 1.0}``,
     ``{"C": [0.3, 1, 3]}``), also reached as ``set_params(model__C=1.0)``;
     ``refit`` on train and dev once the settings are chosen; ``calibrate`` True: scale, sigmoid or isotonic, chosen on
     held-out rows; or one of them by name; or False; ``decision`` how probabilities become answers, kept in the model:
@@ -367,7 +367,7 @@ class TextClassifier(Estimator):
 
         >>> clf = TextClassifier("nb", features="words:1").fit(["good fun", "bad luck"] * 3, ["+", "-"] * 3)
         >>> clf.sample(2, length=3, random_state=1)
-        [('good good fun', '-'), ('fun good fun', '+')]
+        [('luck luck luck', '-'), ('luck good bad', '-')]
         """
         return self._generative().sample(n, length, random_state)
 

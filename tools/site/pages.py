@@ -15,7 +15,10 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from tidy import tidy  # noqa: E402
+
+import notebooks  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("linnet", "linnet.models", "linnet.features", "linnet.solvers", "linnet.datasets", "linnet.evaluate")
@@ -80,12 +83,16 @@ def on_files(files: Files, config: Any) -> Files:
     generated |= {page: from_root(name) for name, page in OUTSIDE.items() if page not in generated}
     generated |= {f"api/{package}.md": reference(package) for package in PACKAGES}
     generated["assets/iframe-worker.js"] = (Path(__file__).parent / "iframe-worker.js").read_text(encoding="utf-8")
+    generated |= {f"notes/notebooks/{name}": content for name, content in notebooks.notebooks().items()}
     for name, content in generated.items():
         files.append(File.generated(config, name, content=content))
     config.nav = navigation(contents, [file.src_uri for file in files.documentation_pages()])
     return files
 
 
-def on_page_markdown(markdown: str, **kwargs: Any) -> str:
-    """Change what Python-Markdown would misread."""
+def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
+    """Change what Python-Markdown would misread; link the lectures to their notebooks."""
+    name = Path(page.file.src_uri).stem
+    if page.file.src_uri == f"notes/{name}.md" and name in notebooks.LECTURES:
+        markdown += f"\n\n[This page as a notebook](notebooks/{name}.ipynb)\n"
     return tidy(markdown)

@@ -50,6 +50,7 @@ COMMANDS = {  # name: (module:function, help)
     "features": ("linnet.cli.features:features", "List the feature blocks, or show what a model sees of a text."),
     "filter": ("linnet.cli.filter:filter_", "Keep the rows of a corpus that a model says are worth keeping."),
     "studio": ("linnet.cli.studio:studio", "Look, train, try and label in a browser, on this machine."),
+    "reproduce": ("linnet.cli.reproduce:reproduce", "Make a published table again, ours beside theirs."),
     "info": ("linnet.cli.info:info", "Show what is in a model file."),
 }
 

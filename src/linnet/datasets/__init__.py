@@ -10,16 +10,24 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import os
 from dataclasses import replace
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from linnet.data import Dataset, read
 from linnet.datasets.named import CATALOGUE
 from linnet.errors import DataError, check_choice
 
-__all__ = ["CATALOGUE", "NAMES", "DatasetParts", "lexicon", "load", "whole"]
+__all__ = ["CATALOGUE", "NAMES", "DatasetParts", "lexicon", "load", "mnist", "whole"]
+
+Pictures = tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]
 
 NAMES = {
     "reviews": "690 short book reviews, positive or negative, written for linnet (BSD-3-Clause)",
@@ -48,6 +56,8 @@ def load(name: str) -> DatasetParts:
     data set on the hub (owner/name@config for one of several tables). Public ones are looked for under LINNET_DATA, then in
     the cache, then on the hub; their licence is in the notes of each part.
     """
+    if name == "mnist":
+        raise DataError("MNIST has pictures, not texts: linnet.datasets.mnist() gives them as rows of numbers")
     if name in NAMES:
         return DatasetParts(*_built_in(name)) if name == "reviews" else DatasetParts(whole(name))
     from linnet.datasets.named import read_named, resolve, split_name
@@ -60,6 +70,32 @@ def load(name: str) -> DatasetParts:
             f"{name} has no training part, but {', '.join(found)}; read one with linnet.read('hub:{name}:test')"
         )
     return DatasetParts(**found)
+
+
+def mnist() -> tuple[Pictures, Pictures]:
+    """Return the training and the test part of MNIST: rows of 784 numbers from 0 to 1, and the digits.
+
+    Its four files, train-images-idx3-ubyte.gz and so on, must lie in LINNET_DATA/mnist: fetch them from their makers.
+    """
+    folder = Path(os.environ.get("LINNET_DATA", "")) / "mnist"
+
+    def values(part: str, kind: str) -> npt.NDArray[np.uint8]:
+        path = folder / f"{part}-{kind}-ubyte.gz"
+        if not path.is_file():
+            raise DataError(
+                f"there is no {path}: fetch the four files of MNIST (LeCun, Cortes, Burges) and put them into LINNET_DATA/mnist"
+            )
+        content = gzip.decompress(path.read_bytes())
+        shape = np.frombuffer(content, ">u4", count=content[3], offset=4)
+        found = np.frombuffer(content, np.uint8, offset=4 + 4 * content[3])
+        if content[:3] != b"\0\0\x08" or found.size != int(np.prod(shape)):
+            raise DataError(f"{path} is not an idx file of bytes, or not all of it; fetch it again")
+        return found.reshape(shape[0], -1)
+
+    def part(name: str) -> Pictures:
+        return values(name, "images-idx3").astype(np.float32) / np.float32(255), values(name, "labels-idx1")[:, 0]
+
+    return part("train"), part("t10k")
 
 
 def _built_in(name: str) -> tuple[Dataset, Dataset, Dataset]:

@@ -1,0 +1,47 @@
+"""Kim (2014), "Convolutional Neural Networks for Sentence Classification": linear models of ours beside its four networks.
+
+MR (RT-s here) and MPQA are run as ten folds, TREC with its test part. The networks are quoted, not run. All but CNN-rand begin with word
+vectors that were learned from a hundred billion words. Our models choose their settings inside the training part of each fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from linnet.classifier import TextClassifier
+from linnet.reproduce import TableOptions, wang2012
+
+SETS = {"rt_polarity": "MR", "mpqa": "MPQA", "trec": "TREC"}
+OURS: dict[str, dict[str, Any]] = {
+    "nb": {"model": "nb", "features": "words:1-2", "params": {"alpha": 1.0}},
+    "logistic": {"model": "logistic"},
+    "nbsvm": {"model": "nbsvm"},
+    "default": {},
+}
+PAPER: dict[str, tuple[float | None, ...]] = {
+    **dict.fromkeys(OURS, (None, None, None)), "CNN-rand": (76.1, 83.4, 91.2), "CNN-static": (81.0, 89.6, 92.8),
+    "CNN-non-static": (81.5, 89.5, 93.6), "CNN-multichannel": (81.1, 89.4, 92.2),
+}  # fmt: skip
+line = wang2012.line
+
+
+def rows(options: TableOptions) -> Iterator[dict[str, Any]]:
+    """Give the rows: our accuracies, then those of the paper."""
+    return wang2012.compared(options, SETS, PAPER, _accuracy)
+
+
+def head(options: TableOptions) -> str:
+    """Return the line above the rows."""
+    return wang2012.head(options, SETS)
+
+
+def _accuracy(row: str, name: str, runs: wang2012.Runs) -> float | None:
+    if row not in OURS:
+        return None
+    settings = {**OURS[row]}
+    return wang2012.share_right(lambda: TextClassifier(settings.get("model", "svm"), **_others(settings)), runs)
+
+
+def _others(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name != "model"}
