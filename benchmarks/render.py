@@ -178,18 +178,6 @@ def ng2002_table(result: dict[str, Any]) -> str:
     return "\n".join([*lines, f"\n{result['date']}; per cent, means of three draws; the better of the two in bold."])
 
 
-def kim2014_table(result: dict[str, Any]) -> str:
-    """Ours and the paper's, a row a model."""
-    titles = {"rt_polarity": "MR", "mpqa": "MPQA", "trec": "TREC"}
-    lines = ["| ours (published) | " + " | ".join(titles.values()) + " |", "|---|" + "---:|" * len(titles)]
-    for row in result["results"]:
-        cells = [row["cells"].get(name, {"ours": None, "paper": None}) for name in titles]
-        texts = [f"{c['ours']:.2f}" if c["ours"] else f"({c['paper']:g})" if c["paper"] else "-" for c in cells]
-        name = f"**{row['row']}**" if any(c["ours"] for c in cells) else row["row"]
-        lines.append(f"| {name} | " + " | ".join(texts) + " |")
-    return "\n".join([*lines, f"\n{result['date']}; per cent."])
-
-
 def languages_table(result: dict[str, Any]) -> str:
     """One row a system; times as ratios to linnet's."""
     lines = ["| | accuracy, % | 95 % interval | training, s | prediction, s |", "|---|---:|---|---:|---:|"]
@@ -361,7 +349,6 @@ TABLES = {  # name of the results and of the markers: the page, the function
     "pang2002": ("docs/tables.md", pang2002_table),
     "pang2002-9": ("docs/tables.md", pang2002_table),
     "mnist": ("docs/tables.md", mnist_table),
-    "kim2014": ("docs/tables.md", kim2014_table),
     "ng2002": ("docs/notes/small-data.md", ng2002_table),
     "languages": ("docs/tables.md", languages_table),
     "multilabel": ("docs/multilabel.md", multilabel_table),

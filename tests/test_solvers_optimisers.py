@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from linnet.errors import LinnetError
+from linnet.figures.updates import one_step
 from linnet.models import LinearSVM, LogisticRegression
 from linnet.solvers import (
     LBFGS,
@@ -266,3 +267,6 @@ def test_slopes_of_losses_are_their_derivatives(name):
     near = (margin_loss(name, z + 1e-6)[0] - margin_loss(name, z - 1e-6)[0]) / 2e-6
     np.testing.assert_allclose(slope, near, atol=1e-6)
     assert (value >= 0).all()
+    if name in ("perceptron", "hinge"):  # as the solver of single steps counts it
+        counted = [one_step(np.array([[0.0, v]]), np.zeros(2), np.ones(1), 1, name, intercept=False)[2] for v in z]
+        np.testing.assert_allclose(value, counted)

@@ -47,7 +47,8 @@ class TextClassifier(Estimator):
     from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``select`` such as "chi2:5000" ("mi", "l1") keeps
     the features that tell most of the labels; ``vocabulary`` names the only ones (a list, or a file with one a line); those that no
     training text holds are left out, but naive Bayes keeps them; ``class_weight`` None, "balanced" or a dict;
-    ``label_smoothing`` the share of each label that goes to all classes alike; ``params`` fixed or listed settings of the model (``{"C": 1.0}``,
+    ``label_smoothing`` the share of each label that goes to all classes alike;
+    ``params`` fixed or listed settings of the model (``{"C": 1.0}``,
     ``{"C": [0.3, 1, 3]}``), also reached as ``set_params(model__C=1.0)``;
     ``refit`` on train and dev once the settings are chosen; ``calibrate`` True: scale, sigmoid or isotonic, chosen on
     held-out rows; or one of them by name; or False; ``decision`` how probabilities become answers, kept in the model:

@@ -15,40 +15,31 @@ from linnet.draw.charts import Axis, Layer, Line, Points, Segments, Vertical
 from linnet.draw.terminal import count
 from linnet.figures.figure import Figure, Panel, contour
 from linnet.figures.planes import GRID, X_AXIS, Y_AXIS, on_grid
-from linnet.figures.updates import one_step
 from linnet.solvers import Adagrad, Epoch, GradientDescent, LinearProblem, Momentum, Newton, Optimiser, optimise
-from linnet.solvers.losses import Logistic, Squared, SquaredHinge
+from linnet.solvers.losses import Logistic, margin_loss
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid, sigmoid, softmax
 
 Floats = npt.NDArray[np.float64]
 
 
-@cache
-def _online_loss(loss: str, z: float) -> float:
-    """Return the loss of a row whose right class leads by z, as the solver of single steps counts it."""
-    return one_step(np.array([[0.0, z]]), np.zeros(2), np.ones(1), 1, loss, intercept=False)[2]
-
-
 def losses(z: float) -> Figure:
     """Draw the losses of one row over how far the right class leads."""
-    right, one = np.array([1], np.int32), np.ones(1)
-    kinds: dict[str, tuple[Callable[[float], float], str, str]] = {
-        "0-1": (lambda v: float(v <= 0), "grey", ""),
-        "perceptron": (lambda v: _online_loss("perceptron", v), "orange", ""),
-        "hinge": (lambda v: _online_loss("hinge", v), "blue", ""),
-        "squared hinge": (lambda v: SquaredHinge().value(np.array([[v]]), right, one), "blue", "6 3"),
-        "log": (lambda v: Logistic().value(np.array([[v]]), right, one), "green", ""),
-        "squared / 2": (lambda v: Squared().value(np.array([[v]]), right, one), "purple", "6 3"),
-    }
-    at = np.linspace(-2.0, 3.0, 101).tolist()
-    drawn = [
-        Line([(v, loss) for v in at if (loss := f(v)) <= 4.0], colour, name, dash=dash, titles=False)
-        for name, (f, colour, dash) in kinds.items()
-    ]
+    styles = {
+        "perceptron": ("orange", ""), "hinge": ("blue", ""), "squared hinge": ("blue", "6 3"), "log": ("green", ""),
+        "squared": ("purple", "6 3"),
+    }  # fmt: skip
+    at = np.linspace(-2.0, 3.0, 101)
+    drawn = [Line([(v, float(v <= 0)) for v in at.tolist()], "grey", "0-1", titles=False)]
+    values = [["0-1", f"{float(z <= 0):.3f}", "+0.000"]]
+    for name, (colour, dash) in styles.items():
+        shown = "squared / 2" if name == "squared" else name
+        points = zip(at.tolist(), margin_loss(name, at)[0].tolist(), strict=True)
+        drawn.append(Line([(v, loss) for v, loss in points if loss <= 4.0], colour, shown, dash=dash, titles=False))
+        (value,), (slope,) = margin_loss(name, z)
+        values.append([shown, f"{value:.3f}", f"{slope:+.3f}"])
     x, y = Axis("margin: score of the right class, less the other"), Axis("loss", 0.0, 4.0)
     panel = Panel("Loss by margin", [*drawn, Vertical([z], "grey")], x, y, height=320)
-    values = [[name, f"{f(z):.3f}", f"{(f(z + 1e-5) - f(z - 1e-5)) / 2e-5:+.3f}"] for name, (f, _, _) in kinds.items()]
     return Figure([panel], [(f"At a margin of {z:g}", [["loss", "value", "slope"], *values])])
 
 

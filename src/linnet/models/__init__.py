@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from linnet.models.least_squares import LeastSquares
     from linnet.models.lexicon import Lexicon
     from linnet.models.logistic import LogisticRegression
-    from linnet.models.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
+    from linnet.models.naive_bayes import BernoulliNB, MultinomialNB
+    from linnet.models.naive_bayes_columns import CategoricalNB, GaussianNB
     from linnet.models.nbsvm import NBSVM
     from linnet.models.passive_aggressive import PassiveAggressive
     from linnet.models.perceptron import Perceptron
@@ -39,8 +40,8 @@ __all__ = [
 _HOME = {
     "LinearSVM": "svm", "LogisticRegression": "logistic", "MultinomialNB": "naive_bayes", "BernoulliNB": "naive_bayes",
     "NBSVM": "nbsvm", "Perceptron": "perceptron", "PassiveAggressive": "passive_aggressive", "LeastSquares": "least_squares",
-    "WordVotes": "word_votes", "FeedForward": "feed_forward", "Lexicon": "lexicon", "CategoricalNB": "naive_bayes",
-    "GaussianNB": "naive_bayes", "KernelPerceptron": "kernel_perceptron", "RBF": "kernel_perceptron",
+    "WordVotes": "word_votes", "FeedForward": "feed_forward", "Lexicon": "lexicon", "CategoricalNB": "naive_bayes_columns",
+    "GaussianNB": "naive_bayes_columns", "KernelPerceptron": "kernel_perceptron", "RBF": "kernel_perceptron",
     "Linear": "kernel_perceptron", "Polynomial": "kernel_perceptron",
 }  # fmt: skip
 

@@ -167,7 +167,6 @@ class LogisticRegression(StepModel, ProbabilityModel):
             rows.X, rows.y, rows.n_classes, of, loss="softmax", sgd=sgd, decay=sgd.decay or 0.0, max_epochs=STEPS, seed=seed,
             start=(W, b), bias_scale=float(truth("fit_intercept", self.fit_intercept)),
         )  # fmt: skip
-        assert run.last is not None  # noqa: S101 - descend gives it
         return EpochState(*solving.outputs(*run.last), *solving.outputs(run.W, run.b), len(of.rows))
 
     def _solve(self, rows: TrainingSet, passes: int, *, newton: bool) -> Weights:

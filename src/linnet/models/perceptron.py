@@ -107,7 +107,6 @@ class Perceptron(EpochModel):
         of = rows.distinct(truth("shuffle", self.shuffle))
         reports: list[Epoch] = []
         run = self._descend(rows, of, start_at, seed, 1, lambda report, _: reports.append(report))
-        assert run.last is not None  # noqa: S101 - descend gives it
         return EpochState(*outputs(*run.last), *outputs(run.W, run.b), len(of.rows), reports[0].loss, reports[0].active)
 
     def _descend(

@@ -27,7 +27,7 @@ from linnet.models.inputs import seed_of
 from linnet.solvers import coordinate
 from linnet.solvers.callbacks import Callback, SolverResult, Weights, showing, warn_unfinished
 from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
-from linnet.solvers.finder import sweep_rows
+from linnet.solvers.finder import find_rate
 from linnet.solvers.losses import Loss, Softmax
 from linnet.solvers.matrix import Distinct, Matrix, TrainingSet
 from linnet.solvers.online import SGD, descend
@@ -110,7 +110,7 @@ def fit_sgd(
     watch, of = watched(rows, rows.distinct(), seed, stopping_of(model.solver)[1])
     told, decay = showing(watch, outputs), sgd.decay
     if sgd.learning_rate == "find":
-        model.sweep_ = sweep_rows(rows.X.take(of.rows), rows.y[of.rows], rows.n_classes, sgd, loss=loss, seed=seed)
+        model.sweep_ = find_rate(rows.X.take(of.rows), rows.y[of.rows], sgd, loss=loss, seed=seed)
         sgd = replace(sgd, learning_rate=model.sweep_.suggestion)
     if decay is None:
         decay = (2.0 if rows.n_classes == 2 else 1.0) / (C * arithmetic.total(of.weight))
@@ -189,7 +189,7 @@ def fit_optimised(
     watch, of = watched(replace(rows, on_epoch=showing(rows.on_epoch, shown)), rows.distinct(), seed, early)
     X, y, weight = rows.X.take(of.rows), rows.y[of.rows], of.weight
     if isinstance(optimiser, Stepwise) and optimiser.learning_rate == "find":
-        model.sweep_ = sweep_rows(X, y, rows.n_classes, optimiser, loss=loss, C=C, seed=seed)
+        model.sweep_ = find_rate(X, y, optimiser, loss=loss, C=C, seed=seed)
         optimiser = with_settings(optimiser, learning_rate=model.sweep_.suggestion)
     with ThreadPoolExecutor(rows.threads) if rows.threads > 1 else nullcontext() as pool:
         problem = LinearProblem(

@@ -66,21 +66,12 @@ class Sweep:
 
 
 def find_rate(
-    X: Any,
-    y: Any,
-    solver: Stepwise | SGD,
-    *,
-    loss: Loss | str | None = None,
-    C: float = 1.0,
-    low: float = 1e-4,
-    high: float = 100.0,
-    steps: int = 100,
-    batch: int | None = None,
-    seed: int = 0,
-) -> Sweep:
+    X: Any, y: Any, solver: Any, *, loss: Loss | str | None = None, C: float = 1.0, low: float = 1e-4, high: float = 100.0,
+    steps: int = 100, batch: int | None = None, seed: int = 0,
+) -> Sweep:  # fmt: skip
     """Sweep the rate of an optimiser, or of the one-row-at-a-time SGD, on labelled rows.
 
-    X and y are what models take. loss is one of :mod:`linnet.solvers.losses` for an optimiser (None: cross-entropy),
+    X and y are what models take, or encoded rows. loss is one of :mod:`linnet.solvers.losses` for an optimiser (None: cross-entropy),
     a name for SGD (None: "softmax"). C is the model's. batch: rows a step (None: the optimiser's own, or 64).
 
     >>> from linnet.solvers.optimisers import Adam
@@ -90,23 +81,14 @@ def find_rate(
     >>> 0.001 < found.suggestion < 1
     True
     """
-    from linnet.models import inputs  # this is a front door too: it takes what users have
+    if not isinstance(X, Matrix):
+        from linnet.models import inputs  # this is a front door too: it takes what users have
 
-    M = inputs.as_matrix(X, "find_rate").explicit()
-    classes, index = inputs.index_of(inputs.as_labels(y, len(M), "find_rate"), None, "find_rate")
-    return sweep_rows(
-        M, index, len(classes), solver, loss=loss, C=C, low=low, high=high, steps=steps, batch=batch, seed=seed
-    )
-
-
-def sweep_rows(
-    X: Matrix, y: npt.NDArray[np.int32], n_classes: int, solver: Any, *, loss: Loss | str | None = None, C: float = 1.0,
-    low: float = 1e-4, high: float = 100.0, steps: int = 100, batch: int | None = None, seed: int = 0,
-) -> Sweep:  # fmt: skip
-    """Sweep the rate on encoded rows: see ``find_rate``."""
-    size = min(len(X), batch or getattr(solver, "batch_size", None) or BATCH)
+        X = inputs.as_matrix(X, "find_rate").explicit()
+        _, y = inputs.index_of(inputs.as_labels(y, len(X), "find_rate"), None, "find_rate")
+    n_classes = int(y.max()) + 1
+    size = min(len(X), batch or (None if isinstance(solver, SGD) else getattr(solver, "batch_size", None)) or BATCH)
     if isinstance(solver, SGD):
-        size = min(len(X), batch or BATCH)
         step = _online(X, y, n_classes, loss or "softmax")
     elif isinstance(solver, Stepwise):
         step = _batches(X, y, n_classes, solver, loss, C)

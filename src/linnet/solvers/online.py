@@ -117,8 +117,8 @@ class Run:
     b: Floats
     passes: int
     settled: bool
-    interrupted: bool = False
-    last: tuple[Floats, Floats] | None = None
+    interrupted: bool
+    last: tuple[Floats, Floats]
     """W and b as they were after the last step, where W and b above are means."""
 
 
