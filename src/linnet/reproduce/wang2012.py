@@ -116,8 +116,8 @@ def _classifier(row: str, name: str) -> TextClassifier:
     words = f"words:1{'-2' if size == 'bi' else ''}{'' if name == 'imdb' else ':whitespace'}"
     plain: dict[str, Any] = {"features": words, "tf": "presence", "idf": False, "norm": None, "ratio": 0.0, "min_df": 1}
     C = 0.1 if name in LONG else 1.0
-    settings: dict[str, Any] = {
+    settings: dict[str, dict[str, Any]] = {
         "MNB": {"alpha": 1.0}, "SVM": {"C": C, "loss": "squared_hinge", "tol": 0.1},
         "NBSVM": {"C": C, "beta": 0.25, "alpha": 1.0, "tol": 0.1},
-    }[kind]  # fmt: skip
-    return TextClassifier({"MNB": "nb"}.get(kind, kind.lower()), params=settings, **plain)
+    }  # fmt: skip
+    return TextClassifier({"MNB": "nb"}.get(kind, kind.lower()), params=settings[kind], **plain)
