@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 import click
 
 from linnet.cli import options as o
-from linnet.cli.files import command
 from linnet.cli.output import write_json
 from linnet.reproduce import TABLES, TableOptions
 from linnet.values import parse_list
 
 
-@command(short_help="Make a published table again, ours beside theirs.")
+@o.command(short_help="Make a published table again, ours beside theirs.")
 @click.argument("table", type=click.Choice(list(TABLES)), metavar="TABLE")
 @o.option("--sets", "NAMES", "Only these data sets, with commas.", default="")
 @o.many("--row rows", "NAME", "Only this row.")
