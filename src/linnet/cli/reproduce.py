@@ -14,7 +14,7 @@ from linnet.reproduce import TABLES, TableOptions
 from linnet.values import parse_list
 
 
-@o.command(short_help="Make a published table again, ours beside theirs.")
+@o.command()
 @click.argument("table", type=click.Choice(list(TABLES)), metavar="TABLE")
 @o.option("--sets", "NAMES", "Only these data sets, with commas.", default="")
 @o.many("--row rows", "NAME", "Only this row.")
