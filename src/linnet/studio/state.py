@@ -255,7 +255,7 @@ class Studio:
         """Return the names of the columns of the file that is open; none where it is no file."""
         if self.data is None or not Path(self.data.source).is_file():
             return []
-        first: Any = next(iter(stream(self.data.source, text=self.data.text_column, keep=True))).kept
+        first: Any = next(iter(stream(self.data.source, text=self.data.text_column, keep=True, batch_rows=100))).kept
         return list(first.column_names)
 
     @property
