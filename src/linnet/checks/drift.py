@@ -43,7 +43,7 @@ def drift(m: CheckedData) -> Finding:
                 moved.append({"what": f"label {labels[k]}", "source": other.source, "before": before, "now": now})
     if not moved:
         return Finding("drift", "ok", "labels and words are as frequent in the other sets")
-    moved.sort(key=lambda one: -abs(one["now"] - one["before"]))
+    moved.sort(key=lambda one: (-abs(one["now"] - one["before"]), one["what"]))
     most = abs(moved[0]["now"] - moved[0]["before"])
     examples = tuple({**one, "before": percent(one["before"]), "now": percent(one["now"])} for one in moved[:SHOWN])
     first = ", ".join(f"{one['what']} {one['before']} -> {one['now']}" for one in examples[:4])
