@@ -227,8 +227,8 @@ def gradient(const int64_t[::1] indptr, const int32_t[::1] indices, const real[:
 cdef class NetSteps:
     """How steps are taken: step is 0 (sgd) or 1 (adagrad), batch how many rows make one.
 
-    The gradient is that of the sum of the losses of a batch times share; clip is the most that its length may be, 0 for any. feature_squares, (n_features,), and squares, as long
-    as theta, are the sums of the squares seen so far.
+    The gradient is that of the sum of the losses of a batch times share; clip is the most that its length may be, 0 for
+    any. feature_squares, (n_features,), and squares, as long as theta, are the sums of the squares seen so far.
     """
 
     cdef readonly object feature_squares, squares
