@@ -83,7 +83,7 @@ def test_derived_texts_and_places(name, texts):
         ["␣".join(w.split()) if w.split() else w for w in ws] for ws in words
     ]
     for text in clean:
-        piece, at = place(source, [text])
+        piece, at = place(source, text_buffers([text])[0])
         begin = 0
         for token, (start, end) in zip(piece.text(0).split(" "), [t[1:] for t in source.tokens(text)], strict=False):
             stop = begin + len(token.encode())
