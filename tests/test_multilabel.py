@@ -485,3 +485,24 @@ def test_clear_errors():
         TextClassifier("svm").fit(TEXTS, [("a",)] * len(TEXTS))
     with pytest.raises(LinnetError, match="answers one label a row"):
         TextClassifier("lexicon").fit(TEXTS, LABELS)
+
+
+@pytest.mark.parametrize("separator", ["|", ","])
+def test_a_model_knows_how_its_labels_were_joined(tmp_path, separator):
+    rows = [f'"{separator.join(mine)}",{text}' for text, mine in zip(TEXTS, LABELS, strict=True)]
+    (tmp_path / "rows.csv").write_text("\n".join(["label,text", *rows]))
+    model, data = tmp_path / "m.linnet", tmp_path / "rows.csv"
+    done = run("train", data, "--multilabel", separator, "--features", "words:1", "--out", model, "--quiet")
+    assert done.exit_code == 0, done.output
+    found = json.loads(run("evaluate", model, data, "--json", "-").stdout)
+    assert found["micro_f1"] > 0.9
+    assert not found["unknown_labels"]
+    assert run("compare", "--files", model, model, data).exit_code == 0
+    assert isinstance(run("update", model, data).exception, DataError)
+
+
+def test_joined_labels_are_said(tmp_path):
+    rows = [f"{'|'.join(mine)},{text}" for text, mine in zip(TEXTS, LABELS, strict=True)]
+    (tmp_path / "rows.csv").write_text("\n".join(["label,text", *rows]))
+    assert "--multilabel '|' takes them apart" in read(tmp_path / "rows.csv").describe()
+    assert "--multilabel" not in Dataset.from_lists(["a b", "c", "d"], ["Law, Crime", "Sport", "War"]).describe()

@@ -85,7 +85,7 @@ def _compare_files(data: str | None, options: dict[str, Any]) -> None:
         raise LinnetError("--files OLD NEW needs labelled rows to judge by: linnet compare --files OLD NEW DATA")
     old, new = (load(path, n_jobs=options["threads"], trust=options["trust"]) for path in options["files"])
     needs = dict.fromkeys([*old.artefact.needs, *new.artefact.needs])
-    rows = read_labelled(data, options, test=True, extra=list(needs))
+    rows = read_labelled(data, options, test=True, extra=list(needs), clf=old)
     found = replace(compare_versions(old, new, rows), old=options["files"][0], new=options["files"][1])
     if options["out"] is not None:
         write_csv(map(vars, found.changed), ("row", "label", "old", "new", "text"), options["out"])

@@ -32,8 +32,7 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     from linnet.data.seal import look
 
     clf = load(model, n_jobs=options["threads"], trust=options["trust"])
-    options["text"] = o.text_column(clf, options)
-    rows = read_labelled(data, options, test=True, extra=clf.artefact.needs)
+    rows = read_labelled(data, options, test=True, extra=clf.artefact.needs, clf=clf)
     bins = clf.card.get("data", {}).get("label_bins")
     if rows.bins is None and isinstance(bins, str) and {str(c) for c in clf.artefact.classes}.isdisjoint(rows.counts):
         rows = rows.binned(bins)

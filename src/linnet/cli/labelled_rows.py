@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from linnet.cli.options import text_column
 from linnet.cli.output import say
 from linnet.data.dataset import are_scattered, scattered
 from linnet.errors import DataError, LinnetError, shown
@@ -52,12 +54,12 @@ def in_bins(data: Dataset, options: dict[str, Any]) -> Dataset:
 
 def read_labelled(
     path: str, options: dict[str, Any], *, test: bool = False, labelled: bool | None = True, extra: Sequence[str] = (),
-    label_columns: str | None = None,
+    label_columns: str | None = None, clf: Any = None,
 ) -> Dataset:  # fmt: skip
     """Read labelled rows and say what was found; a blind test set is refused for anything but a test.
 
     With labelled=None they may have no labels, and --quiet is quiet. options are --text, --label and --format; extra names
-    further columns to read.
+    further columns to read. With clf, text column and several labels a row are those of its training where not given.
     """
     from linnet.data import read
     from linnet.data.seal import refuse_sealed, seal_of
@@ -66,11 +68,12 @@ def read_labelled(
         seal_of(path)  # a sealed file that has changed is refused before the work
     else:
         refuse_sealed(path, "to learn from")
-    columns = {name.rstrip("_"): options.get(name) for name in ("text", "format_")}
     data = read(
-        path, **columns, label=label_column(options), labelled=labelled, also=extra, multilabel=multilabel(options),
-        label_columns=label_columns,
+        path, text=options.get("text") if clf is None else text_column(clf, options), format=options.get("format_"),
+        label=label_column(options), labelled=labelled, also=extra, multilabel=multilabel(options), label_columns=label_columns,
     )  # fmt: skip
+    if clf is not None and clf.artefact.multilabel and data.separator is None and options.get("multilabel") is None:
+        data = replace(data, separator=clf.card.get("data", {}).get("separator", "|"))
     data = in_bins(data, options)
     if labelled or not options["quiet"]:
         say(data.describe())

@@ -112,6 +112,8 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         _say_of_labels(clf, data[0], options)
     else:
         click.echo(line)
+        if not clf.artefact.multilabel:
+            _say_of_chance(result)
         if result.n < FEW_TESTED:
             _say_of_folds(run.judged, result.n)
     say_sealed(seal)
@@ -265,6 +267,13 @@ def _say_of_folds(clf: Any, n: int) -> None:
         f"{n} test rows say little: over {choice['folds']} folds of the training rows accuracy was {found} "
         f"on {choice['rows']:,} rows, a little kind because settings were chosen on them"
     )
+
+
+def _say_of_chance(result: Any) -> None:
+    """Say where a model is no better than its most frequent label."""
+    top = max(result.per_class, key=lambda one: one.support)
+    if result.accuracy <= top.support / result.n:
+        say(f"no better than always predicting '{shown(top.label, 40)}', which gives {top.support / result.n:.4f}")
 
 
 def _like(clf: Any, path: str, options: dict[str, Any]) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linnet.classifier import TextClassifier, load
 from linnet.data import Dataset
@@ -25,7 +26,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class ChangedAnswer:
-    """A row that the two models answer differently; rows count from 1, among those that could be used."""
+    """A row that the two models answer differently; rows count from 1, as in their file."""
 
     row: int
     label: str
@@ -39,7 +40,7 @@ class VersionComparison:
     """What two models make of the same labelled rows.
 
     ``gained`` rows are right now and were wrong, ``lost`` were right and are wrong now; ``changed`` are all rows with
-    another answer, these included. ``test`` is McNemar's.
+    another answer, these included. ``test`` is McNemar's. Where rows have several labels, a row is right if all of them are.
     """
 
     old: str
@@ -100,21 +101,26 @@ def compare_versions(
     first, second = (load(one) if isinstance(one, str | os.PathLike) else one for one in (old, new))
     needs = tuple(dict.fromkeys([*first.artefact.needs, *second.artefact.needs]))
     rows: Dataset = labelled_data(data, y, "compare", extra=needs)
-    truth = np.array(rows.label_list(), dtype=object)
-    answers = [np.array([str(label) for label in one.predict(rows)], dtype=object) for one in (first, second)]
-    if not set(truth) & {str(c) for one in (first, second) for c in one.artefact.classes}:
+    truth = _answers(rows.label_list() if rows.separator is None else rows.label_sets())
+    answers = [_answers(one.predict(rows)) for one in (first, second)]
+    if not rows.counts.keys() & {str(c) for one in (first, second) for c in one.artefact.classes}:
         raise DataError(f"{rows.source}: no label of these rows is known to the models; is the label column right?")
     right = [found == truth for found in answers]
     n, texts = len(rows), rows.text
     scores = [(float(one.mean()), wilson(int(one.sum()), n)) for one in right]
     changed = tuple(
-        ChangedAnswer(k + 1, truth[k], answers[0][k], answers[1][k], texts[k].as_py())
+        ChangedAnswer(int(rows.source_rows[k]), truth[k], answers[0][k], answers[1][k], texts[k].as_py())
         for k in np.flatnonzero(answers[0] != answers[1]).tolist()
     )
     return VersionComparison(
         names[0], names[1], rows.source, n, *scores[0], *scores[1], int((right[1] & ~right[0]).sum()),
         int((right[0] & ~right[1]).sum()), mcnemar(right[1], right[0]), changed,
     )  # fmt: skip
+
+
+def _answers(labels: Iterable[Any]) -> npt.NDArray[np.object_]:
+    """Return answers as text; of several labels a row, all of them together are the answer."""
+    return np.array(["|".join(sorted(one)) if isinstance(one, tuple) else str(one) for one in labels], dtype=object)
 
 
 # ---- Update a model with new rows: a new version, judged beside the old one on the same held-out rows.

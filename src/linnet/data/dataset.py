@@ -517,6 +517,8 @@ def description(
         lines.append(label_summary(counts))
     if separator is not None:
         lines.append(f"several labels a row (split at '{separator}'), {n_labels / max(1, n):.2f} on average")
+    elif counts is not None and (sep := joined_by(counts)):
+        lines.append(f"some labels look like several, joined by '{sep}'; --multilabel '{sep}' takes them apart")
     return lines + ([str(unusable)] if len(unusable) else [])
 
 
@@ -527,6 +529,19 @@ def labels_of(cell: str | None, separator: str) -> tuple[str, ...]:
     ('joy', 'love')
     """
     return tuple(sorted({part.strip() for part in (cell or "").split(separator)} - {""}))
+
+
+def joined_by(cells: Collection[str]) -> str | None:
+    """Return what seems to stand between labels in these cells: taken apart they are fewer, and some stand alone, too.
+
+    >>> joined_by(["joy", "love", "joy|love"]), joined_by(["Sci/Tech", "War|Peace"])
+    ('|', None)
+    """
+    for separator in "|;,":
+        parts = {part for cell in cells for part in labels_of(cell, separator)}
+        if len(parts) < len(cells) and any(part in cells for part in parts):
+            return separator
+    return None
 
 
 def label_summary(counts: Mapping[str, int]) -> str:

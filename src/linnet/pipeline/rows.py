@@ -365,10 +365,12 @@ class MemoryRows:
     def about(self) -> dict[str, Any]:
         """Return what the card says of the data."""
         column, bins = getattr(self.source, "text_column", None), getattr(self.source, "bins", None)
+        separator = getattr(self.source, "separator", None)
         return {
             "source": getattr(self.source, "source", "Python objects"),
             **({"text_column": column} if column is not None else {}),
             **({"label_bins": bins} if bins is not None else {}),
+            **({"separator": separator} if separator not in (None, "|") else {}),
         }
 
 

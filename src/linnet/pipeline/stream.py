@@ -494,6 +494,8 @@ class StreamedRows(RowStore):
         found: dict[str, Any] = {"source": self.main.name, "text_column": self.main.text or "text"}
         if self.main.bins is not None:
             found["label_bins"] = self.main.bins
+        if self.separator not in (None, "|"):
+            found["separator"] = self.separator
         if self.n_blocks_on_disk > 1 or self.lost or self.main.damaged:
             found["stream"] = {
                 "files": len(self.main.shards), "damaged": sorted(Path(name).name for name in self.main.damaged),
