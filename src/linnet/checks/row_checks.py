@@ -71,17 +71,8 @@ def near_duplicates(m: CheckedData) -> Finding:
 LEAK_ADVICE = "take the shared texts out of the data (or of the other set) before you trust a score on it"
 
 
-def leaks(m: CheckedData) -> Finding:
-    """Find texts of the other sets that stand in the data word for word."""
-    return _leaks(m, near=False)
-
-
-def near_leaks(m: CheckedData) -> Finding:
-    """Find texts of the other sets that are nearly the same as one in the data, and not the same."""
-    return _leaks(m, near=True)
-
-
-def _leaks(m: CheckedData, near: bool) -> Finding:
+def leaks(m: CheckedData, near: bool = False) -> Finding:
+    """Find texts of the other sets that stand in the data word for word, or that are nearly the same as one there."""
     name, groups = ("near-leaks", m.near) if near else ("leaks", m.exact)
     sets: list[dict[str, Any]] = []
     examples: list[dict[str, Any]] = []

@@ -6,6 +6,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from linnet.checks import row_checks
@@ -162,7 +163,7 @@ class Check:
 
 CHECKS: dict[str, Check] = {
     "leaks": Check(row_checks.leaks, "texts of the other sets that are in the data", others=True, brief=True),
-    "near-leaks": Check(row_checks.near_leaks, "the same for nearly the same texts", others=True),
+    "near-leaks": Check(partial(row_checks.leaks, near=True), "the same for nearly the same texts", others=True),
     "duplicates": Check(row_checks.duplicates, "the same text twice", brief=True),
     "near-duplicates": Check(row_checks.near_duplicates, "nearly the same text twice"),
     "conflicts": Check(row_checks.conflicts, "the same text under different labels", labels=True, brief=True),

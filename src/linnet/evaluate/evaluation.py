@@ -203,10 +203,14 @@ class Evaluation:
         >>> evaluate(["a", "b", "b"], ["a", "a", "a"], ["a", "b"]).largest_confusions()
         [('b', 'a', 2)]
         """
-        truth, predicted, counts = (values[self.cells[0] != self.cells[1]] for values in self.cells)
         labels = (*self.classes, *self.unknown_labels)
-        best = np.argsort(-counts, kind="stable")[:n]
-        return [(labels[truth[k]], self.classes[predicted[k]], int(counts[k])) for k in best]
+        return [(labels[t], labels[p], rows) for t, p, rows in self.error_cells[:n]]
+
+    @cached_property
+    def error_cells(self) -> list[tuple[int, int, int]]:
+        """The cells of wrong predictions, the largest first: the numbers of both labels, and rows."""
+        found = zip(*(values[self.cells[0] != self.cells[1]].tolist() for values in self.cells), strict=True)
+        return sorted(found, key=lambda cell: -cell[2])
 
     @property
     def confusion(self) -> Ints:
@@ -525,11 +529,10 @@ LARGEST = 10
 
 def evaluation_text(result: Evaluation, width: int) -> str:
     """The whole report; labels are cut so that the tables fit in `width`, as far as their numbers do."""
-    parts = ["\n".join(_summary(result)), "\n".join(aligned(class_rows(result.per_class), width))]
-    parts.append("\n".join(_matrix(result, width) or _largest(result, width)))
-    if result.warnings:
-        parts.append("\n".join(f"warning: {line}" for line in result.warnings))
-    return "\n\n".join(part for part in parts if part)
+    parts = [_summary(result), aligned(class_rows(result.per_class), width)]
+    parts.append(_matrix(result, width) or _largest(result, width))
+    parts.append([f"warning: {line}" for line in result.warnings])
+    return "\n\n".join("\n".join(part) for part in parts if part)
 
 
 def evaluation_html(result: Evaluation) -> str:

@@ -62,29 +62,19 @@ class Walked:
         """The document of each feature."""
         return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
 
-    def names(self, features: Ints, places: Ints | None = None) -> tuple[bytes, list[int]]:
-        """Write the names of features, or of what stands at some of their places: UTF-8 bytes, and where each begins."""
+    def named(self, features: Ints, places: Ints | None = None) -> list[str]:
+        """Return the names of features, or of what stands at some of their places."""
         at = self.first[features] if places is None else places
         block = self.block[features]
         where = np.searchsorted(self.ptr, features, side="right") - 1
         seen = Seen(where.astype(np.int32), self.start[at], self.length[at], block)
-        readers = list({id(t): t for t in self.texts}.values())
-        if len(readers) == 1:
-            data, offsets = names_of(readers, self.blocks, seen, self.fps[at])
-            return data.tobytes(), offsets.tolist()
-        out: list[bytes] = [b""] * len(features)
-        for text in readers:
+        out = np.empty(len(features), object)
+        for text in {id(t): t for t in self.texts}.values():
             mine = np.flatnonzero(np.array([t is text for t in self.texts])[block])
             data, offsets = names_of([text], self.blocks, seen.take(mine), self.fps[at[mine]])
             raw = data.tobytes()
-            for k, a, z in zip(mine.tolist(), offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-                out[k] = raw[a:z]
-        return b"".join(out), [0, *np.cumsum([len(name) for name in out]).tolist()]
-
-    def named(self, features: Ints, places: Ints | None = None) -> list[str]:
-        """Return the names of features as strings."""
-        data, at = self.names(features, places)
-        return [data[a:z].decode("utf-8", "replace") for a, z in pairwise(at)]
+            out[mine] = [raw[a:z].decode("utf-8", "replace") for a, z in pairwise(offsets.tolist())]
+        return list(out.tolist())
 
 
 def walk(model: Model, piece: TextBuffer) -> Walked:
@@ -193,10 +183,10 @@ class DocumentChunk:
     ) -> None:  # fmt: skip
         self.model, self.piece, self.texts = model, piece, texts
         self.two = model.n_outputs == 1
-        self._ranked: dict[int, tuple[FeatureBatch, list[int]]] = {}
+        self._ranked: dict[int, list[list[Contribution]]] = {}
         sums = model.sums(piece)
         scores = sums if model.head is None else model.scores(piece)
-        proba = model.proba(scores)
+        self.proba = model.proba(scores)
         if self.two:
             scores = np.concatenate([-scores, scores], axis=1)
         each = np.arange(len(scores))
@@ -204,11 +194,6 @@ class DocumentChunk:
         own = scores[each, self.label]
         self.score = own if self.two or self.against is None else own - scores[each, self.against]
         self._weigh(sums, len(scores))
-        against_, other = [None] * len(scores), [None] * len(scores)
-        if self.against is not None:
-            against_, other = self.against.tolist(), proba[each, self.against].tolist()
-        columns = (self.label, self.score, proba[each, self.label], self.bias, self.walked.unknown)
-        self._facts = list(zip(*(column.tolist() for column in columns), against_, other, strict=True))
 
     def document(self, d: int) -> TextBuffer:
         """Return one document with what stands beside it."""
@@ -242,9 +227,8 @@ class DocumentChunk:
         ends = k * np.arange(n + 1)
         self.added = self._added(model.computed_weights, ends, columns, self.amounts.ravel(), slopes).reshape(n, k)
         if slopes is None:
-            self.bias = np.empty(n)
-            for d, (plus, minus, sign) in enumerate(zip(*map(np.ndarray.tolist, self._columns()), strict=True)):
-                self.bias[d] = sign * (float(model.b[plus]) - (float(model.b[minus]) if minus >= 0 else 0.0)) + 0.0
+            b, (plus, minus, sign) = np.append(model.b, 0.0), self._columns()  # minus is -1 where nothing is taken off
+            self.bias = sign * (b[plus] - b[minus]) + 0.0
         else:
             total = np.bincount(w.document, weights=self.values, minlength=n)
             self.bias = self.score - total - self.added.sum(axis=1)
@@ -284,71 +268,58 @@ class DocumentChunk:
 
     def explanation(self, d: int) -> Explanation:
         """Return one explanation; its parts are made when they are asked for."""
-        label, score, probability, bias, unknown, against, other = self._facts[d]
-        classes = self.model.classes
+        classes, proba, label, against, other = (
+            self.model.classes,
+            self.proba[d].tolist(),
+            int(self.label[d]),
+            None,
+            None,
+        )
+        if self.against is not None:
+            against, other = classes[self.against[d]], proba[self.against[d]]
         return Explanation(
-            self.text(d), classes[label], None if against is None else classes[against], score, probability, bias,
-            DocumentParts(self, d), unknown, self.model.head is None, other,
+            self.text(d), classes[label], against, float(self.score[d]), proba[label], float(self.bias[d]),
+            DocumentParts(self, d), int(self.walked.unknown[d]), self.model.head is None, other,
         )  # fmt: skip
 
     def text(self, d: int) -> str:
         """Return one document as it was given."""
         return self.piece.text(d) if self.texts is None else self.texts[d]
 
-    def ranked(self, n: int) -> tuple[FeatureBatch, list[int]]:
-        """Return the n largest features of every document, and where those of each document begin."""
+    def ranked(self, n: int) -> list[list[Contribution]]:
+        """Return the n largest features of every document."""
         if n not in self._ranked:
             top = np.empty((len(self.piece), n), np.int64)
             largest_of_runs(self.values, self.walked.ptr, top)
-            there = top >= 0
-            ends = np.cumsum(there.sum(axis=1)).tolist()
-            self._ranked[n] = FeatureBatch(self, top[there]), [0, *ends]
+            made = self.contributions(top[top >= 0])
+            ends = np.cumsum([0, *(top >= 0).sum(axis=1)]).tolist()
+            self._ranked[n] = [made[a:b] for a, b in pairwise(ends)]
         return self._ranked[n]
 
-    @cached_property
-    def every(self) -> FeatureBatch:
-        """All features."""
-        return FeatureBatch(self, np.arange(len(self.values)))
-
-
-class FeatureBatch:
-    """Features of a chunk with all that their contributions need, gathered at once."""
-
-    def __init__(self, chunk: DocumentChunk, features: Ints) -> None:
-        w = chunk.walked
+    def contributions(self, features: Ints) -> list[Contribution]:
+        """Make the contributions of some features."""
+        w, hashing, out = self.walked, not len(self.model.slots), []
+        kinds = [block.name for block in self.model.blocks]
         first = w.first[features]
-        self.chunk, self.features, self.first = chunk, features, first
-        self.name_bytes, self.name_at = w.names(features)
-        self.block, self.value = w.block[features].tolist(), chunk.values[features].tolist()
-        self.count = w.count[features].tolist()
-        self.begin, self.end = w.begin[first].tolist(), w.end[first].tolist()
-        self.kinds = [block.name for block in chunk.model.blocks]
-        self.hashing = not len(chunk.model.slots)
-
-    def make(self, first: int, last: int) -> list[Contribution]:
-        """Make the contributions of features first ... last - 1."""
-        w, data, at = self.chunk.walked, self.name_bytes, self.name_at
-        out = []
-        for k in range(first, last):
-            name, n = data[at[k] : at[k + 1]].decode("utf-8", "replace"), self.count[k]
-            if n == 1:
-                spans: tuple[tuple[int, int], ...] = ((self.begin[k], self.end[k]),)
-            else:
-                p = int(self.first[k])
+        columns = (w.block[features], self.values[features], first, w.count[features], w.begin[first], w.end[first])
+        rows = zip(features.tolist(), w.named(features), *(column.tolist() for column in columns), strict=True)
+        for f, name, block, value, p, n, begin, end in rows:
+            spans: tuple[tuple[int, int], ...] = ((begin, end),)
+            if n > 1:
                 spans = tuple(zip(w.begin[p : p + n].tolist(), w.end[p : p + n].tolist(), strict=True))
-            also = self._also(int(self.features[k]), name) if self.hashing else ()
+            also = self._also(f, name) if hashing else ()
             if name[:1] == " " or name[-1:] == " ":
                 name = shown(name)
-            out.append(Contribution(name, self.kinds[self.block[k]], self.value[k], n, spans, None, also))
+            out.append(Contribution(name, kinds[block], value, n, spans, None, also))
         return out
 
     def _also(self, f: int, name: str) -> tuple[str, ...]:
         """Return what else stands for the column of a hashed feature: in this text, and in the training texts."""
-        w = self.chunk.walked
+        w = self.walked
         places = np.arange(w.first[f], w.first[f] + w.count[f])
         _, first = np.unique(w.fps[places], return_index=True)
         here = w.named(np.full(len(first), f), places[first])
-        there = self.chunk.model.sharing.get(int(w.slot[f]), ())
+        there = self.model.sharing.get(int(w.slot[f]), ())
         return tuple(dict.fromkeys(shown(other) for other in (*here, *there) if bounded(other) != bounded(name)))
 
 
@@ -367,10 +338,8 @@ class DocumentParts:
         """Return the n largest contributions."""
         chunk = self.chunk
         if n is not None and n > 0 and not chunk.added.shape[1]:
-            batch, at = chunk.ranked(n)
-            return tuple(batch.make(at[self.d], at[self.d + 1]))
-        a, b = self.range
-        every = self._computed() + chunk.every.make(a, b)
+            return tuple(chunk.ranked(n)[self.d])
+        every = self._computed() + chunk.contributions(np.arange(*self.range))
         every.sort(key=lambda c: -abs(c.value))  # stable: ties stay in the order of the text
         return tuple(every[:n])
 
@@ -407,7 +376,7 @@ class DocumentParts:
         empty = w.end <= w.begin  # few or none: pieces that stand for no character
         some = (np.flatnonzero(empty[w.first[a:b]]) + a).tolist()
         odd = [f for f in some if np.all(empty[w.first[f] : w.first[f] + w.count[f]])]
-        return tuple(found + FeatureBatch(self.chunk, np.array(odd, np.int64)).make(0, len(odd)))
+        return tuple(found + self.chunk.contributions(np.array(odd, np.int64)))
 
 
 CHUNK = 1 << 15  # bytes of text that are explained together

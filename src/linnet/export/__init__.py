@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 
 from linnet.errors import LinnetError, nearest
 from linnet.export.portable import PortableModel, portable
@@ -20,7 +20,7 @@ __all__ = ["FORMATS", "export_model"]
 
 Writer = Callable[[PortableModel, Path, str], dict[Path, Iterable[str] | bytes]]
 
-FORMATS = {  # name: (module:function, what it is)
+FORMATS = {  # name, which is the ending of its files too: (module:function, what it is)
     "c": ("linnet.export.c:write_c", "a C99 file and its header"),
     "js": ("linnet.export.javascript:write_js", "an ES module"),
     "html": ("linnet.export.html:write_html", "a page that classifies as you type"),
@@ -33,13 +33,15 @@ FORMATS = {  # name: (module:function, what it is)
 def export_model(model: Model, path: str | os.PathLike[str], format: str | None = None) -> list[Path]:
     """Write a model in another format, by default that of the ending of path; return the files that were written."""
     target = Path(path)
+    named = {"htm": "html", "mjs": "js"}.get(target.suffix[1:], target.suffix[1:])
     if format is None:
-        format = {"htm": "html", "mjs": "js", "h": "c"}.get(target.suffix[1:], target.suffix[1:])
+        format = {"h": "c"}.get(named, named)
     if format not in FORMATS:
         raise LinnetError(nearest("export format", format, FORMATS))
-    module, function = FORMATS[format][0].split(":")
-    writer: Writer = getattr(import_module(module), function)
-    files = writer(portable(model), target, f"linnet: {target.stem}")
+    if named != format:
+        target = target.with_name(f"{target.name}.{format}")
+    writer: Writer = resolve_name(FORMATS[format][0])
+    files = writer(portable(model), target, f"linnet: {Path(path).stem}")
     for name, parts in files.items():
         with open_atomic(name, "wb" if isinstance(parts, bytes) else "w") as file:
             file.writelines([parts] if isinstance(parts, bytes) else parts)

@@ -16,8 +16,6 @@ def write_c(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable
     """Return the parts of the two files."""
     prefix = re.sub(r"\W", "_", path.stem, flags=re.ASCII).lower()
     prefix = f"model_{prefix}" if not prefix[:1].isalpha() else prefix
-    if path.suffix != ".c":
-        path = path.with_name(path.name + ".c")
     header = path.with_suffix(".h")
 
     def own(text: str) -> str:

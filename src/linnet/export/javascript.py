@@ -20,8 +20,6 @@ from linnet.export.portable import PortableModel, unicode_table
 
 def write_js(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable[str]]:
     """Return the parts of the module."""
-    if path.suffix not in (".js", ".mjs"):
-        path = path.with_name(path.name + ".js")
     top = f"// {' '.join(title.split())}\n// Written by linnet export. import {{ predict, explain, labels }} from './{path.name}'\n"
     return {path: [top, constants(model), resource("linnet.export", "runtime.js")]}
 

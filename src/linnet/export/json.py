@@ -14,8 +14,6 @@ from linnet.export.portable import PortableModel
 
 def write_json(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable[str]]:
     """Return the parts of the file; docs/exporting.md says what its keys mean."""
-    if path.suffix != ".json":
-        path = path.with_name(path.name + ".json")
     return {path: _parts(model, title)}
 
 
@@ -33,8 +31,6 @@ def _parts(model: PortableModel, title: str) -> Iterator[str]:
 
 def write_tsv(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable[str]]:
     """Return a table to read: the name of each feature, where it was kept, its key, its part in the norm and a weight a label."""
-    if path.suffix != ".tsv":
-        path = path.with_name(path.name + ".tsv")
     return {path: _lines(model)}
 
 

@@ -57,8 +57,6 @@ def write_onnx(model: PortableModel, path: Path, title: str) -> dict[Path, bytes
     """Return the bytes of the file."""
     onnx = require("onnx", "an ONNX file", "onnx")
     terms = _terms(model)
-    if path.suffix != ".onnx":
-        path = path.with_name(path.name + ".onnx")
     g = Graph(onnx)
     n = g("Size", "text")
     loop = g("Loop", n, np.array(True), body=_one_text(model, terms, g))

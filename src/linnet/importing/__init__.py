@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 
 from linnet.errors import ModelFileError, shown
 from linnet.model.model import Model
@@ -28,14 +28,14 @@ def importer(path: str | os.PathLike[str] | bytes) -> Callable[[Path], Model] | 
         return None
     for name, (magic, ending, _) in FORMATS.items():
         if head.startswith(magic) and os.fspath(path).endswith(ending):
-            module, function = name.split(":")
-            found: Callable[[Path], Model] = getattr(import_module(module), function)
+            found: Callable[[Path], Model] = resolve_name(name)
             return found
     return None
 
 
 def import_model(path: str | os.PathLike[str], trust: bool = False) -> Model:
     """Read a model of another program; one clear line where it is none, or not whole. Pickles are read with trust only."""
+    Path(path).stat()
     read = importer(path)
     if Path(path).suffix in PICKLES:
         if not trust:
@@ -46,6 +46,5 @@ def import_model(path: str | os.PathLike[str], trust: bool = False) -> Model:
         from linnet.importing.sklearn import read_pickle as read
     if read is None:
         known = ", ".join(what for _, _, what in FORMATS.values())
-        Path(path).stat()
         raise ModelFileError(f"cannot import {shown(path, 300)}: not one of: {known}")
     return read(Path(path))

@@ -77,22 +77,6 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class PlainMatrix:
-    """A matrix of 32-bit floats in the file."""
-
-    values: npt.NDArray[np.float32]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.values.shape[0], self.values.shape[1]
-
-    def rows(self, first: int, last: int) -> Floats:
-        """Return some rows."""
-        return self.values[first:last].astype(np.float64)
-
-
-@dataclass(frozen=True)
 class QuantisedMatrix:
     """A product-quantised matrix: a row is a few numbers of centroids, and the number of its norm."""
 
@@ -101,14 +85,14 @@ class QuantisedMatrix:
     centroids: list[npt.NDArray[np.float32]]  # of each part, (256, width)
     norms: npt.NDArray[np.float32] | None  # (n_rows,)
 
-    def rows(self, first: int, last: int) -> Floats:
+    def __getitem__(self, rows: npt.NDArray[np.int64]) -> Floats:
         """Return some rows."""
-        codes = self.codes[first:last]
+        codes = self.codes[rows]
         out = np.concatenate([c[codes[:, k]] for k, c in enumerate(self.centroids)], axis=1).astype(np.float64)
-        return out if self.norms is None else out * self.norms[first:last, None]
+        return out if self.norms is None else out * self.norms[rows, None]
 
 
-Matrix = PlainMatrix | QuantisedMatrix
+Matrix = npt.NDArray[np.float32] | QuantisedMatrix
 
 
 def _quantiser(file: Reader, columns: int) -> list[npt.NDArray[np.float32]]:
@@ -127,7 +111,7 @@ def _matrix(file: Reader, quantised: bool) -> Matrix:
     if not (0 <= rows < 1 << 40 and 1 <= columns < 1 << 20):
         file.fail(f"altered: a matrix of {rows:,} x {columns:,}")
     if not quantised:
-        return PlainMatrix(file.array("<f4", rows * columns).reshape(rows, columns))
+        return file.array("<f4", rows * columns).reshape(rows, columns)
     codes = file.array("u1", file.number())
     centroids = _quantiser(file, columns)
     if len(codes) != rows * len(centroids):
@@ -237,7 +221,7 @@ def _model(
     keys: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64], words: list[bytes], about: dict[str, Any],
 ) -> Model:  # fmt: skip
     """Lay the input matrix, times the output matrix where that is narrower, out for lookup."""
-    out = target.rows(0, len(labels)).T  # (dim, n_labels)
+    out = target[np.arange(len(labels))].astype(np.float64).T  # (dim, n_labels)
     tree = _tree(counts) if loss == "hs" else None
     each = loss in ("ova", "ns")  # a sigmoid a label
     if tree is not None:
@@ -257,8 +241,7 @@ def _model(
     order = np.argsort(rows, kind="stable")
     for first in range(0, len(order), ROWS):
         some = order[first : first + ROWS]
-        low, high = int(rows[some[0]]), int(rows[some[-1]]) + 1
-        part = source.rows(low, high)[rows[some] - low] if high - low <= 4 * ROWS else _each(source, rows[some])
+        part = source[rows[some]].astype(np.float64)
         W[some] = arithmetic.matmul(part, out) if multiplied else part
     table = Table.of(keys, np.ones(len(keys), np.float32), W)
     names = words[:NAMED]
@@ -271,10 +254,6 @@ def _model(
         np.array([slot for _, slot in listed], np.int64), False, about, head=head, multilabel=each,
         curve=_steps() if each else None,
     )  # fmt: skip
-
-
-def _each(source: Matrix, rows: npt.NDArray[np.int64]) -> Floats:
-    return np.concatenate([source.rows(row, row + 1) for row in rows.tolist()])
 
 
 def _steps() -> CalibrationCurve:

@@ -35,35 +35,38 @@ MARGINS = ("LinearSVC", "SGDClassifier", "RidgeClassifier", "Perceptron", "Passi
 
 def read_skops(path: Path) -> Model:
     """Read a pipeline of a vectoriser, perhaps a TfidfTransformer, and a linear model or naive Bayes."""
-
-    def fail(problem: str) -> NoReturn:
-        raise ModelFileError(f"cannot import {shown(path, 300)}: {problem}")
-
     io = require("skops.io", "a .skops file", "sklearn")
-    try:
+
+    def load(path: Path) -> Any:
         odd = io.get_untrusted_types(file=path)
         if odd:
-            fail(f"it names code outside scikit-learn: {', '.join(map(shown, odd[:5]))}")
-        found = io.load(path)
-    except ModelFileError:
-        raise
-    except Exception as error:  # whatever a damaged archive makes skops raise
-        fail(f"truncated or altered ({shown(error, 200)})")
-    return _of_pipeline(found, fail)
+            _failure(path)(f"it names code outside scikit-learn: {', '.join(map(shown, odd[:5]))}")
+        return io.load(path)
+
+    return _read(path, load)
 
 
 def read_pickle(path: Path) -> Model:
     """Read a pipeline that joblib or pickle wrote. That runs whatever the file says: only for files that are trusted."""
-    joblib = require("joblib", "a .joblib file", "sklearn")
+    return _read(path, require("joblib", "a .joblib file", "sklearn").load)
+
+
+def _failure(path: Path) -> Callable[[str], NoReturn]:
+    """Return what refuses the file."""
 
     def fail(problem: str) -> NoReturn:
         raise ModelFileError(f"cannot import {shown(path, 300)}: {problem}")
 
+    return fail
+
+
+def _read(path: Path, load: Callable[[Path], Any]) -> Model:
+    fail = _failure(path)
     try:
-        found = joblib.load(path)
-    except OSError:
+        found = load(path)
+    except ModelFileError:
         raise
-    except Exception as error:  # a pickle may raise anything
+    except Exception as error:  # whatever a damaged archive or a pickle raises
         fail(f"truncated or altered ({shown(error, 200)})")
     return _of_pipeline(found, fail)
 

@@ -80,17 +80,10 @@ class Predictions:
         """Whether the prediction is the label, row by row."""
         return np.asarray(self.result.truth == self.result.predicted)
 
-    @cached_property
+    @property
     def table(self) -> Indices:
         """The confusion matrix, (labels, classes): rows true, columns predicted."""
-        return np.vstack([self.result.confusion, self.result.unknown_confusion])
-
-    @cached_property
-    def confusions(self) -> Indices:
-        """The same without the right predictions."""
-        found = self.table.copy()
-        np.fill_diagonal(found, 0)
-        return found
+        return self.result.table
 
     def rows(
         self,
@@ -126,15 +119,10 @@ class Predictions:
         """Return all classes, or where there are more than `most` those with the most errors."""
         if len(self.names) <= most:
             return list(range(len(self.names)))
-        errors = self.confusions.sum(axis=1)
-        errors[: self.table.shape[1]] += self.confusions.sum(axis=0)
+        errors = np.zeros(len(self.names), np.int64)
+        for truth, predicted, rows in self.result.error_cells:
+            errors[[truth, predicted]] += rows
         return sorted(np.argsort(-errors, kind="stable")[:most].tolist())
-
-    def worst_pairs(self, most: int) -> list[tuple[int, int, int]]:
-        """Return the commonest confusions: true class, predicted class, and how many rows."""
-        order = np.argsort(-self.confusions, axis=None, kind="stable")[:most]
-        cells = zip(*np.unravel_index(order, self.confusions.shape), strict=True)
-        return [(int(t), int(p), int(self.confusions[t, p])) for t, p in cells if self.confusions[t, p]]
 
     def text(self, row: int) -> str:
         """Return the text of one row."""

@@ -39,9 +39,4 @@ def head(options: TableOptions) -> str:
 def _accuracy(row: str, name: str, runs: wang2012.Runs) -> float | None:
     if row not in OURS:
         return None
-    settings = {**OURS[row]}
-    return wang2012.share_right(lambda: TextClassifier(settings.get("model", "svm"), **_others(settings)), runs)
-
-
-def _others(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name != "model"}
+    return wang2012.share_right(lambda: TextClassifier(**OURS[row]), runs)

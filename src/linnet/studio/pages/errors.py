@@ -217,6 +217,6 @@ def _pairs(found: Predictions) -> str:
     rows = [
         [safe(found.names[t]), safe(found.names[p]),
          f'<button type="button" class="plain cell" data-cell="{t},{p}">{n:,}</button>']
-        for t, p, n in found.worst_pairs(PAIRS)
+        for t, p, n in found.result.error_cells[:PAIRS]
     ]  # fmt: skip
     return table(["true label", "predicted", "rows"], rows)
