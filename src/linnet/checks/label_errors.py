@@ -186,12 +186,9 @@ class _Plan:
         folds = next((f for f, limit in WORK if work * f <= limit), 0)
         return cls(blocks, counted_, "svm" if folds else "nb", max(2, min(folds or 5, most)))
 
-    def make(self) -> Any:
-        return LinearSVM(C=0.1) if self.name == "svm" else MultinomialNB()
-
     @property
-    def plan(self) -> Any:
-        return (LinearSVM if self.name == "svm" else MultinomialNB).plan
+    def model(self) -> Any:
+        return LinearSVM(C=0.1) if self.name == "svm" else MultinomialNB()
 
     def run(self, m: CheckedData) -> tuple[Floats, list[tuple[Fold, Scored, Ints]]]:
         """Fit every fold; return the score of every row by the model that did not see it, and the fits."""
@@ -203,7 +200,7 @@ class _Plan:
         for fit_on, held in fold_indices(strata(y), m.seed, self.folds, groups=m.exact[: len(m)]):
             fold = Fold(fit_on, held)
             ratio = 0.5 if self.name == "svm" else 0.0
-            found = validation.fit(fold, self.make(), self.plan, ratio, threads=thread_count(m.threads))
+            found = validation.fit(fold, self.model, self.model.plan, ratio, threads=thread_count(m.threads))
             scores[held] = np.where(np.isfinite(found.scores), found.scores, -50.0)  # a class the fold did not have
             out.append((fold, found, validation.part(fold).columns))
             validation.forget()
@@ -228,7 +225,7 @@ class _Plan:
                 return names_of(buffers, self.blocks, seen.take(some), fingerprints[some])
 
             fitted = WeightedColumns(fingerprints, names, self.blocks, found.weights.norm, found.W)
-            model = assemble(fitted, self.plan, classes, found.b, False, {}, named=1)
+            model = assemble(fitted, self.model.plan, classes, found.b, False, {}, named=1)
             for row in mine.tolist():
                 ranked = explain(model, m.text(row), classes[doubts.about[row]]).by_word()
                 words[row] = [word for word, value in ranked if doubts.sign[row] * value > 0][:5]

@@ -240,12 +240,8 @@ class Columns(Layer):
 
 
 @dataclass(frozen=True)
-class Vertical(Layer):
-    """Vertical lines across the chart, to point at some x."""
-
-    def corners(self) -> Iterator[Point]:
-        """Yield nothing: the lines are as tall as the chart."""
-        yield from ()
+class Vertical(Segments):
+    """Vertical lines across the chart, as tall as it is, to point at some x."""
 
     def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
         """Draw the lines."""

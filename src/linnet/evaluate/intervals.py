@@ -179,22 +179,26 @@ def bootstrap_many(
     >>> [tuple(round(end, 2) for end in interval) for interval in bootstrap_many([90, 10], both)]
     [(0.84, 0.96), (0.04, 0.16)]
     """
+    return [percentiles(column, level) for column in resampled(counts, statistics, draws, seed, width).T]
+
+
+def resampled(
+    counts: npt.ArrayLike, statistics: Callable[[Ints], Array], draws: int = 2000, seed: int = 0, width: int = 0
+) -> Array:
+    """Return the statistics of resampled counts, one draw a row."""
     cells = np.asarray(counts, np.int64)
     total = int(cells.sum())
     generator = np.random.default_rng(seed)
     chunk = max(1, 4_000_000 // max(1, cells.size, width))
-    values = np.concatenate(
-        [
-            statistics(generator.multinomial(total, cells / total, size=min(chunk, draws - done)))
-            for done in range(0, draws, chunk)
-        ]
-    )
-    found = []
-    for column in values.T:
-        kept = column[~np.isnan(column)]
-        low, high = np.quantile(kept, [0.5 - level / 2, 0.5 + level / 2]) if kept.size else (0.0, 1.0)
-        found.append((float(low), float(high)))
-    return found
+    sizes = (min(chunk, draws - done) for done in range(0, draws, chunk))
+    return np.concatenate([statistics(generator.multinomial(total, cells / total, size=size)) for size in sizes])
+
+
+def percentiles(values: Array, level: float) -> Interval:
+    """Return the middle of some values, without those that are nan."""
+    kept = values[~np.isnan(values)]
+    low, high = np.quantile(kept, [0.5 - level / 2, 0.5 + level / 2]) if kept.size else (0.0, 1.0)
+    return float(low), float(high)
 
 
 def mean_interval(values: npt.ArrayLike, low: float, high: float, level: float = 0.95) -> Interval:

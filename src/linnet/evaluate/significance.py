@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from linnet.array_types import Array, Floats, Ints
 from linnet.errors import DataError, check_choice
-from linnet.evaluate.intervals import Interval, bootstrap, incomplete_beta, two_sided, two_sided_quantile
+from linnet.evaluate.intervals import Interval, incomplete_beta, percentiles, resampled, two_sided, two_sided_quantile
 from linnet.evaluate.metrics import METRICS, Counts
 from linnet.values import to_plain
 
@@ -118,21 +118,16 @@ def paired_bootstrap(
     names, codes = np.unique(np.concatenate([y, a, b]), return_inverse=True)
     cells, counts = np.unique(codes.reshape(3, -1), axis=1, return_counts=True)  # (3, cells): truth, a, b
     score = METRICS[metric].score
-    drawn: list[Floats] = []
 
     def gap(table: Ints) -> Floats:
         first, second = (score(Counts(cells[0], answers, len(names), table)) for answers in cells[1:])
-        found: Floats = np.nan_to_num(first) - np.nan_to_num(second)
-        drawn.append(found)
-        return found
+        return np.asarray(np.nan_to_num(first) - np.nan_to_num(second))
 
     difference = float(gap(counts[None, :])[0])
-    drawn.clear()
-    interval = bootstrap(counts, gap, level=level, draws=draws, seed=seed)
-    gaps = np.concatenate(drawn)
+    gaps = resampled(counts, gap, draws, seed)
     side = min(int(np.sum(gaps <= 0)), int(np.sum(gaps >= 0)))
     p = min(1.0, 2 * (1 + side) / (1 + draws))
-    return PairedTest(f"paired bootstrap of the {metric}", p, difference, float(gaps.std()), interval)
+    return PairedTest(f"paired bootstrap of the {metric}", p, difference, float(gaps.std()), percentiles(gaps, level))
 
 
 def corrected_t(

@@ -191,16 +191,12 @@ class _Search:
 
     def pruned(self, removed: list[int]) -> list[int]:
         """Put words back, those taken last first, as long as the answer stays changed; until none can be."""
-        kept = list(removed)
-        changed = True
-        while changed:
-            changed = False
-            for k in reversed(list(kept)):
-                if len(kept) > 1:
-                    fewer = tuple(w for w in kept if w != k)
-                    if self.ahead([fewer])[0] < 0:
-                        kept, changed = list(fewer), True
-        return kept
+        kept = removed
+        for k in reversed(removed):
+            fewer = [w for w in kept if w != k]
+            if fewer and self.ahead([tuple(fewer)])[0] < 0:
+                kept = fewer
+        return kept if kept == removed else self.pruned(kept)
 
     def smallest(self, removed: list[int]) -> tuple[list[int], bool]:
         """Return the first of the smallest subsets that changes the answer too, and whether all were tried."""
