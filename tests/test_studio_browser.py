@@ -42,12 +42,11 @@ def browser():
 class Server:
     """linnet studio in a process of its own."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, start: tuple[str, ...] = ("-m", "linnet")) -> None:
         pytest.importorskip("nicegui", reason="the extra 'studio' is not installed")
         command = [
             sys.executable,
-            "-m",
-            "linnet",
+            *start,
             "studio",
             *arguments,
             "--no-open",
@@ -65,10 +64,19 @@ class Server:
         return self.process.communicate(timeout=60)[1]
 
 
+NOTHING_OPEN = """
+import linnet.cli
+from linnet.studio.state import TICKETS, Studio
+real = Studio.open
+Studio.open = lambda self, path, *columns: None if path == TICKETS else real(self, path, *columns)
+linnet.cli.main()
+"""
+
+
 @pytest.fixture(scope="module")
 def built_in(tmp_path_factory):
     """A server that has nothing open yet; tests of this file use it in order."""
-    server = Server(tmp_path_factory.mktemp("built-in"))
+    server = Server(tmp_path_factory.mktemp("built-in"), start=("-c", NOTHING_OPEN))
     yield server
     said = server.end()
     assert "Traceback" not in said, said
@@ -133,6 +141,14 @@ def test_empty_pages_say_what_to_do(browser, built_in):
         page = opened.go(path)
         assert page.get_by_text(words).first.is_visible(), path
         opened.shot(f"empty-{path}")
+    opened.close()
+
+
+def test_without_a_file_the_tickets_are_open(browser, start):
+    opened = Page(browser, start())
+    page = opened.go("data")
+    page.wait_for_selector("#verdict .badge")
+    assert "built-in tickets" in page.inner_text("main")
     opened.close()
 
 

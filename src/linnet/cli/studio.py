@@ -29,26 +29,25 @@ def studio(
     what: str | None, text: str | None, label: str | None, port: int, folder: str, no_token: bool, no_open: bool,
     threads: int | None, trust: bool,
 ) -> None:  # fmt: skip
-    """Open the studio on a data file, a model, or nothing yet.
+    """Open the studio on a data file, a model, or the built-in tickets.
 
     It listens on 127.0.0.1 only, fetches nothing, and prints its address, which holds a token: nobody else on this machine can
     open it. Stop it with Ctrl-C.
 
     \b
-    linnet studio                         choose there; the built-in tickets are one click away
+    linnet studio                         on the built-in tickets; open your own file there
     linnet studio reviews.csv             health, training, errors, fixing labels
     linnet studio reviews.linnet          try a model
     linnet studio unlabelled.csv          label the most useful texts first
     """
     from linnet.studio.server import HOST, bind, check, new_token, serve
-    from linnet.studio.state import Studio
+    from linnet.studio.state import TICKETS, Studio
 
     check()
     made = Studio(folder, threads, trust=trust)
-    if what is not None:
-        made.open(what, text, label)
-        if made.data is not None:
-            say(made.data.describe())
+    made.open(what or TICKETS, text, label)
+    if made.data is not None:
+        say(made.data.describe())
     sock = bind(port)
     token = None if no_token else new_token()
     address = f"http://{HOST}:{sock.getsockname()[1]}/" + (f"?token={token}" if token else "")
