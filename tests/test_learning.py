@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import linnet
 from linnet.cli import linnet as cli
+from linnet.datasets import whole
 from linnet.models import MODELS
 from linnet.pipeline.learner import IncrementalLearner
 
@@ -352,3 +353,16 @@ def test_a_step_shows_the_scores_that_the_model_gives(name):
     assert {feature for feature, _, _ in step.weights["neg"]} >= {"good", "great", "unheard"}
     assert "unheard" in str(step)
     assert ">unheard<" in step._repr_html_()
+
+
+def test_logistic_in_chunks_is_close_to_a_fit():
+    tickets = whole("tickets")
+    tickets = tickets.take(np.random.default_rng(0).permutation(len(tickets)))
+    train, test = tickets.take(np.arange(1600)), tickets.take(np.arange(1600, len(tickets)))
+    texts, labels, truth = train.text.to_pylist(), train.label_list(), test.label_list()
+    settings = {"features": "words:1-2", "ratio": 0.0, "params": {"C": 10.0}}
+    chunks = linnet.TextClassifier("logistic", **settings)
+    for first in range(0, len(texts), 200):
+        chunks.partial_fit(texts[first : first + 200], labels[first : first + 200])
+    batch = linnet.TextClassifier("logistic", **settings).fit(train)
+    assert chunks.score(test, truth) > batch.score(test, truth) - 0.03

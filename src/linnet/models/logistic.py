@@ -51,7 +51,7 @@ from linnet.solvers.problem import LinearProblem, SmoothObjective
 
 Floats = npt.NDArray[np.float64]
 
-STEPS = 3  # epochs over each batch of partial_fit
+STEPS = 10  # epochs over each batch of partial_fit
 SOLVERS = {
     "dual": solving.Support(200),
     "newton": solving.Support(100),
@@ -151,11 +151,6 @@ class LogisticRegression(StepModel, ProbabilityModel):
                 return run.W, run.b
             start, made = passes.vector(), run.epochs
         return fit_sum(self, objective, rows, tol=tol, most=most, start=start, made=made)
-
-    @property
-    def averages(self) -> bool:
-        """Batches are learned by stochastic steps, and predicted with their mean."""
-        return True
 
     def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
         """Take stochastic steps over the rows, a few times, from the weights that are there; the rate falls within a batch."""
