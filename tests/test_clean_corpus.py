@@ -16,10 +16,11 @@ from linnet.data.reading import stream_rows
 from linnet.errors import DataError, LinnetError
 from linnet.text.clean import C4, Pages
 from linnet.text.clean.corpus import Corpus
-from linnet.text.clean.pages import BadWords, make_page_rule
+from linnet.text.clean.pages import make_page_rule
 from linnet.text.duplicates import sentences
 from linnet.text.offsets import Offsets, apply
 
+DARN = make_page_rule({"rule": "badwords", "words": ["darn"]})
 GOOD = "This is a first line. It says a thing.\nThis is a second line. It says more.\nAnd this is the end of it."
 
 
@@ -46,7 +47,7 @@ PAGES = {  # rule: a page that it removes, or changes
 
 
 def test_each_rule_is_hit_by_name():
-    rules = [*(name for name in C4 if name != "badwords"), BadWords(("darn",))]
+    rules = [*(name for name in C4 if name != "badwords"), DARN]
     pages = {"good": GOOD, **PAGES}
     report, kept, gone = run(list(pages.values()), (), rules)
     names = list(pages)
@@ -70,9 +71,9 @@ def test_each_rule_is_hit_by_name():
 
 @pytest.mark.parametrize("name", C4)
 def test_each_rule_can_be_switched(name):
-    rule = BadWords(("darn",)) if name == "badwords" else make_page_rule(name)
+    rule = DARN if name == "badwords" else make_page_rule(name)
     alone = Pages([rule])
-    without = Pages([BadWords(("darn",)) if n == "badwords" else n for n in C4 if n != name])
+    without = Pages([DARN if n == "badwords" else n for n in C4 if n != name])
     page = alone.filter(PAGES[name])
     assert name in page.lines
     assert name not in without.filter(PAGES[name]).lines
@@ -171,7 +172,9 @@ def test_exact_duplicates_keep_the_first_and_know_sameness():
 
 
 def test_settings_are_plain_values():
-    corpus = Corpus("html,urls=URL", ["terminal", "words=5", BadWords(("x",))], ["near"], threshold=0.7)
+    corpus = Corpus(
+        "html,urls=URL", ["terminal", "words=5", {"rule": "badwords", "words": ["x"]}], ["near"], threshold=0.7
+    )
     again = Corpus.from_dict(json.loads(json.dumps(corpus.to_dict())))
     assert again.to_dict() == corpus.to_dict()
     for wrong in ({"dedup": ["exat"]}, {"same": "x"}, {"threshold": 0}, {"text": "htm"}, {"pages": ["curl"]}):

@@ -24,7 +24,7 @@ class DaskEngine(Engine):
     """A Dask cluster.
 
     `scheduler` is the address of a running one ("tcp://host:8786"); without it a cluster of `workers` processes with a
-    thread each starts on this machine, bound to 127.0.0.1, and ends with the engine.
+    thread each starts on this machine, bound to 127.0.0.1, and ends with the engine. `settings` are those of every engine.
     """
 
     name = "dask"
@@ -34,12 +34,10 @@ class DaskEngine(Engine):
         workers: int | None = None,
         *,
         scheduler: str | None = None,
-        retries: int = 2,
-        timeout: float | None = None,
-        threads: int | None = 1,
         connect_seconds: float = 30.0,
+        **settings: Any,
     ) -> None:
-        super().__init__(retries=retries, timeout=timeout, threads=threads)
+        super().__init__(**settings)
         distributed = require("distributed", "the engine 'dask'", "dask")
         self._cluster: Any = None
         try:

@@ -13,7 +13,9 @@ import os
 import pickle
 import queue
 import threading
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
+from itertools import count
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -26,8 +28,8 @@ START_SECONDS = 120.0  # that a new process may take to import what it needs; no
 class LocalEngine(Engine):
     """Workers of this machine.
 
-    `workers` at a time (None: one a core), `kind` "processes" or "threads". `threads` is how many threads Arrow may use
-    in a worker process.
+    `workers` at a time (None: one a core), `kind` "processes" or "threads". `settings` are those of every engine; `threads` is
+    how many threads Arrow may use in a worker process.
 
     >>> with LocalEngine(workers=2, kind="threads") as engine:
     ...     shared = engine.broadcast(10)
@@ -37,16 +39,8 @@ class LocalEngine(Engine):
 
     name = "local"
 
-    def __init__(
-        self,
-        workers: int | None = None,
-        *,
-        kind: str = "processes",
-        retries: int = 2,
-        timeout: float | None = None,
-        threads: int | None = 1,
-    ) -> None:
-        super().__init__(retries=retries, timeout=timeout, threads=threads)
+    def __init__(self, workers: int | None = None, *, kind: str = "processes", **settings: Any) -> None:
+        super().__init__(**settings)
         if workers is not None and workers < 1:
             raise LinnetError(f"workers must be 1 or more, got {workers}")
         if kind not in ("processes", "threads"):
@@ -55,8 +49,7 @@ class LocalEngine(Engine):
             len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         )
         self.kind = kind
-        self._crew: _Processes | _Threads | None = None
-        self._busy = False
+        self._crew: _Crew | None = None
 
     @property
     def workers(self) -> int:
@@ -76,58 +69,72 @@ class LocalEngine(Engine):
     def close(self) -> None:
         """End the workers, in the middle of what they do."""
         if self._crew is not None:
-            self._crew.close()
+            self._crew.end_all()
             self._crew = None
 
     def _tasks(self, function: Function, shared: Sequence[SharedValue]) -> Tasks:
-        if self._busy:
-            raise LinnetError("this engine is in the middle of another map; take all of its outcomes first")
-        self._busy = True
         if self._crew is None:
             self._crew = _Processes(self.threads) if self.kind == "processes" else _Threads()
-        return _LocalTasks(self, self._crew, function, shared)
+        if self._crew.function is not None:
+            raise LinnetError("this engine is in the middle of another map; take all of its outcomes first")
+        self._crew.function, self._crew.shared = function, shared
+        return self._crew
 
 
-class _LocalTasks(Tasks):
-    """A task is known by the slot of its worker."""
+class _Crew(Tasks):
+    """Workers in numbered slots, which last from one map to the next; a task is known by the slot of its worker."""
 
     start_seconds = START_SECONDS
+    function: Function | None = None  # of the map in progress
+    shared: Sequence[SharedValue] = ()
 
-    def __init__(
-        self, engine: LocalEngine, crew: _Processes | _Threads, function: Function, shared: Sequence[SharedValue]
-    ) -> None:
-        self.engine, self.crew, self.function, self.shared = engine, crew, function, shared
-        self.busy: set[Any] = set()
+    def __init__(self) -> None:
+        self.busy: set[int] = set()
 
     def submit(self, shard: Any) -> Hashable:
-        slot = next(slot for slot in range(self.engine.workers) if slot not in self.busy)
-        self.crew.give(slot, self.function, shard, self.shared)
+        slot = next(slot for slot in count() if slot not in self.busy)
+        self.give(slot, shard)
         self.busy.add(slot)
         return slot
 
     def poll(self, seconds: float | None) -> list[News]:
         found = []
-        for slot, kind, value in self.crew.wait(seconds):
-            news = News(slot, kind, value, self.crew.label(slot))
+        for slot, kind, value in self.wait(seconds):
+            news = News(slot, kind, value, self.worker(slot))
             if kind == "lost":
-                self.crew.end(slot)
+                self.end(slot)
             if slot in self.busy:  # else an idle worker died
                 found.append(news)
             if kind != "begin":
                 self.busy.discard(slot)
         return found
 
-    def worker(self, task: Any) -> str:
-        return self.crew.label(task)
-
     def stop(self, tasks: Sequence[Any]) -> None:
         for slot in tasks:
-            self.crew.end(slot)
+            self.end(slot)
             self.busy.discard(slot)
 
     def close(self, tasks: Sequence[Any]) -> None:
         self.stop(tasks)
-        self.engine._busy = False
+        self.function = None
+
+    @abstractmethod
+    def give(self, slot: int, shard: Any) -> None:
+        """Let the worker of a slot call the function."""
+
+    @abstractmethod
+    def wait(self, seconds: float | None) -> list[tuple[int, str, Any]]:
+        """Wait for what workers say: slot, kind of news, value."""
+
+    @abstractmethod
+    def end(self, slot: int) -> None:
+        """End the worker of a slot."""
+
+    def forget(self, key: int) -> None:  # noqa: B027 - threads share memory: there is nothing to drop
+        """Drop a broadcast value."""
+
+    def end_all(self) -> None:  # noqa: B027 - threads cannot be ended
+        """End all workers."""
 
 
 class _Member:
@@ -150,10 +157,11 @@ class _Member:
         self.lifeline.close()
 
 
-class _Processes:
-    """Worker processes in numbered slots, started when they are first given something."""
+class _Processes(_Crew):
+    """Worker processes, started when they are first given something."""
 
     def __init__(self, threads: int | None) -> None:
+        super().__init__()
         self.threads = threads
         self.members: dict[int, _Member] = {}
         self.unreachable: list[tuple[int, str, Any]] = []
@@ -161,22 +169,22 @@ class _Processes:
     def pids(self) -> list[int]:
         return [member.process.pid for member in self.members.values() if member.process.pid is not None]
 
-    def label(self, slot: int) -> str:
-        member = self.members.get(slot)
-        return f"process {member.process.pid}" if member else f"process {slot}"
+    def worker(self, task: Any) -> str:
+        member = self.members.get(task)
+        return f"process {member.process.pid}" if member else f"process {task}"
 
-    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[SharedValue]) -> None:
+    def give(self, slot: int, shard: Any) -> None:
         try:
-            task = pickle.dumps((function, shard, [value.key for value in shared]))
+            task = pickle.dumps((self.function, shard, [value.key for value in self.shared]))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise LinnetError(
-                f"{function!r:.60} cannot be sent to another process ({error}); it must be importable by name"
+                f"{self.function!r:.60} cannot be sent to another process ({error}); it must be importable by name"
             ) from None
         if slot not in self.members:
             self.members[slot] = _Member(self.threads)
         member = self.members[slot]
         try:
-            for value in shared:
+            for value in self.shared:
                 if value.key not in member.known:
                     member.tasks.send_bytes(pickle.dumps(("shared", value.key, pickle.dumps(value.value))))
                     member.known.add(value.key)
@@ -217,26 +225,26 @@ class _Processes:
                 with contextlib.suppress(OSError):  # found dead when it is next given something
                     member.tasks.send_bytes(pickle.dumps(("forget", key)))
 
-    def close(self) -> None:
+    def end_all(self) -> None:
         for slot in list(self.members):
             self.end(slot)
 
 
-class _Threads:
+class _Threads(_Crew):
     """A thread for each task; one that hangs is left behind, and what it may still say is not heard."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.news: queue.Queue[tuple[int, int, str, Any]] = queue.Queue()
         self.turn: dict[int, int] = {}  # slot -> number of the task it is on; older news is not heard
-        self.count = 0
+        self.numbers = count()
 
-    def label(self, slot: int) -> str:
-        return f"thread {slot}"
+    def worker(self, task: Any) -> str:
+        return f"thread {task}"
 
-    def give(self, slot: int, function: Function, shard: Any, shared: Sequence[SharedValue]) -> None:
-        self.count += 1
-        self.turn[slot] = self.count
-        args = (slot, self.count, function, shard, [value.value for value in shared])
+    def give(self, slot: int, shard: Any) -> None:
+        self.turn[slot] = next(self.numbers)
+        args = (slot, self.turn[slot], self.function, shard, [value.value for value in self.shared])
         threading.Thread(target=self._run, args=args, daemon=True).start()
 
     def _run(self, slot: int, turn: int, function: Function, shard: Any, values: list[Any]) -> None:
@@ -255,9 +263,3 @@ class _Threads:
 
     def end(self, slot: int) -> None:
         self.turn.pop(slot, None)
-
-    def forget(self, key: int) -> None:
-        """Threads share memory: there is nothing to drop."""
-
-    def close(self) -> None:
-        """Threads cannot be ended."""

@@ -37,26 +37,24 @@ class SparkEngine(Engine):
         workers: int | None = None,
         *,
         scheduler: str | None = None,
-        retries: int = 2,
-        timeout: float | None = None,
-        threads: int | None = 1,
         connect_seconds: float = 60.0,
+        **settings: Any,
     ) -> None:
-        super().__init__(retries=retries, timeout=timeout, threads=threads)
+        super().__init__(**settings)
         pyspark = require("pyspark", "the engine 'spark'", "spark")
         self._owned = pyspark.SparkContext._active_spark_context is None
-        settings = pyspark.SparkConf().setAppName("linnet").set("spark.ui.showConsoleProgress", "false")
-        settings.set("spark.log.level", "OFF")
-        settings.set("spark.python.task.killTimeout", "100ms")  # of a cancelled shard
-        settings.setMaster(scheduler or f"local[{workers or os.cpu_count() or 1}]")
+        config = pyspark.SparkConf().setAppName("linnet").set("spark.ui.showConsoleProgress", "false")
+        config.set("spark.log.level", "OFF")
+        config.set("spark.python.task.killTimeout", "100ms")  # of a cancelled shard
+        config.setMaster(scheduler or f"local[{workers or os.cpu_count() or 1}]")
         if scheduler is None:
-            settings.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
-            settings.setExecutorEnv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))  # to import what we can
+            config.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
+            config.setExecutorEnv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))  # to import what we can
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # of its page
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # it uses pandas in a way that will change
-                self._context = pyspark.SparkContext.getOrCreate(settings)
+                self._context = pyspark.SparkContext.getOrCreate(config)
             self._wait(connect_seconds)
         except Exception as error:  # of Py4J, of Java or of PySpark
             lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -125,16 +123,14 @@ class _SparkTasks(Tasks):
     def __init__(self, context: Any, function: Function, shared: Sequence[SharedValue], threads: int | None) -> None:
         self.context = context
         self.call = functools.partial(_call_on_executor, function, threads, [one.value for one in shared])
-        self.queued: set[Hashable] = set()  # jobs whose task does not run yet
-        self.running: set[Hashable] = set()
+        self.begun: dict[Hashable, bool] = {}  # jobs, and whether their task runs
         self.ended: queue.SimpleQueue[News] = queue.SimpleQueue()
 
     def submit(self, shard: Any) -> Hashable:
         from pyspark import InheritableThread
 
         group = f"linnet-{uuid.uuid4().hex}"
-        self.queued.add(group)
-        self.running.add(group)
+        self.begun[group] = False
         InheritableThread(target=self._job, args=(group, shard), daemon=True).start()
         return group
 
@@ -149,13 +145,11 @@ class _SparkTasks(Tasks):
         self.ended.put(News(group, "value", value, worker) if error is None else News(group, "error", error, worker))
 
     def poll(self, seconds: float | None) -> list[News]:
-        begun = [group for group in self.queued if self._has_begun(group)]
-        self.queued.difference_update(begun)
-        found = [News(group, "begin") for group in begun]
+        found = [News(group, "begin") for group, begun in self.begun.items() if not begun and self._has_begun(group)]
+        self.begun.update((news.task, True) for news in found)
         with contextlib.suppress(queue.Empty):
             news = self.ended.get(timeout=POLL_SECONDS if seconds is None else min(seconds, POLL_SECONDS))
-            if news.task in self.running:  # else it was late, and is tried again
-                self._drop([news.task])
+            if self.begun.pop(news.task, None) is not None:  # else it was late, and is tried again
                 found.append(news)
         return found
 
@@ -167,14 +161,10 @@ class _SparkTasks(Tasks):
 
     def stop(self, tasks: Sequence[Hashable]) -> None:
         """Cancel jobs; Spark ends their Python workers."""
-        self._drop(tasks)
         for group in tasks:
+            self.begun.pop(group, None)
             with contextlib.suppress(Exception):  # Spark may be gone
                 self.context.cancelJobGroup(group)
-
-    def _drop(self, tasks: Sequence[Hashable]) -> None:
-        self.queued.difference_update(tasks)
-        self.running.difference_update(tasks)
 
 
 def _call_on_executor(

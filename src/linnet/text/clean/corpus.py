@@ -16,14 +16,13 @@ What every rule did: counts that add up to the input's documents and lines, with
 
 from __future__ import annotations
 
-import contextlib
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from linnet.array_types import Bools, Hashes, Ints
@@ -36,7 +35,6 @@ from linnet.files import temporary_folder
 from linnet.text.clean.pages import Pages
 from linnet.text.clean.rules import Cleaner
 from linnet.text.duplicates import SAME, Sketches, bands_for, repeats, same_keys, sentences, span_keys
-from linnet.text.offsets import apply
 
 _SAMPLES = 5
 _LONGEST = 160
@@ -153,14 +151,13 @@ class CleaningReport:
 #
 # Which keys of a long sequence occurred before, in bounded memory: the sequence may be larger than memory.
 #
-# Keys are 64-bit fingerprints. They are written to disk with their positions, then shared out to files, so that equal keys are in
-# the same file. Each file is read in pieces, which are sorted, and all but the first of each key are marked. The answer does not
-# depend on the memory allowed.
+# Keys are 64-bit fingerprints. They are shared out to files with their positions, so that equal keys are in the same file. Each file
+# is read in pieces, which are sorted, and all but the first of each key are marked. The answer does not depend on the memory allowed.
 
 
 _RECORD = np.dtype([("key", "<u8"), ("at", "<i8")])
 _LEAST = 1 << 12  # records in memory at once, at least
-_MOST_FILES = 255
+_FILES = 61  # odd: keys of all kinds spread over them
 
 
 class Repeats:
@@ -180,58 +177,34 @@ class Repeats:
     def __init__(self, folder: Path, max_memory: int = 1 << 28) -> None:
         self._room = max(_LEAST, max_memory // (4 * _RECORD.itemsize))  # a sort takes four times its input
         self._folder, self.n = folder, 0
-        self._sink = (folder / "keys").open("wb")
+        self._files = [(folder / f"keys-{k}").open("w+b") for k in range(_FILES)]
 
     def add(self, keys: Hashes) -> None:
         """Add keys to the end of the sequence."""
         records = np.empty(len(keys), dtype=_RECORD)
-        records["key"] = keys
-        records["at"] = np.arange(self.n, self.n + len(keys))
-        self._sink.write(records.tobytes())
+        part = keys % np.uint64(_FILES)
+        order = np.argsort(part, kind="stable")
+        records["key"], records["at"] = keys[order], order + self.n
+        cuts = np.searchsorted(part[order], np.arange(_FILES + 1, dtype=np.uint64))
+        for file, a, b in zip(self._files, cuts, cuts[1:], strict=False):
+            file.write(records[a:b].tobytes())
         self.n += len(keys)
 
     def marks(self) -> Bools:
         """Return, for each key in order, whether an equal one came before; a map of a file, not memory."""
-        self._sink.close()
-        if self.n == 0:
-            return np.zeros(0, dtype=bool)
-        out: Bools = np.memmap(self._folder / "marks", dtype=bool, mode="w+", shape=(self.n,))
-        for file in self._parted():
+        out: Bools = np.memmap(self._folder / "marks", dtype=bool, mode="w+", shape=(max(1, self.n),))
+        for file in self._files:
+            file.seek(0)
             known = np.zeros(0, np.uint64)
-            for records in self._pieces(file):
+            while len(records := np.fromfile(file, dtype=_RECORD, count=self._room)):
                 order = np.argsort(records["key"], kind="stable")  # positions rise within a file
                 key = records["key"][order]
                 again = np.isin(key, known)
                 again[1:] |= key[1:] == key[:-1]
                 out[records["at"][order[again]]] = True
                 known = np.union1d(known, key)
-        return out
-
-    def _parted(self) -> Iterator[Path]:
-        """Share the records out to files, so that those of a file fit into memory where keys differ."""
-        whole, n = self._folder / "keys", min(_MOST_FILES, -(-self.n // self._room) | 1)
-        if n == 1:
-            yield whole
-            return
-        with contextlib.ExitStack() as stack:
-            sinks = [stack.enter_context((self._folder / f"keys-{k}").open("wb")) for k in range(n)]
-            for records in self._pieces(whole):
-                part = records["key"] % np.uint64(n)
-                order = np.argsort(part, kind="stable")
-                cuts = np.searchsorted(part[order], np.arange(n + 1, dtype=np.uint64))
-                for sink, a, b in zip(sinks, cuts, cuts[1:], strict=False):
-                    sink.write(records[order[a:b]].tobytes())
-        whole.unlink()
-        for sink in sinks:
-            yield Path(sink.name)
-
-    def _pieces(self, file: Path) -> Iterator[npt.NDArray[np.void]]:
-        with file.open("rb") as source:
-            while len(records := np.fromfile(source, dtype=_RECORD, count=self._room)):
-                yield records
-
-
-_ROW, _KEYS = "linnet row", "linnet keys"
+            file.close()
+        return out[: self.n]
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,30 +248,20 @@ class Spool:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "chunks"
-        self._sink: Any = pa.OSFile(str(self._path), "wb")
+        self._file = (folder / "chunks").open("w+b")
 
     def write(self, chunk: Chunk) -> None:
-        """Add a chunk; each is an Arrow stream of its own, for columns may change from one to the next."""
-        table = chunk.to_table().append_column(_ROW, integers(chunk.rows))
-        if chunk.keys is not None:
-            table = table.append_column(_KEYS, integers(chunk.keys))
-        table = table.replace_schema_metadata({"text": chunk.text_column, "source": chunk.source})
-        with pa.ipc.new_stream(self._sink, table.schema) as stream:
-            stream.write_table(table)
+        """Add a chunk; its texts are in its table."""
+        pickle.dump(replace(chunk, texts=[], table=chunk.to_table()), self._file)
 
     def read(self) -> Iterator[Chunk]:
         """Read the chunks in the order in which they were written."""
-        self._sink.close()
-        with pa.OSFile(str(self._path), "rb") as file:
-            while file.tell() < file.size():
-                table = pa.ipc.open_stream(file).read_all()
-                about = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
-                own = [name for name in (_ROW, _KEYS) if name in table.column_names]
-                counts = [np.array(table.column(name).to_pylist(), dtype=np.int64) for name in own]
-                table = table.drop_columns(own).replace_schema_metadata(None)
-                texts = table.column(about["text"]).to_pylist()
-                yield Chunk(texts, table, about["text"], counts[0], about["source"], counts[1] if counts[1:] else None)
+        end = self._file.tell()
+        self._file.seek(0)
+        with self._file:
+            while self._file.tell() < end:
+                chunk: Chunk = pickle.load(self._file)  # noqa: S301 - written above
+                yield replace(chunk, texts=chunk.table.column(chunk.text_column).to_pylist())
 
 
 #: What duplicates are looked for, in the order in which they are.
@@ -496,19 +459,16 @@ class _Work:
 
     def characters(self, text: str) -> str:
         """Apply the rules for characters, and count what they do."""
-        now = text
-        for rule in self.plan.text.rules:
-            edits = rule.edits(now)
-            if edits:
-                after = apply(now, edits)
-                tally = self.report.tallies[rule.name]
-                tally.documents += 1
-                tally.places += len(edits)
-                tally.line_change += after.count("\n") - now.count("\n")
-                for start, end, _ in edits[:5]:
-                    tally.sample(now[start:end])
-                now = after
-        return now
+        found = self.plan.text.clean(text)
+        after = [before for _, _, before in found.stages[1:]] + [found.text]
+        for (name, edits, before), now in zip(found.stages, after, strict=False):
+            tally = self.report.tallies[name]
+            tally.documents += 1
+            tally.places += len(edits)
+            tally.line_change += now.count("\n") - before.count("\n")
+            for start, end, _ in edits[:5]:
+                tally.sample(before[start:end])
+        return found.text
 
     def aside(self, chunk: Chunk, gone: Mapping[str, Sequence[int]]) -> None:
         """Hand removed documents on, with the rule that removed them, their source and their row."""

@@ -13,150 +13,107 @@ removed by exactly one rule. Repeated three-sentence spans need the whole corpus
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
 from linnet.errors import DataError
-from linnet.text.clean.rules import NamedRule, RuleList, read_rule
+from linnet.text.clean.rules import CleaningRule, RuleList, read_rule
 from linnet.text.duplicates import sentences
 from linnet.text.offsets import Edit
-
-
-class PageRule(NamedRule):
-    """A rule that removes lines or whole pages; `level` says what it looks at: line, page, or left (what is left)."""
-
-    level: ClassVar[str]
-
-    @abstractmethod
-    def hits(self, text: str) -> bool:
-        """Say whether a line (without white space around it) or a page is to be removed."""
-
-    @classmethod
-    def read(cls, value: str) -> Self:
-        """Make the rule with another number."""
-        if not value.isdecimal():
-            raise DataError(f"{cls.name}={value}: expected a number, for example {cls.name}=5")
-        return cls(**{cls.option: int(value)})
-
-
-class Lorem(PageRule):
-    """Placeholder pages."""
-
-    name, level, about = "lorem", "page", "pages with the placeholder 'lorem ipsum'"
-
-    def hits(self, text: str) -> bool:
-        """Say whether the page has the placeholder."""
-        return "lorem ipsum" in text.lower()
-
-
-class Curly(PageRule):
-    """Pages with program code."""
-
-    name, level, about = "curly", "page", "pages with a curly bracket"
-
-    def hits(self, text: str) -> bool:
-        """Say whether the page has a curly bracket."""
-        return "{" in text or "}" in text
-
-
-@dataclass(frozen=True)
-class BadWords(PageRule):
-    """Pages with a word of a list; the list is yours, and none is built in.
-
-    >>> BadWords(("darn", "holy cow")).hits("Holy  COW!"), BadWords(("darn",)).hits("darned")
-    (True, False)
-    """
-
-    words: tuple[str, ...] = ()
-    name, level, option = "badwords", "page", "words"
-    about = "pages with a word of your list (badwords=FILE, one word or phrase a line)"
-
-    @classmethod
-    def read(cls, value: str) -> BadWords:
-        """Read a list: one word or phrase a line, lines that start with # aside."""
-        try:
-            lines = Path(value).read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8"
-            raise DataError(f"cannot read the word list {value}: {reason}") from None
-        words = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
-        if not words:
-            raise DataError(f"the word list {value} holds no words; write one word or phrase a line")
-        return cls(words)
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        phrases = sorted({r"\s+".join(map(re.escape, word.casefold().split())) for word in self.words}, key=len)
-        return re.compile(rf"(?<!\w)(?:{'|'.join(reversed(phrases))})(?!\w)")
-
-    def hits(self, text: str) -> bool:
-        """Say whether the page has one of the words."""
-        return bool(self.words) and self._pattern.search(text.casefold()) is not None
-
 
 _TERMINAL = tuple(".!?\"'\u2026\u201d\u2019\u00bb\u3002\uff01\uff1f\u300d\u300f")
 
 
-class Terminal(PageRule):
-    """Lines that do not end like a sentence: menus, headings."""
-
-    name, level, about = "terminal", "line", "lines that do not end in a terminal mark (. ! ? or a closing quote)"
-
-    def hits(self, text: str) -> bool:
-        """Say whether the line ends in no terminal mark."""
-        return not text.endswith(_TERMINAL)
+def has_placeholder(text: str) -> bool:
+    """Say whether a page has the placeholder "lorem ipsum"."""
+    return "lorem ipsum" in text.lower()
 
 
-@dataclass(frozen=True)
-class ShortLines(PageRule):
-    """Short lines."""
-
-    least: int = 3
-    name, level, option, about = "words", "line", "least", "lines of fewer than 3 words (words=N for another number)"
-
-    def hits(self, text: str) -> bool:
-        """Say whether the line has too few words."""
-        return len(text.split()) < self.least
+def has_curly_bracket(text: str) -> bool:
+    """Say whether a page has a curly bracket, as program code has."""
+    return "{" in text or "}" in text
 
 
-class Javascript(PageRule):
-    """Warnings of pages that need scripts."""
+def has_bad_word(text: str, words: tuple[str, ...]) -> bool:
+    """Say whether a page has a word of a list; the list is yours, and none is built in.
 
-    name, level, about = "javascript", "line", "lines with the word javascript"
+    >>> has_bad_word("Holy  COW!", ("darn", "holy cow")), has_bad_word("darned", ("darn",))
+    (True, False)
+    """
+    return bool(words) and _pattern(words).search(text.casefold()) is not None
 
-    def hits(self, text: str) -> bool:
-        """Say whether the line has the word."""
-        return "javascript" in text.lower()
+
+@lru_cache
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    phrases = sorted({r"\s+".join(map(re.escape, word.casefold().split())) for word in words}, key=len)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(reversed(phrases))})(?!\w)")
 
 
-@dataclass(frozen=True)
-class Sentences(PageRule):
-    """Short pages."""
+def is_not_terminated(line: str) -> bool:
+    """Say whether a line does not end like a sentence: menus and headings do not."""
+    return not line.endswith(_TERMINAL)
 
-    least: int = 5
-    name, level, option = "sentences", "left", "least"
-    about = "pages with fewer than 5 sentences left (sentences=N for another number)"
 
-    def hits(self, text: str) -> bool:
-        """Say whether too few sentences are left."""
-        return len(sentences(text)) < self.least
+def is_short(line: str, least: int) -> bool:
+    """Say whether a line has too few words."""
+    return len(line.split()) < least
+
+
+def names_javascript(line: str) -> bool:
+    """Say whether a line has the word javascript, as warnings of pages that need scripts have."""
+    return "javascript" in line.lower()
+
+
+def has_few_sentences(text: str, least: int) -> bool:
+    """Say whether a page has too few sentences."""
+    return len(sentences(text)) < least
+
+
+def _number(value: str) -> int:
+    if not value.isdecimal():
+        raise DataError(f"'{value}': expected a number, for example words=5")
+    return int(value)
+
+
+def _word_list(path: str) -> tuple[str, ...]:
+    """Read a list: one word or phrase a line, lines that start with # aside."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise DataError(f"cannot read the word list {path}: {reason}") from None
+    words = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    if not words:
+        raise DataError(f"the word list {path} holds no words; write one word or phrase a line")
+    return words
 
 
 #: In the order in which they are asked.
-C4: dict[str, type[PageRule]] = {
-    rule.name: rule for rule in (Lorem, Curly, BadWords, Terminal, ShortLines, Javascript, Sentences)
-}
+C4 = {
+    rule.name: rule
+    for rule in (
+        CleaningRule("lorem", "pages with the placeholder 'lorem ipsum'", has_placeholder, level="page"),
+        CleaningRule("curly", "pages with a curly bracket", has_curly_bracket, level="page"),
+        CleaningRule("badwords", "pages with a word of your list (badwords=FILE, one word or phrase a line)", has_bad_word,
+                     "words", (), "page", _word_list),
+        CleaningRule("terminal", "lines that do not end in a terminal mark (. ! ? or a closing quote)", is_not_terminated,
+                     level="line"),
+        CleaningRule("words", "lines of fewer than 3 words (words=N for another number)", is_short, "least", 3, "line", _number),
+        CleaningRule("javascript", "lines with the word javascript", names_javascript, level="line"),
+        CleaningRule("sentences", "pages with fewer than 5 sentences left (sentences=N for another number)",
+                     has_few_sentences, "least", 5, "left", _number),
+    )
+}  # fmt: skip
 
 
-def make_page_rule(spec: str | Mapping[str, Any] | PageRule) -> PageRule:
+def make_page_rule(spec: str | Mapping[str, Any] | CleaningRule) -> CleaningRule:
     """Make a rule from its name, from ``name=value`` or from its plain values.
 
-    >>> make_page_rule("words=5"), make_page_rule({"rule": "badwords", "words": ["darn"]})
-    (ShortLines(least=5), BadWords(words=('darn',)))
+    >>> make_page_rule("words=5").value, make_page_rule({"rule": "badwords", "words": ["darn"]}).value
+    (5, ('darn',))
     """
     return read_rule(spec, C4)
 
@@ -183,56 +140,49 @@ class Pages(RuleList):
     {'rules': [{'rule': 'terminal'}, {'rule': 'words', 'least': 5}]}
     """
 
-    def __init__(self, rules: Iterable[str | Mapping[str, Any] | PageRule] | None = None) -> None:
-        order = list(C4)
-        made = [make_page_rule(rule) for rule in (C4 if rules is None else rules)]
-        self.rules = tuple(sorted(made, key=lambda rule: order.index(rule.name)))
-        self._line = [rule for rule in self.rules if rule.level == "line"]
-        self._page = [rule for rule in self.rules if rule.level == "page"]
-        self._left = [rule for rule in self.rules if rule.level == "left"]
+    known = C4
+
+    def __init__(self, rules: str | Iterable[str | Mapping[str, Any] | CleaningRule] | None = None) -> None:
+        super().__init__(list(C4) if rules is None else rules)
+
+    def _of_level(self, level: str) -> list[CleaningRule]:
+        return [rule for rule in self.rules if rule.level == level]
 
     def filter(self, text: str) -> Filtered:
         """Apply the rules to a page."""
-        for rule in self._page:
-            if rule.hits(text):
-                return _gone(text, text, rule.name, {}, text.count("\n") + 1, {})
-        left, counts, samples, edits = self._lines(text) if self._line else (text, {}, {}, [])
-        n_left = text.count("\n") + 1 - sum(counts.values())
+        everything: list[Edit] = [(0, len(text), "")] if text else []
+        n_lines = text.count("\n") + 1
+        for rule in self._of_level("page"):
+            if rule(text):
+                return Filtered("", rule.name, {rule.name: n_lines}, 0, {rule.name: [text]}, everything)
+        left, counts, samples, edits = self._lines(text)
+        n_left = n_lines - sum(counts.values())
         if n_left == 0:
-            return Filtered("", "empty", counts, 0, samples, [(0, len(text), "")] if text else [])
-        for rule in self._left:
-            if rule.hits(left):
-                return _gone(text, left, rule.name, counts, n_left, samples)
+            return Filtered("", "empty", counts, 0, samples, everything)
+        for rule in self._of_level("left"):
+            if rule(left):
+                counts, samples = {**counts, rule.name: n_left}, {**samples, rule.name: [left]}
+                return Filtered("", rule.name, counts, 0, samples, everything)
         return Filtered(left, None, counts, n_left, samples, edits)
 
     def _lines(self, text: str) -> tuple[str, dict[str, int], dict[str, list[str]], list[Edit]]:
         counts: dict[str, int] = {}
         samples: dict[str, list[str]] = {}
         keep: list[tuple[int, int]] = []
-        at = 0
+        rules, at = self._of_level("line"), 0
+        if not rules:
+            return text, counts, samples, []
         for line in text.split("\n"):
-            why = self._why(line.strip())
+            bare = line.strip()
+            why = next((rule.name for rule in rules if rule(bare)), None) if bare else "blank"
             if why is None:
                 keep.append((at, at + len(line)))
             else:
                 counts[why] = counts.get(why, 0) + 1
-                if why != "blank":
+                if bare:
                     samples.setdefault(why, []).append(line)
             at += len(line) + 1
         return "\n".join([text[a:b] for a, b in keep]), counts, samples, _cuts(keep, len(text))
-
-    def _why(self, line: str) -> str | None:
-        if not line:
-            return "blank"
-        return next((rule.name for rule in self._line if rule.hits(line)), None)
-
-
-def _gone(
-    text: str, left: str, name: str, lines: dict[str, int], n_left: int, samples: dict[str, list[str]]
-) -> Filtered:
-    """The whole page is removed by one rule, and with it the lines that no rule had removed before."""
-    edits: list[Edit] = [(0, len(text), "")] if text else []
-    return Filtered("", name, {**lines, name: n_left}, 0, {**samples, name: [left]}, edits)
 
 
 def _cuts(keep: list[tuple[int, int]], length: int) -> list[Edit]:

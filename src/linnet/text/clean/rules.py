@@ -7,80 +7,86 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from html.entities import html5
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self
 
-from linnet.errors import DataError, check_choice, nearest, require
+from linnet.errors import DataError, check_choice, require
 from linnet.text.offsets import Edit, Offsets, apply
+from linnet.values import parse_list
 
 
 @dataclass(frozen=True)
-class NamedRule(ABC):
-    """A rule by its name; ``option`` is the field that `name=value` sets on the command line."""
+class CleaningRule:
+    """A rule: what it is called, and a function of a text and of a value, such as the word that takes the place of an address.
 
-    name: ClassVar[str]
-    about: ClassVar[str]
-    option: ClassVar[str] = ""
+    `option` is the name of the value; rules without one are functions of the text alone. `level` says what the function
+    looks at and returns: "text" gives edits; "line", "page" and "left" (what is left of a page) say whether it is to be removed.
+    """
 
-    @classmethod
-    def read(cls, value: str) -> Self:
-        """Make the rule with the value that was written behind its name."""
-        return cls(**{cls.option: value})
+    name: str
+    about: str
+    function: Callable[..., Any]
+    option: str = ""
+    value: Any = None
+    level: str = "text"
+    read: Callable[[str], Any] | None = str
+    """Makes the value of what stands behind ``name=`` on the command line, where that is allowed."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as plain values, for a model file or a report."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {"rule": self.name, **{k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}}
+    def __call__(self, text: str) -> Any:
+        return self.function(text, self.value) if self.option else self.function(text)
 
-
-class CleaningRule(NamedRule):
-    """A rule for the characters of a text. A new rule is one class with `edits` and one row in `RULES`."""
-
-    @abstractmethod
     def edits(self, text: str) -> list[Edit]:
         """Return what the rule changes in a text, from left to right; nothing for a text that is clean already."""
+        found: list[Edit] = self(text)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as plain values, for a report."""
+        value = list(self.value) if isinstance(self.value, tuple) else self.value
+        return {"rule": self.name, **({self.option: value} if self.option else {})}
 
 
-AnyRule = TypeVar("AnyRule", bound=NamedRule)
-
-
-def read_rule(spec: str | Mapping[str, Any] | AnyRule, known: Mapping[str, type[AnyRule]]) -> AnyRule:
+def read_rule(spec: str | Mapping[str, Any] | CleaningRule, known: Mapping[str, CleaningRule]) -> CleaningRule:
     """Make one of the known rules from its name, from ``name=value`` or from its plain values."""
-    if isinstance(spec, NamedRule):
+    if isinstance(spec, CleaningRule):
         return spec
+    name, values = "", {}
     if isinstance(spec, str):
         name, given, value = spec.partition("=")
-        rule = _named(name.strip(), known)
-        if given and not rule.option:
+        values = {known[name.strip()].option if name.strip() in known else "": value} if given else {}
+    else:
+        values = dict(spec)
+        name = str(values.pop("rule", ""))
+    check_choice("rule", name.strip(), known)
+    rule = known[name.strip()]
+    for key, value in values.items():
+        if not rule.option or (isinstance(value, str) and rule.read is None):
             raise DataError(f"the rule '{rule.name}' takes no value, got '{value}'; write just {rule.name}")
-        return rule.read(value) if given else rule()
-    values = dict(spec)
-    rule = _named(str(values.pop("rule", "")), known)
-    settings = [field.name for field in fields(rule)]
-    for key in values:
-        if key not in settings:
-            raise DataError(f"rule '{rule.name}': {nearest('setting', key, settings)}")
-    return rule(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        check_choice(f"setting of the rule '{rule.name}'", key, [rule.option])
+        if isinstance(value, str) and rule.read is not None:
+            value = rule.read(value)
+        rule = replace(rule, value=tuple(value) if isinstance(value, list) else value)
+    return rule
 
 
-def _named(name: str, known: Mapping[str, type[AnyRule]]) -> type[AnyRule]:
-    check_choice("rule", name, known)
-    return known[name]
-
-
+@dataclass(init=False, unsafe_hash=True)
 class RuleList:
-    """Some rules, in the order in which they work."""
+    """Some rules, in the order in which they work: names in the order of the registry, rules given as values as they stand."""
 
-    rules: tuple[Any, ...]
+    rules: tuple[CleaningRule, ...]
+    known: ClassVar[Mapping[str, CleaningRule]]
 
-    def __init__(self, rules: Any) -> None:
-        raise NotImplementedError
+    def __init__(self, rules: str | Iterable[str | Mapping[str, Any] | CleaningRule]) -> None:
+        specs: list[Any] = parse_list(rules) if isinstance(rules, str) else list(rules)
+        made = [read_rule(spec, self.known) for spec in specs]
+        if all(isinstance(spec, str) for spec in specs):
+            made.sort(key=lambda rule: list(self.known).index(rule.name))
+        self.rules = tuple(made)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -103,41 +109,31 @@ _CONTROL = re.compile(
 )
 
 
-class Control(CleaningRule):
+def control(text: str) -> list[Edit]:
     r"""Remove characters that nobody sees; those that part words or lines (form feed, U+0085) become a blank.
 
-    >>> Control().edits("a\0b\x0cc\u200bd")
+    >>> control("a\0b\x0cc\u200bd")
     [(1, 2, ''), (3, 4, ' '), (5, 6, '')]
     """
-
-    name, about = "control", "control characters and other invisible ones"
-
-    def edits(self, text: str) -> list[Edit]:
-        """Return the control characters of a text."""
-        return [(m.start(), m.end(), " " if m[0].isspace() else "") for m in _CONTROL.finditer(text)]
+    return [(m.start(), m.end(), " " if m[0].isspace() else "") for m in _CONTROL.finditer(text)]
 
 
-class Mojibake(CleaningRule):
+def mojibake(text: str) -> list[Edit]:
     """Repair text that was decoded with the wrong code, line by line, with ftfy (``schÃ¶n`` was ``schön``).
 
-    >>> Mojibake().edits("schÃ¶n, bÃ¤h")
+    >>> mojibake("schÃ¶n, bÃ¤h")
     [(3, 5, 'ö'), (9, 11, 'ä')]
     """
-
-    name, about = "mojibake", "text decoded with the wrong code (schÃ¶n), repaired"
-
-    def edits(self, text: str) -> list[Edit]:
-        """Return the repairs of a text."""
-        if text.isascii():
-            return []
-        fixer = require("ftfy", "the rule 'mojibake'", "clean")
-        found: list[Edit] = []
-        at = 0
-        for line in text.split("\n"):
-            if not line.isascii():
-                found += [(start + at, end + at, new) for start, end, new in _changes(line, fixer.fix_encoding(line))]
-            at += len(line) + 1
-        return found
+    if text.isascii():
+        return []
+    fixer = require("ftfy", "the rule 'mojibake'", "clean")
+    found: list[Edit] = []
+    at = 0
+    for line in text.split("\n"):
+        if not line.isascii():
+            found += [(start + at, end + at, new) for start, end, new in _changes(line, fixer.fix_encoding(line))]
+        at += len(line) + 1
+    return found
 
 
 _KEPT = re.compile(r"([ -~]+)")  # in every code that ftfy tries, these characters are themselves
@@ -180,34 +176,28 @@ _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 _JOINING = re.compile("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\ud7b0-\ud7ff\uff9e-\uffdc\U00016d40-\U00016d7f]")
 
 
-@dataclass(frozen=True)
-class Unicode(CleaningRule):
+def normal_form(text: str, form: Form) -> list[Edit]:
     """Write every character in one way: NFC joins letters and accents, NFKC also flattens ``ﬁ`` and ``²``.
 
-    >>> Unicode().edits("cafe\u0301"), Unicode("NFKC").edits("x² ﬁx")
+    >>> normal_form("cafe\u0301", "NFC"), normal_form("x² ﬁx", "NFKC")
     ([(3, 5, 'é')], [(1, 2, '2'), (3, 4, 'fi')])
     """
+    if unicodedata.is_normalized(form, text):
+        return []
+    whole = unicodedata.normalize(form, text)
+    for starts in (_starts, _ascii_starts):
+        cuts = [*starts(text), len(text)]
+        pieces = [text[a:b] for a, b in pairwise(cuts)]
+        normal = [unicodedata.normalize(form, piece) for piece in pieces]
+        if "".join(normal) == whole:  # no two pieces would have joined
+            changed = zip(cuts, pieces, normal, strict=False)
+            return [(at, at + len(old), new) for at, old, new in changed if old != new]
+    return [_trimmed(text, whole)]
 
-    form: Form = "NFC"
-    name, option = "unicode", "form"
-    about = "one spelling for each character (NFC; unicode=NFKC also flattens ligatures and widths)"
 
-    def __post_init__(self) -> None:
-        check_choice("Unicode form", self.form, _FORMS)
-
-    def edits(self, text: str) -> list[Edit]:
-        """Return the characters that have another spelling."""
-        if unicodedata.is_normalized(self.form, text):
-            return []
-        whole = unicodedata.normalize(self.form, text)
-        for starts in (_starts, _ascii_starts):
-            cuts = [*starts(text), len(text)]
-            pieces = [text[a:b] for a, b in pairwise(cuts)]
-            normal = [unicodedata.normalize(self.form, piece) for piece in pieces]
-            if "".join(normal) == whole:  # no two pieces would have joined
-                changed = zip(cuts, pieces, normal, strict=False)
-                return [(at, at + len(old), new) for at, old, new in changed if old != new]
-        return [_trimmed(text, whole)]
+def _known_form(form: str) -> str:
+    check_choice("Unicode form", form, _FORMS)
+    return form
 
 
 def _starts(text: str) -> list[int]:
@@ -228,29 +218,21 @@ def _ascii_starts(text: str) -> list[int]:
 _SPACE = re.compile(r"\s(?:\s++|(?<! ))")  # all but a single blank
 
 
-@dataclass(frozen=True)
-class Whitespace(CleaningRule):
-    r"""Make runs of white space one blank, or one newline where they hold one; none at the ends.
+def whitespace(text: str, lines: bool) -> list[Edit]:
+    r"""Make runs of white space one blank, or with `lines` one newline where they hold one; none at the ends.
 
-    >>> Whitespace().edits("  a \t b\r\n\nc d ")
+    >>> whitespace("  a \t b\r\n\nc d ", True)
     [(0, 2, ''), (3, 6, ' '), (7, 10, '\n'), (13, 14, '')]
     """
-
-    lines: bool = True
-    name, about = "whitespace", "runs of white space become one blank or one newline"
-
-    def edits(self, text: str) -> list[Edit]:
-        """Return the runs of white space that are more than one blank or newline."""
-        start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-        if end <= start:  # nothing but white space
-            return [(0, len(text), "")] if text else []
-        found: list[Edit] = [(0, start, "")] if start else []
-        for match in _SPACE.finditer(text, start, end):
-            old = match[0]
-            new = "\n" if self.lines and ("\n" in old or "\r" in old) else " "
-            if new != old:
-                found.append((match.start(), match.end(), new))
-        return [*found, (end, len(text), "")] if end < len(text) else found
+    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    if end <= start:  # nothing but white space
+        return [(0, len(text), "")] if text else []
+    found: list[Edit] = [(0, start, "")] if start else []
+    for match in _SPACE.finditer(text, start, end):
+        new = "\n" if lines and ("\n" in match[0] or "\r" in match[0]) else " "
+        if new != match[0]:
+            found.append((match.start(), match.end(), new))
+    return [*found, (end, len(text), "")] if end < len(text) else found
 
 
 # ---- Markup, web addresses, e-mail addresses and numbers: removed, or replaced by a word that the classifier can use.
@@ -266,40 +248,27 @@ _DOUBTFUL = _TRAILING + ")]"
 _HOST = re.compile(r"[0-9A-Za-z\u00a1-\uffff-]+\.[0-9A-Za-z\u00a1-\uffff-]{2,}")
 
 
-@dataclass(frozen=True)
-class Replacing(CleaningRule):
-    """A rule that removes what it finds, or puts a word in its place."""
-
-    replace: str = ""
-    option = "replace"
-
-
-class URLs(Replacing):
+def urls(text: str, replacement: str) -> list[Edit]:
     """Remove web addresses, or put a word in their place: ``http://...``, ``ftp://...``, ``www...``.
 
     A full stop or comma after an address is not part of it, nor is a bracket that opened before it.
 
-    >>> URLs("URL").edits("(see http://example.org/a_(b), or www.example.org.)")
+    >>> urls("(see http://example.org/a_(b), or www.example.org.)", "URL")
     [(5, 29, 'URL'), (34, 49, 'URL')]
     """
-
-    name, about = "urls", "web addresses (http://..., www...)"
-
-    def edits(self, text: str) -> list[Edit]:
-        """Return the addresses of a text."""
-        found: list[Edit] = []
-        done = 0
-        for at in _signs(text):
-            if at < done:
-                continue
-            start = _scheme_start(text, at, done) if text[at] == ":" else _word_start(text, at)
-            if start < 0:
-                continue
-            end = _address_end(text, at + 3)
-            if end > at + 3 and (text[at] == ":" or _HOST.match(text, at + 4, end)):
-                found.append((start, end, self.replace))
-                done = end
-        return found
+    found: list[Edit] = []
+    done = 0
+    for at in _signs(text):
+        if at < done:
+            continue
+        start = _scheme_start(text, at, done) if text[at] == ":" else _word_start(text, at)
+        if start < 0:
+            continue
+        end = _address_end(text, at + 3)
+        if end > at + 3 and (text[at] == ":" or _HOST.match(text, at + 4, end)):
+            found.append((start, end, replacement))
+            done = end
+    return found
 
 
 def _signs(text: str) -> list[int]:
@@ -356,49 +325,35 @@ _LOCAL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'*
 _DOMAIN = re.compile(r"(?:[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?\.){1,8}[A-Za-z][0-9A-Za-z-]{0,60}[0-9A-Za-z]")
 
 
-class Emails(Replacing):
+def emails(text: str, replacement: str) -> list[Edit]:
     """Remove e-mail addresses, or put a word in their place.
 
-    >>> Emails("EMAIL").edits("Mail jo.doe+x@mail.example.org, not @jo.")
+    >>> emails("Mail jo.doe+x@mail.example.org, not @jo.", "EMAIL")
     [(5, 30, 'EMAIL')]
     """
-
-    name, about = "emails", "e-mail addresses"
-
-    def edits(self, text: str) -> list[Edit]:
-        """Return the addresses of a text."""
-        found: list[Edit] = []
-        done = 0
-        for at in _every(text, "@"):
-            before = text[max(done, at - 64) : at]
-            local = before[len(before.rstrip(_LOCAL)) :].lstrip("'`.*/{|=")
-            domain = _DOMAIN.match(text, at + 1) if local and at >= done else None
-            if domain is not None:
-                done = domain.end()
-                found.append((at - len(local), done, self.replace))
-        return found
+    found: list[Edit] = []
+    done = 0
+    for at in _every(text, "@"):
+        before = text[max(done, at - 64) : at]
+        local = before[len(before.rstrip(_LOCAL)) :].lstrip("'`.*/{|=")
+        domain = _DOMAIN.match(text, at + 1) if local and at >= done else None
+        if domain is not None:
+            done = domain.end()
+            found.append((at - len(local), done, replacement))
+    return found
 
 
 _NUMBER = re.compile(r"\d++(?:[.,]\d++){0,16}+")
 
 
-class Numbers(Replacing):
+def numbers(text: str, replacement: str) -> list[Edit]:
     """Remove numbers, or put a word in their place. Digits inside a word (mp3, B2B, 5th) stay.
 
-    >>> Numbers("NUMBER").edits("1,000.50 for 3 mp3s")
+    >>> numbers("1,000.50 for 3 mp3s", "NUMBER")
     [(0, 8, 'NUMBER'), (13, 14, 'NUMBER')]
     """
-
-    name, about = "numbers", "numbers that stand alone"
-
-    def edits(self, text: str) -> list[Edit]:
-        """Return the numbers of a text."""
-        found: list[Edit] = []
-        for match in _NUMBER.finditer(text):
-            start, end = match.span()
-            if not (_in_word(text[start - 1 : start]) or _in_word(text[end : end + 1])):
-                found.append((start, end, self.replace))
-        return found
+    found = [match.span() for match in _NUMBER.finditer(text)]
+    return [(a, b, replacement) for a, b in found if not (_in_word(text[a - 1 : a]) or _in_word(text[b : b + 1]))]
 
 
 def _in_word(character: str) -> bool:
@@ -440,84 +395,38 @@ _ENTITY = re.compile(r"&(?:#(?:[0-9]{1,7}|[xX][0-9A-Fa-f]{1,6});?|[A-Za-z][A-Za-
 _RAW_END = {name: re.compile(rf"</(?i:{name})(?=[\s/>])[^>]*+>") for name in _RAW.split()}
 
 
-@dataclass(frozen=True)
-class HTML(CleaningRule):
+def html(text: str, block: str) -> list[Edit]:
     r"""Remove markup; elements that start a line (p, br, div, li ...) leave `block` behind.
 
-    >>> HTML().edits("R&amp;D<br />a < b")
+    >>> html("R&amp;D<br />a < b", "\n")
     [(1, 6, '&'), (7, 13, '\n')]
     """
-
-    block: str = "\n"
-    name, option, about = "html", "block", "tags, comments, scripts and styles; entities are decoded"
-
-    def edits(self, text: str) -> list[Edit]:
-        """Return the tags and the entities of a text."""
-        tags = self._tags(text) if "<" in text else []
-        if "&" not in text:
-            return tags
-        decoded = _entities(text)
-        return _merged(tags, decoded) if tags and decoded else tags or decoded
-
-    def _tags(self, text: str) -> list[Edit]:
-        found: list[Edit] = []
-        at = 0
-        while at >= 0:
-            at = self._some(text, at, found)
-        return found
-
-    def _some(self, text: str, at: int, found: list[Edit]) -> int:
-        """Add tags from a place on, up to one that takes a closer look; return where to go on, or -1 at the end.
-
-        Most tags are told by a look at all of their characters, and most of them have been seen before.
-        """
-        block, add = self.block, found.append
-        for match in _PLAIN.finditer(text, at):
-            tag = match[0]
-            kind = _kind(tag) if len(tag) < 200 else _kind.__wrapped__(tag)  # long ones are not remembered
-            if kind == "inline":
-                add((match.start(), match.end(), ""))
-            elif kind == "block":
-                add((match.start(), match.end(), block))
-            elif kind == "closer":
-                stop = self._closer(text, match.start(), found)
-                if stop > match.end():
-                    return stop
-        return -1
-
-    def _closer(self, text: str, start: int, found: list[Edit]) -> int:
-        """Add the comment, the script or the tag with odd quotes that starts here; return where it ends, or 0."""
-        match = _MARKUP.match(text, start)
-        name = match[2] if match else ""
-        kind = "inline" if name is None else _put(name)
-        if match is None or not kind:
-            return 0
-        end = match.end()
-        if kind == "raw" and not match[1]:
-            closing = _RAW_END[name.lower()].search(text, end)
-            end = closing.end() if closing else len(text)
-        found.append((start, end, self.block if kind == "block" else ""))
-        return end
+    tags = _tags(text, block) if "<" in text else []
+    if "&" not in text:
+        return tags
+    decoded = _entities(text)
+    return _merged(tags, decoded) if tags and decoded else tags or decoded
 
 
-_PLAIN = re.compile(r"<[^<>]*+(?:>|(?=<)|\Z)")
-
-
-@lru_cache(4096)
-def _kind(tag: str) -> str:
-    """Say what a run from ``<`` to ``>`` is: block, inline, text, or closer (more than itself must be looked at).
-
-    >>> _kind("<BR/>"), _kind("</b>"), _kind("<3 you>"), _kind('<a title="x>'), _kind("<script>")
-    ('block', 'inline', 'text', 'closer', 'closer')
-    """
-    double, single = tag.count('"'), tag.count("'")
-    if tag[-1] != ">" or tag[1] in "!?" or double % 2 or single % 2 or (double and single):
-        return "closer"
-    match = _MARKUP.fullmatch(tag)
-    kind = _put(match[2]) if match else ""
-    if not kind:
-        return "text"
-    return "closer" if kind == "raw" else kind
+def _tags(text: str, block: str) -> list[Edit]:
+    """Find tags, comments, scripts and styles."""
+    found: list[Edit] = []
+    at: int | None = 0
+    while at is not None:
+        places, at = _MARKUP.finditer(text, at), None
+        for match in places:
+            (start, end), name = match.span(), match[2]
+            kind = "inline" if name is None else _put(name)
+            if not kind:  # what stands inside it may be a tag
+                at = start + 1
+                break
+            if kind == "raw" and not match[1]:
+                closing = _RAW_END[name.lower()].search(text, end)
+                at = end = closing.end() if closing else len(text)
+            found.append((start, end, block if kind == "block" else ""))
+            if at is not None:
+                break
+    return found
 
 
 _PUT = {
@@ -575,17 +484,28 @@ def _merged(tags: list[Edit], entities: list[Edit]) -> list[Edit]:
 
 
 #: In the order in which they work: markup first, white space last.
-RULES: dict[str, type[CleaningRule]] = {
-    rule.name: rule for rule in (HTML, Mojibake, Unicode, Control, URLs, Emails, Numbers, Whitespace)
-}
+RULES = {
+    rule.name: rule
+    for rule in (
+        CleaningRule("html", "tags, comments, scripts and styles; entities are decoded", html, "block", "\n"),
+        CleaningRule("mojibake", "text decoded with the wrong code (schÃ¶n), repaired", mojibake),
+        CleaningRule("unicode", "one spelling for each character (NFC; unicode=NFKC also flattens ligatures and widths)",
+                     normal_form, "form", "NFC", read=_known_form),
+        CleaningRule("control", "control characters and other invisible ones", control),
+        CleaningRule("urls", "web addresses (http://..., www...)", urls, "replace", ""),
+        CleaningRule("emails", "e-mail addresses", emails, "replace", ""),
+        CleaningRule("numbers", "numbers that stand alone", numbers, "replace", ""),
+        CleaningRule("whitespace", "runs of white space become one blank or one newline", whitespace, "lines", True, read=None),
+    )
+}  # fmt: skip
 DEFAULT = ("html", "unicode", "control", "urls", "emails", "whitespace")
 
 
 def make_rule(spec: str | Mapping[str, Any] | CleaningRule) -> CleaningRule:
     """Make a rule from its name, from ``name=value`` or from its plain values.
 
-    >>> make_rule("urls=URL"), make_rule({"rule": "unicode", "form": "NFKC"})
-    (URLs(replace='URL'), Unicode(form='NFKC'))
+    >>> make_rule("urls=URL").to_dict(), make_rule({"rule": "unicode", "form": "NFKC"}).value
+    ({'rule': 'urls', 'replace': 'URL'}, 'NFKC')
     >>> make_rule("url")
     Traceback (most recent call last):
     linnet.errors.DataError: unknown rule 'url'; choose one of: html, mojibake, unicode, control, urls, emails, numbers,
@@ -598,20 +518,20 @@ def make_rule(spec: str | Mapping[str, Any] | CleaningRule) -> CleaningRule:
 class Cleaned:
     """A clean text, where its characters came from, and what each rule did.
 
-    `stages` holds (rule name, edits, length of the text before them) of the rules that changed something; `offsets` is
-    worked out from them when it is first asked for.
+    `stages` holds (rule name, edits, the text before them) of the rules that changed something; `offsets` is worked out
+    from them when it is first asked for.
     """
 
     text: str
     source: str
-    stages: tuple[tuple[str, list[Edit], int], ...] = ()
+    stages: tuple[tuple[str, list[Edit], str], ...] = ()
 
     @cached_property
     def offsets(self) -> Offsets:
         """The map from the characters of `text` to those of `source`."""
         whole = Offsets.same(len(self.source))
-        for _, edits, length in self.stages:
-            whole = Offsets.of(edits, length).after(whole)
+        for _, edits, before in self.stages:
+            whole = Offsets.of(edits, len(before)).after(whole)
         return whole
 
     @property
@@ -642,24 +562,10 @@ class Cleaner(RuleList):
     True
     """
 
+    known = RULES
+
     def __init__(self, rules: str | Iterable[str | Mapping[str, Any] | CleaningRule] = DEFAULT) -> None:
-        specs: Sequence[Any] = (
-            [part for part in rules.split(",") if part.strip()] if isinstance(rules, str) else list(rules)
-        )
-        made = [make_rule(spec) for spec in specs]
-        if all(isinstance(spec, str) for spec in specs):
-            order = list(RULES)
-            made.sort(key=lambda rule: order.index(rule.name))
-        self.rules = tuple(made)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cleaner) and self.rules == other.rules
-
-    def __hash__(self) -> int:
-        return hash(self.rules)
-
-    def __repr__(self) -> str:
-        return f"Cleaner({list(self.rules)!r})"
+        super().__init__(rules)
 
     def clean(self, text: str) -> Cleaned:
         """Apply every rule to a text."""
@@ -669,7 +575,7 @@ class Cleaner(RuleList):
         for rule in self.rules:
             edits = rule.edits(now)
             if edits:
-                stages.append((rule.name, edits, len(now)))
+                stages.append((rule.name, edits, now))
                 now = apply(now, edits)
         return Cleaned(now, text, tuple(stages))
 
