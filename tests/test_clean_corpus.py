@@ -175,8 +175,8 @@ def test_settings_are_plain_values():
     corpus = Corpus(
         "html,urls=URL", ["terminal", "words=5", {"rule": "badwords", "words": ["x"]}], ["near"], threshold=0.7
     )
-    again = Corpus.from_dict(json.loads(json.dumps(corpus.to_dict())))
-    assert again.to_dict() == corpus.to_dict()
+    for rules in (corpus.text, corpus.pages):
+        assert type(rules).from_dict(json.loads(json.dumps(rules.to_dict()))) == rules
     for wrong in ({"dedup": ["exat"]}, {"same": "x"}, {"threshold": 0}, {"text": "htm"}, {"pages": ["curl"]}):
         with pytest.raises(LinnetError):
             Corpus(**wrong)

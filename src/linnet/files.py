@@ -232,15 +232,15 @@ def _runs(pid: int) -> bool:
     return True
 
 
-def lock_file(file: IO[Any], busy: str) -> None:
-    """Lock an open file for this process until it is closed; raise LinnetError(busy) where another process holds it.
+def lock_file(file: IO[Any], busy: str | None = None) -> None:
+    """Lock an open file for this process until it is closed; where another holds it, raise LinnetError(busy) or (None) wait.
 
     Nothing is locked where the system or the file system has no such locks.
     """
     try:
         import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if busy is None else fcntl.LOCK_NB))
     except BlockingIOError:
         raise LinnetError(busy) from None
     except (ImportError, OSError):

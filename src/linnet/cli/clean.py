@@ -139,7 +139,7 @@ def _batches(inputs: tuple[str, ...], options: dict[str, Any], progress: Cleanin
         first, say_note = True, Notes(source)
         for batch in stream_rows(source, text=options["text"], format=options["format_"]):
             if first:
-                progress.line(f"{batch.source}: text column '{batch.text_column}' ({batch.choice.why_text})")
+                progress.line(f"{batch.reader.source}: text column '{batch.text_column}' ({batch.choice.why_text})")
                 first = False
             for note in batch.reader.notes:
                 say_note(note)

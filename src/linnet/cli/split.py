@@ -133,7 +133,7 @@ def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
     for note in batches[0].reader.notes:
         say_note(note)
     table = pa.concat_tables([batch.table for batch in batches], promote_options="permissive")
-    broken = [batch.first_row - 1 + row for batch in batches for row in batch.malformed]
+    broken = [batch.first_row - 1 + row for batch in batches for row in batch.raw.malformed]
     keep = np.setdiff1d(np.arange(table.num_rows), np.array(broken, dtype=np.int64))
     whole = table.take(integers(keep)).append_column(_ROW, integers(keep))
     rows = read(

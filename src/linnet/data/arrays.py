@@ -128,25 +128,18 @@ def to_mask(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
     >>> to_mask(booleans(np.array([True, False, True])[1:])).tolist()
     [False, True]
     """
-    parts = [_bits(chunk) for chunk in (array.chunks if isinstance(array, pa.ChunkedArray) else [array])]
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    parts = [to_numbers(cast(chunk, pa.uint8())).astype(bool) for chunk in chunks]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
 
 
-def _bits(chunk: pa.Array) -> np.ndarray:
-    if len(chunk) == 0:
-        return np.zeros(0, dtype=bool)
-    packed = np.frombuffer(chunk.buffers()[1], dtype=np.uint8)
-    bits = np.unpackbits(packed, bitorder="little", count=chunk.offset + len(chunk))
-    return bits[chunk.offset :].astype(bool)
-
-
 def to_numbers(array: pa.Array) -> np.ndarray:
-    """An Arrow array of integers of 32 or 64 bits as a numpy array, without a copy; nulls hold anything.
+    """An Arrow array of numbers as a numpy array, without a copy; nulls hold anything.
 
     >>> to_numbers(integers(np.array([2, 0, 1]))[1:]).tolist()
     [0, 1]
     """
-    dtype = np.int64 if array.type == pa.int64() else np.int32
+    dtype = array.type.to_pandas_dtype()
     if len(array) == 0:
         return np.zeros(0, dtype=dtype)
     found: np.ndarray = np.frombuffer(array.buffers()[1], dtype=dtype, count=array.offset + len(array))

@@ -110,7 +110,7 @@ def open_file(place: str | os.PathLike[str], format: str | None, options: ReadOp
     if format is not None and format not in known:
         raise DataError(nearest("format", format, known))
     if place != "-" and Path(place).is_dir():
-        yield _in("folder.open_folder")(Path(place), options)
+        yield _in("lines.open_folder")(Path(place), options)
         return
     if format == "folder":
         raise DataError(f"{place} is not a folder")

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -427,7 +428,7 @@ def join(batches: Sequence[RawBatch], names: Sequence[str]) -> RawBatch:
     >>> two = RawBatch({"a": pa.chunked_array([strings([None])])}, 1, {0: Malformed("not JSON", "", "{")}, range(3, 4))
     >>> both = join([one, two], ["a"])
     >>> both.columns["a"].to_pylist(), both.rows, list(both.malformed), both.lines
-    (['x', 'y', None], 3, [2], range(1, 4))
+    (['x', 'y', None], 3, [2], [1, 2, 3])
     """
     first = np.cumsum([0, *(batch.rows for batch in batches)])
     malformed: dict[int, Malformed] = {}
@@ -454,13 +455,7 @@ def _concat(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
 
 def _join_lines(batches: Sequence[RawBatch]) -> Sequence[int] | None:
     parts = [batch.lines for batch in batches if batch.lines is not None]
-    if len(parts) < len(batches) or not parts:
-        return None
-    start = parts[0][0] if len(parts[0]) else 1
-    every = range(start, start + sum(map(len, parts)))
-    if all(isinstance(part, range) for part in parts) and (not parts[-1] or parts[-1][-1] == every[-1]):
-        return every
-    return np.concatenate([np.asarray(part, dtype=np.int64) for part in parts]).tolist()  # type: ignore[no-any-return]
+    return list(chain.from_iterable(parts)) if parts and len(parts) == len(batches) else None
 
 
 #: Rows kept one by one; beyond that only the counts grow.

@@ -31,7 +31,7 @@ from linnet.data.arrays import (
 )
 from linnet.data.columns import ColumnChoice, by_content, by_name, given
 from linnet.data.formats import open_file
-from linnet.data.input_file import MAX_KEPT, Malformed, RawBatch, ReadOptions, RecordReader, Unusable, UnusableRow, join
+from linnet.data.input_file import MAX_KEPT, RawBatch, ReadOptions, RecordReader, Unusable, UnusableRow, join
 from linnet.errors import DataError
 
 if TYPE_CHECKING:
@@ -179,17 +179,13 @@ def finish(
     if text_column is None:
         raise DataError("no text column; name it: --text COL (text=... in Python)")
     names = [name for name in (text_column, label_column) if name is not None]
-    text = batch.columns[text_column]
-    label = as_labels(batch.columns[label_column]) if label_column is not None else None
-    unlabelled = missing(label) if label is not None else np.zeros(batch.rows, dtype=bool)
     notes = list(reader.notes)
-    if label is not None and not labelled and unlabelled.all():
+    text, label, empty, bad = _sorted_out(batch, text_column, label_column, labelled is not False)
+    if label is not None and not labelled and missing(label).all():
         notes.append(f"label column '{label_column}' holds nothing: read without labels")
-        label, label_column = None, None
+        label_column = None
+        text, label, empty, bad = _sorted_out(batch, text_column, None, False)
     more = {name: batch.columns[name] for name in also}
-    empty = blank(text)
-    bad = empty | unlabelled if label is not None and labelled is not False else empty.copy()
-    bad[list(batch.malformed)] = True
     unusable = account(batch, np.flatnonzero(bad), empty, text, label)
     if len(unusable):
         if bad.all():
@@ -210,6 +206,18 @@ def finish(
         text, label, source, text_column, label_column, how, unusable, (*decoded_as, *repair_notes(repairs), *notes),
         encoding, more, None if label is None else separator,
     )  # fmt: skip
+
+
+def _sorted_out(
+    batch: RawBatch, text_column: str, label_column: str | None, labelled: bool
+) -> tuple[pa.ChunkedArray, pa.ChunkedArray | None, np.ndarray, np.ndarray]:
+    """Return texts and labels, which texts are empty, and which rows cannot be used: with `labelled`, those without a label too."""
+    text = batch.columns[text_column]
+    label = None if label_column is None else as_labels(batch.columns[label_column])
+    empty = blank(text)
+    bad = empty | missing(label) if label is not None and labelled else empty.copy()
+    bad[list(batch.malformed)] = True
+    return text, label, empty, bad
 
 
 def account(
@@ -333,11 +341,7 @@ def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
     choice, more, first = rows.choice, rows.also, rows.first_row
     names = [column for column in (choice.text, choice.label) if column is not None]
     raw = decoded(rows.raw, list(dict.fromkeys([*names, *more])))
-    text = raw.columns[names[0]]
-    label = as_labels(raw.columns[choice.label]) if choice.label is not None else None
-    empty = blank(text)
-    broken = empty | missing(label) if rows.labelled and label is not None else empty.copy()
-    broken[list(raw.malformed)] = True
+    text, label, empty, broken = _sorted_out(raw, names[0], choice.label, rows.labelled)
     bad = np.flatnonzero(broken)
     columns = [filled(text), *([] if label is None else [label]), *(raw.columns[column] for column in more)]
     start = 0
@@ -369,19 +373,9 @@ class RowBatch:
         return self.raw.rows
 
     @property
-    def source(self) -> str:
-        """The name of the source."""
-        return self.reader.source
-
-    @property
     def how(self) -> str:
         """How the columns were chosen."""
         return "; ".join(part for part in (self.reader.how, self.choice.how) if part)
-
-    @property
-    def malformed(self) -> Mapping[int, Malformed]:
-        """The rows that could not be parsed."""
-        return self.raw.malformed
 
     @property
     def text_column(self) -> str:
@@ -421,7 +415,7 @@ class RowBatch:
         for start in range(0, len(self), rows):
             columns = {name: column.slice(start, rows) for name, column in self.raw.columns.items()}
             stop = min(start + rows, len(self))
-            bad = {row - start: why for row, why in self.malformed.items() if start <= row < stop}
+            bad = {row - start: why for row, why in self.raw.malformed.items() if start <= row < stop}
             yield replace(self, raw=RawBatch(columns, stop - start, bad), first_row=self.first_row + start)
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -27,11 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from linnet.errors import DataError
-from linnet.files import digest, write_atomic
+from linnet.files import digest, lock_file, write_atomic
 from linnet.values import to_plain
 
 VERSION = 1
-PATIENCE = 30.0  # seconds to wait for another process that records a look
 
 
 @dataclass(frozen=True)
@@ -137,22 +135,11 @@ def _write(target: Path, found: Seal) -> None:
 
 @contextlib.contextmanager
 def _locked(target: Path) -> Iterator[None]:
-    """Hold a lock file beside the seal; it is created by one process at a time and removed after use."""
-    lock = target.with_name(f".{target.name}.seal.lock")
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-            break
-        except FileExistsError:
-            if time.monotonic() > until:
-                raise DataError(
-                    f"{lock} is held by another process; if none is running, remove it and try again"
-                ) from None
-            time.sleep(0.02)
-        except OSError as error:
-            raise DataError(f"cannot record looks beside {target}: {error.strerror or error}") from error
+    """Wait until no other process changes the seal of a file, and keep others out."""
     try:
+        file = target.open("rb")
+    except OSError as error:
+        raise DataError(f"cannot open {target}: {error.strerror or error}") from error
+    with file:
+        lock_file(file)
         yield
-    finally:
-        lock.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ _FILE = re.compile(r"(?P<config>.+)/(?P<split>[^/]+)/\d+\.parquet$")
 
 
 def fetch(
-    repo: str, config: str | None, text: tuple[str, ...] | None, label: str | None, folder: Path
+    repo: str, config: str | None, text: Sequence[str] | None, label: str | None, folder: Path
 ) -> tuple[dict[str, Path], dict[str, Any]]:
     """Write the parts of a data set to a folder; returns the files and what they are: repo, revision, config, licence.
 
@@ -107,7 +108,7 @@ def _splits(repo: str, config: str | None, entries: list[Any]) -> tuple[str, dic
 
 
 def _part(
-    api: Any, repo: str, entries: list[Any], folder: Path, part: str, text: tuple[str, ...] | None, label: str | None
+    api: Any, repo: str, entries: list[Any], folder: Path, part: str, text: Sequence[str] | None, label: str | None
 ) -> Path:
     """Fetch the files of a part, compare their checksums, and write them as one."""
     import pyarrow as pa
@@ -146,7 +147,7 @@ def _named(table: Any) -> Any:
     return table.replace_schema_metadata(None)
 
 
-def _columns(table: Any, repo: str, text: tuple[str, ...] | None, label: str | None) -> Any:
+def _columns(table: Any, repo: str, text: Sequence[str] | None, label: str | None) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -15,7 +15,7 @@ from linnet.engines import Engine, Outcome, ShardError, ShardEvent, open_engine
 from linnet.errors import DataError, LinnetError
 from linnet.files import OutputError, digest
 from linnet.filter.output_folder import OutputFolder, manifest_of, summary_html
-from linnet.filter.passes import filter_shard, score_shard, select_shard
+from linnet.filter.passes import score_shard, write_shard
 from linnet.filter.ranking import find_cuts
 from linnet.filter.settings import FilterSettings, MissingShardError, Rule, Shard, filter_shards
 
@@ -88,7 +88,7 @@ def filter_corpus(
         stack.callback(folder.release)
         crew = stack.enter_context(open_engine("local")) if engine is None else engine
         run = _FilterRun(crew, settings, folder, shards, limit, on_progress or (lambda _: None))
-        done = run.two_passes() if rule.ranked else run.stage("filtering", "done", filter_shard, dict.fromkeys(run.all))
+        done = run.two_passes() if rule.ranked else run.stage("filtering", "done", write_shard, dict.fromkeys(run.all))
         manifest = manifest_of(settings, described, shards, done, run.bad_shards(), run.cut)
         _close(folder, manifest, run)
     return manifest
@@ -128,23 +128,20 @@ def _close(folder: OutputFolder, manifest: dict[str, Any], run: _FilterRun) -> N
     folder.finish()
 
 
+@dataclass
 class _FilterRun:
     """One run: stages of shards, with what went wrong."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        settings: FilterSettings,
-        folder: OutputFolder,
-        shards: list[Shard],
-        max_bad: int,
-        tell: OnProgress,
-    ) -> None:
-        self.engine, self.rule, self.folder, self.shards, self.max_bad, self.tell = (
-            engine, settings.rule, folder, shards, max_bad, tell,
-        )  # fmt: skip
-        self.all = list(range(len(shards)))
-        self.shared = engine.broadcast(settings)
+    engine: Engine
+    settings: FilterSettings
+    folder: OutputFolder
+    shards: list[Shard]
+    max_bad: int
+    tell: OnProgress
+
+    def __post_init__(self) -> None:
+        self.all = list(range(len(self.shards)))
+        self.shared = self.engine.broadcast(self.settings)
         self.bad: dict[int, str] = {}
         self.missing: list[str] = []
         self.cut: dict[str, Any] | None = None
@@ -152,26 +149,20 @@ class _FilterRun:
     def two_passes(self) -> dict[int, dict[str, Any]]:
         """Score everything, find the cut, select."""
         scored = self.stage("scoring", "scored", score_shard, dict.fromkeys(self.all))
-        by_shard, self.cut = find_cuts(self.folder, self.rule, scored)
+        by_shard, self.cut = find_cuts(self.folder, self.settings.rule, scored)
         self.folder.agree_on_cut(by_shard)
-        return self.stage("selecting", "done", select_shard, by_shard)
+        return self.stage("selecting", "done", write_shard, by_shard)
 
     def stage(self, name: str, kind: str, function: Any, tasks: dict[int, Any]) -> dict[int, dict[str, Any]]:
         """Do what is left of some shards; return the records of those that are done, by number."""
-        done = {}
-        for index in tasks:
-            record = self.folder.read_record(kind, index)
-            if record is not None:
-                done[index] = record
+        records = {index: self.folder.read_record(kind, index) for index in tasks}
+        done = {index: record for index, record in records.items() if record is not None}
         todo = [index for index in tasks if index not in done]
         size = sum(self.shards[index].size for index in todo)
         self.tell(
             FilterEvent("stage", name, shards=len(todo), bytes=size, resumed=len(done), dashboard=self.engine.dashboard)
         )
-        work = [
-            (index, self.shards[index]) if tasks[index] is None else (index, self.shards[index], tasks[index])
-            for index in todo
-        ]
+        work = [(index, self.shards[index], tasks[index]) for index in todo]
 
         def watch(news: ShardEvent) -> None:
             self.tell(FilterEvent("worker", name, self.shards[todo[news.index]], happening=news))
@@ -213,13 +204,11 @@ class _FilterRun:
 
     def bad_shards(self) -> list[dict[str, Any]]:
         """The quarantine of shards: names, reasons, and the rows they claim to have."""
-        found = []
-        for index in sorted(self.bad):
-            shard = self.shards[index]
-            reason = self.bad[index].replace(shard.path, shard.name)
-            claimed = _claimed_rows(shard)
-            found.append({"name": shard.name, "bytes": shard.size, "rows": claimed, "reason": reason})
-        return found
+        pairs = [(self.shards[index], reason) for index, reason in sorted(self.bad.items())]
+        return [
+            {"name": s.name, "bytes": s.size, "rows": _claimed_rows(s), "reason": reason.replace(s.path, s.name)}
+            for s, reason in pairs
+        ]
 
 
 def _claimed_rows(shard: Shard) -> int | None:

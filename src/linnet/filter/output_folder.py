@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import shutil
 from collections import Counter
@@ -53,32 +54,25 @@ class OutputFolder:
         """The bad rows of a shard."""
         return self.path / "_quarantine" / f"{name}.jsonl"
 
-    def scores(self, index: int) -> Path:
-        """The scores of a shard between two passes."""
-        return self.state / "scores" / f"{index:08d}.npz"
-
-    def ranking(self, index: int) -> Path:
-        """What a ranking needs to know of a shard."""
-        return self.state / "ranking" / f"{index:08d}.npz"
-
-    def _record(self, kind: str, index: int) -> Path:
-        return self.state / kind / f"{index:08d}.json"
+    def part(self, kind: str, index: int) -> Path:
+        """What is known of a shard while the run lasts: "scores" and "ranking" between two passes, records "scored" and "done"."""
+        return self.state / kind / f"{index:08d}.{'npz' if kind in ('scores', 'ranking') else 'json'}"
 
     def record(self, kind: str, index: int, name: str, values: dict[str, Any]) -> dict[str, Any]:
         """Write down that a shard is "scored" or "done"; its files must be there."""
         record = {"name": name, **values}
         if kind == "done":
             record["output_bytes"] = self.output(name).stat().st_size
-        self.write(self._record(kind, index), record)
+        self.write(self.part(kind, index), record)
         return record
 
     def read_record(self, kind: str, index: int) -> dict[str, Any] | None:
         """Return the record of a shard, if it is whole and what it speaks of is there."""
         try:
-            record: dict[str, Any] = json.loads(self._record(kind, index).read_bytes())
+            record: dict[str, Any] = json.loads(self.part(kind, index).read_bytes())
             if kind == "done" and self.output(record["name"]).stat().st_size != record["output_bytes"]:
                 return None
-            if kind == "scored" and not (self.scores(index).exists() and self.ranking(index).exists()):
+            if kind == "scored" and not all(self.part(name, index).exists() for name in ("scores", "ranking")):
                 return None
         except (OSError, ValueError, KeyError):
             return None
@@ -100,6 +94,11 @@ class OutputFolder:
         """Write numpy arrays, whole or not at all."""
         with self.open_atomic(path) as file:
             np.savez(file, **arrays)
+
+    def read_arrays(self, path: Path) -> dict[str, Any]:
+        """Read what `write_arrays` wrote."""
+        with np.load(io.BytesIO(path.read_bytes())) as arrays:
+            return dict(arrays)
 
     def open_atomic(self, path: Path) -> contextlib.AbstractContextManager[Any]:
         """Open a file that is moved to its name when it is whole; until then it is in the state folder."""
@@ -169,8 +168,7 @@ class OutputFolder:
         with contextlib.suppress(LinnetError):
             before = self._read(self.state / "run.json") or (self._read(self.manifest) or {}).get("settings")
         for shard in (before or {}).get("shards", ()):
-            self.output(shard["name"]).unlink(missing_ok=True)
-            self.quarantine(shard["name"]).unlink(missing_ok=True)
+            self.drop(shard["name"])
         for path in (self.manifest, self.summary, self.bad_shards):
             path.unlink(missing_ok=True)
         shutil.rmtree(self.state, ignore_errors=True)
@@ -190,7 +188,7 @@ class OutputFolder:
             self._held = None
 
     def drop(self, name: str) -> None:
-        """Remove what a shard that turned out bad may have left."""
+        """Remove what a shard has left."""
         self.output(name).unlink(missing_ok=True)
         self.quarantine(name).unlink(missing_ok=True)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -143,24 +142,9 @@ class ShardCounts:
         return {**plain, "notes": self.notes[:5]}
 
 
-def filter_shard(task: tuple[int, Shard], settings: FilterSettings) -> dict[str, Any]:
-    """Score and keep in one pass; return the record of the shard."""
-    index, shard = task
-    folder, counts = OutputFolder(settings.out), ShardCounts(settings)
-    named = settings.columns[: len(settings.rule.keep)]
-    with (
-        _opened(shard, settings, write=True) as (reader, rows),
-        open_shard_writer(folder, shard, settings, reader) as writer,
-    ):
-        for scored in _scored(rows, folder, shard, settings, counts):
-            keep = (scored.state == USABLE) & settings.rule.admits(scored.odds, scored.best, named)
-            _write(writer, scored, keep, settings, counts)
-    return folder.record("done", index, shard.name, counts.to_dict())
-
-
-def score_shard(task: tuple[int, Shard], settings: FilterSettings) -> dict[str, Any]:
+def score_shard(task: tuple[int, Shard, Any], settings: FilterSettings) -> dict[str, Any]:
     """First pass of a ranking rule: write the scores down, and what the ranking needs to know of them."""
-    index, shard = task
+    index, shard, _ = task
     folder, counts, ranking = OutputFolder(settings.out), ShardCounts(settings), ShardRanking(settings.rule)
     odds, best = [np.zeros((0, len(settings.columns)), np.float32)], [np.zeros(0, np.int32)]
     state = [np.zeros(0, np.uint8)]
@@ -175,46 +159,61 @@ def score_shard(task: tuple[int, Shard], settings: FilterSettings) -> dict[str, 
             admitted = usable & settings.rule.admits(scored.odds, scored.best, settings.columns[:1])
             ranking.add(scored.odds[:, 0], weights, usable, admitted, _groups(scored.batch))
     arrays = {"odds": np.concatenate(odds), "best": np.concatenate(best), "state": np.concatenate(state)}
-    folder.write_arrays(folder.scores(index), arrays)
-    folder.write_arrays(folder.ranking(index), ranking.to_arrays())
+    folder.write_arrays(folder.part("scores", index), arrays)
+    folder.write_arrays(folder.part("ranking", index), ranking.to_arrays())
     return folder.record("scored", index, shard.name, counts.to_dict())
 
 
-def select_shard(task: tuple[int, Shard, Any], settings: FilterSettings) -> dict[str, Any]:
-    """Second pass: keep what is above the cut, which is one score, or for a quota (score, ties) for each value."""
+def write_shard(task: tuple[int, Shard, Any], settings: FilterSettings) -> dict[str, Any]:
+    """Write the rows worth keeping; return the record of the shard.
+
+    Without a cut, rows are scored here, in one pass. Else this is the second pass, with the scores of the first: what is above
+    the cut is kept, which is one score, or for a quota (score, ties) for each value.
+    """
     index, shard, cut = task
-    folder, counts, at = OutputFolder(settings.out), ShardCounts(settings), 0
+    folder, counts = OutputFolder(settings.out), ShardCounts(settings)
     left = {value: ties for value, (_, ties) in cut.items()} if isinstance(cut, dict) else {}
+    named = settings.columns[: len(settings.rule.keep)]
     with (
         _opened(shard, settings, write=True) as (reader, rows),
         open_shard_writer(folder, shard, settings, reader) as writer,
     ):
-        with np.load(io.BytesIO(folder.scores(index).read_bytes())) as arrays:
-            odds, best, state = arrays["odds"], arrays["best"], arrays["state"]
-        for batch in rows:
-            part = slice(at, at + len(batch))
-            at += len(batch)
-            if at > len(state):
-                raise DataError(f"{shard.path} changed while it was filtered: it has more rows than before")
-            scored = ScoredBatch(batch, state[part], odds[part], best[part], batch.text, changed=False)
-            keep = (scored.state == USABLE) & settings.rule.admits(scored.odds, scored.best, settings.columns[:1])
-            keep &= _above(scored.odds[:, 0], keep, cut, _groups(batch), left)
-            if settings.cleaner is not None:  # the kept rows only
-                kept = np.where(keep, USABLE, UNUSABLE).astype(np.uint8)
-                scored.texts, scored.changed = _cleaned(batch.text, kept, settings, Counter()), True
-            counts.kept_weight += int(weigh(scored.texts, settings.rule.of)[keep].sum())
+        batches = (
+            _scored(rows, folder, shard, settings, counts) if cut is None else _rescored(rows, folder, index, shard)
+        )
+        for scored in batches:
+            keep = (scored.state == USABLE) & settings.rule.admits(scored.odds, scored.best, named)
+            if cut is not None:
+                keep &= _above(scored.odds[:, 0], keep, cut, _groups(scored.batch), left)
+                if settings.cleaner is not None:  # the kept rows only
+                    kept = np.where(keep, USABLE, UNUSABLE).astype(np.uint8)
+                    scored.texts, scored.changed = _cleaned(scored.batch.text, kept, settings, Counter()), True
+                counts.kept_weight += int(weigh(scored.texts, settings.rule.of)[keep].sum())
             _write(writer, scored, keep, settings, counts)
-        if at < len(state):
-            raise DataError(f"{shard.path} changed while it was filtered: it has fewer rows than before")
-    first = folder.read_record("scored", index)
-    if first is None:
-        raise LinnetError(f"{folder.path}: the scores of {shard.name} have gone; run the same command again")
     found = counts.to_dict()
-    names = ("kept", "kept_text_bytes", "kept_weight", "labels", "kept_scores")
-    usable = first["rows"] - sum(first["unusable"].values()) - sum(first["dropped"].values())
-    dropped = Counter({**first["dropped"], "score": usable - counts.kept})
-    record = {**first, **{name: found[name] for name in names}, "dropped": dict(sorted((+dropped).items()))}
-    return folder.record("done", index, shard.name, record)
+    if cut is not None:
+        first = folder.read_record("scored", index)
+        if first is None:
+            raise LinnetError(f"{folder.path}: the scores of {shard.name} have gone; run the same command again")
+        usable = first["rows"] - sum(first["unusable"].values()) - sum(first["dropped"].values())
+        dropped = +Counter({**first["dropped"], "score": usable - counts.kept})
+        names = ("kept", "kept_text_bytes", "kept_weight", "labels", "kept_scores")
+        found = {**first, **{name: found[name] for name in names}, "dropped": dict(sorted(dropped.items()))}
+    return folder.record("done", index, shard.name, found)
+
+
+def _rescored(rows: Iterator[RowBatch], folder: OutputFolder, index: int, shard: Shard) -> Iterator[ScoredBatch]:
+    """Put the rows of a shard together again with the scores of the first pass."""
+    arrays, at = folder.read_arrays(folder.part("scores", index)), 0
+    odds, best, state = arrays["odds"], arrays["best"], arrays["state"]
+    for batch in rows:
+        part = slice(at, at + len(batch))
+        at += len(batch)
+        if at > len(state):
+            raise DataError(f"{shard.path} changed while it was filtered: it has more rows than before")
+        yield ScoredBatch(batch, state[part], odds[part], best[part], batch.text, changed=False)
+    if at < len(state):
+        raise DataError(f"{shard.path} changed while it was filtered: it has fewer rows than before")
 
 
 # ---- reading and writing
@@ -251,9 +250,9 @@ def _scored(
     lines: list[bytes] = []
     for batch in rows:
         state = np.where(blank(batch.text), UNUSABLE, USABLE).astype(np.uint8)
-        state[list(batch.malformed)] = UNUSABLE
+        state[list(batch.raw.malformed)] = UNUSABLE
         for row in np.flatnonzero(state == UNUSABLE).tolist():
-            bad = batch.malformed.get(row)
+            bad = batch.raw.malformed.get(row)
             reason, raw = ("empty text", "") if bad is None else (bad.reason, bad.raw)
             counts.unusable[reason] += 1
             value = {"row": batch.first_row + row, "reason": reason, "raw": raw[:LONGEST_RAW]}

@@ -23,10 +23,10 @@ bound, because it adds node to node. There is no chance in it: the same scores i
 from __future__ import annotations
 
 import functools
-import io
 import json
 import operator
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -256,40 +256,34 @@ Cuts = tuple[dict[int, Any], dict[str, Any]]  # the cut of each shard, and what 
 
 def find_cuts(folder: OutputFolder, rule: Rule, shards: Iterable[int]) -> Cuts:
     """Add up what is known of the scores of all shards, in the order of the shards, and cut."""
-    indices = sorted(shards)
-    return _quota(folder, rule, indices) if rule.quota is not None else _share(folder, rule, indices)
+    parts = {index: folder.part("ranking", index) for index in sorted(shards)}
+    return _quota(folder, parts, rule) if rule.quota is not None else _share(folder, parts, rule)
 
 
-def _arrays(folder: OutputFolder, index: int) -> Any:
-    with np.load(io.BytesIO(folder.ranking(index).read_bytes())) as arrays:
-        return {name: arrays[name] for name in arrays.files}
-
-
-def _share(folder: OutputFolder, rule: Rule, indices: list[int]) -> Cuts:
-    sketches = (Sketch.from_arrays(_arrays(folder, index)) for index in indices)
-    sketch = functools.reduce(operator.add, sketches, Sketch())
+def _share(folder: OutputFolder, parts: dict[int, Path], rule: Rule) -> Cuts:
+    sketch = functools.reduce(operator.add, map(Sketch.from_arrays, map(folder.read_arrays, parts.values())), Sketch())
     cut, share = sketch.cut(rule.top or 1.0)
     about = {
         "top": rule.top, "of": rule.of, "log_odds": float(cut) if np.isfinite(cut) else None,
         "probability": float(sigmoid(np.float64(cut))), "estimated_share": share,
         "error_bound": sketch.epsilon, "sketch_nodes": sketch.nodes,
     }  # fmt: skip
-    return dict.fromkeys(indices, float(cut)), about
+    return dict.fromkeys(parts, float(cut)), about
 
 
-def _quota(folder: OutputFolder, rule: Rule, indices: list[int]) -> Cuts:
+def _quota(folder: OutputFolder, parts: dict[int, Path], rule: Rule) -> Cuts:
     """The quota-th best score of every value; how many of those that tie with it, shard by shard, still fit."""
     n = rule.quota or 0
     total: Best = {}
-    for index in indices:
-        for value, scores in _best(_arrays(folder, index)).items():
+    for path in parts.values():
+        for value, scores in _best(folder.read_arrays(path)).items():
             total[value] = best_of(np.concatenate([total.get(value, np.zeros(0, np.float32)), scores]), n)
     least = {value: scores[-1] for value, scores in total.items()}
     room = {value: int(np.count_nonzero(scores == least[value])) for value, scores in total.items()}
     by_shard: dict[int, Any] = {}
-    for index in indices:
+    for index, path in parts.items():
         mine = {}
-        for value, scores in _best(_arrays(folder, index)).items():
+        for value, scores in _best(folder.read_arrays(path)).items():
             ties = min(room[value], int(np.count_nonzero(scores == least[value])))
             room[value] -= ties
             mine[value] = (float(least[value]), ties)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 Edit = tuple[int, int, str]
@@ -47,6 +48,7 @@ class TextRun(NamedTuple):
     copied: bool
 
 
+@dataclass(init=False, unsafe_hash=True)
 class Offsets:
     """A map from the characters of a text to those of the text it was made from.
 
@@ -58,7 +60,7 @@ class Offsets:
      TextRun(start=1, end=5, source_start=6, source_end=10, copied=True))
     """
 
-    __slots__ = ("_starts", "runs")
+    runs: tuple[TextRun, ...]
 
     def __init__(self, runs: Iterable[TextRun]) -> None:
         self.runs = tuple(_joined(runs))
@@ -84,15 +86,6 @@ class Offsets:
 
     def __len__(self) -> int:
         return self.runs[-1].end if self.runs else 0
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Offsets) and self.runs == other.runs
-
-    def __hash__(self) -> int:
-        return hash(self.runs)
-
-    def __repr__(self) -> str:
-        return f"<Offsets: {len(self)} characters in {len(self.runs)} runs>"
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the part of the source that the characters ``start..end`` came from: the least slice with all of it.
@@ -144,15 +137,6 @@ class Offsets:
             found.append(TextRun(start + shift, stop + shift, *source, run.copied))
             start, k = stop, k + 1
         return found
-
-    def to_list(self) -> list[list[int]]:
-        """Return plain values: [start, end, source start, source end, copied] a run."""
-        return [[*map(int, run)] for run in self.runs]
-
-    @classmethod
-    def from_list(cls, values: Sequence[Sequence[int]]) -> Offsets:
-        """Make the map again from `to_list`."""
-        return cls(TextRun(a, b, c, d, bool(copied)) for a, b, c, d, copied in values)
 
 
 def _joined(runs: Iterable[TextRun]) -> list[TextRun]:

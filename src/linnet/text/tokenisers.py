@@ -264,11 +264,6 @@ def budget_of(name: str) -> tuple[str, int]:
     return kind, int(size) if colon else SIZE
 
 
-def lossless(name: str) -> bool:
-    """Whether the pieces of a text (case "keep") put behind one another are the text."""
-    return name in ("characters", "bytes", "bpe")
-
-
 def shown(token: Token, name: str) -> str:
     r"""Write a piece so that it can be seen: bytes above 127 and what cannot be printed by their numbers.
 
@@ -278,9 +273,3 @@ def shown(token: Token, name: str) -> str:
     if name == "bytes" and not token.text.isascii():
         return f"<{ord(token.text):02X}>"
     return "".join(c if c.isprintable() else f"<{ord(c):02X}>" for c in token.text)
-
-
-def rebuilt(tokens: Iterable[Token], name: str) -> str:
-    """Put the pieces of a lossless tokeniser of the kernels together again."""
-    text = "".join(t.text for t in tokens)
-    return text.encode("latin-1").decode() if name == "bytes" else text

@@ -298,11 +298,6 @@ class Vocabulary:
         name = os.fspath(path)
         try:
             found = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise DataError(f"cannot read the vocabulary {name!r}: {error.strerror or error}") from None
-        except ValueError:
-            found = None
-        try:
             if found["linnet"] != "vocabulary" or found["version"] != 1:
                 raise ValueError
             words, counts = list(map(str, found["words"])), np.array(found["counts"], dtype=np.int64)
@@ -313,6 +308,8 @@ class Vocabulary:
             if found["tokens"] not in TOKENS and not str(found["tokens"]).endswith(".json"):
                 raise ValueError
             about = (int(found["documents"]), int(found["n_tokens"]), found["tokens"], found["case"])
+        except OSError as error:
+            raise DataError(f"cannot read the vocabulary {name!r}: {error.strerror or error}") from None
         except (KeyError, TypeError, ValueError):
             raise DataError(f"{name} does not hold a vocabulary that linnet wrote; write it again with save") from None
         return cls(words, counts, held, *about)

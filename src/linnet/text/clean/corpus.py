@@ -338,22 +338,6 @@ class Corpus:
         self.same, self.threshold, self.shingle = same, threshold, shingle
         self.max_memory, self.folder = max_memory, folder
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            **self.text.to_dict(),
-            "pages": None if self.pages is None else self.pages.to_dict()["rules"],
-            "dedup": list(self.dedup), "same": self.same, "threshold": self.threshold, "shingle": self.shingle,
-        }  # fmt: skip
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Corpus:
-        """Make the settings again from `to_dict`."""
-        return cls(
-            values["rules"], values["pages"], values["dedup"], same=values["same"], threshold=values["threshold"],
-            shingle=values["shingle"],
-        )  # fmt: skip
-
     def cleaner(self) -> Callable[[str], tuple[str, str | None]]:
         """Return a function from a text to the clean text and the rule that removed it, None where none did.
 
@@ -411,14 +395,14 @@ class _Work:
                 batch.table,
                 batch.text_column,
                 np.arange(len(batch)) + batch.first_row,
-                batch.source,
+                batch.reader.source,
             )
             if self.columns is None:
                 self.columns = chunk.take([]).to_table()
             keep, texts = [], []
             gone: dict[str, list[int]] = {}
             for k, text in enumerate(chunk.texts):
-                wrong = batch.malformed.get(k)
+                wrong = batch.raw.malformed.get(k)
                 left, why = self.document(text if wrong is None else wrong.raw, wrong is not None)
                 if why is None:
                     keep.append(k)
