@@ -19,7 +19,7 @@ from linnet.features.buffers import text_buffers
 from linnet.features.language import Bpe, WordPiece
 from linnet.features.plan import default_blocks, unspaced
 from linnet.text import TOKENISERS, TOKENS, Subword, tokeniser, tokenize
-from linnet.text.tokenisers import UNKNOWN, budget_of, shown
+from linnet.text.tokens import UNKNOWN, budget_of, shown
 
 tokenizers = pytest.importorskip("tokenizers", reason="the extra subword is not installed")
 

@@ -140,7 +140,7 @@ def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
         whole, text=options["text"] or batches[0].text_column, label=options["label"], also=[*split_columns(options), _ROW],
         labelled=True if options["label"] else None,
     )  # fmt: skip
-    rows = replace(rows, source=batches[0].source)
+    rows = replace(rows, source=batches[0].reader.source)
     say(rows.describe())
     if broken:
         say(f"{len(broken):,} rows could not be parsed and are in no part (first: row {broken[0] + 1:,})")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -38,7 +38,7 @@ def tokenize(text: str | None, tokens: str, case: str, listing: bool, train: str
     linnet tokenize --tokens bpe:2000 --train reviews.csv --save bpe.json "unbelievable"
     linnet tokenize reviews.csv --tokens bpe.json > pieces.jsonl
     """
-    from linnet.text.tokenisers import tokeniser
+    from linnet.text.tokens import tokeniser
 
     if save and not train:
         raise LinnetError("--save writes what --train learned; give --train DATA too")
@@ -50,7 +50,7 @@ def tokenize(text: str | None, tokens: str, case: str, listing: bool, train: str
     cut = _learned(tokens, train, save, column, format_) if train else tokeniser(tokens, case)
     if text is None:
         return
-    if text == "-" or _is_file(text):
+    if text == "-" or os.path.exists(text):  # noqa: PTH110 - False for what cannot be a name
         _stream(text, cut, column, format_)
     elif _like_file(text):
         raise LinnetError(f"there is no file {shown(text, 200)}; to cut these letters, send them to: linnet tokenize -")
@@ -58,13 +58,6 @@ def tokenize(text: str | None, tokens: str, case: str, listing: bool, train: str
         echo_json(_pieces(text, cut(text)), indent=None)
     else:
         _show(text, cut(text), tokens)
-
-
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).exists()
-    except (OSError, ValueError):  # too long for a name, or a zero byte
-        return False
 
 
 def _like_file(text: str) -> bool:
@@ -77,7 +70,7 @@ def _like_file(text: str) -> bool:
 
 
 def _learned(tokens: str, train: str, save: str | None, column: str | None, format_: str | None) -> Cut:
-    from linnet.text.tokenisers import Subword, budget_of
+    from linnet.text.tokens import Subword, budget_of
     from linnet.text.vocabulary import texts_of
 
     kind, size = budget_of(tokens)
@@ -102,7 +95,7 @@ def _stream(source: str, cut: Cut, column: str | None, format_: str | None) -> N
 
 def _show(text: str, found: list[Any], tokens: str) -> None:
     """Print the pieces side by side, then a table of places, in as many columns as the screen is wide."""
-    from linnet.text.tokenisers import shown
+    from linnet.text.tokens import shown
 
     pieces = [shown(t, tokens) for t in found]
     click.echo(" | ".join(pieces))
@@ -117,8 +110,7 @@ def _show(text: str, found: list[Any], tokens: str) -> None:
 
 
 def _list(text: str | None, case: str, json_: bool) -> None:
-    from linnet.text.tokenisers import EXAMPLE, TOKENISERS, shown
-    from linnet.text.tokens import TOKENS
+    from linnet.text.tokens import EXAMPLE, TOKENISERS, TOKENS, shown
     from linnet.text.tokens import tokenize as cut
 
     text = text or EXAMPLE

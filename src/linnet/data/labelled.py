@@ -52,12 +52,11 @@ OnBytes = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Labelled:
-    """Consecutive usable rows: texts and their labels, none missing; ``read`` is how many rows they were taken from."""
+    """Consecutive usable rows: texts and their labels, none missing."""
 
     text: pa.Array
     label: pa.Array
     unusable: Unusable
-    read: int
     notes: tuple[str, ...] = ()  # what is odd about the file
     lists: bool = False  # whether labels are lists, joined by '|' here
     in_no_bin: int = 0  # rows that were left out, where labels are bins of numbers
@@ -74,7 +73,7 @@ class Labelled:
     def slices(self, most: int) -> Iterator[Labelled]:
         """Cut into parts of about so many bytes of text, of one row at least."""
         for part in byte_slices(self.text, most):
-            yield Labelled(self.text[part], self.label[part], Unusable(), part.stop - part.start)
+            yield Labelled(self.text[part], self.label[part], Unusable())
 
 
 @dataclass
@@ -222,10 +221,9 @@ def usable(batch: Batch, shard: str) -> Labelled:
         )
         unusable = Unusable(unusable.counts, tuple(islice(named, MOST_UNUSABLE)))
     notes = tuple(f"{shard}: {note}" if shard else note for note in batch.notes)
-    if not bad.any():
-        return Labelled(batch.text, batch.label, unusable, len(batch), notes, batch.multilabel)
+    found = Labelled(batch.text, batch.label, unusable, notes, batch.multilabel)
     keep = booleans(~bad)
-    return Labelled(batch.text.filter(keep), batch.label.filter(keep), unusable, len(batch), notes, batch.multilabel)
+    return replace(found, text=batch.text.filter(keep), label=batch.label.filter(keep)) if bad.any() else found
 
 
 def codes_of(label: pa.Array, known: dict[str, int]) -> npt.NDArray[np.int32]:

@@ -27,7 +27,7 @@ from linnet.features.blocks import LONGEST
 from linnet.features.buffers import TextBuffer
 from linnet.features.derived import DerivedBlock
 from linnet.text.lang import Transform
-from linnet.text.tokenisers import SIZE, Subword
+from linnet.text.tokens import SIZE, Subword
 
 _LANGUAGE = re.compile(r"[a-z]+(?:[-_][a-z]+)*\Z")
 

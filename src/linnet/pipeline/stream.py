@@ -152,7 +152,7 @@ def by_part(batch: Labelled, where: Bytes, parts: tuple[int, ...]) -> Iterator[t
             yield part, batch
         elif mask.any():
             keep = booleans(mask)
-            yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable, 0)
+            yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable)
 
 
 def count_batch(

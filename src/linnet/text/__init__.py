@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from linnet.text.tokenisers import SUBWORD, TOKENISERS, Subword, tokeniser
-from linnet.text.tokens import CASES, TOKENS, Token, tokenize, words_of
+from linnet.text.tokens import CASES, SUBWORD, TOKENISERS, TOKENS, Subword, Token, tokeniser, tokenize, words_of
 
 if TYPE_CHECKING:
     from linnet.text.vocabulary import Coverage, Vocabulary, Zipf

@@ -39,8 +39,7 @@ import numpy.typing as npt
 from linnet.array_types import Floats, Ints
 from linnet.errors import DataError, check_choice, require
 from linnet.files import write_atomic
-from linnet.text.tokenisers import tokenised
-from linnet.text.tokens import CASES, TOKENS
+from linnet.text.tokens import CASES, TOKENS, tokenised
 
 
 @dataclass(frozen=True)

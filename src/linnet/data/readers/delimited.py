@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -77,10 +77,8 @@ def unquote(field: bytes) -> bytes:
     >>> unquote(b'"say ""hi"" twice"'), unquote(b'5" nail')
     (b'say "hi" twice', b'5" nail')
     """
-    if not field.startswith(b'"'):
-        return field
-    match = re.match(rb'"([^"]*+(?:""[^"]*+)*+)"?(.*)', field, re.DOTALL)
-    return field if match is None else match.group(1).replace(b'""', b'"') + match.group(2)
+    match = _QUOTED.match(field)
+    return field if match is None else match[1].replace(b'""', b'"') + match[3]
 
 
 def whole_records(data: bytes, dialect: Dialect) -> int:
@@ -117,35 +115,25 @@ def quote_positions(data: bytes, dialect: Dialect) -> np.ndarray | None:
     return quotes if allowed.all() else None
 
 
-class SwallowedLines(NamedTuple):
-    """A quoted field that took in lines which were meant as rows: where its quote is, in which row, how many lines."""
-
-    row: int  # of the data, from 1
-    lines: int
-    closed: bool
-
-    def said(self, rows_before: int) -> str:
-        """Return what is wrong, and the remedy."""
-        what = (
-            f"{self.lines:,} lines that look like rows of their own"
-            if self.closed
-            else f"the last {self.lines:,} lines"
-        )
-        why = "is closed too late" if self.closed else "is never closed"
-        row = f"row {rows_before + self.row:,}"
-        return f'{row}: a quote {why}, so {what} became one field; close the quote in that row, or double it ("")'
+def _note(row: int, lines: int, closed: bool) -> str:
+    """Say that a quoted field took in lines which were meant as rows, and the remedy."""
+    what = f"{lines:,} lines that look like rows of their own" if closed else f"the last {lines:,} lines"
+    why = "is closed too late" if closed else "is never closed"
+    return f'row {row:,}: a quote {why}, so {what} became one field; close the quote in that row, or double it ("")'
 
 
-def swallowed_lines(data: bytes, dialect: Dialect, width: int, n_rows: int | None = None) -> Iterator[SwallowedLines]:
-    r"""Find quoted fields that run to the end without a closing quote, or over many lines that look like rows.
+def swallowed_lines(
+    data: bytes, dialect: Dialect, width: int, before: int = 0, n_rows: int | None = None
+) -> Iterator[str]:
+    r"""Describe quoted fields that run to the end without a closing quote, or over many lines that look like rows.
 
     A field looks like rows if text follows its closing quote, or if most of its lines have as many fields as the table and
     begin or end as other rows do.
 
-    >>> [(s.row, s.lines) for s in swallowed_lines(b'a,"b\nc,d\n', Dialect(), 2)]
-    [(1, 2)]
-    >>> [(s.row, s.lines) for s in swallowed_lines(b'a,b\nc,"d\n' + b"e,f\n" * 7 + b'g,"h"\n', Dialect(), 2)]
-    [(2, 9)]
+    >>> [note[:45] for note in swallowed_lines(b'a,"b\nc,d\n', Dialect(), 2)]
+    ['row 1: a quote is never closed, so the last 2']
+    >>> [note[:45] for note in swallowed_lines(b'a,b\nc,"d\n' + b"e,f\n" * 7 + b'g,"h"\n', Dialect(), 2)]
+    ['row 2: a quote is closed too late, so 9 lines']
     >>> list(swallowed_lines(b'a,"b\nor, rather,\nc"\n', Dialect(), 2))
     []
     """
@@ -155,7 +143,7 @@ def swallowed_lines(data: bytes, dialect: Dialect, width: int, n_rows: int | Non
         return  # every row stands on a line of its own
     quotes = quote_positions(data, dialect)
     if quotes is None:
-        yield from _swallowed_among_stray(data, dialect, width)
+        yield from _swallowed_among_stray(data, dialect, width, before)
         return
     opening, closing = quotes[::2], np.append(quotes[1::2], len(data)) if len(quotes) % 2 else quotes[1::2]
     newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10)
@@ -167,13 +155,13 @@ def swallowed_lines(data: bytes, dialect: Dialect, width: int, n_rows: int | Non
         begin, end = int(opening[k]), int(closing[k])
         closed = end < len(data)
         if not closed or (edges is not None and edges.found_in(data[begin:end])):
-            row = 1 + sum(bool(stop) for _, _, stop in records(data[:begin], dialect))
-            yield SwallowedLines(row, _lines(data[begin:end], closed), closed)
+            row = before + 1 + sum(bool(stop) for _, _, stop in records(data[:begin], dialect))
+            yield _note(row, _lines(data[begin:end], closed), closed)
 
 
-def _swallowed_among_stray(data: bytes, dialect: Dialect, width: int) -> Iterator[SwallowedLines]:
+def _swallowed_among_stray(data: bytes, dialect: Dialect, width: int, before: int) -> Iterator[str]:
     start, edges = 0, _Edges(data, dialect, width)
-    for row, (fields, end, stop) in enumerate(records(data, dialect), 1):
+    for row, (fields, end, stop) in enumerate(records(data, dialect), before + 1):
         if data.count(b"\n", start, end - len(stop)) >= MANY_LINES or not stop:
             for field in fields:
                 match = _QUOTED.match(field)
@@ -182,7 +170,7 @@ def _swallowed_among_stray(data: bytes, dialect: Dialect, width: int) -> Iterato
                 closed, after = bool(match[2]), match[3]
                 many = field.count(b"\n") >= MANY_LINES
                 if (not closed and b"\n" in field) or (many and (after.strip() or edges.found_in(match[1]))):
-                    yield SwallowedLines(row, _lines(field, closed), closed)
+                    yield _note(row, _lines(field, closed), closed)
         start = end
 
 
@@ -336,8 +324,7 @@ def _batches(
     rows_before = 0
     for data in pieces(file.read, partial(whole_records, dialect=dialect), options.batch_bytes, file.name):
         columns, bad, n_rows = _parse(data, dialect, len(reader.names), keep, threads=not options.streaming)
-        found = list(islice(swallowed_lines(data, dialect, len(reader.names), n_rows), _MOST_NOTES))
-        reader.notes += [one.said(rows_before) for one in found]
+        reader.notes += islice(swallowed_lines(data, dialect, len(reader.names), rows_before, n_rows), _MOST_NOTES)
         rows_before += n_rows
         if n_rows:
             yield RawBatch(
