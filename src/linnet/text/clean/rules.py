@@ -416,7 +416,7 @@ def _tags(text: str, block: str) -> list[Edit]:
         places, at = _MARKUP.finditer(text, at), None
         for match in places:
             (start, end), name = match.span(), match[2]
-            kind = "inline" if name is None else _put(name)
+            kind = "inline" if name is None else _PUT.get(name) or _put(name)
             if not kind:  # what stands inside it may be a tag
                 at = start + 1
                 break
