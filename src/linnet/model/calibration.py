@@ -32,10 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.errors import DataError, ModelFileError
 from linnet.solvers.numerics import log_sigmoid, log_softmax, logsumexp, sigmoid, softmax
-
-Floats = npt.NDArray[np.float64]
 
 MIN_SCALE = 1e-3  # in units of 1 / spread of the scores
 MAX_STEPS = 200
@@ -138,7 +137,7 @@ class _Objective:
     w: Floats  # (n,)
     linear: Floats  # (1 + K,)
     prior: float
-    free: npt.NDArray[np.bool_]  # (1 + K,)
+    free: Bools  # (1 + K,)
 
     def value(self, theta: Floats) -> float:
         losses = (_dot(self.w[block], logsumexp(self.logits(theta, block), axis=1)) for block in self._blocks())
@@ -235,7 +234,7 @@ def _newton(objective: _Objective) -> Floats:
     return theta
 
 
-def _conjugate_gradients(objective: _Objective, gradient: Floats, P: Floats, moving: npt.NDArray[np.bool_]) -> Floats:
+def _conjugate_gradients(objective: _Objective, gradient: Floats, P: Floats, moving: Bools) -> Floats:
     """Solve H d = -gradient over the moving coordinates."""
     d = np.zeros_like(gradient)
     residual = -gradient
@@ -258,7 +257,7 @@ def _conjugate_gradients(objective: _Objective, gradient: Floats, P: Floats, mov
     return d if d.any() else -gradient
 
 
-def _dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
+def _dot(a: Array, b: Array) -> float:
     """The sum of a * b in a fixed order."""
     return arithmetic.total(a * b)
 
@@ -303,9 +302,6 @@ def _two_dimensional(scores: Floats) -> Floats:
 # share (hits + 1/2) / (rows + 1), so that no probability is 0 or 1, and steps rise a little, so that texts keep their order. The method
 # is chosen by the log loss of rows that it was not fitted on.
 
-
-Indices = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 METHODS = {"scale": 0, "sigmoid": 200, "isotonic": 1_000}  # and the fewest held-out rows that they take
 PARTS = 5  # of the held-out rows, to choose the method
@@ -381,7 +377,7 @@ class CalibrationCurve:
         return np.asarray(y[k - 1] + part * (y[k] - y[k - 1]))
 
 
-def _odds(scores: Floats, top: Indices) -> tuple[Floats, Floats, Floats]:
+def _odds(scores: Floats, top: Ints) -> tuple[Floats, Floats, Floats]:
     """Return the log-odds of the highest score against the rest, the logsumexp of the rest, and the second highest score."""
     others = scores.copy()
     others[np.arange(len(scores)), top] = -np.inf
@@ -421,7 +417,7 @@ class FittedCalibration:
         """Return held-out scores as the model with the scale and the shift in its weights would give them."""
         return np.asarray(self.linear.scale * scores + self.linear.shift)
 
-    def losses(self, scores: Floats, y: Indices) -> Floats:
+    def losses(self, scores: Floats, y: Ints) -> Floats:
         """Return the log loss of each row."""
         S = self.scaled(scores) if self.curve is None else self.curve.moved(self.scaled(scores))
         if S.shape[1] == 1:
@@ -434,7 +430,7 @@ class FittedCalibration:
 
 
 def fit_calibration(
-    method: str, scores: Floats, y: Indices, n_classes: int, about: Mapping[str, Any] | None = None,
+    method: str, scores: Floats, y: Ints, n_classes: int, about: Mapping[str, Any] | None = None,
     scale: Calibration | None = None,
 ) -> FittedCalibration:  # fmt: skip
     """Fit the scale, where it is not given, then the curve of a method on top of it, to held-out scores and class numbers."""
@@ -455,7 +451,7 @@ def fit_calibration(
     return FittedCalibration(scale, CalibrationCurve.line(line.scale, float(line.shift[0])), about)
 
 
-def choose_calibration(scores: Floats, y: Indices, n_classes: int) -> FittedCalibration:
+def choose_calibration(scores: Floats, y: Ints, n_classes: int) -> FittedCalibration:
     """Choose among scale, sigmoid and isotonic by the log loss of held-out rows that a method was not fitted on.
 
     The methods are tried in this order; a later one must be better than the best so far by more than the standard error of the

@@ -28,14 +28,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.errors import DataError, LinnetError, nearest, shown
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 CUTS = 200  # of the sorted held-out rows
 NO_ROWS = "this model was not calibrated on held-out rows with one label each, so it cannot tell when to abstain; train it again"
@@ -115,7 +111,7 @@ class ConfidenceTable:
         return float(self.table[np.searchsorted(_ends(self.n), self.n - below + 1), 3])
 
 
-def _ends(n: int) -> Indices:
+def _ends(n: int) -> Ints:
     """Return how many rows lie before each cut of n sorted rows, n the last."""
     cuts = min(n, CUTS)
     return -(-np.arange(1, cuts + 1) * n // max(1, cuts))
@@ -135,7 +131,7 @@ def _tail(n: int, wrong: int, rate: float) -> float:
     return float(arithmetic.total(arithmetic.exp(logs)))
 
 
-def most_probable(P: Floats, k: int) -> Indices:
+def most_probable(P: Floats, k: int) -> Ints:
     """Return the k most probable classes of each text, the most probable first, ties in the order of the classes.
 
     >>> most_probable(np.array([[0.1, 0.4, 0.1, 0.4]]), 3).tolist()
@@ -158,7 +154,7 @@ class Answers:
 
     proba: Floats
     """The probability of each class, (n_texts, n_classes); 0 of those that were not asked for."""
-    best: Indices
+    best: Ints
     """The class number of each answer, -1 for none; where texts have several labels, that of the most probable."""
     sets: Bools | None = None
     """Which labels each text has, (n_texts, n_classes), where texts may have several."""
@@ -176,7 +172,7 @@ class Answers:
         return self.best[:, None] == np.arange(self.proba.shape[1]) if self.sets is None else self.sets
 
     @property
-    def most_probable(self) -> Indices:
+    def most_probable(self) -> Ints:
         """The answer, or where there is none, the most probable class."""
         return np.where(self.best < 0, self.proba.argmax(axis=1), self.best)
 
@@ -198,7 +194,7 @@ class Decision:
     """The wanted accuracy of the answered rows."""
     answer: float | None = None
     """The wanted share of answered rows."""
-    labels: Indices | None = None
+    labels: Ints | None = None
     """The classes that may be answered; all if None."""
     held_out: ConfidenceTable | None = None
     """What abstaining is calibrated on; it holds for the answers of this rule."""
@@ -304,14 +300,14 @@ class Decision:
         equal = np.isin(np.arange(P.shape[1]), self.labels) / len(self.labels)
         return np.where(totals > 0, kept / np.where(totals > 0, totals, 1.0), equal)
 
-    def _cheapest(self, P: Floats) -> Indices:
+    def _cheapest(self, P: Floats) -> Ints:
         assert self.costs is not None
         expected = arithmetic.matmul(P, self.costs)
         if self.labels is not None:
             expected[:, np.setdiff1d(np.arange(P.shape[1]), self.labels)] = np.inf
         return np.asarray(expected.argmin(axis=1))
 
-    def _reached(self, P: Floats, best: Indices) -> Indices:
+    def _reached(self, P: Floats, best: Ints) -> Ints:
         """Answer the classes that reach their thresholds, else the best of those that have none."""
         assert self.thresholds is not None
         own = np.isfinite(self.thresholds)
@@ -350,16 +346,14 @@ class Decision:
             name: value for name, value in (("abstain", self.abstain), ("answer", self.answer)) if value is not None
         }
 
-    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+    def tensors(self) -> dict[str, Array]:
         """Return the arrays of the rule as the model file holds them."""
         held = None if self.held_out is None else self.held_out.table
         arrays = {"decision.thresholds": self.thresholds, "decision.costs": self.costs, "decision.held_out": held}
         return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
-    def from_tensors(
-        cls, about: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], n_classes: int
-    ) -> Decision:
+    def from_tensors(cls, about: Mapping[str, Any], tensors: Mapping[str, Array], n_classes: int) -> Decision:
         """Read back what `to_dict` and `tensors` gave; refuse what is no rule for so many classes."""
         thresholds, costs, held = (tensors.get(f"decision.{name}") for name in ("thresholds", "costs", "held_out"))
         if thresholds is not None and (
@@ -380,7 +374,7 @@ class Decision:
         return cls(thresholds, costs, abstain, answer, held_out=None if held is None else ConfidenceTable(held))
 
 
-def numbers_of(classes: Sequence[Any], labels: Iterable[Any]) -> Indices:
+def numbers_of(classes: Sequence[Any], labels: Iterable[Any]) -> Ints:
     """Return the numbers of some classes, sorted; a label may also be written as text.
 
     >>> numbers_of((1, 2, 3), ["3", 1]).tolist()

@@ -33,9 +33,9 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import __version__
+from linnet.array_types import Array, Bytes
 from linnet.errors import ModelFileError
 from linnet.files import OutputError, open_atomic
 from linnet.model.registry import version_in_use
@@ -80,8 +80,6 @@ _FOREIGN = {
     **{bytes([0x80, protocol]): "a pickle, which linnet never loads" for protocol in range(2, 6)},
 }
 
-Bytes = npt.NDArray[np.uint8]
-Tensor = npt.NDArray[Any]
 Fail = Callable[[str], NoReturn]
 
 
@@ -89,14 +87,14 @@ Fail = Callable[[str], NoReturn]
 class StoredModel:
     """What a model file holds; the arrays are read-only views of one memory map, so loading copies nothing."""
 
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, Array]
     card: dict[str, Any]
     nbytes: int
 
 
 def write(
     path: str | os.PathLike[str],
-    tensors: Mapping[str, Tensor],
+    tensors: Mapping[str, Array],
     card: Mapping[str, object],
     packed: Collection[str] = (),
 ) -> None:
@@ -122,7 +120,7 @@ def write(
         raise ModelFileError(f"cannot write the model to {str(path)!r}: {_reason(error, target)}") from error
 
 
-def parts_of(tensors: Mapping[str, Tensor], card: Mapping[str, object], packed: Collection[str]) -> list[Any]:
+def parts_of(tensors: Mapping[str, Array], card: Mapping[str, object], packed: Collection[str]) -> list[Any]:
     """Return the bytes of a model file: its header, then its arrays."""
     small = {name: _packed(tensors[name]) for name in packed if tensors[name].size}
     blocks = list(_blocks({**tensors, **small}))
@@ -178,7 +176,7 @@ def read(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, ver
 # ---- writing
 
 
-def _blocks(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+def _blocks(tensors: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
     """The arrays in name order, little-endian and contiguous, with padding between them."""
     offset = 0
     for number, name in enumerate(sorted(tensors)):
@@ -195,14 +193,14 @@ def _blocks(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
         yield name, block
 
 
-def _packed(array: Tensor) -> Bytes:
+def _packed(array: Array) -> Bytes:
     from pyarrow import Codec
 
     raw = _raw(np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C"))
     return np.frombuffer(Codec("zstd", LEVEL).compress(raw, asbytes=True), np.uint8)
 
 
-def _header(blocks: list[tuple[str, Tensor]], card: object, packed: dict[str, Any]) -> bytearray:
+def _header(blocks: list[tuple[str, Array]], card: object, packed: dict[str, Any]) -> bytearray:
     """Length and JSON header with an empty checksum, filled up with spaces to a multiple of 64 bytes."""
     metadata = {
         "checksum": f"sha256:{_NO_DIGEST}",
@@ -256,7 +254,7 @@ def _reason(failed: OutputError, target: Path) -> str:
     return f"{error.strerror or error}"
 
 
-def _raw(block: Tensor) -> memoryview:
+def _raw(block: Array) -> memoryview:
     return block.reshape(-1).view(np.uint8).data
 
 
@@ -372,7 +370,7 @@ def _entry(name: str, entry: object, fail: Fail) -> tuple[np.dtype[Any], tuple[i
     return DTYPES[dtype], tuple(shape), offsets[0], offsets[1]
 
 
-def _unpacked(packed: str, tensors: Mapping[str, Tensor], fail: Fail) -> dict[str, Tensor]:
+def _unpacked(packed: str, tensors: Mapping[str, Array], fail: Fail) -> dict[str, Array]:
     """Unpack arrays; each must be as long as its type and shape say."""
     from pyarrow import Codec
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Array, Floats, Hashes32, Ints
 from linnet.features.buffers import TextBuffer
 
 
@@ -24,12 +23,12 @@ class Learned:
     {'learned.rows': 'float64', 'learned.features': 'uint16'}
     """
 
-    rows: npt.NDArray[np.float64]
-    features: npt.NDArray[Any]
+    rows: Floats
+    features: Array
     units: tuple[float, ...] = (1.0,)
 
     @classmethod
-    def of(cls, rows: npt.NDArray[np.float64], features: npt.NDArray[Any], weights: Iterable[float]) -> Learned:
+    def of(cls, rows: Floats, features: Array, weights: Iterable[float]) -> Learned:
         """Return the counts of a model whose blocks have these weights."""
         return cls(rows, features, tuple(dict.fromkeys(float(np.float32(weight)) for weight in (1.0, *weights))))
 
@@ -38,11 +37,11 @@ class Learned:
         """What it takes in the file."""
         return sum(array.nbytes for array in self.tensors().values())
 
-    def by_slot(self, slots: npt.NDArray[np.int64] | None) -> Learned:
+    def by_slot(self, slots: Ints | None) -> Learned:
         """Return the features in the order of their slots; None: they are in it."""
         return self if slots is None else replace(self, features=self.features[np.argsort(slots, kind="stable")])
 
-    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+    def tensors(self) -> dict[str, Array]:
         """Return what the model file holds."""
         whole, unit = np.full(self.features.shape, -1.0), np.zeros(len(self.features), np.uint8)
         for k, size in enumerate(self.units):
@@ -57,7 +56,7 @@ class Learned:
         return {"learned.rows": self.rows, "learned.features": whole.astype(kind), **units}
 
     @classmethod
-    def of_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], n_features: int, n_classes: int) -> Learned | None:
+    def of_tensors(cls, tensors: Mapping[str, Array], n_features: int, n_classes: int) -> Learned | None:
         """Read it back; None where the file has none."""
         if "learned.features" not in tensors:
             return None
@@ -82,8 +81,6 @@ class Learned:
 # looked at, so the share of known texts is estimated from the others. Where all numbers fit, the list ends with 2^32 - 1. Sets
 # can be merged, and do not depend on the order of the texts.
 
-
-Numbers = npt.NDArray[np.uint32]
 
 MOST = 1 << 16
 SHARE = 0.04  # of the bytes of the model, headers aside
@@ -112,7 +109,7 @@ class TextsSeen:
         return self.seen / self.looked_at if self.looked_at else 0.0
 
 
-def numbers_of(pieces: Iterable[TextBuffer]) -> Numbers:
+def numbers_of(pieces: Iterable[TextBuffer]) -> Hashes32:
     """Return the smallest numbers of some texts, each once."""
     found, waiting = [np.zeros(0, np.uint32)], 0
     for piece in pieces:
@@ -123,27 +120,27 @@ def numbers_of(pieces: Iterable[TextBuffer]) -> Numbers:
     return _smallest(found)
 
 
-def merged(a: Numbers, b: Numbers) -> Numbers:
+def merged(a: Hashes32, b: Hashes32) -> Hashes32:
     """Return the smallest numbers of two sets of texts."""
     return _smallest([a, b])
 
 
-def _smallest(parts: list[Numbers]) -> Numbers:
+def _smallest(parts: list[Hashes32]) -> Hashes32:
     return np.unique(np.concatenate(parts))[: MOST + 1]
 
 
-def complete(numbers: Numbers) -> Numbers:
+def complete(numbers: Hashes32) -> Hashes32:
     """Mark a set in which no number had to be left out; cut one that is too large."""
     return numbers[:MOST] if len(numbers) > MOST else np.append(numbers, _LAST)
 
 
-def fitting(numbers: Numbers, nbytes: int) -> Numbers:
+def fitting(numbers: Hashes32, nbytes: int) -> Hashes32:
     """Return what may be kept in a model of so many bytes."""
     whole, room = complete(numbers), int(nbytes * SHARE) // 4
     return whole if len(whole) <= room else whole[:room]
 
 
-def extended(known: Numbers, new: Numbers, nbytes: int) -> Numbers:
+def extended(known: Hashes32, new: Hashes32, nbytes: int) -> Hashes32:
     """Return what may be kept once more texts were learned from; known is what was kept before."""
     if not len(known) or known[-1] == _LAST:
         return fitting(merged(known[:-1], new), nbytes)
@@ -151,7 +148,7 @@ def extended(known: Numbers, new: Numbers, nbytes: int) -> Numbers:
     return np.asarray(both[both <= known[-1]][: int(nbytes * SHARE) // 4])
 
 
-def compare(known: Numbers, pieces: Iterable[TextBuffer]) -> TextsSeen:
+def compare(known: Hashes32, pieces: Iterable[TextBuffer]) -> TextsSeen:
     """Count the texts that are known."""
     looked_at = seen = 0
     for piece in pieces if len(known) else ():
@@ -163,7 +160,7 @@ def compare(known: Numbers, pieces: Iterable[TextBuffer]) -> TextsSeen:
     return TextsSeen(looked_at, seen)
 
 
-def _numbers(piece: TextBuffer) -> Numbers:
+def _numbers(piece: TextBuffer) -> Hashes32:
     """Return the number of each text: length and four words of eight bytes, mixed by multiplications that wrap around."""
     data = piece.data if len(piece.data) >= _WORD else np.append(piece.data, np.zeros(_WORD, np.uint8))
     words = np.ndarray((len(data) - _WORD + 1,), "<u8", np.ascontiguousarray(data), 0, (1,))  # one at every byte

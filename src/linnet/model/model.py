@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet._kernels.text import CompiledBlocks, WeightTable, score_documents
+from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Hashes32, Ints
 from linnet.errors import LinnetError, ModelFileError, UntrustedModelError, shown
 from linnet.features.blocks import (
     Block,
@@ -54,7 +54,7 @@ COUNTED_BITS = 18  # of the table that counts features: hardly two of a text sha
 LONG_TEXT = 1 << 18  # bytes: the kernel takes longer texts in pieces
 
 
-def _block(values: dict[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> Block:
+def _block(values: dict[str, Any], tensors: Mapping[str, Array]) -> Block:
     """Read a block, and what it has learned."""
     settings = dict(values)
     number = settings.pop("tokeniser", None)
@@ -64,7 +64,7 @@ def _block(values: dict[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> B
     return block.with_state(tensors[f"tokeniser.{number}"].tobytes())
 
 
-def _named(tensors: Mapping[str, npt.NDArray[Any]], table: Table) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _named(tensors: Mapping[str, Array], table: Table) -> tuple[Array, Array]:
     """Read where names begin, and the slots of their features."""
     if "name_slots" in tensors:
         return tensors["name_offsets"], tensors["name_slots"]
@@ -82,7 +82,7 @@ def _computed(values: dict[str, Any], names_only: bool) -> Computed:
     return kind.named(values) if names_only else kind.from_dict(values)
 
 
-def _decision(about: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> Decision:
+def _decision(about: Mapping[str, Any], tensors: Mapping[str, Array]) -> Decision:
     """Read the rule; files of version 0.1 hold the thresholds of several labels as scores."""
     if "thresholds" in tensors:
         tensors = {**tensors, "decision.thresholds": sigmoid(tensors["thresholds"])}
@@ -115,16 +115,16 @@ class Model:
     tf: str
     norm: Norm
     table: Table
-    b: npt.NDArray[np.float64]  # (n_lookup,)
-    name_bytes: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
-    name_offsets: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    name_slots: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    b: Floats  # (n_lookup,)
+    name_bytes: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
+    name_offsets: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
+    name_slots: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     calibrated: bool = False
     card: Mapping[str, Any] = field(default_factory=dict)
     computed: ComputedBlocks = ()
-    computed_weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    computed_weights: Floats32 = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     head: DenseLayers | None = None
-    training_texts: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+    training_texts: Hashes32 = field(default_factory=lambda: np.zeros(0, np.uint32))
     multilabel: bool = False
     """Whether an answer may be several labels, or none."""
     decision: Decision = field(default_factory=Decision)
@@ -135,12 +135,12 @@ class Model:
     """What calibration does to the log-odds of an answer beyond the scale, which is in the weights."""
 
     @property
-    def slots(self) -> npt.NDArray[np.uint64]:
+    def slots(self) -> Hashes:
         """Fingerprints by slot; empty in hash mode."""
         return self.table.slots
 
     @property
-    def rows(self) -> npt.NDArray[np.float32]:
+    def rows(self) -> Floats32:
         """The norm weight and one weight an output, by slot, (n_slots, 1 + n_outputs)."""
         return self.table.rows
 
@@ -202,18 +202,18 @@ class Model:
         t = self.table
         return WeightTable(t.slots, t.shift, t.rows, self.b, TF[self.tf], NORM[self.norm], t.ignored)
 
-    def scores(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
+    def scores(self, texts: Any, threads: int | None = None) -> Floats:
         """Return the score of every text, (n_texts, n_outputs)."""
         sums = self.sums(texts, threads)
         return sums if self.head is None else self.head.apply(sums)
 
-    def sums(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
+    def sums(self, texts: Any, threads: int | None = None) -> Floats:
         """Return what the lookups add up to, (n_texts, n_lookup): the scores, but for a head."""
         pieces = self.pieces(texts)
         scores = self._derived(pieces, threads) if self._sources else self._counted(pieces, threads)
         return add_scores(scores, compute(self.computed, pieces), self.computed_weights) if self.computed else scores
 
-    def _counted(self, pieces: list[TextBuffer], threads: int | None) -> npt.NDArray[np.float64]:
+    def _counted(self, pieces: list[TextBuffer], threads: int | None) -> Floats:
         """Return what the kernels add, and b."""
         size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
         parts = [np.empty((len(p), self.n_lookup)) for p in pieces]
@@ -241,7 +241,7 @@ class Model:
             (source, replace(self, blocks=tuple(self.blocks[k] for k in numbers), b=zero)) for source, numbers in groups
         ]
 
-    def _derived(self, pieces: list[TextBuffer], threads: int | None) -> npt.NDArray[np.float64]:
+    def _derived(self, pieces: list[TextBuffer], threads: int | None) -> Floats:
         """Add up what the blocks of the original and of the derived texts give."""
         scores = np.tile(self.b, (sum(map(len, pieces)), 1))
         for source, model in self._sources:
@@ -249,15 +249,13 @@ class Model:
             scores += model._counted(mine, threads)
         return scores
 
-    def _run(
-        self, pieces: list[TextBuffer], run: list[tuple[int, int, int]], parts: list[npt.NDArray[np.float64]]
-    ) -> None:
+    def _run(self, pieces: list[TextBuffer], run: list[tuple[int, int, int]], parts: list[Floats]) -> None:
         scratch = spare(min(LONG_TEXT, max(pieces[k].longest() for k, _, _ in run)))
         for k, first, last in run:
             text = pieces[k]
             score_documents(text.data, text.offsets, first, last, self.compiled, self.weights, scratch, parts[k])
 
-    def known_share(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
+    def known_share(self, texts: Any, threads: int | None = None) -> Floats:
         """Return the share of each text's different features that the model knows; 1 where it has none."""
         pieces = self.pieces(texts)
         if not self.blocks:
@@ -265,7 +263,7 @@ class Model:
         known, every = (np.asarray(counter.sums(pieces, threads)[:, 0]) for counter in self._counters)
         return np.where(every > 0, np.minimum(known / np.maximum(every, 1.0), 1.0), 1.0)
 
-    def unknown(self, texts: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
+    def unknown(self, texts: Any, threads: int | None = None) -> Floats:
         """Return how many features of each text the model does not know: each time, or each once where only presence counts."""
         known, every = (replace(c, tf="presence" if self.tf == "presence" else "count") for c in self._counters)
         pieces = self.pieces(texts)
@@ -282,9 +280,7 @@ class Model:
         mine = Table(self.slots, known, self.shift, self.table.bits)
         return replace(self, table=mine, **bare), replace(self, table=every, **bare)
 
-    def out_of_scope(
-        self, texts: Any, threads: int | None = None, scores: npt.NDArray[np.float64] | None = None
-    ) -> npt.NDArray[np.float64]:
+    def out_of_scope(self, texts: Any, threads: int | None = None, scores: Floats | None = None) -> Floats:
         """Return how unlike the training rows each text is, from 0 to 1: what no class explains with features that are known.
 
         With the share k of known features: 1 - k * max probability of the scores times k^2. Unknown features count as if they were in
@@ -299,7 +295,7 @@ class Model:
         """Count the texts that the model was trained on."""
         return compare(self.training_texts, self.pieces(texts))
 
-    def effects(self, slots: npt.NDArray[np.int64], output: int) -> npt.NDArray[np.float64]:
+    def effects(self, slots: Ints, output: int) -> Floats:
         """Return what the features in some slots, and behind them the computed ones, do to a score: their weights.
 
         With a head there are none; then it is how far a text of that feature alone is from an empty one.
@@ -316,7 +312,7 @@ class Model:
         empty = self.head.apply(self.b[None, :])
         return np.asarray(self.head.apply(sums + self.b)[:, output] - empty[0, output])
 
-    def proba(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def proba(self, scores: Floats) -> Floats:
         """Turn scores into probabilities, (n_texts, n_classes); of several labels, each for itself."""
         scores = self.calibrated_scores(scores)
         if self.multilabel:
@@ -326,21 +322,21 @@ class Model:
             return np.stack([1.0 - p, p], axis=1)
         return np.asarray(softmax(scores))
 
-    def calibrated_scores(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def calibrated_scores(self, scores: Floats) -> Floats:
         """Return scores as log-odds: their sigmoid or softmax are the probabilities."""
         if self.curve is None:
             return scores
         return self.curve.at(scores) if self.multilabel else self.curve.moved(scores)
 
-    def answers(self, scores: npt.NDArray[np.float64], decision: Decision | None = None) -> Answers:
+    def answers(self, scores: Floats, decision: Decision | None = None) -> Answers:
         """Turn scores into answers, by the rule of the model or by another one."""
         return (decision or self.decision).answers(self.proba(scores), self.multilabel)
 
-    def best(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    def best(self, scores: Floats) -> Ints:
         """Return the class number of each answer; that of the most probable class where there is none."""
         return self.answers(scores).most_probable
 
-    def chosen(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    def chosen(self, scores: Floats) -> Bools:
         """Return which labels each text has, (n_texts, n_classes)."""
         return self.answers(scores).chosen
 
@@ -361,7 +357,7 @@ class Model:
             out[slot] = (*out.get(slot, ()), data[a:b].decode("utf-8", "replace") or "…")
         return out
 
-    def with_training_texts(self, numbers: npt.NDArray[np.uint32]) -> Model:
+    def with_training_texts(self, numbers: Hashes32) -> Model:
         """Return the model with a note of the texts it was trained on, these and those known before, as its size allows."""
         arrays = [*self._tensors(mapped=True).values()]
         known = extended(self.training_texts, numbers, sum(array.nbytes for array in arrays))
@@ -379,7 +375,7 @@ class Model:
             about |= {"fingerprint_bits": table.bits, "false_hit_rate": len(table.used) / 2.0**table.bits}
         return replace(self, table=table, card={**self.card, "storage": about})
 
-    def _tensors(self, *, mapped: bool) -> dict[str, npt.NDArray[Any]]:
+    def _tensors(self, *, mapped: bool) -> dict[str, Array]:
         """Return the table, b, the names and the layers, as the file holds them."""
         out = self.table.mapped_tensors() if mapped else self.table.tensors()
         out |= {"b": self.b, "names": self.name_bytes}
@@ -401,7 +397,7 @@ class Model:
         """How many bytes its file has."""
         return sum(len(part) for part in store.parts_of(*self._stored()))
 
-    def _stored(self, mapped: bool = False) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any], set[str]]:
+    def _stored(self, mapped: bool = False) -> tuple[dict[str, Array], dict[str, Any], set[str]]:
         """Return the arrays and the card of the file, and which arrays are packed."""
         tensors = self._tensors(mapped=mapped)
         if len(self.training_texts):

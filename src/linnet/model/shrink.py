@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Floats, Floats32, Ints
 from linnet.errors import LinnetError
 from linnet.model.model import Model
 from linnet.model.table import Table
@@ -61,12 +61,12 @@ def shrink(model: Model, max_size: int, texts: Any = None) -> Model:
     return replace(made, table=replace(made.table, steps=all_steps))
 
 
-def _influence(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+def _influence(rows: Floats32) -> Floats:
     squares = arithmetic.total(np.square(rows[:, 1:], dtype=np.float64), axis=1)
     return np.asarray(np.sqrt(squares) / np.where(rows[:, 0] > 0.0, rows[:, 0], 1.0))
 
 
-def _cut(model: Model, kept: npt.NDArray[np.int64], steps: float, named: int) -> Model:
+def _cut(model: Model, kept: Ints, steps: float, named: int) -> Model:
     """Return the model with the features of some slots, but for those whose weights are rounded to zero, and so many names."""
     old = model.table
     norm, W = old.rows[kept, 0], old.rows[kept, 1:]

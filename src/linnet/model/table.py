@@ -15,10 +15,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels.text import fill_rows, lay_out, read_keys
+from linnet.array_types import Array, Bytes, Floats32, Hashes, Hashes32, Ints
 from linnet.features.counting import Slots
 from linnet.model.validation import LARGEST, check_numbers
 
@@ -29,34 +29,32 @@ FEW_WEIGHTS = 1 << 16  # up to here weights stay as they are
 SPARE_BITS = 20  # of a fingerprint beyond those that number the features
 CHUNK = 1 << 14  # rows
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+Arrays = Mapping[str, Array]
 
 
 @dataclass(frozen=True)
 class Table:
     """Slots and their rows. With few outputs both are columns of one array of records, a cache line or less each."""
 
-    slots: npt.NDArray[np.uint64]  # (n_slots,), empty in hash mode
-    rows: npt.NDArray[np.float32]  # (n_slots, 1 + n_outputs): norm weight, then a weight an output
+    slots: Hashes  # (n_slots,), empty in hash mode
+    rows: Floats32  # (n_slots, 1 + n_outputs): norm weight, then a weight an output
     shift: int
     """The home slot of a fingerprint is what is left of it when it is shifted by so many bits."""
     bits: int = 64
     """How many bits of a fingerprint count; the others are ones in the slots."""
-    steps: npt.NDArray[np.float32] | None = None
+    steps: Floats32 | None = None
     """(1 + n_outputs,): the columns of rows are multiples of these, but for the norms where it is 0; None: any floats."""
-    records: npt.NDArray[np.uint32] | None = None  # (n_slots, words) where slots and rows are one
+    records: Hashes32 | None = None  # (n_slots, words) where slots and rows are one
 
     @classmethod
-    def of_records(cls, records: npt.NDArray[np.uint32], n_outputs: int, shift: int) -> Table:
+    def of_records(cls, records: Hashes32, n_outputs: int, shift: int) -> Table:
         """View records as slots and rows."""
         slots = np.ndarray((len(records),), np.uint64, records, 0, (records.strides[0],))
         rows = np.ndarray((len(records), 1 + n_outputs), np.float32, records, 8, (records.strides[0], 4))
         return cls(slots, rows, shift, records=records)
 
     @classmethod
-    def of(
-        cls, fingerprints: npt.NDArray[np.uint64], norm: npt.NDArray[np.float32], W: npt.NDArray[np.float32]
-    ) -> Table:
+    def of(cls, fingerprints: Hashes, norm: Floats32, W: Floats32) -> Table:
         """Put the weights of features where the lookup finds them."""
         bits, size = Slots.size_for(len(fingerprints))
         K = W.shape[1]
@@ -74,7 +72,7 @@ class Table:
         return table
 
     @cached_property
-    def used(self) -> npt.NDArray[np.int64]:
+    def used(self) -> Ints:
         """The slots with a feature, in the order of fingerprints; in hash mode all rows."""
         return np.flatnonzero(self.slots != 0) if len(self.slots) else np.arange(len(self.rows))
 
@@ -83,7 +81,7 @@ class Table:
         """The bits of a fingerprint that do not count."""
         return (1 << (64 - self.bits)) - 1
 
-    def find(self, fingerprints: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    def find(self, fingerprints: Hashes) -> Ints:
         """Return the slot of each fingerprint, -1 where it is not known; in hash mode its column."""
         return Slots(self.slots, self.shift).find(fingerprints | np.uint64(self.ignored))
 
@@ -120,14 +118,14 @@ class Table:
         made.slots[used] = keys | np.uint64(made.ignored)
         return made
 
-    def mapped_tensors(self) -> dict[str, npt.NDArray[Any]]:
+    def mapped_tensors(self) -> dict[str, Array]:
         """Return the table as it is in memory, for a file that is mapped."""
         return {"records": self.records} if self.records is not None else {"slots": self.slots, "rows": self.rows}
 
-    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+    def tensors(self) -> dict[str, Array]:
         """Return the table in few bytes, for a file with packed arrays."""
         used = self.used
-        out: dict[str, npt.NDArray[Any]] = {"norm": self.rows[used, 0], "weights": self.rows[used, 1:]}
+        out: dict[str, Array] = {"norm": self.rows[used, 0], "weights": self.rows[used, 1:]}
         if self.steps is not None:
             out = {"norm": _codes(out["norm"], self.steps[0]), "weights": _codes(out["weights"], self.steps[1:])}
             out["steps"] = self.steps
@@ -171,15 +169,15 @@ class Table:
         return made
 
 
-def _codes(values: npt.NDArray[np.float32], steps: Any) -> npt.NDArray[Any]:
+def _codes(values: Floats32, steps: Any) -> Array:
     """Return values as multiples of their steps, in 8 or 16 bits; without steps as they are."""
     if not np.all(steps):
         return values
-    codes: npt.NDArray[Any] = np.rint(values / steps)
+    codes: Array = np.rint(values / steps)
     return codes.astype(np.int8 if np.abs(codes).max(initial=0.0) <= 127 else np.int16)
 
 
-def _decoded(codes: npt.NDArray[Any], steps: Any) -> npt.NDArray[np.float32]:
+def _decoded(codes: Array, steps: Any) -> Floats32:
     if codes.dtype == np.float32:
         check_numbers({"weights": codes})
         return codes
@@ -188,7 +186,7 @@ def _decoded(codes: npt.NDArray[Any], steps: Any) -> npt.NDArray[np.float32]:
     return codes * np.float32(steps)
 
 
-def _keys(planes: npt.NDArray[np.uint8], n: int, bits: int) -> npt.NDArray[np.uint64]:
+def _keys(planes: Bytes, n: int, bits: int) -> Hashes:
     """Read fingerprints back from the bytes of their differences."""
     if len(planes) > 8 or planes.shape[1] != n or not 8 <= bits <= 64:
         raise ValueError("its fingerprints do not fit its weights")

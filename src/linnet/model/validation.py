@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+from linnet.array_types import Array, Bytes, Ints
+
+Arrays = Mapping[str, Array]
 
 LARGEST = 1e30  # of a weight: sums and products of such stay finite
 _KINDS = {  # name: type and number of axes
@@ -56,7 +57,7 @@ def check_card(about: Any, card: Mapping[str, Any]) -> None:
     _expect(card.get("settings", {}).get("model", ""), str, "settings, model")
 
 
-def check_numbers(arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def check_numbers(arrays: Mapping[str, Array]) -> None:
     """Refuse weights that are not finite, or so large that sums of them would not be."""
     for name, array in arrays.items():
         rows = max(1, _STEP // max(1, array.shape[1] if array.ndim > 1 else 1))
@@ -66,9 +67,7 @@ def check_numbers(arrays: Mapping[str, npt.NDArray[Any]]) -> None:
                 raise ValueError(f"its array {name} holds numbers that are not finite, or too large")
 
 
-def check_names(
-    names: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], slots: npt.NDArray[np.int64], n_slots: int
-) -> None:
+def check_names(names: Bytes, offsets: Ints, slots: Ints, n_slots: int) -> None:
     """Refuse names that do not lie in their bytes, or belong to slots that are not there."""
     fits = (
         len(offsets) == len(slots) + 1

@@ -14,17 +14,14 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats
 from linnet.errors import LinnetError
 from linnet.estimator import truth, whole
 from linnet.models.estimator import DecisionModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
 from linnet.solvers.matrix import RowBlocks, TrainingSet
-
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)

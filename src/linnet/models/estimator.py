@@ -15,8 +15,8 @@ from operator import add
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Array, Floats
 from linnet.errors import DataError
 from linnet.estimator import Estimator
 from linnet.features.counting import thread_count
@@ -54,7 +54,6 @@ class Traits:
     bytes_per_weight: int = 60
 
 
-Floats = npt.NDArray[np.float64]
 NEVER = -10.0  # the score of a label that no training row has
 
 
@@ -83,9 +82,9 @@ class LinearClassifier(Estimator):
     history_: list[Epoch]
     """The reports of all passes, where the model makes passes."""
 
-    coef_: npt.NDArray[Any]  # (n_outputs, n_features)
+    coef_: Array  # (n_outputs, n_features)
     intercept_: Floats  # (n_outputs,)
-    classes_: npt.NDArray[Any]
+    classes_: Array
     n_features_in_: int
 
     def solve(self, rows: TrainingSet) -> Weights:
@@ -98,7 +97,7 @@ class LinearClassifier(Estimator):
     def fit_matrix(
         self,
         X: Matrix,
-        y: npt.NDArray[Any],
+        y: Array,
         n_classes: int,
         *,
         sample_weight: Floats | None = None,
@@ -177,7 +176,7 @@ class LinearClassifier(Estimator):
     def _fit_rows(self, rows: TrainingSet) -> None:
         self._keep(*self.fit_matrix(rows.X, rows.y, rows.n_classes, sample_weight=rows.weight, threads=rows.threads))
 
-    def _batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[TrainingSet, npt.NDArray[Any]]:
+    def _batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[TrainingSet, Array]:
         """Return one batch of partial_fit, and the classes; the first call must name all of them."""
         M = self._rows(X, reset=not hasattr(self, "classes_"))
         known, index = inputs.batch_labels(self, y, len(M), classes)
@@ -195,7 +194,7 @@ class LinearClassifier(Estimator):
         if not converged and epochs >= most:
             warn_unfinished(type(self).__name__, most, violation, float(self.tol))
 
-    def _keep(self, W: npt.NDArray[Any], b: Floats) -> None:
+    def _keep(self, W: Array, b: Floats) -> None:
         self.coef_ = W.T  # the transpose of a feature-major table: predicting needs no copy
         self.intercept_ = b
 
@@ -214,7 +213,7 @@ class LinearClassifier(Estimator):
         M = self._rows(X)
         return M.dot(self.coef_.T) + self.intercept_  # (n_rows, n_outputs)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the best label of each row; the first of equals."""
         scores = self._scores(X)
         best = (scores[:, 0] > 0.0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)

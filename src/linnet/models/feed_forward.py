@@ -26,9 +26,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Floats, Ints32
 from linnet.data.splitting import split_indices
 from linnet.estimator import above_zero, one_of, share_below_one, whole
 from linnet.features.blocks import Words
@@ -40,8 +40,7 @@ from linnet.solvers.matrix import Distinct, TrainingSet
 from linnet.solvers.network import STEPS, DenseLayers, Net, Shape, Steps, start, train
 from linnet.solvers.numerics import log_softmax
 
-Floats = npt.NDArray[np.float64]
-Learned = tuple[npt.NDArray[Any], DenseLayers]
+Learned = tuple[Array, DenseLayers]
 
 FEWEST_HELD = 20  # rows: accuracy on fewer says too little to stop by
 NO_BETTER = 1e-4  # share of the loss on held-out rows: to lower it by less is no better
@@ -131,9 +130,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
             n_rows / (total * batch), 0.0 if self.clip is None else above_zero("clip", self.clip),
         )  # fmt: skip
 
-    def _held_out(
-        self, of: Distinct, y: npt.NDArray[np.int32], seed: int
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _held_out(self, of: Distinct, y: Ints32, seed: int) -> tuple[Ints32, Ints32]:
         """Return the rows to learn from and the rows to judge by."""
         none = of.rows[:0]
         if self.validation_fraction is None:
@@ -144,7 +141,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
         learn, judge = split_indices(y[of.rows], seed, (1.0 - share, share))
         return of.rows[learn], of.rows[judge]
 
-    def _keep(self, W: npt.NDArray[Any], b: DenseLayers) -> None:  # type: ignore[override]
+    def _keep(self, W: Array, b: DenseLayers) -> None:  # type: ignore[override]
         self.embedding_, self.head_ = W, b
 
     def _scores(self, X: Any) -> Floats:
@@ -159,7 +156,7 @@ class _Watched(Callback):
     the loss falls. Without held-out rows nothing stops it early, and the last weights are kept.
     """
 
-    def __init__(self, net: Net, rows: TrainingSet, weight: Floats, held: npt.NDArray[np.int32], patience: int) -> None:
+    def __init__(self, net: Net, rows: TrainingSet, weight: Floats, held: Ints32, patience: int) -> None:
         super().__init__(rows.on_epoch, patience=patience)
         self.net, self.n_held = net, len(held)
         self.X, self.y, self.weight = rows.X.take(held), rows.y[held], weight[held]

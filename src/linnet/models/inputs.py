@@ -13,14 +13,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import sparse
+from linnet.array_types import Array, Bools, Floats, Ints32
 from linnet.errors import DataError, not_fitted
 from linnet.solvers.matrix import Matrix
 
-Floats = npt.NDArray[np.float64]
 SHOWN_NAMES = 5
 
 
@@ -59,7 +58,7 @@ def _check_real(kind: np.dtype[Any], values: Any) -> None:
         raise DataError(f"Complex data not supported\n{values}\n")
 
 
-def _numbers(X: Any, model: str) -> npt.NDArray[Any]:
+def _numbers(X: Any, model: str) -> Array:
     """Return a two-dimensional array of floats."""
     array = np.asarray(X)
     _check_real(array.dtype, array)
@@ -95,7 +94,7 @@ def _from_sparse(X: Any) -> Matrix:
 # ---- feature names
 
 
-def feature_names(X: Any) -> npt.NDArray[Any] | None:
+def feature_names(X: Any) -> Array | None:
     """Return the column names of a frame, where they are all text."""
     columns = getattr(X, "columns", None)
     if columns is None:
@@ -110,7 +109,7 @@ def feature_names(X: Any) -> npt.NDArray[Any] | None:
     return names if texts else None
 
 
-def check_names(got: npt.NDArray[Any] | None, fitted: npt.NDArray[Any] | None, model: str) -> None:
+def check_names(got: Array | None, fitted: Array | None, model: str) -> None:
     """Compare the column names of a frame with those that were seen in fit."""
     if got is None and fitted is None:
         return
@@ -164,7 +163,7 @@ def checked_rows(estimator: Any, X: Any, reset: bool) -> Matrix:
 # ---- labels and weights
 
 
-def as_labels(y: Any, n_rows: int, model: str) -> npt.NDArray[Any]:
+def as_labels(y: Any, n_rows: int, model: str) -> Array:
     """Return one label a row: text, whole numbers or truth values."""
     if y is None:
         raise DataError(f"This {model} estimator requires y to be passed, but the target y is None.")
@@ -197,7 +196,7 @@ def as_labels(y: Any, n_rows: int, model: str) -> npt.NDArray[Any]:
     return labels
 
 
-def indicators(values: Any, name: str) -> npt.NDArray[np.bool_]:
+def indicators(values: Any, name: str) -> Bools:
     """Return an indicator matrix, (n_rows, n_labels): 1 where a row has a label."""
     array: Any = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     if array.ndim != 2 or not np.isin(array, (0, 1)).all():
@@ -205,9 +204,7 @@ def indicators(values: Any, name: str) -> npt.NDArray[np.bool_]:
     return np.asarray(array, bool)
 
 
-def index_of(
-    labels: npt.NDArray[Any], weight: Floats | None, model: str
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+def index_of(labels: Array, weight: Floats | None, model: str) -> tuple[Array, Ints32]:
     """Return the sorted classes of rows with a weight, and the class of each row (any, for a row without)."""
     used = labels if weight is None else labels[weight > 0.0]
     try:
@@ -247,9 +244,7 @@ def as_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     return weight
 
 
-def class_factors(
-    class_weight: Any, rows: npt.NDArray[Any], classes: Sequence[Any] | npt.NDArray[Any]
-) -> Floats | None:
+def class_factors(class_weight: Any, rows: Array, classes: Sequence[Any] | Array) -> Floats | None:
     """Return the weight of a row of each class after class_weight: None, "balanced" or {label: factor}.
 
     Balanced gives every class the same total: n / (n_classes * rows of the class), rows counted by their weight.
@@ -277,9 +272,7 @@ def class_factors(
     return factors
 
 
-def label_factors(
-    class_weight: Any, rows: npt.NDArray[Any], n: float, classes: Sequence[Any] | npt.NDArray[Any]
-) -> Floats:
+def label_factors(class_weight: Any, rows: Array, n: float, classes: Sequence[Any] | Array) -> Floats:
     """Return the weight of a row without and with each label, (n_labels, 2), where rows may have several labels.
 
     rows are those with each label, n is how many there are. Balanced gives both sides of every label the same total;
@@ -298,9 +291,7 @@ def label_factors(
     return np.stack([np.asarray(class_factors(class_weight, side, (0, 1))) for side in sides])
 
 
-def row_weights(
-    class_weight: Any, classes: Sequence[Any] | npt.NDArray[Any], y: npt.NDArray[Any], weight: Floats | None
-) -> Floats | None:
+def row_weights(class_weight: Any, classes: Sequence[Any] | Array, y: Array, weight: Floats | None) -> Floats | None:
     """Return the weight of each row, times that of its class; None where all weigh 1.
 
     Where rows may have several labels every label is a problem of its own, and the weights are (n_rows, n_labels).
@@ -332,7 +323,7 @@ def seed_of(random_state: Any) -> int:
     raise DataError(f"random_state must be None, a whole number from 0, or a NumPy generator, got {random_state!r}")
 
 
-def batch_labels(model: Any, y: Any, n: int, classes: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+def batch_labels(model: Any, y: Any, n: int, classes: Any) -> tuple[Array, Ints32]:
     """Return the classes of a model that learns batch by batch, and the number of the class of each of n rows.
 
     The first call must name all classes; later ones may name them again.

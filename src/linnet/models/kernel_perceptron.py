@@ -31,10 +31,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import sparse
+from linnet.array_types import Array, Floats, Ints, Ints32
 from linnet.errors import DataError
 from linnet.estimator import above_zero, not_negative, truth, whole
 from linnet.models.estimator import DecisionModel
@@ -127,7 +127,6 @@ def _squares(X: Matrix) -> Floats:
     return out[:, 0]
 
 
-Floats = npt.NDArray[np.float64]
 REMEMBERED = 1 << 24  # kernel values kept between passes
 SCORED = 1 << 10  # rows scored at a time
 
@@ -191,7 +190,7 @@ class KernelPerceptron(DecisionModel):
         W, b = outputs(walk.coefficients(average)[support], none)
         return np.ascontiguousarray(W), b
 
-    def _keep(self, W: npt.NDArray[Any], b: Floats) -> None:
+    def _keep(self, W: Array, b: Floats) -> None:
         self.dual_coef_ = W.T
 
     def _scores(self, X: Any) -> Floats:
@@ -206,7 +205,7 @@ class KernelPerceptron(DecisionModel):
 class _KernelSteps:
     """Rows, their scores so far, and the coefficients; scores move with every step, so no row is scored afresh."""
 
-    def __init__(self, X: Matrix, y: npt.NDArray[np.int32], weight: Floats, n_classes: int, kernel: Kernel) -> None:
+    def __init__(self, X: Matrix, y: Ints32, weight: Floats, n_classes: int, kernel: Kernel) -> None:
         self.X, self.y, self.weight, self.kernel = X, y, weight, kernel
         self.scores = np.zeros((len(X), n_classes))
         self.coef, self.late = np.zeros_like(self.scores), np.zeros_like(self.scores)  # late: coef times its first step
@@ -214,7 +213,7 @@ class _KernelSteps:
         self.steps = 0
         self.known: dict[int, Floats] = {}
 
-    def make_pass(self, order: npt.NDArray[np.int64]) -> tuple[int, float]:
+    def make_pass(self, order: Ints) -> tuple[int, float]:
         """Meet every row once; returns how many were wrong, and their loss."""
         changed, loss = 0, 0.0
         for i in order.tolist():

@@ -21,16 +21,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats, Ints32
 from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import TrainingSet
 from linnet.solvers.squares import Squares, lsqr, normal, pinv
-
-Floats = npt.NDArray[np.float64]
 
 SOLVERS = ("pinv", "normal", "lsqr")
 SMALL = 3e8  # multiplications that are quickly done
@@ -97,7 +95,7 @@ class LeastSquares(DecisionModel):
         return "normal" if problem.alpha > 0.0 and quick else "lsqr"
 
 
-def targets(y: npt.NDArray[np.int32], n_classes: int) -> Floats:
+def targets(y: Ints32, n_classes: int) -> Floats:
     """Return the numbers that stand for the classes: -1 and 1 for two, one-hot for more, (n_rows, n_outputs).
 
     >>> targets(np.array([0, 1, 2]), 3).tolist()

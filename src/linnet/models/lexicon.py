@@ -27,8 +27,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Array, Floats, Hashes
 from linnet.data.wordlists import WordEntry, word_lists
 from linnet.errors import DataError, nearest
 from linnet.estimator import Estimator
@@ -51,9 +51,9 @@ class Listed:
     """Distinct entries as the kernels see them, with a weight for each class."""
 
     block: Words
-    fingerprints: npt.NDArray[np.uint64]
+    fingerprints: Hashes
     names: list[bytes]
-    weights: npt.NDArray[np.float64]  # (n_entries, n_classes)
+    weights: Floats  # (n_entries, n_classes)
 
 
 def listed(entries: list[WordEntry], classes: Sequence[Any], block: Words = _WORDS) -> Listed:
@@ -96,8 +96,6 @@ def _lengths(entries: list[WordEntry], block: Words) -> list[int]:
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(rows.counts)])
     return [int(n) for n in np.diff(before[rows.row_ptr])]
 
-
-Floats = npt.NDArray[np.float64]
 
 SIGNS = (("negative", "positive"), ("neg", "pos"), ("bad", "good"), ("-1", "1"), ("-", "+"), ("0", "1"), ("no", "yes"))
 """Pairs of labels whose names say which is for words of negative and which for words of positive valence."""
@@ -149,7 +147,7 @@ class Lexicon(Estimator):
         scores = self._scores(self._ready(), X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the label with the most matches; ties go to default, else to the first."""
         ready = self._ready()
         classes = self.classes_ if hasattr(self, "classes_") else np.array(ready.classes)
@@ -308,7 +306,7 @@ class Lexicon(Estimator):
             return entry
         return WordEntry(entry.text, negative if entry.weight < 0 else positive, abs(entry.weight), entry.where)
 
-    def _ahead(self, classes: Sequence[Any], weights: npt.NDArray[Any]) -> Floats:
+    def _ahead(self, classes: Sequence[Any], weights: Array) -> Floats:
         """Return what each class has in advance: nothing, but for default a trifle that decides ties only."""
         ahead = np.zeros(len(classes))
         sizes = np.abs(weights[weights != 0])
@@ -317,7 +315,7 @@ class Lexicon(Estimator):
         return ahead
 
 
-def _plain(labels: npt.NDArray[Any]) -> list[Any]:
+def _plain(labels: Array) -> list[Any]:
     return [v.item() if isinstance(v, np.generic) else v for v in labels]
 
 

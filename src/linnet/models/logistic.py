@@ -30,9 +30,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Floats
 from linnet.estimator import above_zero, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models import solving
@@ -48,8 +48,6 @@ from linnet.solvers.newton import fit_sum, newton_steps
 from linnet.solvers.online import SGD, descend
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import LinearProblem, SmoothObjective
-
-Floats = npt.NDArray[np.float64]
 
 STEPS = 10  # epochs over each batch of partial_fit
 SOLVERS = {
@@ -173,7 +171,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
         y, c = rows.y[of.rows], above_zero("C", self.C) * of.weight
         small = compact(rows.X, of.rows)
 
-        def shown(W: npt.NDArray[Any], b: Any) -> Weights:
+        def shown(W: Array, b: Any) -> Weights:
             b = np.atleast_1d(b)  # a common shift changes no probability
             return small.expand(W.reshape(-1, n_outputs)), b - (arithmetic.mean(b) if n_outputs > 1 else 0.0)
 

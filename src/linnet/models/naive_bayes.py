@@ -37,6 +37,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import sparse
+from linnet.array_types import Array, Floats, Ints
 from linnet.errors import DataError
 from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.blocks import Words
@@ -45,8 +46,6 @@ from linnet.models import inputs
 from linnet.models.estimator import CountingModel, ProbabilityModel, Traits
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import Matrix, TrainingSet
-
-Floats = npt.NDArray[np.float64]
 
 ESTIMATES = ("mle", "map", "predictive")
 LOG_ZERO = -744.4400719213812
@@ -194,7 +193,7 @@ class NaiveBayes(_Settings, CountingModel, ProbabilityModel):
     def _encode(self, X: Matrix) -> Matrix:
         return X
 
-    def _draw(self, y: npt.NDArray[np.int64], rng: np.random.Generator) -> Any:
+    def _draw(self, y: Ints, rng: np.random.Generator) -> Any:
         raise NotImplementedError
 
     def encode(self, X: Any) -> Matrix:
@@ -306,7 +305,7 @@ class NaiveBayes(_Settings, CountingModel, ProbabilityModel):
         joint[np.isneginf(joint).all(axis=1)] = self.class_log_prior_
         return joint[:, 1:] - joint[:, :1] if joint.shape[1] == 2 else joint
 
-    def sample(self, n: int = 1, random_state: Any = 0, **how: Any) -> tuple[Floats, npt.NDArray[Any]]:
+    def sample(self, n: int = 1, random_state: Any = 0, **how: Any) -> tuple[Floats, Array]:
         """Draw n new rows with the fitted probabilities: X, (n, n_features), and their labels.
 
         First the class, then, given the class, the features. MultinomialNB takes ``length``, the number of words of a row.
@@ -401,7 +400,7 @@ class MultinomialNB(NaiveBayes):
         self.oov_ = pooled
         return W
 
-    def _draw(self, y: npt.NDArray[np.int64], rng: np.random.Generator, length: int | None = None) -> Floats:
+    def _draw(self, y: Ints, rng: np.random.Generator, length: int | None = None) -> Floats:
         """Draw bags of words: of ``length`` words each; with None their number is Poisson, with the mean of its class in training.
 
         What the entry for other words would get is shared by the columns that are part of it; without such, others get it.
@@ -491,7 +490,7 @@ class BernoulliNB(NaiveBayes):
         beta_1, beta_0 = np.broadcast_to(pair, 2)
         return float(beta_1), float(beta_0)
 
-    def _draw(self, y: npt.NDArray[np.int64], rng: np.random.Generator) -> Floats:
+    def _draw(self, y: Ints, rng: np.random.Generator) -> Floats:
         return np.asarray(rng.random((len(y), self.n_features_in_)) < np.exp(self.feature_log_prob_)[y], np.float64)
 
 

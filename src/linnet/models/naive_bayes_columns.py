@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import sparse
+from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.errors import DataError
 from linnet.estimator import above_zero, not_negative, whole
 from linnet.models.estimator import Traits
-from linnet.models.naive_bayes import Floats, Form, NaiveBayes, Statistics, class_sums, log_shares, pseudo_counts
+from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums, log_shares, pseudo_counts
 from linnet.solvers.matrix import Matrix, TrainingSet
 from linnet.solvers.numerics import log_sigmoid
 
@@ -28,7 +29,7 @@ class Categories:
 
     rows: Floats  # (n_classes,)
     table: Floats  # (n_features, most values, n_classes)
-    sizes: npt.NDArray[np.int64]  # (n_features,): the values of each
+    sizes: Ints  # (n_features,): the values of each
 
     def __add__(self, other: Categories) -> Categories:
         most = max(self.table.shape[1], other.table.shape[1])
@@ -114,7 +115,7 @@ class CategoricalNB(NaiveBayes):
         counts = np.bincount(y, weights=ones, minlength=n_classes).astype(np.float64)
         return Categories(counts, table.reshape(X.n_features, most, n_classes), sizes)
 
-    def _least(self, n_features: int) -> npt.NDArray[np.int64]:
+    def _least(self, n_features: int) -> Ints:
         if self.min_categories is None:
             return np.ones(n_features, dtype=np.int64)
         if np.ndim(self.min_categories) == 0:
@@ -150,7 +151,7 @@ class CategoricalNB(NaiveBayes):
         ones = np.ones(int(indptr[-1]), dtype=X.values.dtype)
         return Matrix(indptr, columns[known].astype(np.int32), ones, len(self.encoded_))
 
-    def _draw(self, y: npt.NDArray[np.int64], rng: np.random.Generator) -> Floats:
+    def _draw(self, y: Ints, rng: np.random.Generator) -> Floats:
         X = np.empty((len(y), self.n_features_in_))
         for j, logs in enumerate(self.feature_log_prob_):
             for c in np.unique(y):
@@ -297,7 +298,7 @@ class GaussianNB(NaiveBayes):
         self.freedom_ = nu
         return m, psi * ((kappa + 1.0) / (kappa * nu))
 
-    def _form(self, m: Floats, v: Floats, none: npt.NDArray[np.bool_]) -> Form:
+    def _form(self, m: Floats, v: Floats, none: Bools) -> Form:
         """Return the linear form over x, then x squared; some classes may be ruled out."""
         W = np.concatenate([m / v, -0.5 / v])
         b = np.where(none, 0.0, self.class_log_prior_) - 0.5 * arithmetic.total(
@@ -305,7 +306,7 @@ class GaussianNB(NaiveBayes):
         )
         return Form(W, b, (np.zeros_like(W), none.astype(np.float64)) if none.any() else None)
 
-    def _keep(self, W: npt.NDArray[Any], b: Floats) -> None:
+    def _keep(self, W: Array, b: Floats) -> None:
         d = len(W) // 2
         self.quadratic_coef_ = np.ascontiguousarray(W[d:]).T
         super()._keep(np.ascontiguousarray(W[:d]), b)
@@ -348,7 +349,7 @@ class GaussianNB(NaiveBayes):
     def _scores(self, X: Any) -> Floats:
         return self._odds(self._joint(self._rows(X)))
 
-    def _draw(self, y: npt.NDArray[np.int64], rng: np.random.Generator) -> Floats:
+    def _draw(self, y: Ints, rng: np.random.Generator) -> Floats:
         shape = (len(y), self.n_features_in_)
         if hasattr(self, "freedom_"):
             noise = rng.standard_t(self.freedom_[y][:, None], size=shape)

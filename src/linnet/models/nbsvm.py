@@ -32,9 +32,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Floats, Floats32
 from linnet.estimator import above_zero, not_negative, one_of, share, truth
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan, log_count_ratio
@@ -44,7 +44,6 @@ from linnet.models.svm import LinearSVM
 from linnet.solvers.callbacks import OnEpoch, Weights, showing
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 
-Floats = npt.NDArray[np.float64]
 COUNTS = ("values", "presence")
 
 
@@ -95,7 +94,7 @@ class NBSVM(DecisionModel):
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows; the weights are folded: they apply to the values as they are."""
 
-        def fit(svm: LinearSVM, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> Weights:
+        def fit(svm: LinearSVM, gain: Floats32, on_epoch: OnEpoch) -> Weights:
             return svm.solve(replace(rows, X=replace(rows.X, gain=gain), on_epoch=on_epoch))
 
         return self._fit_svm([self._interpolation(self._statistics(rows))], fit, rows.on_epoch)
@@ -110,7 +109,7 @@ class NBSVM(DecisionModel):
         """Fit the SVM and draw its weights towards naive Bayes; each has ratios and interpolation, of several labels one each."""
         ratio = np.concatenate([one for one, _ in each])
 
-        def interpolated(W: npt.NDArray[Any], b: Floats) -> Weights:
+        def interpolated(W: Array, b: Floats) -> Weights:
             if len(each) == 1:
                 found: Weights = each[0][1](W, b)
                 return found
@@ -142,7 +141,7 @@ class NBSVM(DecisionModel):
         gain = np.abs(ratio)
         odds = _log_odds(counted.rows) if truth("fit_intercept", self.fit_intercept) else 0.0
 
-        def interpolated(W: npt.NDArray[Any], b: Floats) -> Weights:
+        def interpolated(W: Array, b: Floats) -> Weights:
             if beta < 1.0:
                 alone = np.divide(W, gain.T, out=np.zeros_like(W), where=gain.T > 0.0)  # w; where r = 0, w = 0
                 mean = arithmetic.mean(np.abs(alone), axis=0)

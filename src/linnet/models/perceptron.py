@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Floats
 from linnet.errors import DataError, LinnetError
 from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
@@ -35,7 +35,6 @@ from linnet.solvers.matrix import Distinct, RowBlocks, TrainingSet
 from linnet.solvers.online import SGD, Run, descend
 from linnet.solvers.optimisers import Constant
 
-Floats = npt.NDArray[np.float64]
 STARTS = ("zero", "random")
 
 

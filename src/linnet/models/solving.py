@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Floats, Ints32
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError, LinnetError
 from linnet.estimator import above_zero, not_negative, one_of, truth, whole
@@ -33,8 +33,6 @@ from linnet.solvers.matrix import Distinct, Matrix, TrainingSet
 from linnet.solvers.online import SGD, descend
 from linnet.solvers.optimisers import Optimiser, Stepwise, with_settings
 from linnet.solvers.problem import LinearProblem
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -206,7 +204,7 @@ def fit_optimised(
     return W.astype(rows.X.values.dtype), b
 
 
-def accuracy_on(X: Matrix, y: npt.NDArray[np.int32], weight: Floats) -> Callable[[Weights], float]:
+def accuracy_on(X: Matrix, y: Ints32, weight: Floats) -> Callable[[Weights], float]:
     """Return the accuracy of weights on held-out rows."""
 
     def accuracy(weights: Weights) -> float:

@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Array, Floats
 from linnet.errors import DataError, LinnetError
 from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
@@ -59,8 +60,6 @@ from linnet.solvers.newton import fit_sum
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import SmoothObjective
-
-Floats = npt.NDArray[np.float64]
 
 SOLVERS = {
     "dual": Support(1000, ("l2",), ("squared_hinge", "hinge")),
@@ -229,7 +228,7 @@ class LinearSVM(StepModel):
         tol, of = above_zero("tol", self.tol), rows.distinct()
         problem, small = self._problem(rows, of)
 
-        def outputs(W: npt.NDArray[Any], b: Floats) -> Weights:
+        def outputs(W: Array, b: Floats) -> Weights:
             return (W if small is None else small.expand(W, rows.X.values.dtype)), b
 
         found = dual.solve(

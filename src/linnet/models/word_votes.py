@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats, Ints
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import CountingModel, DecisionModel, Traits
@@ -22,7 +22,6 @@ from linnet.models.naive_bayes import Statistics, class_sums
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import TrainingSet
 
-Floats = npt.NDArray[np.float64]
 EQUAL = 1e-9  # sums of weights in another order are equal all the same
 
 
@@ -49,7 +48,7 @@ class WordVotes(CountingModel, DecisionModel):
     traits: ClassVar[Traits] = Traits(sums="statistics", non_negative=True, poor_score=True, bytes_per_weight=90)
 
     feature_count_: Floats
-    votes_: npt.NDArray[np.int64]
+    votes_: Ints
 
     def __init__(self) -> None:
         pass

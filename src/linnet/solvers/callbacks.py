@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Array
 from linnet.errors import LinnetError
 
 
@@ -114,7 +114,7 @@ def curve(
     return figure(layers, Axis(x, log=log, whole=not log), Axis(y), caption)
 
 
-Weights: TypeAlias = tuple[npt.NDArray[Any], Any]
+Weights: TypeAlias = tuple[Array, Any]
 """W, (n_features, n_outputs), and b, (n_outputs,); a net has embeddings and a Head in their place."""
 
 
@@ -139,7 +139,7 @@ class Epoch:
 class SolverResult:
     """Where a solver ended: weights and intercepts, epochs made, the last violation, and why it ended."""
 
-    W: npt.NDArray[Any]
+    W: Array
     b: Any
     epochs: int
     violation: float

@@ -14,16 +14,14 @@ Paper     Yuan, Ho, Lin: An Improved GLMNET for L1-regularized Logistic Regressi
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import coordinate, sparse
+from linnet.array_types import Floats, Ints32
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, ignore
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.problem import transposed
-
-Floats = npt.NDArray[np.float64]
 
 INNER_PASSES = 200
 SUFFICIENT = 0.01  # of the decrease that the step promises
@@ -34,9 +32,7 @@ RIDGE = 1e-12  # keeps single curvatures above zero
 class _Problem:
     """The objective, with the intercept as one more column, of ones, whose penalty is zero."""
 
-    def __init__(
-        self, X: Matrix, y: npt.NDArray[np.int32], c: Floats, loss: Loss, n_outputs: int, fit_intercept: bool
-    ) -> None:
+    def __init__(self, X: Matrix, y: Ints32, c: Floats, loss: Loss, n_outputs: int, fit_intercept: bool) -> None:
         self.X, self.y, self.c, self.loss, self.n_outputs = X, y, c, loss, n_outputs
         columns = transposed(X)
         if fit_intercept:
@@ -74,7 +70,7 @@ class _Problem:
 
 def solve(
     X: Matrix,
-    y: npt.NDArray[np.int32],
+    y: Ints32,
     c: Floats,
     loss: Loss,
     n_outputs: int,

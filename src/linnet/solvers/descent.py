@@ -16,9 +16,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Floats
 from linnet.errors import LinnetError
 from linnet.estimator import share, whole
 from linnet.solvers import optimisers
@@ -27,8 +27,6 @@ from linnet.solvers.newton import LBFGS, Newton, ProximalGradient, Told, Whole
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser, Stepwise, with_settings
 from linnet.solvers.problem import Here, Problem, least_subgradient, soft_threshold
-
-Floats = npt.NDArray[np.float64]
 
 PIECE = 1 << 14  # of a vector: a few arrays of this many numbers stay in the cache
 

@@ -27,10 +27,10 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import dual
+from linnet.array_types import Array, Bools, Floats, Ints32
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
 from linnet.solvers.matrix import Matrix, RowBlocks
 
-Floats = npt.NDArray[Any]
 LANES = 8  # problems side by side: 32-bit weights and gains of a feature are then one cache line
 
 
@@ -40,9 +40,9 @@ class SVMProblem:
 
     X: Matrix  # values float32 or float64, as the weights will be; gain: (n_problems, n_features) or (1, n_features)
     signs: npt.NDArray[np.int8]  # (n_rows, n_problems), +1 or -1
-    C: npt.NDArray[np.float64]  # (n_rows,): the cost of each row, or (n_rows, n_problems)
-    rows: npt.NDArray[np.int32] | None = None  # which rows to visit; without, all
-    start: npt.NDArray[np.float64] | None = None  # (n_rows, n_problems): a_i y_i to begin with; 0 for rows not visited
+    C: Floats  # (n_rows,): the cost of each row, or (n_rows, n_problems)
+    rows: Ints32 | None = None  # which rows to visit; without, all
+    start: Floats | None = None  # (n_rows, n_problems): a_i y_i to begin with; 0 for rows not visited
 
 
 @dataclass
@@ -51,14 +51,14 @@ class Group:
 
     first: int
     n: int
-    table: Floats  # (n_features, 1 or 2, lanes)
+    table: Array  # (n_features, 1 or 2, lanes)
     hinge: dual.HingeDual
-    done: npt.NDArray[np.bool_]  # (lanes,)
-    whole: npt.NDArray[np.bool_]  # (lanes,): whether the next pass visits every row
-    loss: npt.NDArray[np.float64]  # (lanes,): of the last pass that each was in
+    done: Bools  # (lanes,)
+    whole: Bools  # (lanes,): whether the next pass visits every row
+    loss: Floats  # (lanes,): of the last pass that each was in
 
     @property
-    def u(self) -> Floats:
+    def u(self) -> Array:
         """The folded weights, (n_features, n)."""
         return self.table[:, 0, : self.n]
 
@@ -70,7 +70,7 @@ class Solution(SolverResult):
     groups: tuple[Group, ...] = ()
 
     @property
-    def signed(self) -> npt.NDArray[np.float64]:
+    def signed(self) -> Floats:
         """What each row adds to the weights of each problem."""
         parts = [(g.hinge.alpha * g.hinge.signs)[:, : g.n] for g in self.groups]
         return np.concatenate(parts, axis=1)
@@ -86,7 +86,7 @@ def groups_of(n_problems: int) -> list[tuple[int, int, int]]:
     return [(first, min(lanes, n_problems - first), lanes) for first in range(0, n_problems, lanes)]
 
 
-def table_of(n_features: int, gain: Floats | None, first: int, n: int, lanes: int, dtype: Any) -> Floats:
+def table_of(n_features: int, gain: Array | None, first: int, n: int, lanes: int, dtype: Any) -> Array:
     """Return the table of the kernel: weights of zero and, where features have a gain, g^2."""
     table = np.zeros((n_features, 1 if gain is None else 2, lanes), dtype=dtype)
     if gain is not None:
@@ -95,7 +95,7 @@ def table_of(n_features: int, gain: Floats | None, first: int, n: int, lanes: in
 
 
 def hinge_of(
-    signs: npt.NDArray[np.int8], C: Floats, place: tuple[int, int, int], *, squared: bool, bias_scale: float
+    signs: npt.NDArray[np.int8], C: Array, place: tuple[int, int, int], *, squared: bool, bias_scale: float
 ) -> dual.HingeDual:
     """Return the duals of a group of problems, with variables of zero."""
     first, n, lanes = place
@@ -123,12 +123,12 @@ def _start(p: SVMProblem, place: tuple[int, int, int], squared: bool, bias_scale
     return Group(first, n, table, of, np.arange(lanes) >= n, np.arange(lanes) < n, np.zeros(lanes))
 
 
-def _visit(X: Matrix, order: npt.NDArray[np.int32], table: Floats, of: dual.HingeDual) -> None:
+def _visit(X: Matrix, order: Ints32, table: Array, of: dual.HingeDual) -> None:
     scale = np.zeros(0, X.values.dtype) if X.scale is None else X.scale
     dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, scale, order, table, of)
 
 
-def _pass(p: SVMProblem, order: npt.NDArray[np.int32], tol: float, g: Group) -> tuple[float, int]:
+def _pass(p: SVMProblem, order: Ints32, tol: float, g: Group) -> tuple[float, int]:
     """One pass over the problems of a group, then decide what is active in the next and which are solved.
 
     Returns the largest violation, and how many variables are active in the next pass.
@@ -190,16 +190,16 @@ def solve(
     return Solution(*weights(), number, violation, all(g.done.all() for g in groups), groups=tuple(groups))
 
 
-def signs_of(y: npt.NDArray[Any], n_classes: int) -> npt.NDArray[np.int8]:
+def signs_of(y: Array, n_classes: int) -> npt.NDArray[np.int8]:
     """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs); y may be an indicator matrix."""
     positive = y if y.ndim == 2 else (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
     return np.asarray(2 * positive.astype(np.int8) - 1, dtype=np.int8)
 
 
 def hinge_steps(
-    X: Matrix, signs: npt.NDArray[np.int8], cost: npt.NDArray[np.float64], W: Floats, b: Floats,
-    orders: Sequence[npt.NDArray[np.int32]], *, squared: bool, bias_scale: float,
-) -> tuple[Floats, Floats, float, int]:  # fmt: skip
+    X: Matrix, signs: npt.NDArray[np.int8], cost: Floats, W: Array, b: Array,
+    orders: Sequence[Ints32], *, squared: bool, bias_scale: float,
+) -> tuple[Array, Array, float, int]:  # fmt: skip
     """Go on from weights: coordinate steps on the dual of  1/2 |w - W|^2 + sum_i cost_i loss_i,  a pass for each order.
 
     One pass is the passive-aggressive algorithm; many are the least change of the weights that fits the rows. Returns W, b,
@@ -276,7 +276,7 @@ def solve_blocks(
 
 
 def _improve(
-    X: Matrix, signs: npt.NDArray[np.int8], cost: Floats, state: Floats, orders: list[npt.NDArray[np.int32]],
+    X: Matrix, signs: npt.NDArray[np.int8], cost: Array, state: Array, orders: list[Ints32],
     squared: bool, scale: float, tol: float, g: _BlockProblems,
 ) -> None:  # fmt: skip
     """Improve the variables of one block for the problems of a group."""
@@ -296,7 +296,7 @@ def _improve(
     g.bias, state[mine, 0], state[mine, 1] = of.bias, of.alpha[:, : g.n].T, of.q[:, : g.n].T
 
 
-def _state(rows: RowBlocks, blocks: tuple[int, ...], n: int) -> Floats:
+def _state(rows: RowBlocks, blocks: tuple[int, ...], n: int) -> Array:
     """Return alpha and |x|^2 of each problem and row, (n_outputs, 2, n_rows); 0 and -1 (not known) at first."""
     state = rows.state(blocks, (rows.n_outputs, 2))
     if state is None:

@@ -31,12 +31,11 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import dual, sparse
+from linnet.array_types import Array, Floats, Ints32
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
 from linnet.solvers.matrix import Matrix, RowBlocks
 from linnet.solvers.numerics import sigmoid
 from linnet.solvers.problem import LinearProblem, SmoothObjective
-
-Floats = npt.NDArray[np.float64]
 
 FIRST_SLOPE = 1e-2  # slope at which a single variable is solved, at first
 LAST_SLOPE = 1e-10
@@ -63,10 +62,10 @@ class DualPasses:
         """Visit the rows once, in a new order; returns the Newton steps taken on their variables."""
         raise NotImplementedError
 
-    def _order(self, rng: np.random.Generator) -> npt.NDArray[np.int32]:
+    def _order(self, rng: np.random.Generator) -> Ints32:
         return rng.permutation(np.arange(self.n_rows, dtype=np.int32))
 
-    def weights(self) -> tuple[npt.NDArray[Any], Any]:
+    def weights(self) -> tuple[Array, Any]:
         """Return the weights so far, and the intercepts."""
         raise NotImplementedError
 
@@ -145,7 +144,7 @@ class SoftmaxPasses(DualPasses):
         )
         return steps
 
-    def weights(self) -> tuple[npt.NDArray[Any], Floats]:
+    def weights(self) -> tuple[Array, Floats]:
         """Return W and b."""
         return self.table[:, : self.f.n_outputs], self.offset
 

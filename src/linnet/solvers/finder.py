@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Array, Floats, Ints32
 from linnet.draw.terminal import sparkline
 from linnet.errors import LinnetError
 from linnet.solvers.callbacks import curve
@@ -25,8 +25,6 @@ from linnet.solvers.online import LOSSES as ONLINE_LOSSES
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Constant, Stepwise, with_settings
 from linnet.solvers.problem import LinearProblem
-
-Floats = npt.NDArray[np.float64]
 
 BATCH = 64
 SMOOTHING = 0.9
@@ -145,8 +143,8 @@ def sweep(step: Callable[[float], float], *, low: float = 1e-4, high: float = 10
 
 
 def _batches(
-    X: Matrix, y: npt.NDArray[np.int32], n_classes: int, solver: Stepwise, loss: Loss | str | None, C: float
-) -> Callable[[float, npt.NDArray[Any]], float]:
+    X: Matrix, y: Ints32, n_classes: int, solver: Stepwise, loss: Loss | str | None, C: float
+) -> Callable[[float, Array], float]:
     if isinstance(loss, str):
         raise LinnetError(f"an optimiser takes a loss of linnet.solvers.losses, such as SquaredHinge(), got {loss!r}")
     smooth: Loss = (Logistic() if n_classes == 2 else Softmax()) if loss is None else loss
@@ -154,7 +152,7 @@ def _batches(
     w = np.zeros(problem.size)
     memory = solver.init(w)
 
-    def step(rate: float, rows: npt.NDArray[Any]) -> float:
+    def step(rate: float, rows: Array) -> float:
         nonlocal memory
         here = problem.some(w, rows)
         move, _, memory = with_settings(solver, learning_rate=rate, schedule=Constant()).update(
@@ -166,9 +164,7 @@ def _batches(
     return step
 
 
-def _online(
-    X: Matrix, y: npt.NDArray[np.int32], n_classes: int, loss: Loss | str
-) -> Callable[[float, npt.NDArray[Any]], float]:
+def _online(X: Matrix, y: Ints32, n_classes: int, loss: Loss | str) -> Callable[[float, Array], float]:
     from linnet._kernels import online
 
     if not isinstance(loss, str) or loss not in ONLINE_LOSSES:
@@ -179,7 +175,7 @@ def _online(
         bias_rate=1.0, batch=1,
     )  # fmt: skip
 
-    def step(rate: float, rows: npt.NDArray[Any]) -> float:
+    def step(rate: float, rows: Array) -> float:
         rates = np.full(len(rows), rate)
         online.online_pass(X.indptr, X.indices, X.values, rows.astype(np.int32), rates, V, none, taken)
         return taken.loss_sum / len(rows)

@@ -20,11 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Floats, Labels
 from linnet.errors import check_choice
 from linnet.solvers.numerics import log_sigmoid, logsumexp, sigmoid, softmax
-
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)

@@ -27,13 +27,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import columns, sparse
+from linnet.array_types import Array, Floats, Floats32, Ints, Ints32
 from linnet.solvers.callbacks import OnEpoch, ignore
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -50,12 +48,12 @@ class Matrix:
     [20.0, 1.0]
     """
 
-    indptr: npt.NDArray[np.int64]  # (n_rows * n_blocks + 1,)
-    indices: npt.NDArray[np.int32]  # (n_entries,)
-    values: npt.NDArray[Any]  # (n_entries,) or (0,), float32 or float64
+    indptr: Ints  # (n_rows * n_blocks + 1,)
+    indices: Ints32  # (n_entries,)
+    values: Array  # (n_entries,) or (0,), float32 or float64
     n_features: int
-    gain: npt.NDArray[np.float32] | None = None
-    scale: npt.NDArray[Any] | None = None  # (n_rows * n_blocks,)
+    gain: Floats32 | None = None
+    scale: Array | None = None  # (n_rows * n_blocks,)
     n_blocks: int = 1
 
     def __len__(self) -> int:
@@ -72,7 +70,7 @@ class Matrix:
             np.ascontiguousarray(self.indptr[:: self.n_blocks]), self.indices, values, self.n_features, self.gain
         )
 
-    def take(self, rows: npt.NDArray[Any]) -> Matrix:
+    def take(self, rows: Array) -> Matrix:
         """Return some rows, in the given order, as plain CSR.
 
         >>> Matrix.from_dense(np.array([[0.0, 2.0], [1.0, 0.0]])).take(np.array([1])).values.tolist()
@@ -85,7 +83,7 @@ class Matrix:
         entries = np.repeat(begin - indptr[:-1], end - begin) + np.arange(indptr[-1])
         return Matrix(indptr, X.indices[entries], X.values[entries], self.n_features, self.gain)
 
-    def dense(self) -> npt.NDArray[np.float64]:
+    def dense(self) -> Floats:
         """Write the rows out, (n_rows, n_features).
 
         >>> Matrix.from_dense(np.array([[0.0, 2.0], [1.0, 0.0]])).dense().tolist()
@@ -96,7 +94,7 @@ class Matrix:
         return out
 
     @classmethod
-    def from_dense(cls, X: npt.NDArray[Any]) -> Matrix:
+    def from_dense(cls, X: Array) -> Matrix:
         """Keep the non-zero entries of a dense array: float32 stays, everything else becomes float64."""
         kind = np.float32 if X.dtype == np.float32 else np.float64
         rows, columns = np.nonzero(X)
@@ -116,14 +114,14 @@ class Matrix:
             csr.shape[1],
         )
 
-    def dot(self, W: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def dot(self, W: Array) -> Floats:
         """Return X W, (n_rows, n_outputs); W is (n_features, n_outputs). The gain is not applied."""
         X = self.explicit()
         out = np.empty((len(X), W.shape[1]))
         sparse.dot(X.indptr, X.indices, X.values, np.ascontiguousarray(W, X.values.dtype), 0, len(X), out)
         return out
 
-    def transposed_dot(self, R: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def transposed_dot(self, R: Floats) -> Floats:
         """Return X^T R, (n_features, n_outputs)."""
         out = np.zeros((self.n_features, R.shape[1]))
         X = self.explicit()
@@ -137,10 +135,10 @@ class Compact:
 
     X: Matrix
     norms: Floats  # (n_rows,), squared
-    place: npt.NDArray[np.int32]  # (n_features,): the new column of each old one; -1 where it has no entry
+    place: Ints32  # (n_features,): the new column of each old one; -1 where it has no entry
     factor: Floats  # (n_features,)
 
-    def expand(self, W: Floats, dtype: Any = np.float64) -> npt.NDArray[Any]:
+    def expand(self, W: Floats, dtype: Any = np.float64) -> Array:
         """Return the weights of the old columns, (n_features, n_outputs)."""
         if not len(W):
             return np.zeros((len(self.place), W.shape[1]), dtype=dtype)
@@ -149,7 +147,7 @@ class Compact:
         return np.asarray(out, dtype=dtype)
 
 
-def compact(X: Matrix, rows: npt.NDArray[np.int32]) -> Compact:
+def compact(X: Matrix, rows: Ints32) -> Compact:
     """Return the given rows, in that order, over fewer columns.
 
     >>> X = Matrix.from_dense(np.array([[1.0, 0.0, 3.0, 4.0], [2.0, 0.0, 0.0, 0.0]]))
@@ -181,12 +179,12 @@ def compact(X: Matrix, rows: npt.NDArray[np.int32]) -> Compact:
 class Distinct:
     """Which rows to visit, what each weighs, and for every row of the data its place among them (-1: weight zero)."""
 
-    rows: npt.NDArray[np.int32]  # (n_distinct,)
-    weight: npt.NDArray[np.float64]  # (n_distinct,), or (n_distinct, n_labels)
-    place: npt.NDArray[np.int64]  # (n_rows,)
+    rows: Ints32  # (n_distinct,)
+    weight: Floats  # (n_distinct,), or (n_distinct, n_labels)
+    place: Ints  # (n_rows,)
 
 
-def distinct(X: Matrix, y: npt.NDArray[Any], weight: npt.NDArray[np.float64] | None = None) -> Distinct:
+def distinct(X: Matrix, y: Array, weight: Floats | None = None) -> Distinct:
     """Find the distinct (row, label) pairs among rows with a weight above zero.
 
     y may be an indicator matrix, and weight may have a column for each label.
@@ -218,7 +216,7 @@ def distinct(X: Matrix, y: npt.NDArray[Any], weight: npt.NDArray[np.float64] | N
     return Distinct(order[first].astype(np.int32), total, place)
 
 
-def as_given(n_rows: int, weight: npt.NDArray[np.float64] | None = None) -> Distinct:
+def as_given(n_rows: int, weight: Floats | None = None) -> Distinct:
     """Return all rows with a weight above zero in the order they came in, each for itself.
 
     >>> as_given(3, np.array([1.0, 0.0, 2.0])).rows.tolist()
@@ -247,7 +245,7 @@ class TrainingSet:
     """
 
     X: Matrix
-    y: npt.NDArray[Any]
+    y: Array
     n_classes: int
     weight: Floats | None = None
     threads: int = 1
@@ -326,7 +324,7 @@ class RowBlocks:
     multilabel: bool
     """Whether rows may have several labels."""
     total_weight: float
-    gain: npt.NDArray[np.float32] | None  # (n_outputs or 1, n_features)
+    gain: Floats32 | None  # (n_outputs or 1, n_features)
     threads: int
     local: bool
     """Whether blocks can be visited one after the other here, with a state kept for each row."""
@@ -339,13 +337,13 @@ class RowBlocks:
         """Return the sum of function(rows, *args) over all blocks."""
         raise NotImplementedError
 
-    def with_gain(self, gain: npt.NDArray[np.float32], on_epoch: OnEpoch) -> RowBlocks:
+    def with_gain(self, gain: Floats32, on_epoch: OnEpoch) -> RowBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
         raise NotImplementedError
 
     # ---- local rows only
 
-    def visit(self, order: npt.NDArray[Any] | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
+    def visit(self, order: Array | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
         """Yield the numbers and the rows of a few blocks at a time, in their order or in another."""
         raise NotImplementedError
 

@@ -23,10 +23,10 @@ from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import network
+from linnet.array_types import Array, Floats, Floats32, Ints, Ints32
 from linnet.errors import DataError
 from linnet.solvers.callbacks import Epoch
 from linnet.solvers.matrix import Matrix
@@ -83,14 +83,14 @@ class DenseLayers:
         *before, (A, a) = self.layers
         return DenseLayers((*before, (A * factor, a * factor + shift)))
 
-    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+    def tensors(self) -> dict[str, Array]:
         """Return what a model file holds."""
         return {
             name: array for k, layer in enumerate(self.layers) for name, array in zip(_names(k), layer, strict=True)
         }
 
     @classmethod
-    def of_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], n_layers: int) -> DenseLayers:
+    def of_tensors(cls, tensors: Mapping[str, Array], n_layers: int) -> DenseLayers:
         """Read what ``tensors`` gave; layers that do not fit together are a ValueError."""
         layers = tuple((tensors[A], tensors[a]) for A, a in map(_names, range(n_layers)))
         width = layers[0][0].shape[0] if layers else 0
@@ -115,7 +115,7 @@ class TreeLayers(DenseLayers):
     tree has a row a label: 1 + the number of each inner node on its path, negative where the path goes left, 0 behind its end.
     """
 
-    tree: npt.NDArray[np.int64]  # (n_labels, depth)
+    tree: Ints  # (n_labels, depth)
 
     @property
     def n_outputs(self) -> int:
@@ -138,7 +138,7 @@ class TreeLayers(DenseLayers):
         left = sigmoid(-signs * super().apply(sums[None, :])[0, nodes])
         return np.asarray(arithmetic.matmul(self.layers[0][0][:, nodes], (signs * left)[:, None])[:, 0])
 
-    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+    def tensors(self) -> dict[str, Array]:
         """Return what a model file holds."""
         return {**super().tensors(), "head.tree": self.tree}
 
@@ -156,17 +156,13 @@ def finish(sums: Floats, b: Any) -> Floats:
     return b.apply(sums) if isinstance(b, DenseLayers) else np.asarray(sums + b)
 
 
-def scaled(
-    W: npt.NDArray[np.float32], b: Any, factor: float, shift: float = 0.0
-) -> tuple[npt.NDArray[np.float32], Any]:
+def scaled(W: Floats32, b: Any, factor: float, shift: float = 0.0) -> tuple[Floats32, Any]:
     """Multiply the scores by a factor and add a shift: the last layer of a head, or W, in place, and b."""
     if isinstance(b, DenseLayers):
         return W, b.scaled(factor, shift)
     W *= np.float32(factor)
     return W, factor * b + shift
 
-
-Floats = npt.NDArray[np.float64]
 
 STEPS = {"sgd": 0, "adagrad": 1}
 MASK_NUMBERS = 1 << 18  # numbers of dropout masks drawn at a time
@@ -219,7 +215,7 @@ class Net:
     """Embeddings (n_features, dim) and the numbers of the dense layers, one after another."""
 
     shape: Shape
-    E: npt.NDArray[Any]
+    E: Array
     theta: Floats
 
     def head(self) -> DenseLayers:
@@ -232,7 +228,7 @@ class Net:
         return DenseLayers(tuple(layers))
 
 
-def start(shape: Shape, X: Matrix, rows: npt.NDArray[np.int32], rng: np.random.Generator) -> Net:
+def start(shape: Shape, X: Matrix, rows: Ints32, rng: np.random.Generator) -> Net:
     """Draw the first weights: layers by He and Glorot, embeddings near zero.
 
     The layers are random, so embeddings need only be different enough to part ways. A feature that none of the rows has
@@ -256,9 +252,9 @@ def start(shape: Shape, X: Matrix, rows: npt.NDArray[np.int32], rng: np.random.G
 def train(
     net: Net,
     X: Matrix,
-    y: npt.NDArray[np.int32],
+    y: Ints32,
     weight: Floats,
-    rows: npt.NDArray[np.int32],
+    rows: Ints32,
     how: Steps,
     rng: np.random.Generator,
     passes: int,
@@ -288,16 +284,14 @@ def train(
     return passes
 
 
-def _room(X: Matrix, rows: npt.NDArray[np.int32], batch: int) -> int:
+def _room(X: Matrix, rows: Ints32, batch: int) -> int:
     """How many features a batch can have: those of its longest rows, or all."""
     lengths = np.diff(X.indptr)[rows]
     most = int(np.sort(lengths)[-batch:].sum())
     return max(1, min(X.n_features, most))
 
 
-def _chunks(
-    order: npt.NDArray[np.int32], how: Steps, width: int, rng: np.random.Generator
-) -> Iterator[tuple[npt.NDArray[np.int32], Floats]]:
+def _chunks(order: Ints32, how: Steps, width: int, rng: np.random.Generator) -> Iterator[tuple[Ints32, Floats]]:
     """Cut the rows into runs of whole batches, each with its masks: 0 or 1 / share kept, so that the mean is 1.
 
     Between two runs Python is back in charge: masks stay small, and Ctrl-C is heard.

@@ -32,9 +32,9 @@ from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Floats
 from linnet.errors import LinnetError
 from linnet.estimator import not_negative, whole
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
@@ -42,8 +42,6 @@ from linnet.solvers.losses import Softmax
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import Here, Local, Problem, SmoothObjective, SumProblem, least_subgradient, soft_threshold
-
-Floats = npt.NDArray[np.float64]
 
 MOST_PRODUCTS = 250  # in one step
 SHORTEST = 2.0**-30

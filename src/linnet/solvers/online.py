@@ -16,20 +16,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import online, sparse
+from linnet.array_types import Array, Floats, Ints32
 from linnet.errors import LinnetError
 from linnet.estimator import not_negative, whole
 from linnet.solvers.callbacks import Epoch, OnEpoch, ignore
 from linnet.solvers.matrix import Distinct, Matrix
 from linnet.solvers.optimisers import InverseRoot, Rate, Schedule, check_rate
-
-Floats = npt.NDArray[np.float64]
 
 LOSSES = {"perceptron": 0, "hinge": 1, "softmax": 2}
 EPOCHS = 20
@@ -70,8 +67,8 @@ class SGD:
 class _Walk:
     """The weights and their running average. V times the scale are the weights; see the kernel for A and A_b."""
 
-    V: npt.NDArray[Any]
-    A: npt.NDArray[Any]
+    V: Array
+    A: Array
     taken: online.OnlineSteps
     sum_w: Floats | float = 0.0  # over the steps before the last flush
     sum_b: Floats | float = 0.0
@@ -124,7 +121,7 @@ class Run:
 
 def descend(
     X: Matrix,
-    y: npt.NDArray[np.int32],
+    y: Ints32,
     n_classes: int,
     of: Distinct,
     *,

@@ -29,13 +29,12 @@ from math import pi
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
+from linnet.array_types import Floats
 from linnet.errors import LinnetError
 from linnet.estimator import above_zero, not_negative, share, share_below_one, whole
 
-Floats = npt.NDArray[np.float64]
 Memory = tuple[Any, ...]
 Move = tuple[Floats, float | Floats, Memory]
 """The step, the length given to each direction, and the new memory."""

@@ -33,6 +33,7 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import sparse
+from linnet.array_types import Array, Floats, Floats32, Ints, Ints32
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix, TrainingSet
@@ -58,10 +59,6 @@ def transposed(X: Matrix) -> Matrix:
     indices, values = np.empty(len(X.indices), dtype=np.int32), np.empty_like(X.values)
     sparse.transpose(X.indptr, X.indices, X.values, indptr, indices, values)
     return Matrix(indptr, indices, values, len(X))
-
-
-Floats = npt.NDArray[np.float64]
-RowNumbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ class Problem(Protocol):
     def everything(self, w: Floats) -> Here:
         """Look at all rows."""
 
-    def some(self, w: Floats, rows: RowNumbers) -> Here:
+    def some(self, w: Floats, rows: Array) -> Here:
         """Look at some rows, as if the others were like them."""
 
     def gentle_rate(self) -> float:
@@ -135,7 +132,7 @@ class Function:
         value, gradient = self.both(w)
         return Here(value, value, gradient)
 
-    def some(self, w: Floats, rows: RowNumbers) -> Here:
+    def some(self, w: Floats, rows: Array) -> Here:
         """Return value and gradient: there is one row."""
         return self.everything(w)
 
@@ -169,7 +166,7 @@ class LinearProblem:
     """
 
     def __init__(
-        self, X: Matrix, y: npt.NDArray[np.int32], c: Floats, loss: Loss, n_outputs: int, *, fit_intercept: bool = True,
+        self, X: Matrix, y: Ints32, c: Floats, loss: Loss, n_outputs: int, *, fit_intercept: bool = True,
         constant: float | None = None, l2: float = 1.0, l1: float = 0.0, pool: ThreadPoolExecutor | None = None,
         threads: int = 1,
     ) -> None:  # fmt: skip
@@ -280,7 +277,7 @@ class LinearProblem:
         gradient[:cut] -= u[:cut]
         return self._complete(w, loss / self.total, gradient / self.total)
 
-    def some(self, w: Floats, rows: RowNumbers) -> Here:
+    def some(self, w: Floats, rows: Array) -> Here:
         """Look at some rows; costs what their entries cost, and one vector as long as w."""
         cut, X, y = self.n_penalised, self.X.take(rows), self.y[rows]
         c = self.c[rows] * (self.n_rows / (len(rows) * self.total))
@@ -345,7 +342,7 @@ def _with_constant(X: Matrix, value: float) -> Matrix:
     )  # fmt: skip
 
 
-def _flat_gain(gain: npt.NDArray[np.float32], n_outputs: int) -> Floats:
+def _flat_gain(gain: Floats32, n_outputs: int) -> Floats:
     """Lay the gain, (n_outputs or 1, n_features), out as W is."""
     return np.ascontiguousarray(np.broadcast_to(gain, (n_outputs, gain.shape[1])).T, dtype=np.float64).ravel()
 
@@ -481,7 +478,7 @@ class SumProblem:
         out[: self.n_penalised] += w[: self.n_penalised]
         return out
 
-    def some(self, w: Floats, rows: npt.NDArray[np.int64]) -> Here:
+    def some(self, w: Floats, rows: Ints) -> Here:
         """Refuse: rows are in parts."""
         raise TypeError("rows in parts cannot be asked one by one; use LBFGS")
 

@@ -14,15 +14,14 @@ Paper     Paige and Saunders, LSQR: An Algorithm for Sparse Linear Equations and
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import factors, sparse
+from linnet.array_types import Bools, Floats
 from linnet.errors import LinnetError
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, ignore
 from linnet.solvers.matrix import Matrix
 
-Floats = npt.NDArray[np.float64]
 CHUNK = 256  # rows that are written out at a time
 EPSILON = float(np.finfo(np.float64).eps)
 ROUNDING = 64 * EPSILON  # of the length of X: a new direction as short as this is noise
@@ -168,7 +167,7 @@ class _Bidiagonal:
         self.noise = problem.noise()
         self.first[self.alpha <= self.noise] = 0.0
 
-    def keep(self, columns: npt.NDArray[np.bool_]) -> None:
+    def keep(self, columns: Bools) -> None:
         """Go on with some of the outputs."""
         for name in ("u", "v", "w", "W"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, columns]))
