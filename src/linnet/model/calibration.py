@@ -33,8 +33,8 @@ import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.array_types import Array, Bools, Floats, Ints
-from linnet.errors import DataError, ModelFileError
-from linnet.solvers.numerics import log_sigmoid, log_softmax, logsumexp, sigmoid, softmax
+from linnet.errors import DataError
+from linnet.solvers.numerics import log_sigmoid, log_softmax, logsumexp, softmax
 
 MIN_SCALE = 1e-3  # in units of 1 / spread of the scores
 MAX_STEPS = 200
@@ -47,66 +47,33 @@ class Calibration:
     `shift` has one number per class, or a single one when two classes share one score.
 
     >>> scores = np.array([-2.0, -1.0, 1.0, 2.0])
-    >>> calibration = Calibration.fit(scores, [0, 0, 1, 1], n_classes=2)
-    >>> calibration.proba(scores)[:, 1].round(2).tolist()
-    [0.21, 0.34, 0.66, 0.79]
+    >>> calibration = Calibration.fit(scores, np.array([0, 0, 1, 1]), n_classes=2)
+    >>> (calibration.scale * scores + calibration.shift).round(2).tolist()
+    [-1.35, -0.67, 0.67, 1.35]
     """
 
     scale: float
     shift: Floats
 
-    def __post_init__(self) -> None:
-        """Copy and freeze the shift; refuse numbers that cannot be a calibration."""
-        shift = np.array(self.shift, np.float64)
-        if shift.ndim != 1 or not shift.size or not np.isfinite(shift).all():
-            raise ValueError(f"shift must be a row of finite numbers, got {self.shift!r}")
-        if not (np.isfinite(self.scale) and self.scale > 0):
-            raise ValueError(f"scale must be positive and finite, got {self.scale!r}")
-        shift.flags.writeable = False
-        object.__setattr__(self, "shift", shift)
-        object.__setattr__(self, "scale", float(self.scale))
-
-    @property
-    def n_classes(self) -> int:
-        """How many classes the probabilities are of."""
-        return max(2, self.shift.size)
-
     @classmethod
     def fit(
-        cls,
-        scores: npt.ArrayLike,
-        y_index: npt.ArrayLike,
-        n_classes: int,
-        sample_weight: npt.ArrayLike | None = None,
-        *,
-        prior: float = 1.0,
+        cls, scores: Floats, y: Array, n_classes: int, weight: Floats | None = None, *, prior: float = 1.0,
         shifted: bool = True,
-    ) -> Calibration:
+    ) -> Calibration:  # fmt: skip
         """Fit on held-out rows: scores of shape (n,), (n, 1) or (n, n_classes), class numbers 0 ... n_classes - 1.
 
         With shifted=False only the scale is fitted (temperature scaling): no decision changes.
         """
-        S, y, w = _checked(scores, y_index, n_classes, sample_weight)
-        if not prior >= 0:
-            raise ValueError(f"prior must be 0 or more, got {prior!r}")
+        S = scores.reshape(len(scores), -1).astype(np.float64, copy=False)
+        w = np.ones(len(S)) if weight is None else weight
+        if not len(S) or not np.isfinite(S).all():
+            raise DataError("calibration needs held-out rows with finite scores")
         objective, spread = _objective(S, y, w, n_classes, prior)
         if not shifted:
             objective.free[1:] = False
         theta = _newton(objective)
         shift = theta[2:] if S.shape[1] == 1 else theta[1:]
         return cls(float(theta[0] / spread), shift)
-
-    def proba(self, scores: npt.ArrayLike) -> Floats:
-        """Probabilities of shape (n, n_classes)."""
-        S = _two_dimensional(np.asarray(scores, np.float64))
-        if S.shape[1] != self.shift.size:
-            raise DataError(f"calibrated for {self.shift.size} scores per row, got {S.shape[1]}")
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self.shift.size == 1:
-                z = self.scale * S[:, 0] + self.shift[0]
-                return np.stack([sigmoid(-z), sigmoid(z)], axis=1)
-            S = S - S.max(axis=1, keepdims=True)  # before scaling: the product cannot become +inf
-            return np.asarray(softmax(self.scale * S + self.shift, axis=1), np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for a model card.
@@ -115,14 +82,6 @@ class Calibration:
         {'scale': 2.0, 'shift': [0.5]}
         """
         return {"scale": self.scale, "shift": self.shift.tolist()}
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Calibration:
-        """Take back what `to_dict` gave."""
-        try:
-            return cls(float(stored["scale"]), np.asarray(stored["shift"], np.float64))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"a calibration needs a positive 'scale' and a list 'shift', got {stored}") from error
 
 
 @dataclass(frozen=True)
@@ -260,33 +219,6 @@ def _conjugate_gradients(objective: _Objective, gradient: Floats, P: Floats, mov
 def _dot(a: Array, b: Array) -> float:
     """The sum of a * b in a fixed order."""
     return arithmetic.total(a * b)
-
-
-def _checked(
-    scores: npt.ArrayLike, y_index: npt.ArrayLike, n_classes: int, sample_weight: npt.ArrayLike | None
-) -> tuple[Floats, npt.NDArray[np.intp], Floats]:
-    S = _two_dimensional(np.asarray(scores, np.float64))
-    y = np.asarray(y_index)
-    w = np.ones(len(S)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if not len(S):
-        raise DataError("calibration needs held-out rows, got none")
-    if n_classes < 2 or S.shape[1] not in ({1, 2} if n_classes == 2 else {n_classes}):
-        raise DataError(f"calibration needs one score per class, got {S.shape[1]} scores for {n_classes} classes")
-    if y.shape != (len(S),) or w.shape != (len(S),):
-        raise DataError(f"{len(S)} rows of scores, but labels of shape {y.shape} and weights of shape {w.shape}")
-    if y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= n_classes:
-        raise DataError(f"class numbers must be whole numbers from 0 to {n_classes - 1}, got {y.min()} to {y.max()}")
-    if not np.isfinite(S).all():
-        raise DataError(f"calibration needs finite scores; row {int(np.argmin(np.isfinite(S).all(axis=1)))} has others")
-    if not np.isfinite(w).all() or w.min() < 0 or not w.any():
-        raise DataError("weights must be finite and 0 or more, and not all 0")
-    return S, y.astype(np.intp), w
-
-
-def _two_dimensional(scores: Floats) -> Floats:
-    if scores.ndim not in (1, 2):
-        raise DataError(f"scores must have one or two dimensions, got shape {scores.shape}")
-    return scores.reshape(-1, 1) if scores.ndim == 1 else scores
 
 
 # ---- Calibration beyond one scale: a curve over the log-odds of the answer, a line (sigmoid) or steps (isotonic).
