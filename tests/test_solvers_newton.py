@@ -91,7 +91,7 @@ def test_newton_reaches_the_optimum(loss, n_outputs):
     found = minimise(f, np.zeros(f.size), tol=1e-12)
     assert found.converged
     assert found.violation < 1e-11
-    assert found.steps < 20
+    assert found.passes < 20
     other = scipy.optimize.minimize(
         lambda w: f(w).value, np.zeros(f.size), jac=lambda w: f(w).gradient(), method="BFGS", options={"gtol": 1e-9}
     )
@@ -104,7 +104,7 @@ def test_newton_on_badly_scaled_features():
     f = LinearProblem(Matrix.from_dense(X), y.astype(np.int32), np.ones(len(X)), Logistic(), 1)
     found = minimise(f, np.zeros(f.size), tol=1e-10)
     assert found.violation < 1e-10
-    assert found.steps < 40
+    assert found.passes < 40
 
 
 def test_newton_knows_nothing_but_the_problem():
@@ -119,14 +119,14 @@ def test_newton_knows_nothing_but_the_problem():
     seen = []
     found = minimise(valley, np.array([-1.2, 1.0]), tol=1e-10, on_step=lambda *news: seen.append(news))
     np.testing.assert_allclose(found.w, [1.0, 1.0], atol=1e-8)
-    assert [n for n, *_ in seen] == list(range(1, found.steps + 1))
+    assert [n for n, *_ in seen] == list(range(1, found.passes + 1))
     assert all(a[1] >= b[1] for a, b in pairwise(seen))
 
 
 def test_newton_starts_at_the_optimum():
     found = minimise(lambda w: Local(0.0, lambda: np.zeros(2), lambda: (lambda d: d, np.ones(2))), np.zeros(2))
     assert found.converged
-    assert found.steps == 0
+    assert found.passes == 0
 
 
 def test_newton_stops_at_the_end_of_the_digits():
@@ -144,7 +144,7 @@ def test_newton_interrupted_keeps_the_point():
             raise KeyboardInterrupt
 
     found = minimise(f, np.zeros(f.size), on_step=stop)
-    assert found.steps == 2
+    assert found.passes == 2
     assert f(found.w).value < f(np.zeros(f.size)).value
     assert not found.converged
 

@@ -73,7 +73,7 @@ def test_average_over_passes_with_decay(loss, decay, average, dtype):
     tolerance = 1e-10 if dtype == np.float64 else 2e-4
     np.testing.assert_allclose(run.W, want_W, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(run.b, want_b, rtol=tolerance, atol=tolerance)
-    assert run.passes == 3
+    assert run.epochs == 3
 
 
 def test_schedules():
@@ -98,11 +98,11 @@ def test_perceptron_stops_when_a_pass_changes_nothing():
         M, y, 2, distinct(M, y), loss="perceptron", sgd=SGD(learning_rate=1.0, schedule=Constant(), average=False),
         max_epochs=100, on_epoch=lambda news, weights: seen.append((news, weights())),
     )  # fmt: skip
-    assert run.settled
-    assert run.passes < 100
+    assert run.converged
+    assert run.epochs < 100
     assert seen[-1][0].active == 0
     assert seen[-1][0].violation == 0
-    assert [news.number for news, _ in seen] == list(range(1, run.passes + 1))
+    assert [news.number for news, _ in seen] == list(range(1, run.epochs + 1))
     np.testing.assert_array_equal(seen[-1][1][0], run.W)
     assert ((X @ run.W + run.b).argmax(axis=1) == y).all()
     assert (np.round(run.W) == run.W).all()  # rate 1 on whole numbers stays whole
@@ -117,7 +117,7 @@ def test_interrupt_keeps_the_weights():
 
     run = descend(M, y, 3, of, loss="softmax", sgd=SGD(), max_epochs=50, on_epoch=stop)
     same = descend(M, y, 3, of, loss="softmax", sgd=SGD(), max_epochs=2)
-    assert run.passes == 2
+    assert run.epochs == 2
     np.testing.assert_array_equal(run.W, same.W)
 
 

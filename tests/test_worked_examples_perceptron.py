@@ -58,7 +58,7 @@ def test_step_of_the_svm_from_the_same_table():
     run = descend(X, y, 3, of, cost=cost, start=(after.T, zero), **options)
     np.testing.assert_allclose(run.W.T, after + step[[0, 2, 1]])
     run = descend(X, y, 3, of, cost=1 - np.eye(3), start=(after.T, zero), **options)
-    assert run.settled  # a margin above every cost: nothing to do
+    assert run.converged  # a margin above every cost: nothing to do
     np.testing.assert_array_equal(run.W.T, after)
 
 

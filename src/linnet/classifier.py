@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, LinnetError, not_fitted
-from linnet.estimator import Estimator
+from linnet.estimator import Estimator, sklearn_tags
 from linnet.model.decision import Decision, numbers_of
 from linnet.model.model import Model
 from linnet.pipeline.events import Event, Log, OnEvent
@@ -589,14 +589,7 @@ class TextClassifier(Estimator):
             super()._set_inside(name, values)
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(string=True, two_d_array=False),
-        )
+        return sklearn_tags("classifier", string=True, two_d_array=False)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

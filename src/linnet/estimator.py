@@ -69,6 +69,24 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.changed_params().items())})"
 
 
+def sklearn_tags(
+    kind: str, *, required: bool = True, poor_score: bool = False, preserves_dtype: Iterable[str] = (),
+    requires_fit: bool = True, **rows: bool,
+) -> Any:  # fmt: skip
+    """Return the tags of a "classifier" or a "transformer"; rows are those of its input, as scikit-learn names them."""
+    from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags, TransformerTags
+
+    of_kind: dict[str, Any] = (
+        {"classifier_tags": ClassifierTags(poor_score=poor_score)}
+        if kind == "classifier"
+        else {"transformer_tags": TransformerTags(preserves_dtype=list(preserves_dtype))}
+    )
+    return Tags(
+        estimator_type=kind, target_tags=TargetTags(required=required), input_tags=InputTags(**rows),
+        requires_fit=requires_fit, **of_kind,
+    )  # fmt: skip
+
+
 def above_zero(name: str, value: Any) -> float:
     """Return a finite number above zero.
 

@@ -112,6 +112,10 @@ class FeatureBlock:
         """Return the code outside linnet that the block of a model file would import; a file is not trusted to name any."""
         return []
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as plain values, for the model file."""
+        return {"block": self.name, **{f.name: getattr(self, f.name) for f in fields(cast(Any, self))}}
+
     def _check_weight(self) -> None:
         if isinstance(self.weight, bool) or not isinstance(self.weight, int | float) or not 0 < self.weight < np.inf:
             raise LinnetError(f"{self.name}: the weight of a block must be above 0, got {self.weight!r}")
@@ -181,14 +185,10 @@ class Computed(FeatureBlock):
     def check(self) -> None:
         """Refuse, before training, what could not be saved."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the block as plain values, for the model file."""
-        raise NotImplementedError
-
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Computed:
         """Read back what ``to_dict`` wrote."""
-        raise NotImplementedError
+        return cls(**{name: value for name, value in values.items() if name != "block"})
 
     @classmethod
     def named(cls, values: dict[str, Any]) -> Computed:
@@ -297,15 +297,6 @@ class Lengths(Computed):
         out[:, 1] = mean
         return out
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the block as plain values."""
-        return {"block": self.name, "weight": self.weight}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Lengths:
-        """Read back what ``to_dict`` wrote."""
-        return cls(float(values["weight"]))
-
     @classmethod
     def read(cls, written: str, **settings: Any) -> Lengths | None:
         """Read the block: it has a weight only."""
@@ -395,10 +386,6 @@ class Block(FeatureBlock):
         seed = self.seed + 0x9E3779B97F4A7C15 * (3 * TOKENS[self.tokens] + CASES[self.case] + self.salt)
         mask = 0xFFFFFFFFFFFFFFFF
         return self.kind, TOKENS[self.tokens], CASES[self.case], self.low, self.high, seed & mask, self.weight
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the block as plain values, for the model file."""
-        return {"block": self.name, **{f.name: getattr(self, f.name) for f in fields(self)}}
 
 
 class Words(Block):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from linnet.text.tokens import IN_CONTEXT, SURROGATES
 from linnet.values import alike
 
 LONGEST_DOCUMENT = (1 << 29) - 1
+Run: TypeAlias = list[tuple[int, int, int]]
+"""Documents that one thread works through: piece, first, last, in order."""
 
 
 @dataclass(frozen=True)
@@ -213,10 +215,10 @@ def _find(data: Bytes, pair: bytes) -> Ints:
     return np.concatenate(found)
 
 
-def shards(pieces: list[TextBuffer], n: int) -> list[list[tuple[int, int, int]]]:
+def shards(pieces: list[TextBuffer], n: int) -> list[Run]:
     """Share documents out in n runs of about the same number of bytes: lists of (piece, first, last), in order."""
     total = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
-    runs: list[list[tuple[int, int, int]]] = [[] for _ in range(n)]
+    runs: list[Run] = [[] for _ in range(n)]
     passed = 0
     for k, piece in enumerate(pieces):
         at = piece.offsets - piece.offsets[0] + passed

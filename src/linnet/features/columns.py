@@ -240,8 +240,9 @@ class Column(Computed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as plain values, with what was learned."""
-        learned = {} if self.reading is None else {"reading": asdict(self.reading)}
-        return {"block": self.name, "column": self.column, "kind": self.kind, "weight": self.weight, **learned}
+        plain = super().to_dict()
+        learned = plain.pop("reading")
+        return plain if learned is None else {**plain, "reading": asdict(learned)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Column:

@@ -13,7 +13,7 @@ The names of columns: UTF-8 bytes that become strings only when asked for, and t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -26,7 +26,7 @@ from linnet._kernels.text import Scratch, VocabularyBuilder
 from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Ints, Ints32
 from linnet.errors import DataError, LinnetError, require
 from linnet.features.blocks import Blocks, compile_blocks
-from linnet.features.buffers import TextBuffer, shards
+from linnet.features.buffers import Run, TextBuffer, shards
 
 # ---- Counted documents: a sparse matrix of features, in a form that needs no scipy.
 #
@@ -35,6 +35,7 @@ from linnet.features.buffers import TextBuffer, shards
 
 
 Real = TypeVar("Real", np.float32, np.float64)
+Done = TypeVar("Done")
 
 TF = {"presence": 0, "count": 1, "sublinear": 2}
 Norm: TypeAlias = Literal["l2", "mean"] | None
@@ -303,6 +304,16 @@ def thread_count(threads: int | None) -> int:
     return max(1, cores + 1 + (-1 if threads is None else threads))
 
 
+def in_threads(work: Callable[[Run], Done], runs: list[Run]) -> list[Done]:
+    """Work through runs of documents, each in a thread of its own; one run needs none."""
+    if len(runs) == 1:
+        return [work(runs[0])]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(len(runs)) as pool:
+        return list(pool.map(work, runs))
+
+
 @dataclass(frozen=True)
 class Seen:
     """Where each column was first met: enough to write its name while the texts are at hand."""
@@ -359,9 +370,7 @@ class Slots:
         return bits, (1 << bits) + min(n, 4096) + 1
 
 
-def _builder(
-    pieces: list[TextBuffer], run: list[tuple[int, int, int]], blocks: Blocks, counting: bool
-) -> VocabularyBuilder:
+def _builder(pieces: list[TextBuffer], run: Run, blocks: Blocks, counting: bool) -> VocabularyBuilder:
     """Return an empty vocabulary of about the right size for a run of documents."""
     spread = sum((b.high - b.low + 1) * b.density for b in blocks)
     size = sum(int(pieces[k].offsets[b] - pieces[k].offsets[a]) for k, a, b in run)
@@ -372,7 +381,7 @@ def _builder(
 
 
 def _chunks(
-    pieces: list[TextBuffer], run: list[tuple[int, int, int]], blocks: Blocks, scratch: Scratch
+    pieces: list[TextBuffer], run: Run, blocks: Blocks, scratch: Scratch
 ) -> Iterator[tuple[int, int, int, Ints]]:
     """Write fingerprints to scratch, some documents at a time: piece, first document, documents, ends of their blocks."""
     compiled = compile_blocks(blocks)
@@ -384,7 +393,7 @@ def _chunks(
             d += done
 
 
-def _longest(pieces: list[TextBuffer], run: list[tuple[int, int, int]]) -> int:
+def _longest(pieces: list[TextBuffer], run: Run) -> int:
     return max((pieces[k].longest() for k, _, _ in run), default=0)
 
 
@@ -392,7 +401,7 @@ def count(pieces: list[TextBuffer], blocks: Blocks, *, counting: bool = False, t
     """Count the features of all documents; columns are numbered in the order of first sight."""
     starts = np.concatenate([[0], np.cumsum([len(p) for p in pieces])]).tolist()
 
-    def work(run: list[tuple[int, int, int]]) -> VocabularyBuilder:
+    def work(run: Run) -> VocabularyBuilder:
         scratch, found = Scratch(_longest(pieces, run)), _builder(pieces, run, blocks, counting)
         for k, d, done, ends in _chunks(pieces, run, blocks, scratch):
             if found.n_entries + int(ends[done * len(blocks) - 1]) > MOST_ENTRIES:
@@ -400,15 +409,12 @@ def count(pieces: list[TextBuffer], blocks: Blocks, *, counting: bool = False, t
             found.add(scratch, ends, done, len(blocks), starts[k] + d)
         return found
 
-    runs = shards(pieces, thread_count(threads))
-    if len(runs) == 1:
-        found = work(runs[0])
-        rows = SparseCounts(found.indptr, found.indices, found.counts, len(blocks), found.n_columns)
-        return Counted(rows, found.fingerprints, Seen(*found.seen))
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(len(runs)) as pool:
-        return _merge(list(pool.map(work, runs)), len(blocks))
+    built = in_threads(work, shards(pieces, thread_count(threads)))
+    if len(built) > 1:
+        return _merge(built, len(blocks))
+    found = built[0]
+    rows = SparseCounts(found.indptr, found.indices, found.counts, len(blocks), found.n_columns)
+    return Counted(rows, found.fingerprints, Seen(*found.seen))
 
 
 def _merge(runs: list[VocabularyBuilder], n_blocks: int) -> Counted:
@@ -451,7 +457,7 @@ def count_known(
     """Count the features that a vocabulary knows; with no slots, every feature, by hashing (n_columns = 2^bits)."""
     n_blocks = len(blocks)
 
-    def work(run: list[tuple[int, int, int]]) -> SparseCounts:
+    def work(run: Run) -> SparseCounts:
         scratch = Scratch(_longest(pieces, run))
         last_seen = np.zeros(n_columns, dtype=np.uint32)
         indptr = np.zeros(sum(b - a for _, a, b in run) * n_blocks + 1, dtype=np.int64)
@@ -469,13 +475,8 @@ def count_known(
             )
         return SparseCounts(indptr, indices[: state[0]], counts[: state[0]], n_blocks, n_columns)
 
-    runs = shards(pieces, thread_count(threads))
-    if len(runs) == 1:
-        return work(runs[0])
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(len(runs)) as pool:
-        return concatenate(list(pool.map(work, runs)), n_blocks, n_columns)
+    parts = in_threads(work, shards(pieces, thread_count(threads)))
+    return parts[0] if len(parts) == 1 else concatenate(parts, n_blocks, n_columns)
 
 
 def names_of(

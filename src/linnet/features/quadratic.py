@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import DataError, require
-from linnet.estimator import Estimator
+from linnet.estimator import Estimator, sklearn_tags
 
 MOST_COLUMNS = 2**31 - 1
 
@@ -98,11 +98,4 @@ class Quadratic(Estimator):
     # ---- the scikit-learn contract
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type="transformer",
-            target_tags=TargetTags(required=False),
-            transformer_tags=TransformerTags(preserves_dtype=["float64", "float32"]),
-            input_tags=InputTags(sparse=True),
-        )
+        return sklearn_tags("transformer", required=False, preserves_dtype=("float64", "float32"), sparse=True)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.array_types import Floats, Hashes, Ints, Ints32
 from linnet.errors import DataError, check_choice, not_fitted, require
-from linnet.estimator import Estimator, one_of
+from linnet.estimator import Estimator, one_of, sklearn_tags
 from linnet.features.blocks import Blocks, Chars, Words, counted_only, describe
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
 from linnet.features.counting import TF, Names, Norm, Slots, SparseCounts, count, count_known, hashing
@@ -303,14 +303,8 @@ class Vectorizer(Estimator):
         return hasattr(self, "fingerprints_") or (self.hash_bits is not None and not self.idf and self.ratio is None)
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type="transformer",
-            target_tags=TargetTags(required=self.ratio is not None),
-            transformer_tags=TransformerTags(preserves_dtype=[]),
-            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True),
-        )
+        text = {"one_d_array": True, "two_d_array": False, "string": True}
+        return sklearn_tags("transformer", required=self.ratio is not None, **text)
 
     # ---- checks
 

@@ -34,8 +34,8 @@ from linnet.features.blocks import (
     needed,
 )
 from linnet.features.blocks import wanted as wanted_by_block
-from linnet.features.buffers import TextBuffer, shards, spare, text_buffers
-from linnet.features.counting import NORM, TF, Norm, thread_count
+from linnet.features.buffers import Run, TextBuffer, shards, spare, text_buffers
+from linnet.features.counting import NORM, TF, Norm, in_threads, thread_count
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
 from linnet.model import file as store
 from linnet.model.calibration import CalibrationCurve
@@ -221,13 +221,8 @@ class Model:
         if not self.blocks:  # computed columns only
             for part in parts:
                 part[:] = self.b
-        elif len(runs) == 1:
-            self._run(pieces, runs[0], parts)
         else:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(len(runs)) as pool:
-                list(pool.map(lambda run: self._run(pieces, run, parts), runs))
+            in_threads(lambda run: self._run(pieces, run, parts), runs)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     @cached_property
@@ -249,7 +244,7 @@ class Model:
             scores += model._counted(mine, threads)
         return scores
 
-    def _run(self, pieces: list[TextBuffer], run: list[tuple[int, int, int]], parts: list[Floats]) -> None:
+    def _run(self, pieces: list[TextBuffer], run: Run, parts: list[Floats]) -> None:
         scratch = spare(min(LONG_TEXT, max(pieces[k].longest() for k, _, _ in run)))
         for k, first, last in run:
             text = pieces[k]

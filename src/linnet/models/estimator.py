@@ -18,7 +18,7 @@ import numpy as np
 
 from linnet.array_types import Array, Floats
 from linnet.errors import DataError
-from linnet.estimator import Estimator
+from linnet.estimator import Estimator, sklearn_tags
 from linnet.features.counting import thread_count
 from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
@@ -224,14 +224,8 @@ class LinearClassifier(Estimator):
         return inputs.accuracy(self, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(poor_score=self.traits.poor_score),
-            input_tags=InputTags(sparse=True, positive_only=self.traits.non_negative),
-        )
+        traits = self.traits
+        return sklearn_tags("classifier", poor_score=traits.poor_score, sparse=True, positive_only=traits.non_negative)
 
 
 class DecisionModel(LinearClassifier):

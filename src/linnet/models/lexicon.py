@@ -31,7 +31,7 @@ import numpy as np
 from linnet.array_types import Array, Floats, Hashes
 from linnet.data.wordlists import WordEntry, word_lists
 from linnet.errors import DataError, nearest
-from linnet.estimator import Estimator
+from linnet.estimator import Estimator, sklearn_tags
 from linnet.features.blocks import LONGEST, Words, counted_only
 from linnet.features.buffers import text_buffers
 from linnet.features.counting import count, names_of
@@ -189,15 +189,8 @@ class Lexicon(Estimator):
         return True
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True),
-            requires_fit=False,
-        )
+        text = {"one_d_array": True, "two_d_array": False, "string": True}
+        return sklearn_tags("classifier", requires_fit=False, **text)
 
     def _ready(self) -> Model:
         return self.counter_ if hasattr(self, "counter_") else self._counter(None)

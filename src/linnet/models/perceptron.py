@@ -86,7 +86,7 @@ class Perceptron(EpochModel):
         watch, of = watched(rows, rows.distinct(truth("shuffle", self.shuffle)), seed, self._stopping())
         start = self._start(X.n_features, rows.n_classes, above_zero("learning_rate", self.learning_rate), seed)
         run = self._descend(rows, of, start, seed, whole("max_iter", self.max_iter), showing(watch, outputs))
-        self.n_iter_, self.settled_, self.interrupted_ = run.passes, run.settled, run.interrupted
+        self.n_iter_, self.settled_, self.interrupted_ = run.epochs, run.converged, run.interrupted
         self.history_ = watch.history
         self.mistakes_ = sum(report.active for report in watch.history)
         W, b = outputs(run.W, run.b) if watch.best is None else watch.best

@@ -116,7 +116,7 @@ def fit_sgd(
         rows.X, rows.y, rows.n_classes, of, loss=loss, sgd=sgd, decay=decay, cost=cost, bias_scale=bias_scale,
         max_epochs=passes, seed=seed, on_epoch=lambda report, weights: told(replace(report, loss=C * report.loss), weights),
     )  # fmt: skip
-    model.n_iter_, model.interrupted_ = run.passes, run.interrupted
+    model.n_iter_, model.interrupted_ = run.epochs, run.interrupted
     return outputs(run.W, run.b) if watch.best is None else watch.best
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linnet.solvers.callbacks import Callback, Curves, Epoch
-    from linnet.solvers.descent import OPTIMISERS, EarlyStopping, Found, optimise
+    from linnet.solvers.callbacks import Callback, Curves, Epoch, Found
+    from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
     from linnet.solvers.finder import Sweep, find_rate
     from linnet.solvers.newton import LBFGS, Newton, ProximalGradient
     from linnet.solvers.online import SGD
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from linnet.solvers.problem import Function, LinearProblem, Problem
 
 _HOME = {
-    "descent": ("OPTIMISERS", "EarlyStopping", "Found", "optimise"),
+    "descent": ("OPTIMISERS", "EarlyStopping", "optimise"),
     "finder": ("Sweep", "find_rate"),
     "online": ("SGD",),
     "optimisers": (
@@ -46,7 +46,7 @@ _HOME = {
         "InverseRoot", "Momentum", "Optimiser", "Product", "Step", "WarmUp",
     ),
     "problem": ("Function", "LinearProblem", "Problem"),
-    "callbacks": ("Callback", "Curves", "Epoch"),
+    "callbacks": ("Callback", "Curves", "Epoch", "Found"),
     "newton": ("LBFGS", "Newton", "ProximalGradient"),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linnet.array_types import Array
+from linnet.array_types import Array, Floats
 from linnet.errors import LinnetError
 
 
@@ -145,6 +145,20 @@ class SolverResult:
     violation: float
     converged: bool
     interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where the search ended, after how many passes, how far the gradient had come down, and why it ended."""
+
+    w: Floats
+    passes: int
+    violation: float
+    converged: bool
+    stopped: bool = False
+    """Whether patience ended it."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended it."""
 
 
 OnEpoch: TypeAlias = Callable[[Epoch, Callable[[], Any]], Any]

@@ -22,7 +22,7 @@ from linnet.array_types import Floats
 from linnet.errors import LinnetError
 from linnet.estimator import share, whole
 from linnet.solvers import optimisers
-from linnet.solvers.callbacks import Callback, Epoch, OnEpoch
+from linnet.solvers.callbacks import Callback, Epoch, Found, OnEpoch
 from linnet.solvers.newton import LBFGS, Newton, ProximalGradient, Told, Whole
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Optimiser, Stepwise, with_settings
@@ -89,20 +89,6 @@ def make_solver(name: str, settings: Mapping[str, Any]) -> SGD | Optimiser:
         made = optimisers.Chain(optimisers.Clip(settings["clip"]), made)
     stopping = {k: settings[k] for k in ("patience", "validation_fraction") if settings.get(k) is not None}
     return EarlyStopping(made, **stopping) if stopping else made
-
-
-@dataclass(frozen=True)
-class Found:
-    """Where the search ended, after how many passes, how far the gradient had come down, and why it ended."""
-
-    w: Floats
-    passes: int
-    violation: float
-    converged: bool
-    stopped: bool = False
-    """Whether patience ended it."""
-    interrupted: bool = False
-    """Whether Ctrl-C ended it."""
 
 
 class _Enough(Exception):  # noqa: N818

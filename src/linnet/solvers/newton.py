@@ -37,7 +37,7 @@ from linnet import arithmetic
 from linnet.array_types import Floats
 from linnet.errors import LinnetError
 from linnet.estimator import not_negative, whole
-from linnet.solvers.callbacks import Epoch, OnEpoch, Weights
+from linnet.solvers.callbacks import Epoch, Found, OnEpoch, Weights
 from linnet.solvers.losses import Softmax
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 from linnet.solvers.optimisers import Optimiser
@@ -47,21 +47,9 @@ MOST_PRODUCTS = 250  # in one step
 SHORTEST = 2.0**-30
 EPSILON = float(np.finfo(np.float64).eps)
 ROUNDING = 8.0 * EPSILON
-SUFFICIENT, STEEP = (
-    1e-4,
-    0.9,
-)  # of the decrease that the slope promises, and of the slope that a step of L-BFGS may leave
+SUFFICIENT = 1e-4  # of the decrease that the slope promises
+STEEP = 0.9  # of the slope: what a step of L-BFGS may leave
 FLAT = 1e-14
-
-
-@dataclass(frozen=True)
-class Minimum:
-    """Where the search ended: the point, how many steps it took, and |g| / |g_0| there."""
-
-    w: Floats
-    steps: int
-    violation: float
-    converged: bool
 
 
 def minimise(
@@ -72,7 +60,7 @@ def minimise(
     max_steps: int = 100,
     scale: float | None = None,
     on_step: Callable[[int, float, float, Floats], None] | None = None,
-) -> Minimum:
+) -> Found:
     """Minimise from w; on_step is called after each step with its number, the value, |g| / |g_0| and the point.
 
     scale is |g_0|; without, it is that of w, the first point: give it where w is a good start already.
@@ -113,7 +101,8 @@ def minimise(
     except KeyboardInterrupt:
         pass
     violation = size / first if first else 0.0
-    return Minimum(w, steps, violation, violation <= tol or stuck)
+    converged = violation <= tol or stuck
+    return Found(w, steps, violation, converged, interrupted=not converged and steps < max_steps)
 
 
 def _direction(product: Callable[[Floats], Floats], preconditioner: Floats, g: Floats, eta: float) -> Floats:
@@ -204,7 +193,7 @@ class Newton(Whole):
             told(number, (value - 0.5 * problem.l2 * arithmetic.dot(W, W)) / problem.total, violation, at)
 
         found = minimise(problem.local, w, tol=self.tol, max_steps=max_epochs, on_step=step)
-        if not found.converged and found.steps < max_epochs:  # it keeps its point when interrupted; here it is news
+        if found.interrupted:  # it keeps its point when interrupted; here it is news
             raise KeyboardInterrupt
         return found.converged
 
@@ -395,7 +384,7 @@ def newton_steps(
 
     w = np.zeros(problem.size) if start is None else start
     found = minimise(problem.local, w, tol=tol, max_steps=max(1, most - made), scale=scale, on_step=report)
-    model._finish(made + found.steps, most, found.violation, found.converged)
+    model._finish(made + found.passes, most, found.violation, found.converged)
     return shown(*problem.weights(found.w))
 
 

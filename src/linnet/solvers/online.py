@@ -24,7 +24,7 @@ from linnet._kernels import online, sparse
 from linnet.array_types import Array, Floats, Ints32
 from linnet.errors import LinnetError
 from linnet.estimator import not_negative, whole
-from linnet.solvers.callbacks import Epoch, OnEpoch, ignore
+from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
 from linnet.solvers.matrix import Distinct, Matrix
 from linnet.solvers.optimisers import InverseRoot, Rate, Schedule, check_rate
 
@@ -104,18 +104,10 @@ class _Walk:
 
 
 @dataclass(frozen=True)
-class Run:
-    """What the steps came to: W, (n_features, n_classes), b, the passes made, and why they ended.
+class Run(SolverResult):
+    """W and b of every class, what they came to; converged where the last pass changed nothing."""
 
-    settled: the last pass changed nothing. interrupted: by Ctrl-C.
-    """
-
-    W: Floats
-    b: Floats
-    passes: int
-    settled: bool
-    interrupted: bool
-    last: tuple[Floats, Floats]
+    last: Weights = field(kw_only=True)
     """W and b as they were after the last step, where W and b above are means."""
 
 
@@ -162,7 +154,7 @@ def descend(
     )  # fmt: skip
     walk = _Walk(np.array(W, dtype=kind, order="C"), A, taken)
     rng = np.random.Generator(np.random.PCG64(seed))
-    passes, settled, interrupted = 0, False, False
+    passes, settled, interrupted, violation = 0, False, False, 1.0
     try:
         for number in range(1, max_epochs + 1):
             order = rng.permutation(of.rows) if shuffle else of.rows
@@ -175,14 +167,14 @@ def descend(
                 total += taken.loss_sum
                 if decay > 0.0:
                     walk.flush()
-            passes = number
+            passes, violation = number, changed / n
             settled = changed == 0 and decay == 0.0
-            enough = on_epoch(Epoch(number, total * mean, changed / n, changed), walk.weights)
+            enough = on_epoch(Epoch(number, total * mean, violation, changed), walk.weights)
             if settled or enough:
                 break
     except KeyboardInterrupt:
         interrupted = True
-    return Run(*walk.weights(), passes, settled, interrupted, walk.last())
+    return Run(*walk.weights(), passes, violation, settled, interrupted, last=walk.last())
 
 
 def _first_rate(X: Matrix, of: Distinct, bias_scale: float, decay: float) -> float:

@@ -26,14 +26,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import sparse
-from linnet.array_types import Array, Floats, Floats32, Ints, Ints32
+from linnet.array_types import Array, Floats, Floats32, Ints32
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix, TrainingSet
@@ -80,46 +80,47 @@ class Here:
     gradient: Floats
 
 
-class Problem(Protocol):
-    """What optimisers ask of a problem."""
+class Problem:
+    """What optimisers ask of a problem; one of a single row says what ``everything`` is."""
 
-    n_rows: int
     size: int
-    l1: float
-    """What |w_j| costs, for the first ``n_penalised`` numbers of w."""
-    l2: float
-    """What w_j^2 / 2 costs, times total."""
     n_penalised: int
-    total: float
+    n_rows = 1
+    l1 = 0.0
+    """What |w_j| costs, for the first ``n_penalised`` numbers of w."""
+    l2 = 0.0
+    """What w_j^2 / 2 costs, times total."""
+    total = 1.0
     """What a mean loss is multiplied by in reports."""
 
     def everything(self, w: Floats) -> Here:
         """Look at all rows."""
+        raise NotImplementedError
 
     def some(self, w: Floats, rows: Array) -> Here:
         """Look at some rows, as if the others were like them."""
+        return self.everything(w)
 
     def gentle_rate(self) -> float:
         """Return a step length at which gradient descent on all rows never climbs."""
+        return 1.0
 
     def local(self, w: Floats) -> Local:
         """Return the view with curvature that Newton's method asks for."""
+        raise TypeError("Newton's method needs curvature, and this function has none; use LBFGS")
 
     def weights(self, w: Floats) -> Any:
         """Return what to show of a point."""
+        return w.copy()
 
 
-class Function:
+class Function(Problem):
     """Any smooth function of a vector as a problem: it has one row, and no curvature.
 
     >>> f = Function(lambda w: (float(w @ w) / 2, w.copy()), size=2, gentle_rate=1.0)
     >>> f.everything(np.array([3.0, 4.0])).value
     12.5
     """
-
-    n_rows = 1
-    total = 1.0
-    l2 = 0.0
 
     def __init__(
         self, both: Callable[[Floats], tuple[float, Floats]], size: int, *, gentle_rate: float = 0.1, l1: float = 0.0
@@ -132,24 +133,12 @@ class Function:
         value, gradient = self.both(w)
         return Here(value, value, gradient)
 
-    def some(self, w: Floats, rows: Array) -> Here:
-        """Return value and gradient: there is one row."""
-        return self.everything(w)
-
     def gentle_rate(self) -> float:
         """Return the rate it was given."""
         return self._rate
 
-    def local(self, w: Floats) -> Local:
-        """Refuse: there is no curvature."""
-        raise TypeError("Newton's method needs curvature, and this function has none; use LBFGS")
 
-    def weights(self, w: Floats) -> Floats:
-        """Return the point."""
-        return w.copy()
-
-
-class LinearProblem:
+class LinearProblem(Problem):
     """F above, for any :class:`~linnet.solvers.losses.Loss`, as a function of one flat vector: W row by row, then b.
 
     constant makes the intercept the weight of one more feature, always so large, and penalised like the others; 0 fits
@@ -431,15 +420,13 @@ def part_product(rows: TrainingSet, objective: SmoothObjective, at: Weights, d: 
     return PartSum(0.0, G, arithmetic.total(R, axis=0))
 
 
-class SumProblem:
+class SumProblem(Problem):
     """F above for an optimiser, as a function of one flat vector: W row by row, then b.
 
     ``add_up(function, *args)`` returns the sum of function(rows, *args) over all rows. total is C times their weight.
     """
 
-    l1 = 0.0
     l2 = 1.0
-    n_rows = 1
 
     def __init__(
         self, add_up: Callable[..., Any], objective: SmoothObjective, shape: tuple[int, int], total: float, gain: Any = None
@@ -477,14 +464,6 @@ class SumProblem:
             out[self.cut :] = part.b * (self.constant or 1.0)
         out[: self.n_penalised] += w[: self.n_penalised]
         return out
-
-    def some(self, w: Floats, rows: Ints) -> Here:
-        """Refuse: rows are in parts."""
-        raise TypeError("rows in parts cannot be asked one by one; use LBFGS")
-
-    def gentle_rate(self) -> float:
-        """Return a rate for rows of length 1."""
-        return 1.0
 
     def local(self, w: Floats) -> Local:
         """Return the sum (not the mean) with its curvature: what Newton's method asks for."""
