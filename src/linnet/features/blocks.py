@@ -611,7 +611,8 @@ def from_dict(values: dict[str, Any]) -> Block:
 
 def wanted(values: dict[str, Any]) -> list[str]:
     """Return the code outside linnet that a block of a model file would import."""
-    return kind_of(values["block"]).wanted(values) if values.get("block") in DERIVED else []
+    found: list[str] = kind_of(values["block"]).wanted(values) if values["block"] in {**COMPUTED, **DERIVED} else []
+    return found
 
 
 def compile_blocks(blocks: Blocks) -> CompiledBlocks:

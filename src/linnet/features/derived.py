@@ -306,45 +306,39 @@ class Derived:
     ``Counted.seen`` refer to ``pieces``.
     """
 
-    texts: Texts | Part
-    sources: dict[TextSource, Texts | Part]
+    texts: dict[TextSource | None, Texts | Part]  # the original ones first
 
     @classmethod
     def of(cls, texts: Texts | Part, blocks: Blocks, pieces: list[TextBuffer]) -> Texts | Part | Derived:
         """Return texts as they are where blocks read nothing else; pieces are the documents of texts alone."""
-        sources: dict[TextSource, Texts | Part] = {}
+        found: dict[TextSource | None, Texts | Part] = {None: texts}
         for source, _ in by_source(blocks):
             if source is not None and isinstance(texts, Part) and source.lasting:
-                sources[source] = texts.derived(source)
+                found[source] = texts.derived(source)
             elif source is not None:
-                sources[source] = Texts(derive(source, pieces))
-        return cls(texts, sources) if sources else texts
+                found[source] = Texts(derive(source, pieces))
+        return cls(found) if len(found) > 1 else texts
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.texts[None])
 
     @property
     def pieces(self) -> list[TextBuffer]:
         """All texts, the derived ones last."""
-        return self.texts.pieces + [piece for texts in self.sources.values() for piece in texts.pieces]
+        return [piece for texts in self.texts.values() for piece in texts.pieces]
 
     def count(
         self, blocks: Blocks, *, hash_bits: int | None = None, counting: bool = False, threads: int | None = None
     ) -> Counted:
         """Count each group of blocks in its own texts and put the segments of a document side by side."""
+        sizes = [sum(map(len, texts.pieces)) for texts in self.texts.values()]
+        first = dict(zip(self.texts, np.cumsum([0, *sizes]).tolist(), strict=False))  # document of each source
         parts = []
-        starts = dict(zip(self.sources, self._starts(), strict=True))
         for source, numbers in by_source(blocks):
-            texts = self.texts if source is None else self.sources[source]
             mine = tuple(blocks[k] for k in numbers)
-            found = texts.count(mine, hash_bits=hash_bits, counting=counting, threads=threads)
-            parts.append((found, numbers, 0 if source is None else starts[source]))
+            found = self.texts[source].count(mine, hash_bits=hash_bits, counting=counting, threads=threads)
+            parts.append((found, numbers, first[source]))
         return _side_by_side(parts, len(blocks), shared=bool(hash_bits))
-
-    def _starts(self) -> list[int]:
-        """The number of the first document of each source."""
-        sizes = [sum(map(len, texts.pieces)) for texts in (self.texts, *self.sources.values())]
-        return [int(k) for k in np.cumsum(sizes)[:-1]]
 
 
 def _side_by_side(parts: list[tuple[Counted, list[int], int]], n_blocks: int, shared: bool) -> Counted:

@@ -303,8 +303,8 @@ class Vectorizer(Estimator):
         return hasattr(self, "fingerprints_") or (self.hash_bits is not None and not self.idf and self.ratio is None)
 
     def __sklearn_tags__(self) -> Any:
-        text = {"one_d_array": True, "two_d_array": False, "string": True}
-        return sklearn_tags("transformer", required=self.ratio is not None, **text)
+        required = self.ratio is not None
+        return sklearn_tags("transformer", required=required, one_d_array=True, two_d_array=False, string=True)
 
     # ---- checks
 

@@ -23,8 +23,8 @@ over trainings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,6 @@ from linnet.errors import DataError, LinnetError, nearest, shown
 
 CUTS = 200  # of the sorted held-out rows
 NO_ROWS = "this model was not calibrated on held-out rows with one label each, so it cannot tell when to abstain; train it again"
-MOST_KEPT = 100  # cuts that were asked for
 DELTA = 0.1  # the probability that the accuracy is not reached on new rows
 FEWEST = 3.0  # times the rows that show an accuracy if all are right, in the first test
 
@@ -53,8 +52,6 @@ class ConfidenceTable:
     table: Floats
     """(cuts, 4): the least probability answered, rows answered, rows right, and the same quantile of the true class's probability."""
 
-    cuts: dict[float, float] = field(default_factory=dict, repr=False)  # of the accuracies that were asked for
-
     @classmethod
     def of(cls, confidence: Floats, right: Bools, true: Floats) -> ConfidenceTable:
         """Sum up held-out rows: the probability of the answer, whether it was right, the probability of the true class."""
@@ -71,18 +68,13 @@ class ConfidenceTable:
 
     def least_for_accuracy(self, wanted: float) -> float:
         """Return the least probability to answer from so that answers are right with probability `wanted`."""
-        if wanted not in self.cuts:
-            if len(self.cuts) >= MOST_KEPT:
-                self.cuts.clear()
-            self.cuts[wanted] = self._least_for_accuracy(wanted)
-        return self.cuts[wanted]
-
-    def _least_for_accuracy(self, wanted: float) -> float:
-        answered = self.table[:, 1]
+        answered, wrong = self.table[:, 1].astype(np.int64), (self.table[:, 1] - self.table[:, 2]).astype(np.int64)
         fewest = FEWEST * float(arithmetic.log(DELTA) / arithmetic.log(wanted)) if wanted < 1.0 else self.n
         first = min(int(np.searchsorted(answered, fewest)), len(answered) - 1)
         reached = first - 1
-        while reached + 1 < len(answered) and _tail(*self._errors(reached + 1), 1.0 - wanted) <= DELTA:
+        for n, errors in zip(answered[first:].tolist(), wrong[first:].tolist(), strict=True):
+            if _tail(n, errors, 1.0 - wanted) > DELTA:
+                break
             reached += 1
         if reached < first:
             raise LinnetError(
@@ -91,11 +83,6 @@ class ConfidenceTable:
             )
         return 0.0 if reached == len(answered) - 1 else float(self.table[reached, 0])
 
-    def _errors(self, cut: int) -> tuple[int, int]:
-        """Return the rows above a cut, and how many of them are wrong."""
-        rows, right = (int(value) for value in self.table[cut, 1:3])
-        return rows, rows - right
-
     def least_for_share(self, wanted: float) -> float:
         """Return the least probability to answer from so that a share of rows is answered."""
         at = int(np.searchsorted(self.table[:, 1], wanted * self.n))
@@ -103,9 +90,8 @@ class ConfidenceTable:
 
     def least_in_set(self, coverage: float) -> float:
         """Return the least probability of a class in a prediction set that holds the truth with probability `coverage`."""
-        below = int(
-            np.floor((1.0 - coverage) * (self.n + 1))
-        )  # so many true classes may be less probable, or as probable
+        # so many true classes may be less probable, or as probable
+        below = int(np.floor((1.0 - coverage) * (self.n + 1)))
         if below < 1:
             return 0.0
         return float(self.table[np.searchsorted(_ends(self.n), self.n - below + 1), 3])
@@ -117,6 +103,7 @@ def _ends(n: int) -> Ints:
     return -(-np.arange(1, cuts + 1) * n // max(1, cuts))
 
 
+@lru_cache(1 << 14)  # a server is asked for the same accuracy again
 def _tail(n: int, wrong: int, rate: float) -> float:
     """Return the probability of at most so many wrong rows among n, each wrong with probability rate.
 

@@ -32,8 +32,8 @@ from linnet.features.blocks import (
     from_dict,
     kind_of,
     needed,
+    wanted,
 )
-from linnet.features.blocks import wanted as wanted_by_block
 from linnet.features.buffers import Run, TextBuffer, shards, spare, text_buffers
 from linnet.features.counting import NORM, TF, Norm, in_threads, thread_count
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
@@ -41,8 +41,7 @@ from linnet.model import file as store
 from linnet.model.calibration import CalibrationCurve
 from linnet.model.decision import Answers, Decision
 from linnet.model.learned import Learned, TextsSeen, compare, extended
-from linnet.model.table import FEW_WEIGHTS, Table
-from linnet.model.validation import check_arrays, check_card, check_names, check_numbers
+from linnet.model.table import FEW_WEIGHTS, Table, check_arrays, check_card, check_names, check_numbers
 from linnet.solvers.numerics import sigmoid, softmax
 
 if TYPE_CHECKING:
@@ -91,8 +90,7 @@ def _decision(about: Mapping[str, Any], tensors: Mapping[str, Array]) -> Decisio
 
 def _refuse_code(about: Mapping[str, Any], path: str | os.PathLike[str] | bytes) -> None:
     """Refuse a file that names code of other programs, before any of it is imported."""
-    names = [name for values in about.get("computed", ()) for name in kind_of(values["block"]).wanted(values)]
-    names += [name for values in about["blocks"] for name in wanted_by_block(values)]
+    names = [name for values in (*about.get("computed", ()), *about["blocks"]) for name in wanted(values)]
     if names:
         raise UntrustedModelError(_where(path), names)
 

@@ -189,8 +189,7 @@ class Lexicon(Estimator):
         return True
 
     def __sklearn_tags__(self) -> Any:
-        text = {"one_d_array": True, "two_d_array": False, "string": True}
-        return sklearn_tags("classifier", requires_fit=False, **text)
+        return sklearn_tags("classifier", requires_fit=False, one_d_array=True, two_d_array=False, string=True)
 
     def _ready(self) -> Model:
         return self.counter_ if hasattr(self, "counter_") else self._counter(None)

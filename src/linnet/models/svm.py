@@ -38,19 +38,10 @@ from linnet.array_types import Array, Floats
 from linnet.errors import DataError, LinnetError
 from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
+from linnet.models import solving
 from linnet.models.epochs import EpochState, StepModel
 from linnet.models.estimator import Traits
 from linnet.models.inputs import seed_of
-from linnet.models.solving import (
-    Support,
-    fit_l1,
-    fit_optimised,
-    fit_sgd,
-    optimiser_of,
-    read_solver,
-    smooth_only,
-    stopping_of,
-)
 from linnet.solvers import dual
 from linnet.solvers.callbacks import Weights, showing
 from linnet.solvers.dual import hinge_steps, signs_of
@@ -62,9 +53,9 @@ from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import SmoothObjective
 
 SOLVERS = {
-    "dual": Support(1000, ("l2",), ("squared_hinge", "hinge")),
-    "coordinate": Support(200, ("l1",), ("squared_hinge",)),
-    "sgd": Support(20, ("l2",), ("hinge",)),
+    "dual": solving.Support(1000, ("l2",), ("squared_hinge", "hinge")),
+    "coordinate": solving.Support(200, ("l1",), ("squared_hinge",)),
+    "sgd": solving.Support(20, ("l2",), ("hinge",)),
 }
 LOSSES = ("squared_hinge", "hinge")
 STEPS = 3  # passes over each batch of partial_fit
@@ -139,7 +130,7 @@ class LinearSVM(StepModel):
     @property
     def own_gain(self) -> bool:
         """Whether the solver takes a gain a class: stochastic steps and L1 take plain features."""
-        solver = stopping_of(self.solver)[0]
+        solver = solving.stopping_of(self.solver)[0]
         return self.penalty == "l2" and solver not in ("sgd", "coordinate") and not isinstance(solver, SGD)
 
     def solve_soft(self, rows: TrainingSet) -> Weights:
@@ -149,7 +140,7 @@ class LinearSVM(StepModel):
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. With X.gain the weights returned are folded: they apply to the values without it."""
         rows = replace(rows, on_epoch=self._recorded(rows.on_epoch))
-        optimiser, scale = optimiser_of(self.solver, SOLVERS), self._bias_scale()
+        optimiser, scale = solving.optimiser_of(self.solver, SOLVERS), self._bias_scale()
         for name in ("support_", "dual_coef_", "slack_"):  # what only the dual solver knows
             vars(self).pop(name, None)
         if optimiser is not None:
@@ -159,17 +150,19 @@ class LinearSVM(StepModel):
                 )
             self._no_cost()
             constant = scale if self.penalty == "l2" else None  # under L2 the intercept is penalised, as by the dual
-            return fit_optimised(
+            return solving.fit_optimised(
                 self, rows, optimiser, SquaredHinge(), fit_intercept=truth("fit_intercept", self.fit_intercept), constant=constant
             )  # fmt: skip
-        solver, sgd, loss, passes = read_solver(self, SOLVERS, LOSSES)
+        solver, sgd, loss, passes = solving.read_solver(self, SOLVERS, LOSSES)
         if sgd is not None:
-            W, b = fit_sgd(self, rows, sgd, "hinge", passes, cost=_cost(self.cost, rows.n_classes), bias_scale=scale)
+            W, b = solving.fit_sgd(
+                self, rows, sgd, "hinge", passes, cost=_cost(self.cost, rows.n_classes), bias_scale=scale
+            )
             return W.astype(rows.X.values.dtype), b
         self._no_cost()
         if solver == "dual":
             return self._solve_dual(rows, loss, passes)
-        found = fit_l1(self, rows, SquaredHinge(), passes)
+        found = solving.fit_l1(self, rows, SquaredHinge(), passes)
         return found.W.astype(rows.X.values.dtype), found.b
 
     @property
@@ -187,7 +180,7 @@ class LinearSVM(StepModel):
 
     def smooth(self) -> SmoothObjective:
         """Return the objective of the squared hinge, for rows whose losses are added up."""
-        smooth_only("svm", self.penalty, self.solver, ("dual", "newton"))
+        solving.smooth_only("svm", self.penalty, self.solver, ("dual", "newton"))
         if not self._squared() or self.cost is not None:
             raise LinnetError("an engine needs a smooth loss: leave out cost, and use loss=squared_hinge")
         return SmoothObjective(SquaredHinge(), above_zero("C", self.C), constant=self._bias_scale())

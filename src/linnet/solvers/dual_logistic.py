@@ -22,7 +22,7 @@ Hsieh, Chang, Lin: Large Linear Classification When Data Cannot Fit In Memory, 2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import sqrt
 from typing import Any
 
@@ -79,38 +79,46 @@ class TwoClassPasses(DualPasses):
 
     def __init__(self, X: Matrix, norms: Floats, signs: npt.NDArray[np.int8], C: Floats, gradient: Floats) -> None:
         self.X, self.signs, self.C, self.n_rows = X, signs, C, len(C)
-        self.intercept = len(gradient) > X.n_features
+        share, bias = self._begin(gradient, X.n_features, arithmetic.mean(norms), arithmetic.total(C))
+        a = share * C, (1.0 - share) * C
+        self.of = dual.LogisticDual(signs, *a, norms + self.rho, bias_scale=self.root, bias=bias)
+
+    def _begin(self, gradient: Floats, n_features: int, norm: float, total: float) -> tuple[float, float]:
+        """Start where all rows have the same share of the wrong label; returns it, and the intercept of the passes."""
+        self.intercept = len(gradient) > n_features
         self.first = sqrt(arithmetic.dot(gradient, gradient))
-        rho, drift = ((arithmetic.mean(norms) or 1.0), float(gradient[-1])) if self.intercept else (0.0, 0.0)
-        share = start_at(4.0 * (self.first * self.first + (rho - 1.0) * drift * drift), arithmetic.total(C))
-        self.root, self.offset, self.w = sqrt(rho), 0.0, -2.0 * share * gradient[: X.n_features]
-        self.of = dual.LogisticDual(
-            signs,
-            share * C,
-            (1.0 - share) * C,
-            norms + rho,
-            bias_scale=self.root,
-            bias=-2.0 * share * drift * self.root,
-        )
+        self.rho, drift = (norm or 1.0, float(gradient[-1])) if self.intercept else (0.0, 0.0)
+        share = start_at(4.0 * (self.first * self.first + (self.rho - 1.0) * drift * drift), total)
+        self.root, self.offset, self.w = sqrt(self.rho), 0.0, -2.0 * share * gradient[:n_features]
+        return share, -2.0 * share * drift * self.root
+
+    def _length(self, square: float, drift: float) -> float:
+        """Return |gradient| / |gradient at zero| from the square of its weights and that of the intercept."""
+        return sqrt(square + (drift * drift if self.intercept else 0.0)) / self.first
 
     def visit(self, rng: np.random.Generator, slope: float) -> int:
         """Visit the rows once."""
         X, of = self.X, self.of
         steps = dual.logistic_pass(X.indptr, X.indices, X.values, self._order(rng), self.w, of, self.offset, slope)
         self.offset += of.bias * self.root
-        self.loss = of.loss
-        self.estimate = sqrt(of.square + (of.drift * of.drift if self.intercept else 0.0)) / self.first
+        self.loss, self.estimate = of.loss, self._length(of.square, of.drift)
         return steps
 
-    def weights(self) -> tuple[Floats, float]:
+    def weights(self) -> tuple[Floats, Any]:
         """Return w and b."""
         return self.w, self.offset
 
+    def parts(self) -> Iterator[tuple[Matrix, npt.NDArray[np.int8], Floats]]:
+        """Yield the rows with their signs and costs."""
+        yield self.X, self.signs, self.C
+
     def violation(self) -> float:
         """Return |gradient| / |gradient at zero|."""
-        X, g, rows = self.X, self.w.copy(), np.arange(self.n_rows, dtype=np.int32)
-        drift = dual.logistic_gradient(X.indptr, X.indices, X.values, self.signs, rows, self.C, self.w, self.offset, g)
-        return sqrt(arithmetic.dot(g, g) + (drift * drift if self.intercept else 0.0)) / self.first
+        g, drift = self.w.copy(), 0.0
+        for X, signs, C in self.parts():
+            rows = np.arange(len(C), dtype=np.int32)
+            drift += dual.logistic_gradient(X.indptr, X.indices, X.values, signs, rows, C, self.w, self.offset, g)
+        return self._length(arithmetic.dot(g, g), drift)
 
 
 class SoftmaxPasses(DualPasses):
@@ -228,22 +236,15 @@ def start_at(curvature: float, total: float, others: int = 1) -> float:
 MOST_ROUNDS = 200
 
 
-class BlockPasses(DualPasses):
+class BlockPasses(TwoClassPasses):
     """Two classes, rows in blocks on disk: what lasts from block to block."""
 
     nearest, sharper = 0.3, 0.1
 
     def __init__(self, blocks: RowBlocks, objective: SmoothObjective, seed: int) -> None:
-        self.blocks, self.C, self.n_rows = blocks, objective.C, blocks.n_rows
-        self.seed, self.intercept = seed, objective.fit_intercept
-        self.number, self.offset = 0, 0.0
-        self.gradient, self.norm, self.total = self._at_zero()
-        self.rho = (self.norm or 1.0) if self.intercept else 0.0
-        self.first = sqrt(arithmetic.dot(self.gradient, self.gradient))
-        slope = float(self.gradient[-1]) if self.intercept else 0.0
-        self.share = start_at(4.0 * (self.first * self.first + (self.rho - 1.0) * slope * slope), self.total)
-        self.w = -2.0 * self.share * self.gradient[: blocks.n_features]
-        self.bias = -2.0 * self.share * slope * sqrt(self.rho)
+        self.blocks, self.cost, self.n_rows = blocks, objective.C, blocks.n_rows
+        self.seed, self.number = seed, 0
+        self.share, self.bias = self._begin(*self._at_zero(objective.fit_intercept))
 
     def weights(self) -> Weights:
         return self.w[:, None].copy(), np.array([self.offset])
@@ -251,12 +252,16 @@ class BlockPasses(DualPasses):
     def vector(self) -> Floats:
         return np.append(self.w, self.offset)[: len(self.w) + self.intercept]
 
-    def _at_zero(self) -> tuple[Floats, float, float]:
-        """Return the gradient at zero, the mean squared norm and the sum of C; writes the norms of all rows."""
+    def parts(self) -> Iterator[tuple[Matrix, npt.NDArray[np.int8], Floats]]:
+        for _, block in self.blocks.visit():
+            yield block.X, np.where(block.y == 1, 1, -1).astype(np.int8), self.cost * block.weights
+
+    def _at_zero(self, intercept: bool) -> tuple[Floats, int, float, float]:
+        """Return the gradient at zero, the features, the mean squared norm and the sum of C; writes the norms of rows."""
         g = np.zeros((self.blocks.n_features, 1))
         drift = norms = total = 0.0
         for group, block in self.blocks.visit():
-            X, y, c = block.X, block.y, self.C * block.weights
+            X, y, c = block.X, block.y, self.cost * block.weights
             r = np.ascontiguousarray((-0.5 * c * np.where(y == 1, 1.0, -1.0))[:, None])
             sparse.transposed_dot(X.indptr, X.indices, X.values, r, g)
             square = np.empty((len(y), 1))
@@ -265,8 +270,8 @@ class BlockPasses(DualPasses):
             drift, norms = drift + arithmetic.total(r), norms + arithmetic.total(square)
             total += arithmetic.total(c)
             self.blocks.keep_state(group, np.stack([np.full(len(y), np.nan), c, square[:, 0]]))
-        flat = np.append(g[:, 0], drift) if self.intercept else g[:, 0]
-        return flat, norms / self.blocks.n_rows, total
+        flat = np.append(g[:, 0], drift) if intercept else g[:, 0]
+        return flat, len(g), norms / self.blocks.n_rows, total
 
     def _state(self, group: tuple[int, ...]) -> Floats:
         """Return a, C - a and |x|^2 of rows, (3, n_rows); before the first round C stands in the second place."""
@@ -286,9 +291,8 @@ class BlockPasses(DualPasses):
             state = self._state(group)
             order = np.random.Generator(np.random.PCG64([self.seed, group[0], self.number])).permutation(len(y))
             signs = np.where(y == 1, 1, -1).astype(np.int8)
-            of = dual.LogisticDual(
-                signs, state[0], state[1], state[2] + self.rho, bias_scale=sqrt(self.rho), bias=self.bias
-            )
+            norms = state[2] + self.rho
+            of = dual.LogisticDual(signs, state[0], state[1], norms, bias_scale=self.root, bias=self.bias)
             steps += dual.logistic_pass(
                 X.indptr, X.indices, X.values, order.astype(np.int32), self.w, of, self.offset, slope
             )
@@ -297,15 +301,6 @@ class BlockPasses(DualPasses):
             moved += self.bias * len(y) / self.n_rows
             self.loss, square, drift = self.loss + of.loss, square + of.square, drift + of.drift
         self.number += 1
-        self.offset += moved * sqrt(self.rho)  # the mean over the blocks: that of the last one is noise
-        self.estimate = sqrt(square + (drift * drift if self.intercept else 0.0)) / self.first
+        self.offset += moved * self.root  # the mean over the blocks: that of the last one is noise
+        self.estimate = self._length(square, drift)
         return steps
-
-    def violation(self) -> float:
-        """Return |gradient| / |gradient at zero|."""
-        g, drift = self.w.copy(), 0.0
-        for _, block in self.blocks.visit():
-            X, y, cost = block.X, block.y, self.C * block.weights
-            rows, signs = np.arange(len(y), dtype=np.int32), np.where(y == 1, 1, -1).astype(np.int8)
-            drift += dual.logistic_gradient(X.indptr, X.indices, X.values, signs, rows, cost, self.w, self.offset, g)
-        return sqrt(arithmetic.dot(g, g) + (drift * drift if self.intercept else 0.0)) / self.first
