@@ -235,13 +235,7 @@ class Functions(Computed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the import paths; refuses functions that another program could not find."""
-        return {
-            "block": self.name,
-            "functions": [_lasting_path(f) for f in self.functions],
-            "tokens": self.tokens,
-            "case": self.case,
-            "weight": self.weight,
-        }
+        return {**super().to_dict(), "functions": [_lasting_path(f) for f in self.functions]}
 
     @classmethod
     def wanted(cls, values: dict[str, Any]) -> list[str]:
@@ -256,12 +250,8 @@ class Functions(Computed):
     @classmethod
     def from_dict(cls, values: dict[str, Any], find: Callable[[str], Function] = find) -> Functions:
         """Find the functions again: those that are not registered are imported, so ask ``wanted`` first."""
-        settings: dict[str, Any] = {
-            "weight": float(values["weight"]),
-            "tokens": str(values["tokens"]),
-            "case": str(values["case"]),
-        }
-        return cls(*(find(str(path)) for path in values["functions"]), **settings)
+        found = [find(str(path)) for path in values["functions"]]
+        return cls(*found, weight=values["weight"], tokens=values["tokens"], case=values["case"])
 
     @classmethod
     def read(cls, written: str, **settings: Any) -> Functions | None:
@@ -273,12 +263,18 @@ class Functions(Computed):
 
     def written(self) -> list[str]:
         """Return the functions, then the tokens and the case where they are not the usual ones."""
-        extra = [v for v, usual in ((self.tokens, "words"), (self.case, "fold")) if v != usual]
-        return [",".join(map(_shown, self.functions)), *extra]
+        changed = self._changed()
+        return [
+            ",".join(map(_shown, self.functions)),
+            *(changed[name] for name in ("tokens", "case") if name in changed),
+        ]
+
+    def _changed(self) -> dict[str, Any]:
+        usual = {"weight": 1.0, "tokens": "words", "case": "fold"}
+        return {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
 
     def __repr__(self) -> str:
-        given = {"weight": (self.weight, 1.0), "tokens": (self.tokens, "words"), "case": (self.case, "fold")}
-        changed = [f"{name}={value!r}" for name, (value, default) in given.items() if value != default]
+        changed = [f"{name}={value!r}" for name, value in self._changed().items()]
         return f"Functions({', '.join([*self.columns, *changed])})"
 
 

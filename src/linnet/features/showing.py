@@ -190,10 +190,5 @@ def _dropped(text: str, k: int) -> Change:
 def _why(was: str, now: str) -> str:
     plain = was.replace("\u2019", "'").replace("\uff07", "'")
     visible = "".join(c for c in plain if unicodedata.category(c) != "Cf" or c in "\u200c\u200d")
-    reasons = [
-        ("case", visible != now),
-        ("apostrophe", plain != was),
-        ("hidden characters", visible != plain),
-    ]
-    found = [name for name, holds in reasons if holds]
-    return ", ".join(found)
+    reasons = {"case": visible != now, "apostrophe": plain != was, "hidden characters": visible != plain}
+    return ", ".join(name for name, holds in reasons.items() if holds)

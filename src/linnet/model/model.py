@@ -95,11 +95,6 @@ def _refuse_code(about: Mapping[str, Any], path: str | os.PathLike[str] | bytes)
         raise UntrustedModelError(_where(path), names)
 
 
-def _not_a_model(path: str | os.PathLike[str] | bytes, error: Exception) -> ModelFileError:
-    problem = f"the model file does not hold a linnet text model ({shown(error, 200)})"
-    return ModelFileError(f"{_where(path)}: {problem}; train it again")
-
-
 def _where(path: str | os.PathLike[str] | bytes) -> str:
     return "the bytes given" if isinstance(path, bytes) else shown(os.fspath(path), 500)
 
@@ -477,7 +472,8 @@ class Model:
         except LinnetError as error:  # it knows better what is missing
             raise ModelFileError(f"{_where(path)}: {shown(error, 1000)}") from error
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
-            raise _not_a_model(path, error) from error
+            problem = f"the model file does not hold a linnet text model ({shown(error, 200)})"
+            raise ModelFileError(f"{_where(path)}: {problem}; train it again") from error
         return model
 
     def check_numbers(self) -> None:

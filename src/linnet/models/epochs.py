@@ -40,10 +40,14 @@ class EpochState:
     changed: int = 0
 
     @classmethod
+    def at(cls, W: Floats, b: Floats, *passed: Any) -> EpochState:
+        """Return the state of weights that are their own mean, after some rows."""
+        return cls(W, b, W, b, *(passed or (0,)))
+
+    @classmethod
     def zero(cls, n_features: int, n_outputs: int) -> EpochState:
         """Return the state before the first row."""
-        W, b = np.zeros((n_features, n_outputs)), np.zeros(n_outputs)
-        return cls(W, b, W, b, 0)
+        return cls.at(np.zeros((n_features, n_outputs)), np.zeros(n_outputs))
 
     def __add__(self, other: EpochState) -> EpochState:
         n = self.n_rows + other.n_rows
@@ -95,7 +99,7 @@ class StepModel(DecisionModel):
         if "_state" in vars(self):
             return self._state
         W = np.array(self.coef_.T, dtype=np.float64)
-        return EpochState(W, self.intercept_, W, self.intercept_, 1)
+        return EpochState.at(W, self.intercept_, 1)
 
 
 class EpochModel(StepModel):
@@ -136,7 +140,7 @@ class EpochModel(StepModel):
 
     def _of_shard(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
         if not len(rows):
-            return EpochState(start.W, start.b, start.W, start.b, 0)
+            return EpochState.at(start.W, start.b)
         return self.epoch(self._plain(rows), start, seed)
 
     def _epochs(
@@ -160,7 +164,7 @@ class EpochModel(StepModel):
         return self.weights_of(state)
 
     def _chained(self, rows: RowBlocks, state: EpochState, seed: tuple[int, ...]) -> EpochState:
-        made = EpochState(state.W, state.b, state.W, state.b, 0)
+        made = EpochState.at(state.W, state.b)
         order = np.random.Generator(np.random.PCG64([*seed, 5])).permutation(len(rows.numbers))
         for group, block in rows.visit(order):
             made = made.then(self.epoch(self._plain(block), made, (*seed, group[0])))

@@ -271,24 +271,21 @@ class TrainingSet:
 
     def as_class(self, c: int) -> TrainingSet:
         """Return the rows as they are of one class, with the weights that they have as such."""
-        assert self.weight is not None  # noqa: S101 - soft
-        weight = np.ascontiguousarray(self.weight[:, c])
+        weight = np.ascontiguousarray(self.weights[:, c])
         return replace(self, y=np.full(len(self.y), c, dtype=np.int32), weight=weight)
 
     def repeated(self) -> TrainingSet:
         """Return soft rows with one label each: a copy of the row for each class that it has a weight for."""
-        assert self.weight is not None  # noqa: S101 - soft
-        rows, classes = np.nonzero(self.weight)
-        return replace(self, X=self.X.take(rows), y=classes.astype(np.int32), weight=self.weight[rows, classes])
+        rows, classes = np.nonzero(self.weights)
+        return replace(self, X=self.X.take(rows), y=classes.astype(np.int32), weight=self.weights[rows, classes])
 
     def doubled(self) -> TrainingSet:
         """Return soft rows for models that take each class against the rest: once with the class, once without.
 
         Two copies do for any number of classes: their weights differ from class to class.
         """
-        assert self.weight is not None  # noqa: S101 - soft
-        n, total = len(self.y), arithmetic.total(self.weight, axis=1)[:, None]
-        with_class = self.weight[:, 1:] if self.n_classes == 2 else self.weight
+        n, total = len(self.y), arithmetic.total(self.weights, axis=1)[:, None]
+        with_class = self.weights[:, 1:] if self.n_classes == 2 else self.weights
         weight = np.maximum(np.concatenate([with_class, total - with_class]), LEAST * np.tile(total, (2, 1)))
         first = np.repeat([True, False], n)
         X = self.X.take(np.tile(np.arange(n), 2))

@@ -82,8 +82,7 @@ class _Walk:
         """Bring the scale back to one, before it underflows or the average cancels."""
         taken = self.taken
         if self.averaging:
-            self.sum_w = self.sum_w + (taken.total_scale * self.V.astype(np.float64) - self.A)
-            self.sum_b = self.sum_b + (taken.steps * taken.b - taken.A_b)
+            self.sum_w, self.sum_b = self._sums()
             self.A[:] = 0
         self.V *= self.V.dtype.type(taken.scale)
         self.steps += taken.steps
@@ -95,12 +94,17 @@ class _Walk:
 
     def weights(self) -> tuple[Floats, Floats]:
         """Return the mean over all steps, or the weights as they are."""
-        taken = self.taken
-        steps = self.steps + taken.steps
+        steps = self.steps + self.taken.steps
         if not self.averaging or steps == 0:
             return self.last()
-        W = (self.sum_w + (taken.total_scale * self.V.astype(np.float64) - self.A)) / steps
-        return W, np.asarray((self.sum_b + (taken.steps * taken.b - taken.A_b)) / steps)
+        W, b = self._sums()
+        return W / steps, b / steps
+
+    def _sums(self) -> tuple[Floats, Floats]:
+        """Return the sums of the weights over all steps."""
+        taken = self.taken
+        W = self.sum_w + (taken.total_scale * self.V.astype(np.float64) - self.A)
+        return np.asarray(W), np.asarray(self.sum_b + (taken.steps * taken.b - taken.A_b))
 
 
 @dataclass(frozen=True)
