@@ -13,11 +13,11 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, overload
 
-from linnet.errors import LinnetError
+from linnet.errors import DataError, LinnetError, nearest
 
 WORDS = {"true": True, "false": False, "none": None}
 
@@ -61,6 +61,19 @@ def alike(wanted: str, names: Iterable[str]) -> str | None:
     known = list(names)
     found = [name for name in known if name.strip().casefold() == wanted.strip().casefold()]
     return wanted if wanted in known else found[0] if len(found) == 1 else None
+
+
+def label_number(classes: Sequence[Any], label: Any) -> int:
+    """Return the place of a label among the classes; a label may also be written as text.
+
+    >>> label_number((1, 2, 3), "3")
+    2
+    """
+    for form in (lambda c: (type(c), c), lambda c: c, str):
+        known = [form(c) for c in classes]
+        if form(label) in known:
+            return known.index(form(label))
+    raise DataError(nearest("label", str(label), map(str, classes)))
 
 
 def parse_list(text: str | None) -> list[str]:

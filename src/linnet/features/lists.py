@@ -59,21 +59,23 @@ class Lists(Computed):
     example: ClassVar[str] = "lists:moods.csv or lists:moods.csv*0.5"
 
     def __init__(self, lists: Any, weight: float = 1.0, source: str | None = None) -> None:
-        self.weight = weight
-        self._check_weight()
-        self.source = source or (os.fspath(lists) if isinstance(lists, str | os.PathLike) else "")
+        source = source or (os.fspath(lists) if isinstance(lists, str | os.PathLike) else "")
         if isinstance(lists, str | os.PathLike) and _is_plain(Path(lists)):
             lists = {Path(lists).stem: lists}
-        stem = Path(self.source).stem or "list"
-        self.lists: dict[str, dict[str, float]] = {}
-        """The entries by list, in the order of the file: {list: {word: valence}}."""
+        stem, found = Path(source).stem or "list", dict[str, dict[str, float]]()
         for entry in word_lists(lists):
             kind = ("negative" if entry.weight < 0 else "positive") if entry.label is None else str(entry.label)
             label = stem if kind == stem else f"{stem} {kind}"
-            self.lists.setdefault(label, {})[entry.text] = entry.weight
-        self.entries: Entries = _cut(self.lists)
+            found.setdefault(label, {})[entry.text] = entry.weight
+        self._keep(found, weight, source)
+
+    def _keep(self, lists: dict[str, dict[str, float]], weight: float, source: str) -> None:
+        """Keep the entries by list, in the order of the file: {list: {word: valence}}."""
+        self.lists, self.weight, self.source = lists, weight, source
+        self._check_weight()
+        self.entries: Entries = _cut(lists)
         if not self.entries:
-            raise DataError(f"no entry of the word lists holds a word or a sign ({self.source or lists!r:.60})")
+            raise DataError(f"no entry of the word lists holds a word or a sign ({source or list(lists)!r:.60})")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -148,15 +150,11 @@ class Lists(Computed):
     def from_dict(cls, values: dict[str, Any]) -> Lists:
         """Read back what ``to_dict`` wrote."""
         made = cls.__new__(cls)
-        made.weight, made.source = float(values["weight"]), str(values["source"])
-        made._check_weight()
-        made.lists = {
+        lists = {
             str(one["list"]): {str(w): float(v) for w, v in zip(one["words"], one["valences"], strict=True)}
             for one in values["lists"]
         }
-        made.entries = _cut(made.lists)
-        if not made.entries:
-            raise DataError("its word lists are empty")
+        made._keep(lists, float(values["weight"]), str(values["source"]))
         return made
 
     @classmethod

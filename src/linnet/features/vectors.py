@@ -47,7 +47,6 @@ __all__ = ["Vectors", "WordVectors", "learn_vectors", "read_vectors"]
 MOST_WORDS = 50_000
 CENTRED_ON = 20_000  # words
 MOST_DIMENSIONS = 4_096
-_SAFE = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 FREQUENT_WORDS = 10_000  # that vectors are learned of
 LEAST_TEXTS = 3  # that hold such a word
 SEGMENT = 40  # words
@@ -334,15 +333,12 @@ def _of_binary(path: Path, data: bytes, n: int, width: int) -> tuple[list[str], 
 
 def _of_safetensors(path: Path) -> tuple[list[str], Array]:
     """Read the only matrix of a safetensors file, and the words that lie beside it."""
-    data = path.read_bytes()
-    size = int.from_bytes(data[:8], "little")
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
     try:
-        header = json.loads(data[8 : 8 + size])
-        tensors = [t for name, t in header.items() if name != "__metadata__" and len(t["shape"]) == 2]
-        (one,) = tensors
-        first, last = one["data_offsets"]
-        E = np.frombuffer(data[8 + size + first : 8 + size + last], _SAFE[one["dtype"]]).reshape(one["shape"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        (E,) = (array for array in load_file(path).values() if array.ndim == 2 and array.dtype.kind == "f")
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not a safetensors file with one matrix of 16, 32 or 64 bits") from error
     listed = next((p for p in (path.with_suffix(".words.txt"), path.parent / "words.txt") if p.exists()), None)
     if listed is not None:

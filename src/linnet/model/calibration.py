@@ -25,7 +25,7 @@ probabilistic outputs (2007); Guo et al., On calibration of modern neural networ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,10 @@ class Calibration:
 
     scale: float
     shift: Floats
+    curve: CalibrationCurve | None = None
+    """What is done to the log-odds beyond the scale and the shift, which go into the weights."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What the card says of the choice: the method, and the log loss of each that was tried."""
 
     @classmethod
     def fit(
@@ -76,12 +80,23 @@ class Calibration:
         return cls(float(theta[0] / spread), shift)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers for a model card.
+        """Plain values for a model card.
 
         >>> Calibration(2.0, np.array([0.5])).to_dict()
         {'scale': 2.0, 'shift': [0.5]}
         """
-        return {"scale": self.scale, "shift": self.shift.tolist()}
+        return {"scale": self.scale, "shift": self.shift.tolist(), **self.about}
+
+    def scaled(self, scores: Floats) -> Floats:
+        """Return held-out scores as the model with the scale and the shift in its weights would give them."""
+        return np.asarray(self.scale * scores + self.shift)
+
+    def losses(self, scores: Floats, y: Ints) -> Floats:
+        """Return the log loss of each row."""
+        S = self.scaled(scores) if self.curve is None else self.curve.moved(self.scaled(scores))
+        if S.shape[1] == 1:
+            return -np.asarray(log_sigmoid(np.where(y == 1, S[:, 0], -S[:, 0])), np.float64)
+        return -np.asarray(log_softmax(S, axis=1), np.float64)[np.arange(len(y)), y]
 
 
 @dataclass(frozen=True)
@@ -336,39 +351,14 @@ def pool_adjacent_violators(x: Floats, right: Bools) -> tuple[Floats, Floats, Fl
     return first, last, h, n
 
 
-@dataclass(frozen=True, eq=False)
-class FittedCalibration:
-    """A scale and a shift, which go into the weights, and a curve, where the method has one."""
-
-    linear: Calibration
-    curve: CalibrationCurve | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
-    """What the card says of the choice: the method, and the log loss of each that was tried."""
-
-    def scaled(self, scores: Floats) -> Floats:
-        """Return held-out scores as the model with the scale and the shift in its weights would give them."""
-        return np.asarray(self.linear.scale * scores + self.linear.shift)
-
-    def losses(self, scores: Floats, y: Ints) -> Floats:
-        """Return the log loss of each row."""
-        S = self.scaled(scores) if self.curve is None else self.curve.moved(self.scaled(scores))
-        if S.shape[1] == 1:
-            return -np.asarray(log_sigmoid(np.where(y == 1, S[:, 0], -S[:, 0])), np.float64)
-        return -np.asarray(log_softmax(S, axis=1), np.float64)[np.arange(len(y)), y]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for a model card."""
-        return {**self.linear.to_dict(), **self.about}
-
-
 def fit_calibration(
     method: str, scores: Floats, y: Ints, n_classes: int, about: Mapping[str, Any] | None = None,
     scale: Calibration | None = None,
-) -> FittedCalibration:  # fmt: skip
+) -> Calibration:  # fmt: skip
     """Fit the scale, where it is not given, then the curve of a method on top of it, to held-out scores and class numbers."""
     scale, about = scale or Calibration.fit(scores, y, n_classes, shifted=False), about or {"method": method}
     if method == "scale":
-        return FittedCalibration(scale, None, about)
+        return replace(scale, about=about)
     S = scale.scale * scores
     if S.shape[1] == 1:
         odds, right = S[:, 0], y == 1
@@ -376,14 +366,14 @@ def fit_calibration(
         top = S.argmax(axis=1)
         odds, right = _odds(S, top)[0], top == y
     if method == "isotonic":
-        return FittedCalibration(scale, CalibrationCurve.isotonic(odds, right), about)
+        return replace(scale, curve=CalibrationCurve.isotonic(odds, right), about=about)
     line = Calibration.fit(odds, right.astype(np.int64), 2, prior=0.0)
     if S.shape[1] == 1:
-        return FittedCalibration(Calibration(scale.scale * line.scale, line.shift), None, about)
-    return FittedCalibration(scale, CalibrationCurve.line(line.scale, float(line.shift[0])), about)
+        return Calibration(scale.scale * line.scale, line.shift, about=about)
+    return replace(scale, curve=CalibrationCurve.line(line.scale, float(line.shift[0])), about=about)
 
 
-def choose_calibration(scores: Floats, y: Ints, n_classes: int) -> FittedCalibration:
+def choose_calibration(scores: Floats, y: Ints, n_classes: int) -> Calibration:
     """Choose among scale, sigmoid and isotonic by the log loss of held-out rows that a method was not fitted on.
 
     The methods are tried in this order; a later one must be better than the best so far by more than the standard error of the
@@ -400,7 +390,7 @@ def choose_calibration(scores: Floats, y: Ints, n_classes: int) -> FittedCalibra
             found = fit_calibration(name, scores[rest], y[rest], n_classes, scale=scales.get(k))
             losses[mine] = found.losses(scores[mine], y[mine])
             if name == "scale":
-                scales[k] = found.linear
+                scales[k] = found
         tried[name] = arithmetic.mean(losses)
         if not len(kept) or _clearly_less(losses, kept):
             best, kept = name, losses

@@ -31,7 +31,8 @@ import numpy as np
 
 from linnet import arithmetic
 from linnet.array_types import Array, Bools, Floats, Ints
-from linnet.errors import DataError, LinnetError, nearest, shown
+from linnet.errors import DataError, LinnetError, shown
+from linnet.values import label_number
 
 CUTS = 200  # of the sorted held-out rows
 NO_ROWS = "this model was not calibrated on held-out rows with one label each, so it cannot tell when to abstain; train it again"
@@ -372,15 +373,7 @@ def numbers_of(classes: Sequence[Any], labels: Iterable[Any]) -> Ints:
     wanted = list(labels)
     if not wanted:
         raise LinnetError("labels is empty; name at least one label")
-    return np.unique(np.array([_number(classes, label) for label in wanted], dtype=np.int64))
-
-
-def _number(classes: Sequence[Any], label: Any) -> int:
-    for form in (lambda c: (type(c), c), lambda c: c, str):
-        known = [form(c) for c in classes]
-        if form(label) in known:
-            return known.index(form(label))
-    raise LinnetError(nearest("label", str(label), map(str, classes)))
+    return np.unique(np.array([label_number(classes, label) for label in wanted], dtype=np.int64))
 
 
 def _share(name: str, value: Any) -> float:
@@ -394,7 +387,7 @@ def _thresholds(classes: Sequence[Any], given: Any, base: Floats | None) -> Floa
         return np.full(len(classes), _share("threshold", given))
     found = np.full(len(classes), np.nan) if base is None else base.copy()
     for label, value in given.items():
-        found[_number(classes, label)] = _share(f"the threshold of {label}", value)
+        found[label_number(classes, label)] = _share(f"the threshold of {label}", value)
     return found
 
 
@@ -406,7 +399,7 @@ def _costs(classes: Sequence[Any], given: Any) -> Floats:
             if not isinstance(row, Mapping):
                 raise LinnetError(f"cost must be {{truth: {{answer: cost}}}}, got {row!r} for {truth!r}")
             for answer, value in row.items():
-                costs[_number(classes, truth), _number(classes, answer)] = value
+                costs[label_number(classes, truth), label_number(classes, answer)] = value
     else:
         costs = np.array(given, np.float64)
     if costs.shape != (k, k) or not np.isfinite(costs).all():

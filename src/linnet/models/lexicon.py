@@ -39,7 +39,7 @@ import numpy as np
 
 from linnet.array_types import Array, Floats, Hashes, Ints
 from linnet.data.wordlists import WordEntry, word_lists
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError
 from linnet.estimator import Estimator, sklearn_tags
 from linnet.features.blocks import LONGEST, Words, counted_only
 from linnet.features.buffers import text_buffers
@@ -50,6 +50,7 @@ from linnet.models.estimator import CountingModel, DecisionModel, Traits
 from linnet.models.naive_bayes import Statistics, class_sums
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import TrainingSet
+from linnet.values import label_number
 
 if TYPE_CHECKING:
     from linnet.model.model import Model
@@ -151,7 +152,7 @@ class Lexicon(Estimator):
         n = sum(map(len, text_buffers(X)))
         labels = inputs.as_labels(y, n, name)
         classes, _ = inputs.index_of(labels, inputs.as_weight(sample_weight, n), name)
-        self.counter_ = self._counter(_plain(classes))
+        self.counter_ = self._counter(classes.tolist())
         self.classes_ = classes
         return self
 
@@ -173,14 +174,14 @@ class Lexicon(Estimator):
     def label_score(self, text: str, label: Any) -> float:
         """Return the matches of one label in one text."""
         ready = self._ready()
-        return float(ready.scores([text])[0, _number(label, ready.classes)])
+        return float(ready.scores([text])[0, label_number(ready.classes, label)])
 
     def classify(self, text: str, labels: Iterable[Any] | None = None) -> Any:
         """Return the best of some labels for one text."""
         if isinstance(labels, str):
             raise DataError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
         ready = self._ready()
-        allowed = sorted(_number(label, ready.classes) for label in (ready.classes if labels is None else labels))
+        allowed = sorted(label_number(ready.classes, label) for label in (ready.classes if labels is None else labels))
         if not allowed:
             raise DataError("labels is empty; name at least one label")
         return ready.classes[allowed[int(self._scores(ready, [text])[0, allowed].argmax())]]
@@ -251,7 +252,7 @@ class Lexicon(Estimator):
         if len(classes) < 2:
             raise DataError(f"a lexicon needs lists of two labels or more, got {list(classes)}")
         if self.default is not None:
-            _number(self.default, classes)
+            label_number(classes, self.default)
         return listed(entries, list(classes), block), list(classes)
 
     def _entries(self, classes: Sequence[Any] | None) -> list[WordEntry]:
@@ -296,7 +297,7 @@ class Lexicon(Estimator):
     def _signs(self, classes: Sequence[Any]) -> tuple[Any, Any]:
         """Return the labels of negative and positive valences: as set, or a pair of names that says so."""
         if self.negative is not None and self.positive is not None:
-            return classes[_number(self.negative, classes)], classes[_number(self.positive, classes)]
+            return classes[label_number(classes, self.negative)], classes[label_number(classes, self.positive)]
         named = {str(c).lower(): c for c in classes}
         for low, high in SIGNS:
             if low in named and high in named and (low != "0" or len(classes) == 2):
@@ -316,20 +317,8 @@ class Lexicon(Estimator):
         ahead = np.zeros(len(classes))
         sizes = np.abs(weights[weights != 0])
         if self.default is not None:
-            ahead[_number(self.default, classes)] = TIE * float(sizes.min(initial=1.0))
+            ahead[label_number(classes, self.default)] = TIE * float(sizes.min(initial=1.0))
         return ahead
-
-
-def _plain(labels: Array) -> list[Any]:
-    return [v.item() if isinstance(v, np.generic) else v for v in labels]
-
-
-def _number(label: Any, classes: Sequence[Any]) -> int:
-    """Return the place of a label."""
-    for k, known in enumerate(classes):
-        if known == label or str(known) == label:
-            return k
-    raise DataError(nearest("label", str(label), map(str, classes)))
 
 
 def _block(plan: FeaturePlan) -> Words:

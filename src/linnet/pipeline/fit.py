@@ -17,7 +17,7 @@ from linnet.features.blocks import AnyBlocks, Blocks, ComputedBlocks, describe
 from linnet.features.counting import Names
 from linnet.features.plan import FeaturePlan, FeatureWeights, SelectionReport
 from linnet.features.vectorizer import features_named
-from linnet.model.calibration import Calibration, FittedCalibration, choose_calibration, fit_calibration
+from linnet.model.calibration import Calibration, choose_calibration, fit_calibration
 from linnet.model.decision import ConfidenceTable, Decision, numbers_of
 from linnet.model.learned import Learned
 from linnet.model.model import Model
@@ -51,7 +51,7 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
             soft = None if plan.label_smoothing else best.soft  # smoothed labels are not what is calibrated to
             calibration = calibrate(best, n_classes, plan.calibrate, soft)
             log.found = replace(found, calibration=calibration)
-        W, b = scaled(W, b, calibration.linear.scale, float(calibration.linear.shift[0]))  # with a score a class: 0
+        W, b = scaled(W, b, calibration.scale, float(calibration.shift[0]))  # with a score a class: 0
     card = card_of(plan, store, found, calibration)
     if selected is not None:
         card["selection"] = selected.to_dict()
@@ -151,7 +151,7 @@ def _fit(model: Any, plan: Plan, store: RowStore, weights: FeatureWeights, log: 
     return folded_best(weighting, model, model.fit_blocks(blocks), blocks.on_epoch)
 
 
-def _with_decision(plan: Plan, model: Model, best: Trial, calibration: FittedCalibration | None) -> Model:
+def _with_decision(plan: Plan, model: Model, best: Trial, calibration: Calibration | None) -> Model:
     """Choose how probabilities become answers, on the held-out scores of the search."""
     scores, truth = finite(best.scores, best.y)
     if calibration is not None:
@@ -186,7 +186,7 @@ def _build(plan: Plan, store: RowStore, log: Log) -> Model:
     log.chosen(found)
     if plan.calibrate:
         calibration = calibrate(found.best, len(store.classes), plan.calibrate)
-        b = scaled(model.rows[:, 1:], b, calibration.linear.scale, float(calibration.linear.shift[0]))[1]
+        b = scaled(model.rows[:, 1:], b, calibration.scale, float(calibration.shift[0]))[1]
     store.features, store.min_df = model.blocks, 1
     store.n_fitted = len(store.y)
     card = card_of(plan, store, found, calibration)
@@ -201,7 +201,7 @@ NAMED_FEATURES = 50_000
 NamesOf = Callable[[Ints], tuple[Bytes, Ints]]
 
 
-def calibrate(best: Trial, n_classes: int, method: str | bool = True, soft: Floats | None = None) -> FittedCalibration:
+def calibrate(best: Trial, n_classes: int, method: str | bool = True, soft: Floats | None = None) -> Calibration:
     """Learn on held-out scores what makes scores log-odds: a scale, which goes into the weights, and maybe a curve.
 
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
@@ -209,15 +209,13 @@ def calibrate(best: Trial, n_classes: int, method: str | bool = True, soft: Floa
     """
     if best.y.ndim == 2:
         known = np.isfinite(best.scores)
-        return FittedCalibration(Calibration.fit(best.scores[known], best.y[known].astype(np.int32), 2))
+        return Calibration.fit(best.scores[known], best.y[known].astype(np.int32), 2)
     if soft is not None:
         rows, classes = np.nonzero(soft)
-        return FittedCalibration(
-            Calibration.fit(best.scores[rows], classes, n_classes, soft[rows, classes], shifted=False)
-        )
+        return Calibration.fit(best.scores[rows], classes, n_classes, soft[rows, classes], shifted=False)
     scores, right = finite(best.scores, best.y)
     if not len(scores):
-        return FittedCalibration(Calibration(1.0, np.zeros(best.scores.shape[1])))
+        return Calibration(1.0, np.zeros(best.scores.shape[1]))
     if isinstance(method, str):
         return fit_calibration(method, scores, right, n_classes)
     return choose_calibration(scores, right, n_classes)
@@ -328,7 +326,7 @@ def largest(values: Floats32, n: int) -> Ints:
     return some[np.argsort(-values[some], kind="stable")[:n]]
 
 
-def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: FittedCalibration | None) -> dict[str, Any]:
+def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Calibration | None) -> dict[str, Any]:
     """Describe the model. Nothing here may differ between two runs on the same input and seed."""
     from linnet import __version__
 

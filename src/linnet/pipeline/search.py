@@ -15,7 +15,7 @@ import numpy.typing as npt
 from linnet.errors import LinnetError
 from linnet.features.blocks import AnyBlocks, as_blocks, describe, split
 from linnet.features.plan import FeaturePlan
-from linnet.model.calibration import FittedCalibration
+from linnet.model.calibration import Calibration
 from linnet.pipeline.crossval import CALIBRATION, FEW_ROWS, CrossValidation, Fold, choose_folds, correct
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
@@ -55,7 +55,7 @@ class SearchResult:
     folds: int
     larger: Trial | None = None
     """The best settings once more, fitted on more rows than the search was, where rows are many."""
-    calibration: FittedCalibration | None = None
+    calibration: Calibration | None = None
     """What was learned on the held-out scores, once that is done."""
 
     @property

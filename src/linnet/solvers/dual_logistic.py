@@ -159,9 +159,7 @@ class SoftmaxPasses(DualPasses):
     def vector(self) -> Floats:
         """Return the weights as the objective takes them."""
         W, b = self.weights()
-        return np.concatenate(
-            [W.astype(np.float64).ravel(), b] if self.f.fit_intercept else [W.astype(np.float64).ravel()]
-        )
+        return np.append(W.astype(np.float64), b)[: self.f.size]
 
     def violation(self) -> float:
         """Return |gradient| / |gradient at zero|."""

@@ -268,19 +268,11 @@ class LinearProblem(Problem):
 
     def some(self, w: Floats, rows: Array) -> Here:
         """Look at some rows; costs what their entries cost, and one vector as long as w."""
-        cut, X, y = self.n_penalised, self.X.take(rows), self.y[rows]
         c = self.c[rows] * (self.n_rows / (len(rows) * self.total))
-        u = self._folded(w)
-        S = np.empty((len(rows), self.n_outputs))
-        sparse.dot(X.indptr, X.indices, X.values, u[:cut].reshape(-1, self.n_outputs), 0, len(rows), S)
-        if self.fit_intercept:
-            S += u[cut:]
-        R = self.loss.gradient(S, y, c)
-        gradient = np.zeros(self.size)
-        sparse.transposed_dot(X.indptr, X.indices, X.values, R, gradient[:cut].reshape(-1, self.n_outputs))
-        if self.fit_intercept:
-            gradient[cut:] = arithmetic.total(R, axis=0)
-        return self._complete(w, self.loss.value(S, y, c), gradient)
+        some = TrainingSet(self.X.take(rows), self.y[rows], max(2, self.n_outputs), c)
+        found = part_sum(some, SmoothObjective(self.loss, 1.0), self.unpack(self._folded(w)))
+        gradient = np.append(found.W, found.b) if self.fit_intercept else found.W.ravel()
+        return self._complete(w, found.loss, gradient)
 
     def _complete(self, w: Floats, loss: float, gradient: Floats) -> Here:
         """Fold the gain in and add the L2 penalty."""
