@@ -298,7 +298,7 @@ def log_count_ratio(
 
 SHORT_DOCUMENT = 500  # bytes: below this mean length, character n-grams help
 CHARS_WEIGHT = 0.8  # characters repeat what the words say: a little less than an equal share did best
-LITTLE_TEXT = 4_000_000  # bytes
+LITTLE_TEXT, MUCH_TEXT = 4_000_000, 30_000_000  # bytes
 LOOKED_AT = 500  # texts
 WORD, ALONE = 1, 8  # class bits of characters, see classify of the kernels
 LARGE_MODEL = 2_000_000  # weights: above this, features seen in one document only are dropped
@@ -438,7 +438,8 @@ def blocks_for(n: int, size: int, *, unspaced: bool) -> AnyBlocks:
 def other_widths(features: AnyBlocks, size: int = 0) -> tuple[AnyBlocks, ...]:
     """Return what else is worth trying where the default is these blocks: none but the default has others.
 
-    size is that of all texts, in bytes: where it is little, characters are cheap to try in long documents too.
+    size is that of all texts, in bytes. Characters take time in long documents: there they come first where texts are few, second
+    where they are more, and are not tried where they are many.
 
     >>> from linnet.features.blocks import describe
     >>> [describe(blocks) for blocks in other_widths(blocks_for(1, 100, unspaced=False))]
@@ -446,7 +447,9 @@ def other_widths(features: AnyBlocks, size: int = 0) -> tuple[AnyBlocks, ...]:
     """
     narrow: AnyBlocks = Words(1, 2) + Chars(2, 5)
     short, long = (blocks_for(1, length, unspaced=False) for length in (0, SHORT_DOCUMENT))
-    return (narrow,) if features == short or (features == long and size < LITTLE_TEXT) else ()
+    if features == short or (features == long and size < LITTLE_TEXT):
+        return (narrow,)
+    return (features, narrow) if features == long and size < MUCH_TEXT else ()
 
 
 def unspaced(pieces: list[TextBuffer]) -> bool:

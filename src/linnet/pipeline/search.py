@@ -91,7 +91,8 @@ def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = ()) ->
         axes.append(("tf", (plan.tf, *plan.other_tf)))
     if other:
         default = plan.features or ()
-        axes.append(("features", tuple(map(describe, (default, *other) if many else (*other, default)))))
+        tried = map(describe, (default, *other) if many else (*other, default))
+        axes.append(("features", tuple(dict.fromkeys(tried))))
     first = dict(plan.many if many else plan.few)
     return [
         (
