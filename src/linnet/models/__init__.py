@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from linnet.models.feed_forward import FeedForward
     from linnet.models.kernel_perceptron import RBF, KernelPerceptron, Linear, Polynomial
     from linnet.models.least_squares import LeastSquares
-    from linnet.models.lexicon import Lexicon, WordVotes
+    from linnet.models.lexicon import Lexicon
     from linnet.models.logistic import LogisticRegression
     from linnet.models.naive_bayes import BernoulliNB, MultinomialNB
     from linnet.models.naive_bayes_columns import CategoricalNB, GaussianNB
     from linnet.models.nbsvm import NBSVM
-    from linnet.models.perceptron import PassiveAggressive, Perceptron
+    from linnet.models.passive_aggressive import PassiveAggressive
+    from linnet.models.perceptron import Perceptron
     from linnet.models.svm import LinearSVM
+    from linnet.models.word_votes import WordVotes
 
     ESTIMATORS: tuple[type[Any], ...]
     """Every model for rows of numbers in the scikit-learn contract, also those that take no text. (A model with ``build`` in
@@ -37,8 +39,8 @@ __all__ = [
 
 _HOME = {
     "LinearSVM": "svm", "LogisticRegression": "logistic", "MultinomialNB": "naive_bayes", "BernoulliNB": "naive_bayes",
-    "NBSVM": "nbsvm", "Perceptron": "perceptron", "PassiveAggressive": "perceptron", "LeastSquares": "least_squares",
-    "WordVotes": "lexicon", "FeedForward": "feed_forward", "Lexicon": "lexicon", "CategoricalNB": "naive_bayes_columns",
+    "NBSVM": "nbsvm", "Perceptron": "perceptron", "PassiveAggressive": "passive_aggressive", "LeastSquares": "least_squares",
+    "WordVotes": "word_votes", "FeedForward": "feed_forward", "Lexicon": "lexicon", "CategoricalNB": "naive_bayes_columns",
     "GaussianNB": "naive_bayes_columns", "KernelPerceptron": "kernel_perceptron", "RBF": "kernel_perceptron",
     "Linear": "kernel_perceptron", "Polynomial": "kernel_perceptron",
 }  # fmt: skip

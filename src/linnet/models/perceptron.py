@@ -12,24 +12,11 @@ ever; their mean over all steps is what one keeps (Freund and Schapire), and it 
 
 References: Rosenblatt, The Perceptron, 1958; Novikoff, On convergence proofs on perceptrons, 1962; Freund and Schapire,
 Large Margin Classification Using the Perceptron Algorithm, 1999.
-
-The passive-aggressive algorithm: move as little as possible, and as far as needed to be right about this row.
-
-One binary problem a class, that class (t = 1) against the rest (t = -1). A row on its side of the margin changes nothing;
-else the weights move to the nearest point that has it right, held back by C:
-
-    w <- w + tau t x,    tau = min(C, loss / |x|^2)  (PA-I)    or    loss / (|x|^2 + 1 / (2 C))  (PA-II),
-    loss = max(0, 1 - t w.x)
-
-PA-I is a coordinate step on the dual of the SVM with the hinge, PA-II on that with the squared hinge, each from alpha = 0:
-it is the SVM that forgets its rows, so it can go on with new ones for ever.
-
-Reference: Crammer, Dekel, Keshet, Shalev-Shwartz, Singer: Online Passive-Aggressive Algorithms, 2006.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,13 +31,11 @@ from linnet.models.inputs import seed_of
 from linnet.models.solving import halves, outputs, watched
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, showing
 from linnet.solvers.descent import EarlyStopping
-from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.matrix import Distinct, RowBlocks, TrainingSet
 from linnet.solvers.online import SGD, Run, descend
 from linnet.solvers.optimisers import Constant
 
 STARTS = ("zero", "random")
-LOSSES = ("hinge", "squared_hinge")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -161,44 +146,3 @@ class Perceptron(EpochModel):
         if not (np.isfinite(W).all() and np.isfinite(b).all()):
             raise DataError("start must hold finite numbers")
         return halves(W.T, b) if len(W) == 1 else (W.T, b)
-
-
-@dataclass(eq=False, repr=False)
-class PassiveAggressive(EpochModel):
-    """Learn from rows one at a time; each is right after its step, as far as C allows.
-
-    Parameters: ``C`` bounds how far one row moves the weights. ``loss`` is "hinge" (PA-I) or "squared_hinge" (PA-II).
-    ``max_iter`` is how many epochs are made. ``average`` predicts with the mean of the weights after each epoch.
-    ``fit_intercept``, ``class_weight``, ``random_state`` (the order of the rows).
-
-    >>> X, y = [[0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [2.0, 0.0]], ["cold", "cold", "hot", "hot"]
-    >>> PassiveAggressive().fit(X, y).predict([[3.0, 0.5]]).tolist()
-    ['hot']
-    """
-
-    plan: ClassVar[FeaturePlan] = FeaturePlan(
-        ratio=(0.5, 0.0), grid=(("C", (0.1, 0.03, 0.3, 1.0)),), fixed=(("max_iter", 5),)
-    )
-
-    C: float = 1.0
-    _: KW_ONLY
-    loss: str = "hinge"
-    max_iter: int = 20
-    average: bool = True
-    fit_intercept: bool = True
-    class_weight: Any = None
-    random_state: Any = 0
-
-    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
-        """Visit the distinct rows once; C is multiplied by their weight."""
-        X, y, C = rows.X, rows.y, above_zero("C", self.C)
-        squared = one_of("loss", self.loss, LOSSES) == "squared_hinge"
-        of = rows.distinct()
-        cost = np.zeros(len(y))
-        cost[of.rows] = C * of.weight
-        order = np.random.Generator(np.random.PCG64(seed)).permutation(of.rows).astype(np.int32)
-        W, b, loss, moved = hinge_steps(
-            X, signs_of(y, rows.n_classes), cost, start.W, start.b, [order], squared=squared,
-            bias_scale=float(truth("fit_intercept", self.fit_intercept)),
-        )  # fmt: skip
-        return EpochState(W, b, W, b, len(order), loss, moved)
