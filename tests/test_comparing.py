@@ -456,7 +456,7 @@ def test_curve_of_the_best_model(found):
 
 def test_halves_are_nested_and_stratified():
     rows = ComparedRows.of(TRAIN)
-    run = run_comparison._ComparisonRun([], rows, [(np.arange(4), np.arange(4))], True, None, lambda *_: None)
+    run = run_comparison._ComparisonRun([], rows, [(np.arange(4), np.arange(4))], True, None)
     halves = run._halves(np.arange(0, 552, 2), 0)
     assert [len(h) for h in halves] == [138, 69, 35, 18]
     for larger, smaller in itertools.pairwise(halves):

@@ -164,7 +164,7 @@ class TextClassifier(Estimator):
         plan, log = self.plan(), Log(on_event)
         rows = MemoryRows(plan, X, y, dev=dev, sample_weight=sample_weight, groups=groups, part=part)
         self.model_, self.history_ = fit(plan, rows, log, found), log.history
-        self.search_ = log.found
+        self.search_, self.interrupted_ = log.found, log.interrupted
         self.indicators_ = getattr(y, "ndim", 1) == 2
         return self
 

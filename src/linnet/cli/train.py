@@ -286,13 +286,8 @@ def _like(clf: Any, path: str, options: dict[str, Any]) -> Any:
     if "model" in given and options["model"] != like.model:
         raise LinnetError(f"--like {path} is a {like.model}; leave out --model, or --like")
     mine = clf.get_params(deep=False)
-    taken = {
-        "n_jobs",
-        "refit",
-        "decision",
-        *({*FEATURE_OPTIONS, "norm", "full_precision"} & given),
-        *({"random_state"} if "seed" in given else ()),
-    }
+    taken = {"n_jobs", "refit", "decision"} | ({*FEATURE_OPTIONS, "norm", "full_precision"} & given)
+    taken |= {"random_state"} if "seed" in given else set()
     like.set_params(**{name: mine[name] for name in taken})
     like.params = {**(like.params or {}), **(clf.params or {})}
     return like
@@ -418,17 +413,12 @@ def test_card(result: Any) -> dict[str, Any]:
 # ---- ``linnet train`` on more text than memory: when the data are read as a stream, and the run.
 
 
-NOT_STREAMED = (
-    "weight", "label_columns", "label_smoothing", "report", "groups", "time",
-)  # fmt: skip
-REMEDIES = {
-    **dict.fromkeys(
-        ("label_columns", "label_smoothing", "weight"),
-        "leave out --max-memory and --engine, or train on a sample of the rows",
-    ),
+_SMALLER = "leave out --max-memory and --engine, or train on a sample of the rows"
+_SPLIT = "divide the data first with linnet split, then give --test"
+NOT_STREAMED = {  # options, and what to do instead
+    "weight": _SMALLER, "label_columns": _SMALLER, "label_smoothing": _SMALLER, "groups": _SPLIT, "time": _SPLIT,
     "report": "train first, then linnet evaluate MODEL TEST --report F.html",
-    **dict.fromkeys(("groups", "time"), "divide the data first with linnet split, then give --test"),
-}
+}  # fmt: skip
 
 
 def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
@@ -442,8 +432,7 @@ def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
     if len(data) == 1 and (data[0] == "-" or data[0].startswith("hub:")):
         return None
     shards, free = find_shards(data), available()
-    needed = memory_needed(sum(map(_unpacked, shards)) if len(shards) > 1 else _unpacked(shards[0]))
-    if needed > 0.8 * free:
+    if memory_needed(sum(map(_unpacked, shards))) > 0.8 * free:
         size = sum(map(size_of, shards))
         say(f"{size / 1e9:,.1f} GB of input may not fit in {free / 1e9:,.1f} GB of memory: reading it as a stream")
         return max(LEAST, free // 2)
@@ -467,9 +456,8 @@ def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str
     limit = limit_for(data, options["max_memory"])
     if limit is None and engine is None:
         return None
-    for name in NOT_STREAMED:
+    for name, remedy in NOT_STREAMED.items():
         if options[name]:
-            remedy = REMEDIES.get(name, "leave out --max-memory and --engine")
             raise LinnetError(f"--{name.replace('_', '-')} needs all rows in memory; {remedy}")
     from linnet.cli.output import TrainingProgress
     from linnet.engines import open_engine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from linnet.cli.output import ProgressBars, say, say_sealed, width, write_json, 
 from linnet.cli.train import model_path
 from linnet.datasets.named import official
 from linnet.evaluate.metrics import METRICS, SET_METRICS, find_metric
-from linnet.tuning.judging import process_began
 from linnet.values import as_bytes, as_seconds, duration, size_text
 
 
@@ -55,7 +55,7 @@ def tune(data: str, **options: Any) -> None:
     from linnet.data.seal import look
     from linnet.tuning import tune as search
 
-    out = model_path(data, options["out"])
+    began, out = time.monotonic(), model_path(data, options["out"])
     as_seconds(options["budget"])  # refuse before reading
     for name in ("max_size", "max_memory"):
         as_bytes(options[name], f"--{name.replace('_', '-')}")
@@ -73,7 +73,7 @@ def tune(data: str, **options: Any) -> None:
     names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "vectors", "candidates", "fresh")
     with TuningProgress(options["quiet"]) as progress:
         found = search(
-            fit_on, dev=dev, test=test, state=state, on_event=progress, began=process_began(), named=data, command=shared,
+            fit_on, dev=dev, test=test, state=state, on_event=progress, began=began, named=data, command=shared,
             random_state=options["seed"], n_jobs=options["threads"], **{name: options[name] for name in names},
         )  # fmt: skip
     found.model.save(out)

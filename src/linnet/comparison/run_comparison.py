@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import signal
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist, median
 from typing import Any
@@ -122,13 +119,21 @@ class Curve:
         """The share of held-out rows that are right, for each size."""
         return tuple(right / self.held for right in self.right)
 
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The number of training rows, the accuracy and its interval, for each size."""
+        found = zip(self.rows, self.accuracy, self.right, strict=True)
+        return [{"rows": n, "accuracy": p, "interval": list(wilson(right, self.held))} for n, p, right in found]
+
+    def cells(self, metric: str) -> list[list[str]]:
+        """Return the curve as it is printed, its head first."""
+        head = [f"{self.model}: training rows", metric, "95 % interval"]
+        return [head, *([f"{p['rows']:,}", f"{p['accuracy']:.4f}", ends(p["interval"])] for p in self.points)]
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        points = [
-            {"rows": n, "accuracy": right / self.held, "interval": list(wilson(right, self.held))}
-            for n, right in zip(self.rows, self.right, strict=True)
-        ]
-        return {"model": self.model, "points": points, "forecast": to_plain(self.forecast), "words": of_curve(self)}
+        found = {"model": self.model, "points": self.points, "forecast": to_plain(self.forecast)}
+        return {**found, "words": of_curve(self)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +219,7 @@ class Comparison:
     def to_text(self, width: int = 100) -> str:
         """Return the table, the models that were left out, the curves, and the sentences."""
         parts = [aligned(self.cells(width), 1000), self._left_out()]
-        parts += [aligned(curve_cells(curve, self.metric), 1000) for curve in self.curves]
+        parts += [aligned(curve.cells(self.metric), 1000) for curve in self.curves]
         parts += [[f"note: {note}" for note in self.notes], list(self.words)]
         return "\n\n".join("\n".join(part) for part in parts if part)
 
@@ -227,20 +232,12 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         tables = text_table(self.cells(), f"{self.rows:,} rows, {folds(self)}")
-        tables += "".join(text_table(curve_cells(curve, self.metric)) for curve in self.curves)
+        tables += "".join(text_table(curve.cells(self.metric)) for curve in self.curves)
         lines = [*self._left_out(), *(f"note: {note}" for note in self.notes), *self.words]
         return f"<div>{tables}{paragraphs(map(safe, lines))}</div>"
 
     def _left_out(self) -> list[str]:
         return [f"{name} was left out: {reason}" for name, reason in self.skipped.items()]
-
-
-def curve_cells(curve: Curve, metric: str = "accuracy") -> list[list[str]]:
-    """Return a learning curve as it is printed, its head first."""
-    cells = [[f"{curve.model}: training rows", metric, "95 % interval"]]
-    for n, right in zip(curve.rows, curve.right, strict=True):
-        cells.append([f"{n:,}", f"{right / curve.held:.4f}", ends(wilson(right, curve.held))])
-    return cells
 
 
 # ---- A comparison in sentences: which models differ, by how much, and which one to use.
@@ -437,22 +434,17 @@ class FoldAnswers:
 
 
 def answer(
-    spec: Spec,
-    rows: ComparedRows,
-    fit_on: Ints,
-    held: Ints,
-    *,
-    share: bool,
-    measure: bool,
-    on_event: Callable[[Any], None] | None = None,
-) -> FoldAnswers:
+    spec: Spec, rows: ComparedRows, fit_on: Ints, held: Ints, *, share: bool, measure: bool
+) -> FoldAnswers:  # fmt: skip
     """Fit on some rows, settings chosen among them alone, and predict the held-out ones."""
     clf = spec.make()
     part = rows.shared.part(fit_on) if share else None
     train, others = rows.data.take(fit_on), rows.data.take(held)
     groups = None if rows.groups is None else rows.groups[fit_on]
     began = time.perf_counter()
-    clf.fit(train, groups=groups, on_event=on_event, part=part, found=spec.found)
+    clf.fit(train, groups=groups, part=part, found=spec.found)
+    if clf.interrupted_:  # the fit has kept the best so far, which is not to be compared
+        raise KeyboardInterrupt
     trained, model = time.perf_counter(), clf.model_
     scores = model.scores(others, clf.n_jobs)
     best, proba = model.chosen(scores) if model.multilabel else model.best(scores), model.proba(scores)
@@ -534,14 +526,14 @@ def pairs_of(
         for k, a in enumerate(models)
         for b in models[k + 1 :]
     ]
-    raised = holm([one["test"].p for one in found])
-    return tuple(Pair(p=float(p), **one) for p, one in zip(raised, found, strict=True))
+    return tuple(replace(one, p=float(p)) for p, one in zip(holm([one.p for one in found]), found, strict=True))
 
 
 def _pair(
     a: ModelScores, b: ModelScores, answers_a: Sequence[FoldAnswers], answers_b: Sequence[FoldAnswers], rows: ComparedRows,
     folds: int, repeats: int, seed: int, *, macro: bool,
-) -> dict[str, Any]:  # fmt: skip
+) -> Pair:  # fmt: skip
+    """Compare two models; p is not yet corrected for the number of pairs."""
     held, first = _joined(answers_a[:folds])
     _, second = _joined(answers_b[:folds])
     right_a, right_b = rows.scores(held, first), rows.scores(held, second)
@@ -555,16 +547,10 @@ def _pair(
         bootstrap = paired_bootstrap(right, right_a.astype(bool), right_b.astype(bool), seed=seed)
         if macro:
             macro_f1 = paired_bootstrap(rows.codes[held], first, second, metric="macro-f1", draws=1000, seed=seed)
-    return {
-        "better": a.name,
-        "other": b.name,
-        "difference": a.accuracy - b.accuracy,
-        "discordant": int(np.sum(right_a != right_b)),
-        "test": fold_test if repeats > 1 and fold_test is not None else by_rows,
-        "bootstrap": bootstrap,
-        "fold_test": fold_test,
-        "macro_f1": macro_f1,
-    }
+    test, discordant = fold_test if repeats > 1 and fold_test is not None else by_rows, int(np.sum(right_a != right_b))
+    return Pair(
+        a.name, b.name, a.accuracy - b.accuracy, discordant, test.p, test, bootstrap, fold_test, macro_f1
+    )  # fmt: skip
 
 
 # ---- What more labels would bring: a power law through a learning curve, and how far it can be trusted.
@@ -661,37 +647,6 @@ def forecast(rows: npt.ArrayLike, right: Ints, held: Ints, factor: float = 2.0) 
     return Forecast(round(target), whole, (max(0.0, whole - half), min(most, whole + half)), law)
 
 
-# ---- Ctrl-C, noticed even where a fit catches it to keep its weights so far.
-
-
-@contextlib.contextmanager
-def interrupts() -> Iterator[Callable[..., None]]:
-    """Yield a function that raises KeyboardInterrupt again if Ctrl-C was pressed in the block; it takes any event.
-
-    Only the main thread gets Ctrl-C; elsewhere the function does nothing.
-    """
-    asked = threading.Event()
-
-    def check(*_: Any) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield check
-        return
-
-    def note(number: int, frame: Any) -> None:
-        asked.set()
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield check
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 FEW_ROWS = 500  # below this, ten folds: five would leave too few rows to learn from
 HALVINGS = 4  # a learning curve goes down to a sixteenth
 LEAST_ROWS = 10  # of which no fewer are tried
@@ -742,15 +697,13 @@ def compare(
     rows = ComparedRows.of(labelled_data(data, y, "compare", extra=(*needed_by(specs), *columns)), groups)
     n_folds = min(10 if len(rows.codes) < FEW_ROWS else 5, len(rows.codes)) if folds is None else folds
     pairs = fold_indices(rows.codes, random_state, n_folds, repeats=repeats, groups=rows.groups)
-    with interrupts() as check:
-        run = _ComparisonRun(specs, rows, pairs, share, on_event, check)
-        run.total += (len(specs) if curve == "all" else 1 if curve else 0) * n_folds * HALVINGS
-        answers = run.all_folds(n_folds)
-        scores = sorted(
-            (score(name, mine, rows, n_folds) for name, mine in answers.items()), key=lambda m: -m.accuracy
-        )  # stable: of equals the one named first
-        names = [m.name for m in scores] if curve == "all" else [scores[0].name] if curve else []
-        curves = tuple(run.curve(name, answers[name][:n_folds], random_state) for name in names)
+    run = _ComparisonRun(specs, rows, pairs, share, on_event)
+    run.total += (len(specs) if curve == "all" else 1 if curve else 0) * n_folds * HALVINGS
+    answers = run.all_folds(n_folds)
+    found = (score(name, mine, rows, n_folds) for name, mine in answers.items())
+    scores = sorted(found, key=lambda m: -m.accuracy)  # stable: of equals the one named first
+    names = [m.name for m in scores] if curve == "all" else [scores[0].name] if curve else []
+    curves = tuple(run.curve(name, answers[name][:n_folds], random_state) for name in names)
     done = len(answers[scores[0].name])
     judged = sum(len(a.held) for a in answers[scores[0].name][:n_folds])
     return Comparison(
@@ -767,9 +720,8 @@ def learning_curve(clf: TextClassifier, data: Dataset, folds: int = 3) -> Curve 
     try:
         rows = ComparedRows.of(data)
         pairs = fold_indices(rows.codes, 0, folds)
-        with interrupts() as check:
-            run = _ComparisonRun([Spec("model", settings, clf.search_)], rows, pairs, True, None, check)
-            return run.curve("model", run.all_folds(folds)["model"], 0)
+        run = _ComparisonRun([Spec("model", settings, clf.search_)], rows, pairs, True, None)
+        return run.curve("model", run.all_folds(folds)["model"], 0)
     except LinnetError:
         return None
 
@@ -804,11 +756,9 @@ class _ComparisonRun:
     """The fits of a comparison: what is done, what is left, and how long that will take."""
 
     def __init__(
-        self, specs: list[Spec], rows: ComparedRows, pairs: Folds, share: bool, on_event: OnEvent | None,
-        check: Callable[..., None],
-    ) -> None:  # fmt: skip
-        self.specs, self.rows, self.pairs, self.share = specs, rows, pairs, share
-        self.on_event, self.check = on_event, check
+        self, specs: list[Spec], rows: ComparedRows, pairs: Folds, share: bool, on_event: OnEvent | None
+    ) -> None:
+        self.specs, self.rows, self.pairs, self.share, self.on_event = specs, rows, pairs, share, on_event
         self.skipped: dict[str, str] = {}
         self.stopped = False
         self.done, self.total, self.began = 0, len(specs) * len(pairs), time.perf_counter()
@@ -852,8 +802,7 @@ class _ComparisonRun:
         return {name: mine[:done] for name, mine in answers.items()}
 
     def _ask(self, spec: Spec, fit_on: Ints, held: Ints, *, measure: bool = False) -> FoldAnswers:
-        found = answer(spec, self.rows, fit_on, held, share=self.share, measure=measure, on_event=self.check)
-        self.check()
+        found = answer(spec, self.rows, fit_on, held, share=self.share, measure=measure)
         self.done += 1
         return found
 

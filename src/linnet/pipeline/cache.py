@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -170,16 +171,6 @@ KEPT_SHARE = 0.5
 _NEVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The features of a model: fingerprints in the order of first sight, and how they were chosen."""
-
-    fingerprints: Hashes
-    min_df: int
-    met: int  # features counted at a time, at most
-    lost: int  # documents that a feature which was left out may have been in, beyond the cut
-
-
 class StreamVocabulary:
     """Fingerprints and the documents that hold them; at most ``most`` features, or those of one batch.
 
@@ -299,9 +290,10 @@ class StreamVocabulary:
 
     def kept(
         self, n_documents: int, *, min_df: int, max_df: float, max_features: int | None, most: int | None = None
-    ) -> Kept:
-        """Choose the features of a model: in min_df documents or more, not in too many, the most frequent ones.
+    ) -> tuple[Hashes, int]:
+        """Return the fingerprints of the features of a model, in the order of first sight, and the min_df that was used.
 
+        They are in min_df documents or more, not in too many, and the most frequent ones.
         most bounds them as memory does: where more are left, min_df is raised until they fit. Of features equally
         frequent at the cut of max_features the first met are kept.
         """
@@ -320,7 +312,7 @@ class StreamVocabulary:
         if max_features is not None and len(order) > max_features:
             first = np.argsort(-df[order].astype(np.int64), kind="stable")[:max_features]
             order = order[np.sort(first)]
-        return Kept(self.fps[order].copy(), min_df, self.met, self.lost)
+        return self.fps[order].copy(), min_df
 
 
 HEADER = 7  # numbers at the head of a chunk
@@ -560,59 +552,28 @@ def joined(names: Sequence[bytes]) -> tuple[Bytes, Ints]:
     return np.frombuffer(b"".join(names), dtype=np.uint8), offsets
 
 
-class NameFile:
-    """Chunks of (how many, bytes, columns, lengths, names)."""
-
-    def __init__(self, folder: Path, n_columns: int) -> None:
-        self.folder, self.path = folder, folder / "names"
-        self.known = np.zeros(n_columns, dtype=bool)
-        self.path.touch()
-
-    def add(self, buffers: list[TextBuffer], blocks: Blocks, counted: Counted, columns: Ints32) -> None:
-        """Write the names of the features of a batch that are new; columns are theirs in the model, -1 for none."""
-        fresh = np.flatnonzero((columns >= 0) & ~self.known[columns])
-        if not len(fresh):
-            return
-        data, offsets = names_of(buffers, blocks, counted.seen.take(fresh), counted.fingerprints[fresh])
-        self.known[columns[fresh]] = True
-        head = np.array([len(fresh), len(data)], dtype=np.int64)
-        with writing(self.folder), self.path.open("ab") as file:
-            for piece in (head, columns[fresh].astype(np.int32), np.diff(offsets).astype(np.int32), data):
-                file.write(np.ascontiguousarray(piece).data)
-
-    def find(self, columns: Ints) -> tuple[Bytes, Ints]:
-        """Return the names of some columns, as UTF-8 bytes and offsets, in their order."""
-        place = np.full(len(self.known), -1, dtype=np.int32)
-        place[columns] = np.arange(len(columns))
-        names: list[bytes] = [b""] * len(columns)
-        with self.path.open("rb") as file:
-            while raw := file.read(16):
-                n, size = np.frombuffer(raw, dtype=np.int64).tolist()
-                mine = place[np.frombuffer(file.read(4 * n), dtype=np.int32)]
-                ends = np.cumsum(np.frombuffer(file.read(4 * n), dtype=np.int32), dtype=np.int64)
-                data = file.read(size)
-                for k in np.flatnonzero(mine >= 0).tolist():
-                    names[mine[k]] = data[int(ends[k - 1]) if k else 0 : int(ends[k])]
-        return joined(names)
+def joined_with(known: tuple[Bytes, Ints], columns: Ints, n: int, more: Sequence[str]) -> tuple[Bytes, Ints]:
+    """Return the names of columns: those below n are known, in their order, those from n on are in more."""
+    data, offsets = known
+    own = iter([bytes(data[a:b]) for a, b in pairwise(offsets.tolist())])
+    return joined([next(own) if k < n else more[k - n].encode() for k in columns.tolist()])
 
 
-# ---- The rows of the test: set aside on disk as texts, scored at the end.
+def name_array(data: Bytes, offsets: Ints) -> Any:
+    """Return names, as bytes and where each begins, as an Arrow array."""
+    parts = [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(data)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, parts)
 
 
-class TestRows:
-    """Texts and labels in a compressed Arrow stream; open it as a context manager to write."""
+class ArrowFile:
+    """Columns in a compressed Arrow stream; open it as a context manager to write."""
 
-    __test__ = False  # not a test case
+    def __init__(self, path: Path, **columns: Any) -> None:
+        self.path, self.rows, self._schema = path, 0, pa.schema(list(columns.items()))
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows = 0
-        self._schema = pa.schema([("text", pa.large_string()), ("label", pa.large_string())])
-
-    def __enter__(self) -> TestRows:
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
+    def __enter__(self) -> Self:
         self._file = self.path.open("wb")
-        self._writer = pa.ipc.new_stream(self._file, self._schema, options=options)
+        self._writer = pa.ipc.new_stream(self._file, self._schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -620,18 +581,60 @@ class TestRows:
             self._writer.close()
             self._file.close()
 
-    def add(self, text: Any, label: Any) -> None:
-        """Keep some rows."""
-        kind = pa.large_string()
+    def add(self, *columns: Any) -> None:
+        """Write some rows."""
         with writing(self.path.parent):
-            self._writer.write_batch(pa.record_batch([text.cast(kind), label.cast(kind)], schema=self._schema))
-        self.rows += len(text)
+            self._writer.write_batch(pa.record_batch(list(columns), schema=self._schema))
+        self.rows += len(columns[0])
 
-    def batches(self) -> Iterator[tuple[Any, Any]]:
-        """Read the rows back, (texts, labels) at a time."""
+    def batches(self) -> Iterator[list[Any]]:
+        """Read the rows back, the columns of a batch at a time."""
         with self.path.open("rb") as file, pa.ipc.open_stream(file) as reader:
             for batch in reader:
-                yield batch.column(0), batch.column(1)
+                yield batch.columns
+
+
+class NameFile(ArrowFile):
+    """The names of columns, each written when it is first met."""
+
+    def __init__(self, folder: Path, n_columns: int) -> None:
+        super().__init__(folder / "names", column=pa.int32(), name=pa.large_binary())
+        self.known = np.zeros(n_columns, dtype=bool)
+
+    def add_new(self, buffers: list[TextBuffer], blocks: Blocks, counted: Counted, columns: Ints32) -> None:
+        """Write the names of the features of a batch that are new; columns are theirs in the model, -1 for none."""
+        fresh = np.flatnonzero((columns >= 0) & ~self.known[columns])
+        if len(fresh):
+            data, offsets = names_of(buffers, blocks, counted.seen.take(fresh), counted.fingerprints[fresh])
+            self.known[columns[fresh]] = True
+            self.add(pa.array(columns[fresh]), name_array(data, offsets))
+
+    def find(self, columns: Ints) -> tuple[Bytes, Ints]:
+        """Return the names of some columns, as UTF-8 bytes and offsets, in their order."""
+        place = np.full(len(self.known), -1, dtype=np.int32)
+        place[columns] = np.arange(len(columns))
+        found: list[bytes] = [b""] * len(columns)
+        for numbers, names in self.batches():
+            mine = place[numbers.to_numpy()]
+            for k in np.flatnonzero(mine >= 0).tolist():
+                found[mine[k]] = names[k].as_py()
+        return joined(found)
+
+
+# ---- The rows of the test: set aside on disk as texts, scored at the end.
+
+
+class TestRows(ArrowFile):
+    """Texts and labels."""
+
+    __test__ = False  # not a test case
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "test.arrow", text=pa.large_string(), label=pa.large_string())
+
+    def add(self, *columns: Any) -> None:
+        """Keep some rows, as large strings."""
+        super().add(*(column.cast(pa.large_string()) for column in columns))
 
     def evaluated(self, model: Model, threads: int | None, separator: str | None = None) -> Any:
         """Return the metrics of a model on all rows; separator stands between the labels of a row, if it has several."""

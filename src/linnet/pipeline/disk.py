@@ -101,13 +101,13 @@ class DiskRows(StreamedRows):
             numbered=self.exact, n_computed=len(column_names(self.computed)),
         )  # fmt: skip
         self.name_file = NameFile(self.folder, 0 if hashed else self.n_columns)
-        self.test_rows = TestRows(self.folder / "test.arrow")
+        self.test_rows = TestRows(self.folder)
         self.class_counts = np.zeros((self.n_columns, self.n_classes), dtype=np.int32)
         self.df = None if self.sets is None else np.zeros(self.n_columns, dtype=np.int32)
         rows_of = {part: np.zeros(len(self.known), dtype=np.int64) for part in (TRAIN, DEV)}
         fitted = (TRAIN, DEV) if self.plan.refit else (TRAIN,)
         column_of = None if hashed else columns_of(self.fingerprints)
-        with self.cache, self.test_rows:
+        with self.cache, self.test_rows, self.name_file:
             for part, batch in self.batches("writing the cache", (TRAIN, DEV, TEST)):
                 if part == TEST:
                     self.test_rows.add(batch.text, batch.label)
@@ -116,7 +116,7 @@ class DiskRows(StreamedRows):
                 self.text_numbers = merged(self.text_numbers, numbers_of(buffers))
                 if column_of is not None:
                     columns = column_of(counted.fingerprints)
-                    self.name_file.add(buffers, self.blocks, counted, columns)
+                    self.name_file.add_new(buffers, self.blocks, counted, columns)
                     counted = replace(counted, rows=counted.rows.keep(columns))
                 y = codes_of(batch.label, self.known)
                 rows_of[part] += np.bincount(y, minlength=len(self.known))

@@ -43,6 +43,8 @@ class Log:
         self.on_event = on_event
         self.history = History()
         self.found: SearchResult | None = None
+        self.interrupted = False
+        """Whether Ctrl-C ended the search or the last fit."""
         self.weight = 1.0
         """What the loss of the last fit is a sum over: C times the weights of its rows."""
 
@@ -127,7 +129,7 @@ class Profile:
         one, (wall, processor) = self.stages[self.name], self.began
         one["wall_s"] += time.perf_counter() - wall
         one["processor_s"] += time.process_time() - processor
-        one["peak_mb"] = max(one["peak_mb"], peak_memory() / 1e6)
+        one["peak_mb"] = max(one["peak_mb"], resident(peak=True) / 1e6)
         self.began = time.perf_counter(), time.process_time()
         return list(self.stages.values())
 
@@ -139,11 +141,15 @@ class Profile:
         return "\n".join([f"  {'stage':<10}{'wall':>11}{'processor':>14}{'peak':>13}", *lines])
 
 
-def peak_memory() -> int:
-    """Return the most bytes that this process has held: on Linux since the mark was reset, 0 where nobody says."""
+def resident(peak: bool = False) -> int:
+    """Return the bytes of memory that this process holds, or has held at most: on Linux since the mark was reset.
+
+    Elsewhere both are the peak, and 0 where the system does not tell.
+    """
+    wanted = "VmHWM" if peak else "VmRSS"
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(wanted))
     except (OSError, StopIteration):
         pass
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import product
 from pathlib import PurePath
 from typing import Any
 
@@ -22,7 +22,7 @@ from linnet.model.decision import ConfidenceTable, Decision, numbers_of
 from linnet.model.learned import Learned
 from linnet.model.model import Model
 from linnet.model.table import Table
-from linnet.pipeline.cache import joined
+from linnet.pipeline.cache import joined_with
 from linnet.pipeline.crossval import Fitted, Weighting, fit_rows, folded_best, one_label_a_row
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
@@ -146,9 +146,11 @@ def _fit(model: Any, plan: Plan, store: RowStore, weights: FeatureWeights, log: 
         found = fit_rows(weighting, model, rows, len(store.classes), plan.threads, log.epoch)
         if hasattr(model, "sweep_"):
             log.stage("fit", f"found the learning rate {model.sweep_.suggestion:.3g}\n{model.sweep_}")
-        return found
-    blocks = store.in_blocks(weighting, log.epoch)
-    return folded_best(weighting, model, model.fit_blocks(blocks), blocks.on_epoch)
+    else:
+        blocks = store.in_blocks(weighting, log.epoch)
+        found = folded_best(weighting, model, model.fit_blocks(blocks), blocks.on_epoch)
+    log.interrupted |= bool(model.interrupted_)
+    return found
 
 
 def _with_decision(plan: Plan, model: Model, best: Trial, calibration: Calibration | None) -> Model:
@@ -294,11 +296,7 @@ def fold(store: RowStore, weights: FeatureWeights, W: Floats32) -> tuple[Weighte
         first = last
 
     def names_of(columns: Ints) -> tuple[Bytes, Ints]:
-        data, offsets = store.names(columns[columns < n])
-        counted = [bytes(data[a:b]) for a, b in pairwise(offsets.tolist())]
-        own = iter(counted)
-        every = [next(own) if k < n else names[k - n].encode() for k in columns.tolist()]
-        return joined(every)
+        return joined_with(store.names(columns[columns < n]), columns, n, names)
 
     fingerprints, norm, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
     columns = WeightedColumns(fingerprints, names_of if names else store.names, blocks, norm, rows)

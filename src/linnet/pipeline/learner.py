@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from linnet import arithmetic
 from linnet.array_types import Array, Bytes, Floats, Floats32, Ints, Ints32
@@ -32,7 +33,7 @@ from linnet.models import MODELS
 from linnet.models.epochs import EpochState
 from linnet.models.inputs import as_weight, class_factors
 from linnet.models.naive_bayes import Statistics
-from linnet.pipeline.cache import StreamVocabulary
+from linnet.pipeline.cache import StreamVocabulary, joined, name_array
 from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.fit import WeightedColumns, assemble, settings_of, source_name
 from linnet.pipeline.plan import Plan
@@ -205,7 +206,7 @@ class IncrementalLearner:
         self.n_rows, self.n_documents = 0, 0.0
         self.vocabulary = StreamVocabulary()
         self.df, self.fixed = np.zeros(0), np.zeros(0, np.float32)
-        self.names: list[tuple[Bytes, Ints]] = []
+        self.names: list[Any] = []  # Arrow arrays
         self.state: _Counts | _Steps | None = None
         self.progressive = Progressive()
         self.recent: deque[ScoredChunk] = deque()
@@ -374,9 +375,8 @@ class IncrementalLearner:
         new = columns >= before
         fresh = np.empty(self.vocabulary.n - before, dtype=np.int64)
         fresh[columns[new] - before] = np.flatnonzero(new)
-        self.names.append(
-            names_of(pieces, split(self.features)[0], counted.seen.take(fresh), counted.fingerprints[fresh])
-        )
+        new_names = names_of(pieces, split(self.features)[0], counted.seen.take(fresh), counted.fingerprints[fresh])
+        self.names.append(name_array(*new_names))
         self._grow(self.vocabulary.n)
         return counted.rows, columns
 
@@ -486,15 +486,9 @@ class IncrementalLearner:
 
     def _names(self, columns: Columns) -> tuple[Bytes, Ints]:
         """Return the names of some columns; those that no file and no text gave are empty."""
-        if len(self.names) > 1:
-            data = np.concatenate([data for data, _ in self.names])
-            starts = np.cumsum([0, *(len(data) for data, _ in self.names)])
-            ends = [np.zeros(1, np.int64), *(o[1:] + s for (_, o), s in zip(self.names, starts, strict=False))]
-            self.names = [(data, np.concatenate(ends))]
-        data, offsets = self.names[0]
-        begin, sizes = offsets[columns], np.diff(offsets)[columns]
-        at = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        return data[np.repeat(begin - at[:-1], sizes) + np.arange(at[-1])], at
+        self.names = [pa.concat_arrays(self.names)]
+        found = self.names[0].take(pa.array(columns)).fill_null(b"")
+        return joined(found.to_pylist())
 
     def card(self, min_df: int) -> dict[str, Any]:
         """Describe the model."""
@@ -520,18 +514,11 @@ class IncrementalLearner:
         }
 
 
-def _names_by_slot(model: Model, used: Columns) -> tuple[Bytes, Ints]:
-    """Return the names of the used slots, empty where the file has none."""
+def _names_by_slot(model: Model, used: Columns) -> Any:
+    """Return the names of the used slots, null where the file has none."""
     place = np.full(len(model.rows), -1, np.int64)
-    place[used] = np.arange(len(used))
-    sizes = np.zeros(len(used), np.int64)
-    order = np.argsort(place[model.name_slots], kind="stable")
-    at = place[model.name_slots][order]
-    sizes[at] = np.diff(model.name_offsets)[order]
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    begin = model.name_offsets[:-1][order]
-    data = model.name_bytes[np.repeat(begin - offsets[at], sizes[at]) + np.arange(offsets[-1])]
-    return data, offsets
+    place[model.name_slots] = np.arange(len(model.name_slots))
+    return name_array(model.name_bytes, model.name_offsets).take(pa.array(place[used], mask=place[used] < 0))
 
 
 def _without_empty_names(model: Model) -> Model:

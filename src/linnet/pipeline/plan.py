@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from linnet.errors import LinnetError, nearest
+from linnet.estimator import share_below_one
 from linnet.features.blocks import AnyBlocks, as_blocks
 from linnet.features.buffers import text_buffers
 from linnet.features.counting import Norm, thread_count
@@ -20,8 +21,6 @@ from linnet.solvers.descent import SOLVERS, make_solver, solver_settings
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
-
-__all__ = ["OF_FEATURES", "Plan"]
 
 OF_FEATURES = ("features", "ratio", "tf")
 """Settings that are searched and do not belong to the model."""
@@ -104,7 +103,7 @@ class Plan:
         seeded = {"random_state": clf.random_state} if "random_state" in known else {}
         return cls(
             name, model, features, {**seeded, **fixed}, dict(clf.params or {}), clf.class_weight,
-            _share(clf.label_smoothing), clf.refit, clf.calibrate, dict(clf.decision or {}),
+            share_below_one("label_smoothing", clf.label_smoothing), clf.refit, clf.calibrate, dict(clf.decision or {}),
             clf.full_precision, clf.random_state, thread_count(clf.n_jobs),
         )  # fmt: skip
 
@@ -155,14 +154,3 @@ def _texts(unlabelled: Any) -> Any:
 
         unlabelled = read(unlabelled)
     return getattr(unlabelled, "text", unlabelled)
-
-
-def _share(label_smoothing: Any) -> float:
-    """Return the share of each label that goes to all classes alike."""
-    if (
-        isinstance(label_smoothing, bool)
-        or not isinstance(label_smoothing, int | float)
-        or not 0 <= label_smoothing < 1
-    ):
-        raise LinnetError(f"label_smoothing must be a number from 0 and below 1, got {label_smoothing!r}")
-    return float(label_smoothing)

@@ -43,7 +43,7 @@ from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import ClassCounts
 from linnet.pipeline.search import SearchRows
-from linnet.pipeline.stream import DEV, TEST, TRAIN, Inputs, StreamedRows, by_part, count_batch
+from linnet.pipeline.stream import DEV, TEST, TRAIN, StreamedRows, by_part, count_batch
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 
@@ -189,10 +189,7 @@ class ShardTotals:
     df: Ints32  # documents with each feature, where rows may have several labels
 
     def __add__(self, other: ShardTotals) -> ShardTotals:
-        return ShardTotals(
-            self.counts + other.counts, self.rows + other.rows, self.entries + other.entries,
-            self.squares + other.squares, self.df + other.df,
-        )  # fmt: skip
+        return ShardTotals(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
 def shard_totals(task: ShardTask, shared: ShardPlan, fitted: tuple[int, ...]) -> ShardTotals:
@@ -271,14 +268,14 @@ class RemoteRows(StreamedRows):
 
     found: ShardTotals
 
-    def __init__(self, plan: Plan, inputs: Inputs, log: Log, engine: Engine) -> None:
+    def __init__(self, engine: Engine, plan: Plan, *given: Any) -> None:
         self.engine, self.run = engine, uuid.uuid4().hex
         if plan.traits.sums == "no":
             raise LinnetError(
                 f"{plan.name} needs all rows in memory at once, and an engine has them in shards; choose a model that is "
                 "fitted shard by shard, such as svm, logistic or nb"
             )
-        super().__init__(plan, inputs, log)
+        super().__init__(plan, *given)
         if not self.exact:
             raise DataError(
                 f"{self.scan.rows:,} rows are too many to number within the memory allowed; raise --max-memory"
@@ -288,8 +285,8 @@ class RemoteRows(StreamedRows):
 
     def _scans(self, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
         page = f", {self.engine.dashboard}" if self.engine.dashboard else ""
-        self.inputs.say(f"engine {self.engine.name}: {self.engine.workers} workers{page}")
-        scan = self._scan(self.main, self.inputs.skip_damaged, meter)
+        self.say(f"engine {self.engine.name}: {self.engine.workers} workers{page}")
+        scan = self._scan(self.main, self.skip_damaged, meter)
         self.share_bins()
         return scan, {part: self._scan(source, False, meter) for part, source in self.others.items()}
 
@@ -361,7 +358,7 @@ class RemoteRows(StreamedRows):
         return 0  # the workers count them
 
     def _test_rows(self) -> TestRows:
-        held, parts = TestRows(self.folder / "test.arrow"), self._each(shard_test_texts, self.tasks)
+        held, parts = TestRows(self.folder), self._each(shard_test_texts, self.tasks)
         with held:
             for pairs, numbers in parts:
                 self.text_numbers = merged(self.text_numbers, numbers)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,7 +33,7 @@ from linnet.features.vectorizer import features_named
 from linnet.features.vectors import Vectors
 from linnet.model.learned import numbers_of
 from linnet.models.inputs import as_weight, feature_names, indicators, row_weights
-from linnet.pipeline.cache import available, joined
+from linnet.pipeline.cache import available, joined_with
 from linnet.pipeline.crossval import FittedRows, Weighting
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
@@ -352,11 +351,8 @@ class MemoryRows:
         """Return the names of some columns, from the texts."""
         n = len(self.counted.seen.document)
         met = columns[columns < n]
-        data, offsets = names_of(self.texts.pieces, self.blocks, self.counted.seen.take(met), self.fingerprints[met])
-        if len(met) == len(columns):
-            return data, offsets
-        own = iter([bytes(data[a:b]) for a, b in pairwise(offsets.tolist())])
-        return joined([next(own) if k < n else self._unseen[k - n].encode() for k in columns.tolist()])
+        known = names_of(self.texts.pieces, self.blocks, self.counted.seen.take(met), self.fingerprints[met])
+        return known if len(met) == len(columns) else joined_with(known, columns, n, self._unseen)
 
     def training_texts(self) -> Hashes32:
         """Return the numbers of all texts."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -20,8 +19,6 @@ from linnet.pipeline.crossval import CALIBRATION, FEW_ROWS, CrossValidation, Fol
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.solvers.callbacks import ConvergenceWarning
-
-__all__ = ["SearchResult", "SearchRows", "Trial", "axes_of", "search", "starts", "walk"]
 
 Axes = list[tuple[str, tuple[Any, ...]]]
 PATIENT_FOLDS = 3
@@ -191,6 +188,7 @@ def search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, m
             if trials.stopped:
                 break
     except KeyboardInterrupt:
+        log.interrupted = True
         best = best or max(trials.tried(), key=lambda t: (len(t.rows), t.accuracy), default=None)
         if best is None:
             raise
@@ -201,8 +199,10 @@ def search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, m
         more = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups, **CALIBRATION)
         if any(len(one.train) > len(other.train) for one, other in zip(more, folds, strict=True)):
             again = _Trials(plan, given, more, features, n_classes, min_df, log, expected)
-            with contextlib.suppress(KeyboardInterrupt):  # what the search found will do
+            try:
                 larger = again.on_all_folds(best.settings)
+            except KeyboardInterrupt:  # what the search found will do
+                log.interrupted = True
     return SearchResult(best, trials.tried(), len(folds), larger)
 
 

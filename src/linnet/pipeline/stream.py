@@ -29,7 +29,7 @@ from linnet.features.derived import Derived, Texts
 from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
 from linnet.features.vectors import Vectors
 from linnet.models.inputs import class_factors, label_factors
-from linnet.pipeline.cache import Budget, Kept, StreamVocabulary, TestRows, return_freed, temporary
+from linnet.pipeline.cache import Budget, StreamVocabulary, TestRows, return_freed, temporary
 from linnet.pipeline.crossval import FEW_ROWS, FittedRows, Weighting
 from linnet.pipeline.events import Event, Log, Meter
 from linnet.pipeline.fit import fit
@@ -132,18 +132,6 @@ class Parts:
 LEARNED_FROM = 32_000_000  # bytes of training text that blocks learn from
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """The files of a run: the data, dev and test files by part, where to put temporary ones, and what to print."""
-
-    main: LabelledFiles
-    others: dict[int, LabelledFiles]
-    folder: Path
-    budget: Budget
-    say: Callable[[str], None]
-    skip_damaged: bool = False
-
-
 def by_part(batch: Labelled, where: Bytes, parts: tuple[int, ...]) -> Iterator[tuple[int, Labelled]]:
     """Yield (part, rows) of a batch; where holds the part of each row."""
     for part in parts:
@@ -169,9 +157,13 @@ def count_batch(
 class StreamedRows(RowStore):
     """What disk and engine share: the look at all rows, and passes over them that are the same every time."""
 
-    def __init__(self, plan: Plan, inputs: Inputs, log: Log) -> None:
-        self.plan, self.inputs, self.log = plan, inputs, log
-        self.main, self.others, self.folder, self.budget = inputs.main, inputs.others, inputs.folder, inputs.budget
+    def __init__(
+        self, plan: Plan, log: Log, main: LabelledFiles, others: dict[int, LabelledFiles], folder: Path, budget: Budget,
+        say: Callable[[str], None], skip_damaged: bool,
+    ) -> None:  # fmt: skip
+        """Look at all rows; others are dev and test files by part, folder is for temporary files, say prints."""
+        self.plan, self.log, self.main, self.others = plan, log, main, others
+        self.folder, self.budget, self.say, self.skip_damaged = folder, budget, say, skip_damaged
         self.threads = plan.threads
         self.text_numbers = np.zeros(0, np.uint32)
         self.look()
@@ -185,9 +177,9 @@ class StreamedRows(RowStore):
         scan, scans = self._scans(meter)
         meter.end()
         for line in sources.describe(self.main, scan):
-            self.inputs.say(line)
+            self.say(line)
         for note in dict.fromkeys(note for one in (scan, *scans.values()) for note in one.notes):
-            self.inputs.say(note)
+            self.say(note)
         self.separator = self.main.separator(scan, *scans.values())
         cells = sorted({*scan.labels, *(scans[DEV].labels if DEV in scans else ())})
         self.known = {cell: k for k, cell in enumerate(cells)}
@@ -228,7 +220,7 @@ class StreamedRows(RowStore):
 
     def _scans(self, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
         most = self.budget.exact_rows()
-        scan = self.main.scan(most, skip_damaged=self.inputs.skip_damaged, on_bytes=meter)
+        scan = self.main.scan(most, skip_damaged=self.skip_damaged, on_bytes=meter)
         self.share_bins()
         return scan, {part: source.scan(most, on_bytes=meter) for part, source in self.others.items()}
 
@@ -265,9 +257,7 @@ class StreamedRows(RowStore):
         for part, other in self.scans.items():
             self.sizes[part] = other.rows
         shown = [f"{self.sizes[part]:,} {name}" for part, name in ((TRAIN, "train"), (DEV, "dev"), (TEST, "test"))]
-        self.inputs.say(
-            "split: " + ", ".join(s for s in shown if not s.startswith("0 ")) + ("" if self.exact else ", about")
-        )
+        self.say("split: " + ", ".join(s for s in shown if not s.startswith("0 ")) + ("" if self.exact else ", about"))
         self.watched = not self.plan.refit and self.sizes[DEV] > 0
 
     def _rarest(self, scan: Scan) -> Ints32:
@@ -453,7 +443,7 @@ class StreamedRows(RowStore):
         most = self.budget.columns(per_weight, self.n_outputs)
         if features.hash_bits:
             self._check_hashed(features.hash_bits, most)
-            self._settle(Kept(np.zeros(0, np.uint64), 1, 0, 0), 1 << features.hash_bits)
+            self.fingerprints, self.min_df, self.n_columns = np.zeros(0, np.uint64), 1, 1 << features.hash_bits
             self.entries = self._expected_entries()
             return
         self.log.stage("count", f"counting features {describe(self.features)}{self.why}")
@@ -461,18 +451,16 @@ class StreamedRows(RowStore):
         rare = vocabulary.lost or vocabulary.met * self.n_outputs > LARGE_MODEL
         min_df = features.min_df or (2 if rare else 1)
         n = self.sizes[TRAIN] + self.sizes[DEV]
-        kept = vocabulary.kept(n, min_df=min_df, max_df=features.max_df, max_features=features.max_features, most=most)
-        self._settle(kept, len(kept.fingerprints))
+        self.fingerprints, self.min_df = vocabulary.kept(
+            n, min_df=min_df, max_df=features.max_df, max_features=features.max_features, most=most
+        )
+        self.n_columns, self.met, self.lost = len(self.fingerprints), vocabulary.met, vocabulary.lost
         self.entries = vocabulary.pairs
-        if kept.lost or kept.min_df > min_df:
-            self.inputs.say(
-                f"vocabulary: the {self.n_columns:,} most frequent features, in {kept.min_df:,} documents or more; "
-                f"of those in {kept.lost + kept.min_df:,} or more none is missing"
+        if self.lost or self.min_df > min_df:
+            self.say(
+                f"vocabulary: the {self.n_columns:,} most frequent features, in {self.min_df:,} documents or more; "
+                f"of those in {self.lost + self.min_df:,} or more none is missing"
             )
-
-    def _settle(self, kept: Kept, n_columns: int) -> None:
-        self.fingerprints, self.min_df, self.met, self.lost = kept.fingerprints, kept.min_df, kept.met, kept.lost
-        self.n_columns = n_columns
 
     def _check_hashed(self, bits: int, most: int) -> None:
         if 1 << bits > most:
@@ -575,16 +563,16 @@ def fit_stream(
         else:
             main = LabelledFiles(given, **columns)
         others = {part: LabelledFiles([path], **columns) for part, path in ((DEV, dev), (TEST, test)) if path}
-        inputs = Inputs(main, others, folder, budget, say or (lambda _: None), skip_damaged)
+        inputs = (plan, log, main, others, folder, budget, say or (lambda _: None), skip_damaged)
         store: StreamedRows
         if engine is None:
             from linnet.pipeline.disk import DiskRows
 
-            store = DiskRows(plan, inputs, log)
+            store = DiskRows(*inputs)
         else:
             from linnet.pipeline.remote import RemoteRows
 
-            store = RemoteRows(plan, inputs, log, engine)
+            store = RemoteRows(engine, *inputs)
         clf.model_, clf.history_ = fit(plan, store, log), log.history
         log.stage("test", f"testing on {store.test_rows.rows:,} rows")
         found = store.test_rows.evaluated(clf.model_, plan.threads, store.separator)

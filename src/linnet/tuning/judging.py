@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import sys
 import threading
 import time
 from bisect import bisect_right
@@ -12,25 +10,26 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from linnet import arithmetic
 from linnet.array_types import Array, Floats, Ints, Ints32
+from linnet.classifier import TextClassifier
 from linnet.data.splitting import fold_indices, split_indices
 from linnet.errors import LinnetError
 from linnet.features.blocks import Blocks, split
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, SparseCounts, count, thread_count
-from linnet.features.derived import Shared
+from linnet.features.derived import Part, Shared
 from linnet.features.plan import FeaturePlan
 from linnet.model.table import FEW_WEIGHTS
 from linnet.models.inputs import row_weights
 from linnet.pipeline.crossval import MOST_DEV, CrossValidation, Fold, choose_folds, strata
+from linnet.pipeline.events import resident
 from linnet.pipeline.fit import NAMED_FEATURES, choose_thresholds
-from linnet.pipeline.rows import count_features, with_computed
+from linnet.pipeline.rows import MemoryRows, count_features, with_computed
 from linnet.solvers.dual import LANES
 from linnet.tuning.candidate import Candidate
 from linnet.values import size_text
@@ -39,21 +38,6 @@ from linnet.values import size_text
 
 
 MARGIN = 0.03  # of the budget, for what no estimate knows
-
-
-def process_began() -> float:
-    """Return when this process began, on the clock of ``time.monotonic``; now, where the system does not tell.
-
-    >>> process_began() <= time.monotonic()
-    True
-    """
-    now = time.monotonic()
-    try:
-        fields = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    except (OSError, AttributeError, ValueError, IndexError):
-        return now
-    return now - max(0.0, age)
 
 
 class OutOfTimeError(Exception):
@@ -209,19 +193,6 @@ def file_size(features: int, lookups: int) -> int:
     return max(floats, rounded) + min(features, NAMED_FEATURES) * NAME + CARD
 
 
-def resident() -> int:
-    """Return the bytes of memory that this process holds now (its peak where that is all there is to know)."""
-    try:
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
-    except (OSError, IndexError, ValueError):
-        try:
-            import resource
-        except ImportError:  # Windows
-            return 0
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
-
-
 class Limits:
     """The limits that the user set; None is none. base is what the process holds before the search."""
 
@@ -275,7 +246,8 @@ class Limits:
         entries += rows * sum(len(c.columns) for c in computed)
         fits = min(judge.threads, max(len(level.folds) for level in judge.levels))
         most = max(level.rows for level in judge.levels) / max(1, rows)
-        outputs = 1 if judge.material.n_classes == 2 else -(-judge.material.n_classes // LANES) * LANES
+        n_classes = len(judge.rows.classes)
+        outputs = 1 if n_classes == 2 else -(-n_classes // LANES) * LANES
         return SPARE + int(entries * (ENTRY + 8 * most + FITTING * fits) + columns * (COLUMN + WEIGHT * outputs * fits))
 
     def _features(self, blocks: Blocks, counting: bool) -> tuple[float, float]:
@@ -297,24 +269,6 @@ class Limits:
 KEPT = 3  # groups of candidates whose rows are kept
 
 
-@dataclass(frozen=True)
-class TuningRows:
-    """The rows to tune on: all but the test rows. dev holds the numbers of the dev rows, None for folds.
-
-    Where rows may have several labels y is an indicator matrix, (n_rows, n_classes).
-    """
-
-    classes: tuple[Any, ...]
-    y: Array
-    dev: Ints | None
-    shared: Shared
-
-    @property
-    def n_classes(self) -> int:
-        """How many labels there are."""
-        return len(self.classes)
-
-
 @dataclass
 class _Group:
     """Rows that several candidates share, and the level whose folds are kept."""
@@ -332,12 +286,20 @@ class Judge:
     """
 
     def __init__(
-        self, material: TuningRows, levels: list[Level], clock: Clock, limits: Limits, seed: int, threads: int | None
+        self, rows: MemoryRows, features: str, clock: Clock, limits: Limits, seed: int, threads: int | None
     ) -> None:
-        self.material, self.levels, self.clock, self.limits, self.seed = material, levels, clock, limits, seed
+        """Count the default features, which tell how the levels are cut; rows are all but those of the test."""
+        self.rows, self.clock, self.limits, self.seed = rows, clock, limits, seed
+        self.shared = Shared(rows.buffers)
         self.threads = thread_count(threads)
         self._groups: OrderedDict[tuple[Any, ...], _Group] = OrderedDict()
-        self._rows = np.arange(len(material.y))
+        usual = Candidate(TextClassifier().model, features)
+        first = self.group(usual, TextClassifier(features=features).plan().features)
+        self.levels = levels_for(rows.y, len(rows.classes), rows.dev, first.counted.rows, seed)
+
+    def part(self) -> Part:
+        """Return what is counted of all rows."""
+        return self.shared.part(np.arange(len(self.rows.y)))
 
     def __call__(self, candidate: Candidate, number: int) -> dict[str, Any]:
         """Fit on every fold of a level and put the answers behind one another.
@@ -353,7 +315,7 @@ class Judge:
         if group.level != number:
             group.level = number
             group.validation.forget()
-        weight = row_weights(candidate.class_weight, self.material.classes, self.material.y, None)
+        weight = row_weights(candidate.class_weight, self.rows.classes, self.rows.y, None)
         fits = min(self.threads, len(level.folds))
 
         def one(k: int) -> tuple[Floats, float, int]:
@@ -371,7 +333,7 @@ class Judge:
         self.limits.check_size(columns, lookups)
         held = np.concatenate([fold.held_out for fold in level.folds])
         return {
-            "answers": _answers(S, self.material.y[held]),
+            "answers": _answers(S, self.rows.y[held]),
             "seconds": round(sum(seconds for _, seconds, _ in found), 4), "counting": round(group.seconds, 4),
             "columns": columns, "lookups": lookups,
         }  # fmt: skip
@@ -395,22 +357,23 @@ class Judge:
             return self._groups[key]
         while len(self._groups) >= KEPT:
             self._groups.popitem(last=False)
-        m = self.material
-        m.shared.forget()
+        self.shared.forget()
         began = time.perf_counter()
         assert plan.features is not None  # noqa: S101 - a candidate names its features
         blocks, computed = split(plan.features)
-        counted, min_df = count_features(m.shared.part(self._rows), blocks, plan, m.n_classes, self.threads)
+        counted, min_df = count_features(self.part(), blocks, plan, len(self.rows.classes), self.threads)
         if computed:
-            counted = with_computed(counted, computed, m.shared.pieces)
-        validation = CrossValidation(counted.rows, blocks, m.y, m.n_classes, min_df=min_df, select=plan.select)
+            counted = with_computed(counted, computed, self.rows.buffers)
+        validation = CrossValidation(
+            counted.rows, blocks, self.rows.y, len(self.rows.classes), min_df=min_df, select=plan.select
+        )
         self._groups[key] = _Group(counted, validation, time.perf_counter() - began)
         return self._groups[key]
 
     def forget(self) -> None:
         """Drop everything that can be made again."""
         self._groups.clear()
-        self.material.shared.forget()
+        self.shared.forget()
 
     def _columns(self, group: _Group, plan: FeaturePlan) -> int:
         if plan.hash_bits:
