@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -61,15 +61,17 @@ class ShardTask:
     """One shard: its path, the columns, and the part of each of its rows (or one part for all)."""
 
     path: str
-    text: str | None
-    label: str | None
-    format: str | None
-    bins: str | int | None
+    columns: Mapping[str, Any]
     parts: Bytes | int = TRAIN
+
+    @classmethod
+    def of(cls, source: LabelledFiles, path: str, parts: Bytes | int = TRAIN) -> ShardTask:
+        """Return one of the files of a source."""
+        return cls(path, {name: getattr(source, name) for name in ("text", "label", "format", "bins")}, parts)
 
     def source(self) -> LabelledFiles:
         """Open it."""
-        return LabelledFiles([Path(self.path)], text=self.text, label=self.label, format=self.format, bins=self.bins)
+        return LabelledFiles([Path(self.path)], **self.columns)
 
 
 @dataclass(frozen=True)
@@ -102,14 +104,12 @@ class ShardPlan:
 
     def rows(self, batch: Labelled) -> SparseCounts:
         """Return the texts of a batch as rows over those features."""
-        _, counted = self.count(batch, hash_bits=self.hash_bits, counting=self.counting)
+        _, counted = self.count(batch)
         return counted.rows if self.hash_bits else counted.rows.keep(self.column_of(counted.fingerprints))
 
-    def count(
-        self, batch: Labelled, *, hash_bits: int | None = None, counting: bool = False
-    ) -> tuple[list[TextBuffer], Counted]:
+    def count(self, batch: Labelled) -> tuple[list[TextBuffer], Counted]:
         """Count the texts of a batch."""
-        return count_batch(batch.text, self.features, hash_bits=hash_bits, counting=counting, threads=1)
+        return count_batch(batch.text, self.features, hash_bits=self.hash_bits, counting=self.counting, threads=1)
 
     @cached_property
     def column_of(self) -> Callable[[Hashes], Ints32]:
@@ -153,7 +153,7 @@ def count_shard(task: ShardTask, shared: ShardPlan) -> StreamVocabulary:
     found = StreamVocabulary()
     for part, batch, _ in _batches(task, shared):
         if part != TEST:
-            _, counted = shared.count(batch, counting=shared.counting)
+            _, counted = shared.count(batch)
             found.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
     return found
 
@@ -293,11 +293,7 @@ class RemoteRows(StreamedRows):
     def _scan(self, source: LabelledFiles, skip_damaged: bool, meter: Meter) -> Scan:
         source.settle(skip_damaged)
         most = self.budget.exact_rows()
-        tasks = [
-            ShardTask(str(p), source.text, source.label, source.format, source.bins)
-            for p in source.shards
-            if str(p) not in source.damaged
-        ]
+        tasks = [ShardTask.of(source, path) for path in map(str, source.shards) if path not in source.damaged]
         found: dict[int, Scan] = {}
         for outcome in self.engine.map(scan_shard, tasks, self.engine.broadcast(most)):
             if skip_damaged and isinstance(outcome.error, DataError):
@@ -318,7 +314,7 @@ class RemoteRows(StreamedRows):
             parts: Any = part
             if source is self.main and self.parts.whole is not None:
                 parts = self.parts.whole[at : at + rows]
-            out.append(ShardTask(path, source.text, source.label, source.format, source.bins, parts))
+            out.append(ShardTask.of(source, path, parts))
             at += rows
         return out
 
