@@ -136,10 +136,7 @@ def as_seconds(value: Any) -> float:
     Traceback (most recent call last):
     linnet.errors.LinnetError: the budget must be a time above 0 such as 60s, 5m or 1h, got 'soon'
     """
-    found = _read(value, SECONDS)
-    if not found or found == float("inf"):
-        raise LinnetError(f"the budget must be a time above 0 such as 60s, 5m or 1h, got {value!r}")
-    return found
+    return _read(value, SECONDS, "the budget must be a time above 0 such as 60s, 5m or 1h")
 
 
 @overload
@@ -152,23 +149,19 @@ def as_bytes(value: Any, what: str) -> int | None:
     >>> as_bytes("5MB", "max_size"), as_bytes("2 GiB", "max_memory"), as_bytes(1000, "max_size")
     (5000000, 2147483648, 1000)
     """
-    if value is None:
-        return None
-    found = _read(value, BYTES)
-    if not found or found == float("inf"):
-        raise LinnetError(f"{what} must be a size above 0 such as 500kB, 5MB or 2GB, got {value!r}")
-    return int(found)
+    rule = f"{what} must be a size above 0 such as 500kB, 5MB or 2GB"
+    return None if value is None else int(_read(value, BYTES, rule))
 
 
-def _read(value: Any, units: dict[str, Any]) -> float | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return float(value) if value > 0 else None
-    match = _NUMBER.match(str(value))
-    if not match or match[2].lower() not in units:
-        return None
-    return float(match[1]) * float(units[match[2].lower()])
+def _read(value: Any, units: dict[str, Any], rule: str) -> float:
+    """Read a number above zero, or a text of a number and a unit; rule says what was expected."""
+    match = _NUMBER.match(str(value)) if not isinstance(value, bool) else None
+    found = float(match[1]) * float(units.get(match[2].lower(), 0)) if match else 0.0
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        found = float(value)
+    if not 0 < found < float("inf"):
+        raise LinnetError(f"{rule}, got {value!r}")
+    return found
 
 
 def duration(seconds: float) -> str:

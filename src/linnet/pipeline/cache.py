@@ -31,7 +31,7 @@ from linnet.data.dataset import labels_of
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer
-from linnet.features.counting import Counted, SparseCounts, concatenate, names_of
+from linnet.features.counting import Counted, Names, SparseCounts, concatenate, names_of
 from linnet.features.plan import documents
 from linnet.files import OutputError, temporary_folder
 from linnet.model.decision import Answers
@@ -552,7 +552,7 @@ def joined(names: Sequence[bytes]) -> tuple[Bytes, Ints]:
     return np.frombuffer(b"".join(names), dtype=np.uint8), offsets
 
 
-def joined_with(known: tuple[Bytes, Ints], columns: Ints, n: int, more: Sequence[str]) -> tuple[Bytes, Ints]:
+def joined_with(known: tuple[Bytes, Ints], columns: Ints, n: int, more: Names | list[str]) -> tuple[Bytes, Ints]:
     """Return the names of columns: those below n are known, in their order, those from n on are in more."""
     data, offsets = known
     own = iter([bytes(data[a:b]) for a, b in pairwise(offsets.tolist())])
