@@ -412,3 +412,12 @@ def test_dataset_is_returned_as_it_is():
     assert read(data) is data
     with pytest.raises(DataError, match="has no labels"):
         read(data, labelled=True)
+
+
+def test_a_missing_file_is_likened_to_names_that_are_close_only(tmp_path):
+    for name in ("bin.csv", "reviews.csv"):
+        (tmp_path / name).write_text("text,label\ngood,pos\n")
+    with pytest.raises(DataError, match=r"did you mean '.*reviews.csv'"):
+        read(tmp_path / "review.csv")
+    with pytest.raises(DataError, match=r"^no file '[^']*missing.csv'$"):
+        read(tmp_path / "missing.csv")

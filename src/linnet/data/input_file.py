@@ -225,7 +225,7 @@ def _missing(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f"no file '{path}': the folder '{folder}' does not exist"
-    close = difflib.get_close_matches(path.name, sorted(entry.name for entry in folder.iterdir()), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(path.name, sorted(entry.name for entry in folder.iterdir()), n=1, cutoff=0.7)
     hint = f"; did you mean '{folder / close[0]}'?" if close else ""
     return f"no file '{path}'{hint}"
 
