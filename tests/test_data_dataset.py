@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import linnet
 from linnet.data import Dataset, Unusable, UnusableRow, read, stream
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError
@@ -230,3 +231,11 @@ def test_unusable_adds_up():
     assert [row.row for row in (one + two).rows] == [1, 2, 3]
     assert str(Unusable()) == "no unusable rows"
     assert not Unusable()
+
+
+def test_numbers_with_fractions_are_no_classes():
+    labels = [f"{k % 300 / 1000:.3f}" for k in range(1200)]
+    with pytest.raises(
+        DataError, match="look like numbers, not classes; make a few groups of them with --label-quantiles 3"
+    ):
+        linnet.TextClassifier("nb").fit([f"text {k}" for k in range(1200)], labels)

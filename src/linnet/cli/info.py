@@ -64,7 +64,7 @@ def _about(card: dict[str, Any]) -> Iterator[str]:
     yield "settings: " + ", ".join(f"{shown(k, 40)}={shown(v)}" for k, v in settings.items())
     tried = choice.get("tried")
     if isinstance(tried, list):
-        folds = f"{_number(choice.get('folds'))} fold(s), {len(tried):,} settings tried"
+        folds = f"{_number(choice.get('folds'))} folds, {len(tried):,} settings tried"
         metric = "R-precision" if "metric" in choice else "accuracy"
         yield f"dev {metric} {_number(choice.get('accuracy'), '.4f')} on {_number(choice.get('rows'))} rows, {folds}"
 

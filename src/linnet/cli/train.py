@@ -265,7 +265,7 @@ def _say_of_folds(clf: Any, n: int) -> None:
     found = estimate(choice["accuracy"], wilson(choice["accuracy"] * choice["rows"], choice["rows"]))
     say(
         f"{n} test rows say little: over {choice['folds']} folds of the training rows accuracy was {found} "
-        f"on {choice['rows']:,} rows, a little kind because settings were chosen on them"
+        f"on {choice['rows']:,} rows, slightly too high because settings were chosen on them"
     )
 
 

@@ -37,22 +37,26 @@ FEW = 10  # rows: so many labels may all differ, in an example
 
 
 def are_scattered(labels: Collection[Any], n_rows: int) -> bool:
-    """Whether rows have a label of their own each, or numbers that hardly ever occur twice.
+    """Whether rows have a label of their own each, or numbers that hardly ever occur twice; those with fractions, ten times.
 
     >>> are_scattered(["a", "b"], 2), are_scattered([str(k / 7) for k in range(60)], 100)
     (False, True)
+    >>> are_scattered([str(k / 100) for k in range(100)], 900), are_scattered([str(k) for k in range(100)], 900)
+    (True, False)
     """
-    if n_rows < FEW or 2 * len(labels) <= n_rows:
+    if n_rows < FEW or FEW * len(labels) <= n_rows:
         return False
-    return len(labels) == n_rows or all(map(is_number, labels))
+    if len(labels) == n_rows or not all(map(is_number, labels)):
+        return len(labels) == n_rows
+    return 2 * len(labels) > n_rows or (len(labels) > 2 * FEW and any(float(label) % 1 for label in labels))
 
 
 def scattered(labels: Iterable[Any], n_rows: int) -> str:
     """Say that there are too many labels for the rows, and what they look like.
 
     >>> scattered(["0.25", "1.5", "3"], 3)
-    'there are 3 labels for 3 rows (0.25, 1.5, 3): these look like numbers, not classes; put them into a few groups first, such as \
-low, middle and high, or name another column with --label'
+    'there are 3 labels for 3 rows (0.25, 1.5, 3): these look like numbers, not classes; make a few groups of them with \
+--label-quantiles 3 or --label-bins, or name another column with --label'
     """
     known = list(labels)
     few = ", ".join(shown(label, 20) for label in known[:3]) + (", ..." if len(known) > 3 else "")
@@ -61,7 +65,9 @@ low, middle and high, or name another column with --label'
         "these look like numbers, not classes" if numbers else "a class needs several rows to learn from and to test on"
     )
     remedy = (
-        "put them into a few groups first, such as low, middle and high," if numbers else "group them, give more rows,"
+        "make a few groups of them with --label-quantiles 3 or --label-bins,"
+        if numbers
+        else "group them, give more rows,"
     )
     return f"there are {len(known):,} labels for {n_rows:,} rows ({few}): {what}; {remedy} or name another column with --label"
 
