@@ -235,7 +235,7 @@ def test_other_parts_can_add_sections(reviews):
         html = linnet.Report(*reviews, check=Found(), comparison=Found()).html
     finally:
         SECTIONS.pop("greeting")
-    assert html.index('id="verdict"') < html.index("<p>70 hellos</p>") < html.index('id="data"')
+    assert html.index('id="verdict"') < html.index("<p>128 hellos</p>") < html.index('id="data"')
     assert html.count("<p>two leaks</p>") == 2
     with pytest.raises(LinnetError, match=r"unknown section 'verdikt'.*did you mean 'verdict'"):
         register("x", "X", lambda inputs: "", after="verdikt")

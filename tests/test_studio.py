@@ -433,7 +433,7 @@ def test_parts_do_not_move_when_labels_are_fixed(tmp_path):
     before = {part: studio.rows(part).tolist() for part in ("train", "dev", "test")}
     studio.fix(before["dev"][0], "positive" if studio.label(before["dev"][0]) == "negative" else "negative")
     assert {part: studio.rows(part).tolist() for part in before} == before
-    assert sorted(row for rows in before.values() for row in rows) == list(range(690))
+    assert sorted(row for rows in before.values() for row in rows) == list(range(1282))
     studio.health.stop()
 
 
@@ -807,7 +807,7 @@ def test_a_run_is_tested_reported_and_labels_a_file(trained, tmp_path):
 
 
 def test_evidence_names_words_and_rows(trained):
-    found = trained.evidence("run-1", "a superb and moving book")
+    found = trained.evidence("run-1", "a dull and boring book")
     assert "<del>" in found
     assert found.count("in common") == 3
 

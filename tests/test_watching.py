@@ -67,20 +67,20 @@ def test_dev_accuracy_after_every_pass(model):
 @pytest.mark.filterwarnings("ignore::linnet.solvers.callbacks.ConvergenceWarning")
 @pytest.mark.parametrize("solver", [None, "sgd", "adam", "lbfgs", "momentum"])
 def test_ctrl_c_keeps_what_did_best_on_dev(solver):
-    """Interrupted in pass 8, the model is that of the best pass before, not of the last."""
+    """Interrupted in pass 16, the model is that of the best pass before, not of the last."""
     model = "svm" if solver is None else "logistic"
     params = {"C": 30.0} if solver is None else {"C": 30.0, "solver": solver}
     if solver is None:
         params["tol"] = 1e-6
 
     def stop(event):
-        if event.kind == "pass" and event.done == 8:
+        if event.kind == "pass" and event.done == 16:
             raise KeyboardInterrupt
 
     clf = TextClassifier(model, features="chars:2-3", refit=False, params=params, ratio=0.0, calibrate=False)
     clf.fit(TRAIN, dev=DEV, on_event=stop)
     scores = [h["dev_accuracy"] for h in passes(clf)]
-    assert len(scores) == 8
+    assert len(scores) == 16
     assert clf.score(DEV.text, DEV.label.to_pylist()) == pytest.approx(max(scores))
 
 
@@ -90,7 +90,7 @@ def test_some_best_pass_was_not_the_last():
     found = []
     for solver in ("adam", "momentum"):
         clf = TextClassifier(
-            "logistic", features="chars:2-3", refit=False, params={"C": 30.0, "solver": solver, "max_iter": 8}
+            "logistic", features="chars:2-3", refit=False, params={"C": 30.0, "solver": solver, "max_iter": 16}
         )
         found.append([h["dev_accuracy"] for h in passes(clf.fit(TRAIN, dev=DEV))])
     assert any(scores[-1] < max(scores) for scores in found)
@@ -166,7 +166,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("files", "dev_rows"), [((), 55), (("--test", "test.csv"), 56), (("--dev", "dev.csv"), len(DEV))], ids=str
+    ("files", "dev_rows"), [((), 103), (("--test", "test.csv"), 103), (("--dev", "dev.csv"), len(DEV))], ids=str
 )
 def test_watch(folder, files, dev_rows):
     done = run("train", "train.csv", "--features", "words:1", "--watch", *files, cwd=folder)
@@ -180,7 +180,7 @@ def test_watch(folder, files, dev_rows):
     assert re.search(r"dev accuracy  [▁-█]+ 0\.\d+ to", done.stderr)
     assert f"on {dev_rows} rows)" in done.stderr
     fitted = int(re.search(r"fitting on (\d+) rows", done.stderr)[1])
-    assert fitted == {(): 442, ("--test", "test.csv"): 496, ("--dev", "dev.csv"): 496}[files]
+    assert fitted == {(): 822, ("--test", "test.csv"): 925, ("--dev", "dev.csv"): 925}[files]
 
 
 def test_solver_on_the_command_line(folder):
