@@ -625,7 +625,6 @@ def test_metrics_say_whether_the_input_has_changed(tmp_path, monkeypatch):
     from concurrent.futures import Future
 
     from linnet.evaluate.drift import reference_of
-    from linnet.serve import drift
 
     words = [f"good{k} film{k % 7}" if k % 2 else f"bad{k} film{k % 5}" for k in range(60)]
     texts = [f"{word} indeed" for word in words * 5]
@@ -639,8 +638,8 @@ def test_metrics_say_whether_the_input_has_changed(tmp_path, monkeypatch):
         return Future()
 
     monkeypatch.setattr(local.service.batcher._watch._pool, "submit", at_once)
-    monkeypatch.setattr(drift, "PAUSE", 0.0)
-    monkeypatch.setattr(drift, "LOOK", 200)
+    monkeypatch.setattr(batching, "PAUSE", 0.0)
+    monkeypatch.setattr(batching, "LOOK", 200)
     samples = {}
     for sent, alarms in ((texts[:200], 0), (["strange words here"] * 200, 1)):
         for first in range(0, len(sent), 50):

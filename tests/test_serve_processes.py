@@ -181,7 +181,7 @@ def test_workers_share_the_pages_of_the_model(folder):
         for _ in range(20):
             assert server.ask("POST", "/v1/predict", {"text": "a warm and funny book"})[0] == 200
         for pid in workers_of(server):
-            found = mapping(pid, ".mapped")  # the copy, unpacked
+            found = mapping(pid, ".linnet")  # the copy, unpacked
             size = (folder / "reviews.linnet").stat().st_size / 1024
             assert found["Rss"] > 0.9 * size  # it is in memory
             assert found["Pss"] < 0.6 * found["Rss"]  # and half of it is the other's

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -60,10 +59,11 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
         _word(clf, word, json_)
         return
     if sample is not None:
-        drawn = [{"label": str(label), "text": text} for text, label in clf.sample(sample)]
-        click.echo(
-            "\n".join(json.dumps(one, ensure_ascii=False) if json_ else "\t".join(one.values()) for one in drawn)
-        )
+        for drawn, its_label in clf.sample(sample):
+            if json_:
+                echo_json({"label": str(its_label), "text": drawn}, indent=None)
+            else:
+                click.echo(f"{its_label}\t{drawn}")
         return
     known = {str(c): c for c in clf.artefact.classes}
     mine, other = (None if name is None else known.get(name, name) for name in (label, against))
@@ -105,20 +105,12 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
 
 def _word(clf: TextClassifier, word: str, json_: bool) -> None:
     """Show the probability of a word in each class."""
-    given, prior = clf.probabilities(word), clf.probabilities()
+    given, prior = ({str(c): p for c, p in found.items()} for found in (clf.probabilities(word), clf.probabilities()))
     if json_:
-        echo_json(
-            {
-                "word": word,
-                "probability": {str(c): p for c, p in given.items()},
-                "prior": {str(c): p for c, p in prior.items()},
-            }
-        )
+        echo_json({"word": word, "probability": given, "prior": prior})
         return
-    rows = [
-        ["class", f"P({word} | class)", "P(class)"],
-        *([str(c), f"{given[c]:.6g}", f"{prior[c]:.6g}"] for c in given),
-    ]
+    rows = [[c, f"{p:.6g}", f"{prior[c]:.6g}"] for c, p in given.items()]
+    rows.insert(0, ["class", f"P({word} | class)", "P(class)"])
     click.echo("\n".join(aligned(rows, 100)))
 
 

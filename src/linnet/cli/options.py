@@ -134,7 +134,7 @@ def check_outputs(outputs: Mapping[str, tuple[str, str | None]], inputs: Iterabl
         return
     read = list(inputs)
     known = {_identity(path) for name in read for path in _files(name)} - {None}
-    folders = [Path(name).resolve() for name in read if name != "-" and _is_dir(Path(name))]
+    folders = [Path(name).resolve() for name in read if name != "-" and os.path.isdir(name)]  # noqa: PTH112 - any text
     seen: dict[Path, str] = {}
     for option, (path, kind) in given.items():
         _check_place(path, option)
@@ -161,9 +161,9 @@ def _check_name(name: str) -> None:
 
 def _check_place(path: Path, option: str) -> None:
     name = shown(path, 300)
-    if _is_dir(path):
+    if path.is_dir():
         raise LinnetError(f"{name}: is a folder; give a file name with {option}")
-    if not _is_dir(path.parent):
+    if not path.parent.is_dir():
         folder = shown(path.parent, 300)
         raise LinnetError(f"{name}: the folder {folder} does not exist; make it first or choose another {option}")
     if not os.access(path.parent, os.W_OK):
@@ -197,13 +197,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino
-
-
-def _is_dir(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):  # a zero byte, or a name that is too long
-        return False
 
 
 F = TypeVar("F", bound=Callable[..., Any])

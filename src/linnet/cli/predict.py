@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import queue
-import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,7 +13,7 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.options import InputPath, OutputPath, asked, command, text_column
+from linnet.cli.options import InputPath, asked, command, text_column
 from linnet.cli.output import Notes, ProgressBars, say
 from linnet.errors import LinnetError, shown
 from linnet.values import parse_list
@@ -32,32 +30,14 @@ CELLS = 4_000_000  # scores that are held at a time: rows times outputs
 @o.option(
     "--top", "K", "Also write the K most probable labels: label_1, probability_1, label_2, ...", type=click.IntRange(1)
 )
-@o.option(
-    "--coverage",
-    "P",
-    "Also write the labels that cannot be ruled out, as set: the true one is among them with probability P.",
-    type=o.share,
-)
+@o.option("--coverage", "P", "Also write the labels that cannot be ruled out, as set: the true one is among them with probability P.",
+          type=o.share)  # fmt: skip
 @o.flag("--out-of-scope", "Also write how unlike the training rows a text is, from 0 to 1, as out_of_scope.")
 @o.flag("--proba", "Also write the probability of each class.")
-@o.option(
-    "--out",
-    "F",
-    "Write to F (.csv, .tsv, .jsonl, .parquet, .arrow, .txt); standard output by default.",
-    type=OutputPath(),
-)
-@click.option(
-    "--to",
-    type=click.Choice(["lines", "csv", "tsv", "jsonl", "parquet", "arrow"]),
-    help="The format of the output; by the ending of F, else lines.",
-)
-@o.option(
-    "--keep-columns",
-    "[A,B]",
-    "Write the columns of INPUT too, before the result: those named, or all.",
-    is_flag=False,
-    flag_value="all",
-)
+@o.option("--out", "F", "Write to F (.csv, .tsv, .jsonl, .parquet, .arrow, .txt); standard output by default.")
+@o.choice("--to", "lines csv tsv jsonl parquet arrow", "The format of the output; by the ending of F, else lines.")
+@o.option("--keep-columns", "[A,B]", "Write the columns of INPUT too, before the result: those named, or all.",
+          is_flag=False, flag_value="all")  # fmt: skip
 @o.flag(
     "--safe-csv",
     "In CSV and TSV, put ' before cells that a spreadsheet would take for a formula (= + - @ at the start).",
@@ -88,25 +68,21 @@ def predict(model: str, source: str, **options: Any) -> None:
     from linnet.data.writers import open_writer
     from linnet.model.decision import Decision
 
-    out, proba, quiet, threads = (options[name] for name in ("out", "proba", "quiet", "threads"))
+    out, quiet, threads = (options[name] for name in ("out", "quiet", "threads"))
     keep = _kept(options["keep_columns"])
-    wide = {"--proba": proba, "--keep-columns": keep, "--top": options["top"], "--coverage": options["coverage"]}
-    wide["--out-of-scope"] = options["out_of_scope"]
-    form = _form(out, options["to"], any(wide.values()))
-    if form == "lines" and any(wide.values()):
-        raise LinnetError(
-            f"{next(name for name, on in wide.items() if on)} needs columns: choose --to csv, tsv or jsonl"
-        )
+    wide = [
+        name
+        for name in ("proba", "keep_columns", "top", "coverage", "out_of_scope")
+        if options[name] not in (None, False)
+    ]
+    form = _form(out, options["to"], bool(wide))
+    if form == "lines" and wide:
+        raise LinnetError(f"--{wide[0].replace('_', '-')} needs columns: choose --to csv, tsv or jsonl")
     clf = load(model, n_jobs=threads, trust=options["trust"])
     rule = Decision.of(clf.artefact.classes, clf.artefact.decision, **asked(options))
+    names = [str(c) for c in clf.artefact.classes]
     layout = ResultColumns(
-        [str(c) for c in clf.artefact.classes],
-        form,
-        proba,
-        options["safe_csv"],
-        rule,
-        options["top"],
-        options["coverage"],
+        names, form, options["proba"], options["safe_csv"], rule, options["top"], options["coverage"]
     )
     done, broken, say_note = 0, Unusable(), Notes(source)
     with (
@@ -146,33 +122,23 @@ def _ahead(batches: Iterator[Any]) -> Iterator[Any]:
     The thread may wait for standard input for ever, so nobody waits for it when the work ends early.
     """
     ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(1)
-    over = threading.Event()
-
-    def hand(batch: Any, error: BaseException | None = None) -> bool:
-        while not over.is_set():
-            with contextlib.suppress(queue.Full):
-                ready.put((batch, error), timeout=0.1)
-                return True
-        return False
 
     def read() -> None:
         try:
-            if all(hand(batch) for batch in batches):
-                hand(None)
+            for batch in batches:
+                ready.put((batch, None))
+            ready.put((None, None))
         except BaseException as error:
-            hand(None, error)
+            ready.put((None, error))
 
     threading.Thread(target=read, name="linnet-reader", daemon=True).start()
-    try:
-        while True:
-            batch, error = ready.get()
-            if error is not None:
-                raise error
-            if batch is None:
-                return
-            yield batch
-    finally:
-        over.set()
+    while True:
+        batch, error = ready.get()
+        if error is not None:
+            raise error
+        if batch is None:
+            return
+        yield batch
 
 
 def _kept(given: str | None) -> list[str] | bool:
@@ -248,7 +214,8 @@ class ResultColumns:
         for name, column in found.items():
             columns[_free(name, columns)] = column
         if self.safe and self.form in ("csv", "tsv"):
-            columns = {_harmless(name): _harmless_cells(column) for name, column in columns.items()}
+            names = _harmless(strings(list(columns))).to_pylist()
+            return pa.table([_harmless(column) for column in columns.values()], names=names)
         return pa.table(columns)
 
     def _ranked(self, P: Any) -> dict[str, Any]:
@@ -261,15 +228,12 @@ class ResultColumns:
 
         among = len(self.classes) if self.rule.labels is None else len(self.rule.labels)
         order = most_probable(P, min(self.top or 0, among))
-        labels = [strings(self.classes).take(integers(column)) for column in order.T]
-        shares = [self._numbers(P[np.arange(len(P)), column]) for column in order.T]
         if self.form != "jsonl":
-            pairs = enumerate(zip(labels, shares, strict=True), 1)
-            return {
-                f"{name}_{k}": column
-                for k, both in pairs
-                for name, column in zip(("label", "probability"), both, strict=True)
-            }
+            found = {}
+            for k, column in enumerate(order.T, 1):
+                found[f"label_{k}"] = strings(self.classes).take(integers(column))
+                found[f"probability_{k}"] = self._numbers(P[np.arange(len(P)), column])
+            return found
         rows = zip(order.tolist(), np.take_along_axis(P, order, axis=1).round(6).tolist(), strict=True)
         lists = [[{"label": self.classes[k], "probability": p} for k, p in zip(*row, strict=True)] for row in rows]
         return {"top": pa.array(lists, pa.list_(pa.struct([("label", pa.string()), ("probability", pa.float64())])))}
@@ -301,11 +265,7 @@ _FORMULA = r"^[=+@\t\r-]"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
-def _harmless(text: str) -> str:
-    return f"'{text}" if re.match(_FORMULA, text) and not re.match(_NUMBER, text) else text
-
-
-def _harmless_cells(column: Any) -> Any:
+def _harmless(column: Any) -> Any:
     """Put an apostrophe before cells that a spreadsheet would run."""
     import pyarrow as pa
     import pyarrow.compute as pc

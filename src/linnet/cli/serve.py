@@ -55,40 +55,21 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
     for module in ("httptools", "orjson", "prometheus_client", "pydantic", "uvicorn"):
         require(module, "linnet serve", "serve")
     from linnet.serve.catalogue import Catalogue, server_folder
-    from linnet.serve.settings import Settings, named, tokens
+    from linnet.serve.settings import Settings, is_loopback, listen, named, tokens
 
     workers = options["workers"]
     threads = threads or max(1, (os.cpu_count() or 1) // workers)
     with server_folder() as folder:
         settings = Settings(named(models), threads=threads, folder=str(folder), **options)
-        Catalogue(
-            settings.models, folder=settings.folder, trust=settings.trust
-        )  # a file that cannot be served is told here, in one line
+        Catalogue(settings.models, folder=settings.folder, trust=settings.trust)  # refuses a file that cannot be served
         secured = bool(tokens(settings.token_file))
-        listening = _listen(settings.host, settings.port)
+        listening = listen(settings.host, settings.port, "choose another --port (0: a free one) or --host")
         click.echo(_address(listening))
-        if settings.host not in ("127.0.0.1", "localhost", "::1") and not secured:
+        if not secured and not is_loopback(settings.host):
             say("anybody who can reach this port can use the models; --token-file asks for a token")
         from linnet.serve.server import run
 
         return run(settings, listening)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Return the socket that all workers accept from."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(2048)
-    except OSError as error:
-        listening.close()
-        raise LinnetError(
-            f"cannot listen on {host}:{port} ({error.strerror or error}); choose another --port (0: a free one) or --host"
-        ) from error
-    listening.setblocking(False)
-    return listening
 
 
 def _address(listening: socket.socket) -> str:

@@ -9,12 +9,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from linnet.errors import LinnetError
 from linnet.serve.endpoints import Endpoint, endpoints
 from linnet.serve.service import Service
-from linnet.serve.settings import ALWAYS, NOTHING, RequestError, check_browser
+from linnet.serve.settings import NOTHING, Fields, RequestError, check_browser, head_fields
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -26,24 +24,16 @@ MAX_DRAINED = 4  # times max_body: so much of a body that is too large is read b
 
 
 @dataclass(slots=True)
-class RequestRecord:
-    """What the log will say about a request."""
+class Reply:
+    """What is sent, and what the log says about the request."""
 
     status: int = 500
+    content_type: bytes = b"application/json"
+    headers: Fields = NOTHING
+    body: bytes = b""
     bytes_in: int = 0
-    bytes_out: int = 0
     problem: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What is sent."""
-
-    status: int
-    content_type: bytes
-    headers: tuple[tuple[bytes, bytes], ...]
-    body: bytes
 
 
 class App:
@@ -62,20 +52,19 @@ class App:
             await self._lifespan(receive, send)
         if scope["type"] != "http":
             return
-        service, began, record = self.service, time.perf_counter(), RequestRecord()
+        service, began, reply = self.service, time.perf_counter(), Reply()
         service.in_flight += 1
         service.metrics.in_flight.inc()
         try:
-            reply = await self._reply(scope, receive, record)
-            record.status, record.bytes_out = reply.status, len(reply.body)
+            await self._reply(scope, receive, reply)
             await self._send(send, reply)
         except TimeoutError:
-            record.problem = "timeout"
+            reply.problem = "timeout"
         finally:
             service.in_flight -= 1
-            service.held -= record.bytes_in
+            service.held -= reply.bytes_in
             service.metrics.in_flight.dec()
-            self._log(scope, record, time.perf_counter() - began)
+            self._log(scope, reply, time.perf_counter() - began)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -87,10 +76,11 @@ class App:
         self.service.close()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _reply(self, scope: MutableMapping[str, Any], receive: Receive, record: RequestRecord) -> Reply:
+    async def _reply(self, scope: MutableMapping[str, Any], receive: Receive, reply: Reply) -> None:
         service = self.service
         try:
-            return await self._answer(scope, receive, record)
+            await self._answer(scope, receive, reply)
+            return
         except RequestError as error:
             refused = error
         except TimeoutError:
@@ -100,10 +90,14 @@ class App:
         except Exception as error:
             service.crashed(error)
             refused = RequestError("internal", "a bug in the server; its log says where")
-        record.problem = refused.code
-        return Reply(refused.status, b"application/json", (*NOTHING, *refused.headers), orjson.dumps(refused.to_dict()))
+        reply.problem, reply.status, reply.headers, reply.body = (
+            refused.code,
+            refused.status,
+            refused.headers,
+            refused.body,
+        )
 
-    async def _answer(self, scope: MutableMapping[str, Any], receive: Receive, record: RequestRecord) -> Reply:
+    async def _answer(self, scope: MutableMapping[str, Any], receive: Receive, reply: Reply) -> None:
         service, headers = self.service, dict(scope["headers"])
         methods = self._endpoints.get(scope["path"], {})
         if not any(endpoint.is_open for endpoint in methods.values()):
@@ -117,7 +111,7 @@ class App:
             if service.in_flight > service.settings.max_waiting:
                 waiting = service.in_flight - 1
                 raise RequestError("overloaded", f"{waiting} requests are waiting already; try again soon")
-        body = await self._body(receive, record, headers)
+        body = await self._body(receive, reply, headers)
         endpoint = methods.get(scope["method"])
         if endpoint is None and methods:
             raise RequestError("method_not_allowed", "method not allowed", ((b"allow", ", ".join(methods).encode()),))
@@ -127,13 +121,14 @@ class App:
         if endpoint.body is not None and kind is not None and not _is_json(kind):
             shown = kind[:60].decode("latin-1")
             raise RequestError("not_json", f"the body must be application/json, got {shown!r}; with curl use --json")
-        found = endpoint.answer(body, record.details)
+        found = endpoint.answer(body, reply.details)
         if not isinstance(found, bytes):
             async with asyncio.timeout(service.settings.timeout):
                 found = await found
-        return Reply(endpoint.status, endpoint.content_type, endpoint.headers, found)
+        reply.body, reply.status = found, endpoint.status
+        reply.content_type, reply.headers = endpoint.content_type, endpoint.headers
 
-    async def _body(self, receive: Receive, record: RequestRecord, headers: dict[bytes, bytes]) -> bytes:
+    async def _body(self, receive: Receive, reply: Reply, headers: dict[bytes, bytes]) -> bytes:
         """Read the body. One that is too large is read to its end, within limits, so that the client hears why."""
         service, limit = self.service, self.service.settings.max_body
         given = headers.get(b"content-length", b"")
@@ -149,7 +144,7 @@ class App:
                     size += len(part)
                     if size <= limit:
                         parts.append(part)
-                        record.bytes_in = size
+                        reply.bytes_in = size
                         service.held += len(part)
                     if service.held > MAX_HELD * limit:
                         raise RequestError("overloaded", "too much is being sent at once; try again soon")
@@ -164,22 +159,14 @@ class App:
         return b"".join(parts)
 
     async def _send(self, send: Send, reply: Reply) -> None:
-        fields = [
-            (b"content-type", reply.content_type),
-            (b"content-length", b"%d" % len(reply.body)),
-            *ALWAYS,
-            *reply.headers,
-        ]
+        fields = head_fields(reply.body, reply.content_type, reply.headers)
         await send({"type": "http.response.start", "status": reply.status, "headers": fields})
         message = {"type": "http.response.body", "body": reply.body}
-        if len(reply.body) <= LARGE:
-            await send(message)
-            return
-        async with asyncio.timeout(self.service.settings.timeout):
+        async with asyncio.timeout(self.service.settings.timeout if len(reply.body) > LARGE else None):
             await send(message)
 
-    def _log(self, scope: MutableMapping[str, Any], record: RequestRecord, seconds: float) -> None:
-        service, path, status = self.service, scope["path"], record.status
+    def _log(self, scope: MutableMapping[str, Any], reply: Reply, seconds: float) -> None:
+        service, path, status = self.service, scope["path"], reply.status
         name = next((endpoint.name for endpoint in self._endpoints.get(path, {}).values()), "other")
         service.metrics.requests(name, status).inc()
         service.metrics.seconds(name).observe(seconds)
@@ -188,10 +175,10 @@ class App:
         client = scope.get("client")
         fields = {
             "client": client[0] if client else None, "method": scope["method"], "path": path[:100], "status": status,
-            "ms": round(1000 * seconds, 2), "bytes_in": record.bytes_in, "bytes_out": record.bytes_out, **record.details,
+            "ms": round(1000 * seconds, 2), "bytes_in": reply.bytes_in, "bytes_out": len(reply.body), **reply.details,
         }  # fmt: skip
-        if record.problem:
-            fields["problem"] = record.problem
+        if reply.problem:
+            fields["problem"] = reply.problem
         service.log.put("request", fields)
 
 

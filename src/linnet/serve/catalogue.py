@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import shutil
 import tempfile
 import time
@@ -71,48 +70,22 @@ def _remove_left(folder: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def private_copy(path: Path, folder: Path) -> tuple[Path, Signature]:
-    """Return the copy of a file as it is now; another process may have made it."""
-    try:
-        with path.open("rb") as source:
-            before = _signature(os.fstat(source.fileno()))
-            target = folder / ("-".join(map(str, before)) + ".linnet")
-            if target.exists():
-                return target, before
-            temporary = folder / f"{secrets.token_hex(8)}.tmp"
-            try:
-                with temporary.open("xb") as sink:
-                    shutil.copyfileobj(source, sink, 1 << 20)
-                if _signature(os.fstat(source.fileno())) == before and temporary.stat().st_size == before[3]:
-                    with contextlib.suppress(FileExistsError):
-                        os.link(temporary, target)  # not a rename: the first copy stays, for all
-            finally:
-                temporary.unlink(missing_ok=True)
-    except OSError as error:
-        size = size_text(path.stat().st_size) if path.is_file() else "the model"
-        raise ModelFileError(
-            f"{path}: cannot be copied to {folder} ({error.strerror or error}); set TMPDIR to a folder with room for {size}"
-        ) from error
-    return target, before
-
-
 def remove_others(folder: Path, used: Iterable[Signature]) -> None:
     """Remove copies that are no longer needed; processes that have mapped one keep it."""
-    names = {"-".join(map(str, signature)) for signature in used}
-    for path in (*folder.glob("*.linnet"), *folder.glob("*.mapped")):
-        if path.stem not in names:
-            path.unlink(missing_ok=True)
+    for path in {*folder.glob("*.linnet")} - {_copy_of(signature, folder) for signature in used}:
+        path.unlink(missing_ok=True)
+
+
+def _copy_of(signature: Signature, folder: Path) -> Path:
+    return folder / ("-".join(map(str, signature)) + ".linnet")
 
 
 def signature_of(path: Path) -> Signature:
     """Return what tells whether a file is another one, or was written to."""
     try:
-        return _signature(path.stat())
+        found = path.stat()
     except OSError:  # whoever reads it will say what is wrong
         return 0, 0, 0, 0
-
-
-def _signature(found: os.stat_result) -> Signature:
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
@@ -215,34 +188,44 @@ class Catalogue:
         return signature_of(version_in_use(path)) != served.signature
 
     def _read(self, name: str, path: Path) -> ServedModel:
-        return read(name, version_in_use(path), self._folder, self._threads, self._trust)
+        """Read one model from a copy in the folder; of a file that is being replaced, the new one."""
+        path = version_in_use(path)
+        for attempt in range(5):
+            signature, version = signature_of(path), _version(path)
+            if version is None:
+                load(path, trust=self._trust)  # says what it is instead
+            copy = _copy_of(signature, self._folder)
+            try:
+                if not copy.exists():  # another worker may have made it
+                    _unpack(path, copy, self._trust)
+                clf = load(copy, n_jobs=self._threads, verify=False, trust=self._trust)
+            except ModelFileError:
+                if attempt and signature_of(path) == signature:
+                    raise
+                continue  # the file changes, or another worker has a newer one and has removed the copy
+            if signature_of(path) == signature:
+                return ServedModel(name, path, clf, version or "unknown", signature)
+        raise ModelFileError(f"{path}: the file changes all the time; write it under another name and rename it")
 
 
-def read(name: str, path: Path, folder: Path, threads: int = 1, trust: bool = False) -> ServedModel:
-    """Read one model from a copy in a folder; of a file that is being replaced, the new one."""
-    for _ in range(5):
-        if not _looks_like_a_model(path):
-            load(path, trust=trust)  # says what it is instead
-        copy, signature = private_copy(path, folder)
-        try:
-            shared = copy.with_suffix(".mapped")
-            if not shared.exists():  # unpacked once, and mapped by all workers
-                load(copy, verify=True, trust=trust).artefact.save(shared, mapped=True)
-            clf = load(shared, n_jobs=threads, verify=False, trust=trust)
-            with copy.open("rb") as file:
-                found = _CHECKSUM.search(file.read(256))
-        except (ModelFileError, FileNotFoundError) as error:
-            if signature_of(path) != signature or not copy.exists():  # it changes, or another worker has a newer one
-                continue
-            raise ModelFileError(str(error).replace(str(copy), str(path))) from error
-        if signature_of(path) == signature:
-            return ServedModel(name, path, clf, found.group(1)[:12].decode() if found else "unknown", signature)
-    raise ModelFileError(f"{path}: the file changes all the time; write it under another name and rename it")
+def _unpack(path: Path, copy: Path, trust: bool) -> None:
+    """Write a model as it is in memory, to be mapped by all workers. Its own file is not mapped: it may be cut meanwhile."""
+    try:
+        model = load(path.read_bytes(), trust=trust).artefact
+    except (OSError, ModelFileError) as error:
+        raise ModelFileError(str(error).replace("the given bytes", repr(str(path)))) from error
+    try:
+        model.save(copy, mapped=True)
+    except ModelFileError as error:
+        room = size_text(path.stat().st_size) if path.is_file() else "the model"
+        raise ModelFileError(f"{path}: {error}; set TMPDIR to a folder with room for several times {room}") from error
 
 
-def _looks_like_a_model(path: Path) -> bool:
+def _version(path: Path) -> str | None:
+    """Return the first digits of the checksum of a model file; None where it is none."""
     try:
         with path.open("rb") as file:
-            return _CHECKSUM.search(file.read(256)) is not None
+            found = _CHECKSUM.search(file.read(256))
     except OSError:
-        return False
+        return None
+    return found.group(1)[:12].decode() if found else None

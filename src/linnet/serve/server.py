@@ -12,14 +12,12 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import time
 from asyncio import TimerHandle, Transport
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
@@ -28,7 +26,7 @@ from linnet.errors import LinnetError
 from linnet.serve.asgi import App
 from linnet.serve.metrics import FOLDER_VARIABLE, JsonLog
 from linnet.serve.service import Service
-from linnet.serve.settings import ALWAYS, NOTHING, RequestError, Settings
+from linnet.serve.settings import RequestError, Settings, head_fields
 
 # ---- One connection: uvicorn's, with limits on the head of a request, which may be neither too long nor too slow.
 
@@ -70,18 +68,10 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The head is complete."""
         self._reading_head = False
-        self._stop_timer()
-        super().on_headers_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The client has left."""
-        self._stop_timer()
-        super().connection_lost(exc)
-
-    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        super().on_headers_complete()
 
     def _timed_out(self) -> None:
         self._timer = None
@@ -95,22 +85,15 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, refused: RequestError) -> None:
         """Send a refusal and close; what cannot be read has no end from which one could go on."""
-        body = orjson.dumps(refused.to_dict())
-        fields = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(body)),
-            *ALWAYS,
-            *NOTHING,
-            *refused.headers,
-        ]
-        head = b"".join(b"%s: %s\r\n" % pair for pair in fields)
+        body = refused.body
+        head = b"".join(b"%s: %s\r\n" % pair for pair in head_fields(body, b"application/json", refused.headers))
         self.transport.write(STATUS_LINE[refused.status] + head + b"\r\n" + body)
         self.transport.close()
 
 
 STEADY_SECONDS = 30.0  # a worker that dies later than this had started well
 MAX_PAUSE_SECONDS = 30.0  # before a worker that keeps dying is started again
-HEALTH_SECONDS = 60  # a worker that answers the manager no longer than this hangs, and is replaced
+HEALTH_SECONDS = 60  # a worker that does not answer the manager for so long hangs, and is replaced
 
 
 def run(settings: Settings, listening: socket.socket) -> int:
@@ -122,7 +105,7 @@ def run(settings: Settings, listening: socket.socket) -> int:
         backlog=2048,
     )  # fmt: skip
     if settings.workers > 1:
-        counters = Path(settings.folder or tempfile.mkdtemp(prefix="linnet-"), "counters")
+        counters = Path(str(settings.folder), "counters")
         counters.mkdir()
         os.environ[FOLDER_VARIABLE] = str(counters)  # before prometheus-client is imported in the workers
         manager = Workers(config, [listening])

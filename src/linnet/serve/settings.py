@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import ipaddress
+import json
 import os
 import re
+import socket
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +69,20 @@ def named(models: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
+def listen(host: str, port: int, advice: str) -> socket.socket:
+    """Return a socket that listens on a port, a free one for 0."""
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(2048)
+    except OSError as error:
+        found.close()
+        raise LinnetError(f"cannot listen on {host}:{port} ({error.strerror or error}); {advice}") from error
+    found.setblocking(False)
+    return found
+
+
 def tokens(token_file: str | None) -> tuple[bytes, ...]:
     """Return the tokens that may be used: the lines of a file, or the variable LINNET_TOKEN; none: everybody may.
 
@@ -115,16 +131,21 @@ CODES = {  # code: status
     "timeout": 503,
     "stopping": 503,
 }
-CLOSING = (
-    "too_large",
-    "too_slow",
+CLOSING = {
     "bad_request",
-    "unauthorized",
-    "cross_site",
-    "unknown_host",
-    "head_too_large",
     "overloaded",
-)  # more of the body may be on its way
+    *(code for code, status in CODES.items() if status in (401, 403, 408, 413, 431)),
+}
+"""After these the connection is closed: more of the body may be on its way."""
+
+Fields = tuple[tuple[bytes, bytes], ...]
+ALWAYS: Fields = ((b"x-content-type-options", b"nosniff"), (b"x-frame-options", b"DENY"))
+NOTHING: Fields = ((b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),)
+
+
+def head_fields(body: bytes, content_type: bytes, headers: Fields) -> Fields:
+    """Return all headers of a reply."""
+    return ((b"content-type", content_type), (b"content-length", b"%d" % len(body)), *ALWAYS, *headers)
 
 
 class RequestError(Exception):
@@ -134,28 +155,22 @@ class RequestError(Exception):
     413
     """
 
-    def __init__(self, code: str, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+    def __init__(self, code: str, message: str, headers: Fields = ()) -> None:
         super().__init__(message)
-        self.code = code
-        self.message = message
-        self.status = CODES[code]
-        self._headers = headers
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what the client is sent."""
-        return {"error": {"code": self.code, "message": self.message}}
+        self.code, self.status = code, CODES[code]
+        self.headers = (*NOTHING, *headers)
+        if self.status == 401:
+            self.headers += ((b"www-authenticate", b'Bearer realm="linnet"'),)
+        if self.status == 503:
+            self.headers += ((b"retry-after", b"1"),)
+        if code in CLOSING:
+            self.headers += ((b"connection", b"close"),)
 
     @property
-    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The headers of the reply."""
-        found = self._headers
-        if self.status == 401:
-            found += ((b"www-authenticate", b'Bearer realm="linnet"'),)
-        if self.status == 503:
-            found += ((b"retry-after", b"1"),)
-        if self.code in CLOSING:
-            found += ((b"connection", b"close"),)
-        return found
+    def body(self) -> bytes:
+        """What the client is sent."""
+        error = {"code": self.code, "message": str(self)}
+        return json.dumps({"error": error}, separators=(",", ":")).encode()
 
 
 # ---- What browsers are told with every answer, and what is asked of a browser where there is no token.
@@ -163,11 +178,6 @@ class RequestError(Exception):
 # A page of another site that is open in the same browser can send requests to this server. With a token that is harmless: the
 # page does not know it. Without, a request is refused that comes from another site, and one for a host name that the server
 # was not told of: a name that resolves to 127.0.0.1 would make the other site the same site (DNS rebinding).
-
-
-Fields = tuple[tuple[bytes, bytes], ...]
-ALWAYS: Fields = ((b"x-content-type-options", b"nosniff"), (b"x-frame-options", b"DENY"))
-NOTHING: Fields = ((b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),)
 
 
 def page_policy(page: str) -> Fields:
@@ -200,7 +210,7 @@ def check_browser(
     """
     given = headers.get(b"host")
     if given is not None and (changes or is_loopback(settings.host)):
-        name = _name(b"http://" + given)
+        name = _address(b"http://" + given)[0]
         local = (scope.get("server") or ("",))[0]
         if name is None or not (name in {*settings.allow_host, settings.host, local} or is_loopback(name)):
             shown = given[:60].decode("latin-1")
@@ -219,10 +229,8 @@ def _is_foreign(headers: Mapping[bytes, bytes], settings: Settings) -> bool:
         return site not in (b"same-origin", b"none")
     if origin is None:
         return False
-    return (
-        _authority(origin) != _authority(b"http://" + headers.get(b"host", b""))
-        and _name(origin) not in settings.allow_host
-    )
+    sent = _address(origin)  # the scheme may be that of a proxy
+    return sent != _address(b"http://" + headers.get(b"host", b"")) and sent[0] not in settings.allow_host
 
 
 def is_loopback(name: str) -> bool:
@@ -237,18 +245,10 @@ def is_loopback(name: str) -> bool:
         return False
 
 
-def _name(address: bytes) -> str | None:
+def _address(url: bytes) -> tuple[str | None, int | None]:
+    """Return the name and the port of an address."""
     try:
-        return urlsplit(address.decode("ascii")).hostname
+        found = urlsplit(url.decode("ascii"))
+        return found.hostname, found.port
     except ValueError:  # UnicodeDecodeError is one
-        return None
-
-
-def _authority(address: bytes) -> str | None:
-    """Return name and port; the scheme may be that of a proxy."""
-    try:
-        found = urlsplit(address.decode("ascii"))
-        port = found.port
-    except ValueError:
-        return None
-    return f"{found.hostname}:{port}" if found.hostname and port else found.hostname
+        return None, None

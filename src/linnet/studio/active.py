@@ -21,12 +21,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats, Ints
 from linnet.evaluate.intervals import Interval, wilson
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 RANDOM_EVERY = (5, 10)  # one text in so many is drawn at random: at first, and after
 MANY = 100  # answers
@@ -101,15 +98,11 @@ class Fitted:
 
     def margins(self) -> Floats:
         """Return how far the best label of each text is from the second."""
-        if self.proba.shape[1] < 2:
-            return np.ones(len(self.proba))
         top = np.partition(self.proba, -2, axis=1)[:, -2:]
         return np.asarray(top[:, 1] - top[:, 0])
 
-    def changed(self, other: Fitted | None) -> float:
-        """Return the share of texts for which another model predicts another label."""
-        if other is None or other.labels != self.labels:
-            return 1.0
+    def changed(self, other: Fitted) -> float:
+        """Return the share of texts for which another model of the same labels predicts another label."""
         return float(np.mean(self.proba.argmax(axis=1) != other.proba.argmax(axis=1)))
 
 

@@ -279,6 +279,7 @@ class Labelling:
         if len(labels) < 2:
             raise LinnetError(f"labelling needs at least two labels to choose from, got {len(labels)}; name them first")
         self.texts = list(dict.fromkeys(texts))
+        self._row = {text: k for k, text in enumerate(self.texts)}
         self.store, self.task, self.who = store, task, who
         self.labels = tuple(labels)
         self.pool = Pool.of(self.texts, seed, threads)
@@ -295,8 +296,7 @@ class Labelling:
         self._look: Fitted | None = None
         self._lock = threading.RLock()
         self._wake = threading.Event()
-        self._closed = False
-        self._background = background
+        self._closed, self._background = False, background
         self._queue: list[Pick] = []
         self.current: Pick | None = None
         self._restore()
@@ -307,23 +307,24 @@ class Labelling:
 
     def _restore(self) -> None:
         """Read the labels that are in the store."""
-        row = {text: k for k, text in enumerate(self.texts)}
+        row = self._row
         self.answers.update((row[text], label) for text, label in self.given.items() if label in self.labels)
         for answer in self.store.of(self.task, self.who):
-            at = row.get(answer.text)
-            if at is None:
-                continue
-            if answer.label is None:
-                self.skipped.append(at)
-            elif answer.label in self.labels:
-                self.answers[at] = answer.label
-                if answer.why == "random":
-                    self.drawn.append(at)
+            if answer.text in row and (answer.label is None or answer.label in self.labels):
+                self._note(row[answer.text], answer.label, answer.why)
         others = [name for name in self.store.annotators(self.task) if name != self.who]
         asked = [answer for name in others for answer in self.store.of(self.task, name) if answer.text in row]
         asked.sort(key=lambda answer: answer.why != "random")  # those drawn at random tell most about all texts
         shared = dict.fromkeys(row[answer.text] for answer in asked)
         self._shared = [Pick(at, "shared") for at in list(shared)[:SHARED] if at not in self.answers]
+
+    def _note(self, row: int, label: str | None, why: str) -> None:
+        if label is None:
+            self.skipped.append(row)
+            return
+        self.answers[row] = label
+        if why == "random" and row not in self.drawn:
+            self.drawn.append(row)
 
     def close(self) -> None:
         """End the thread."""
@@ -355,12 +356,7 @@ class Labelling:
             if label is not None and label not in self.labels:
                 raise LinnetError(f"'{label}' is not one of the labels: {', '.join(self.labels)}")
             self.store.add(self.task, self.texts[row], label, why=pick.why, who=self.who)
-            if label is None:
-                self.skipped.append(row)
-            else:
-                self.answers[row] = label
-                if pick.why == "random":
-                    self.drawn.append(row)
+            self._note(row, label, pick.why)
             self.current = self._next()
             self.version += 1
         if self._background:
@@ -381,9 +377,9 @@ class Labelling:
         """Undo the last label and show its text again."""
         with self._lock:
             last = self.store.undo(self.task, self.who)
-            if last is None or last.text not in self.texts:
+            row = None if last is None else self._row.get(last.text)
+            if last is None or row is None:
                 return None
-            row = self.texts.index(last.text)
             self.answers.pop(row, None)
             for rows in (self.skipped, self.drawn):
                 if row in rows:

@@ -12,7 +12,7 @@ from nicegui import run, ui
 from linnet.draw.charts import Axis, Band, Line, chart
 from linnet.draw.markup import resource, safe, style
 from linnet.errors import LinnetError
-from linnet.studio.state import Studio
+from linnet.studio.state import BIRD, Studio
 
 PAGES = (
     ("/data", "Data"),
@@ -22,18 +22,8 @@ PAGES = (
     ("/label", "Label"),
     ("/learn", "Learn"),
 )
-BIRD = (
-    '<svg viewBox="0 0 24 24" aria-hidden="true"><path fill="currentColor" style="color:var(--accent)" d="M2 17c5 0 6-3 8-7 '
-    '1.600-3.200 4-5 7-5 2.300 0 3.700 1.200 4.200 2.700L24 9l-2.700.8C20.800 15.500 16.500 20 10 20c-3 0-6-1-8-3z"/></svg>'
-)
-ICONS = {
-    "auto": "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zm0 2v14a7 7 0 0 1 0-14z",
-    "dark": "M20 15.500A8.500 8.500 0 0 1 8.500 4 8.500 8.500 0 1 0 20 15.500z",
-    "light": "M12 7a5 5 0 1 0 0 10 5 5 0 0 0 0-10zM11 1h2v3h-2zM11 20h2v3h-2zM1 11h3v2H1zM20 11h3v2h-3zM3.500 4.900l1.400-1.400 "
-    "2.100 2.100-1.400 1.400zM17 18.400l1.400-1.400 2.100 2.100-1.400 1.400zM3.500 19.100l2.100-2.100 1.400 1.400-2.100 2.100z"
-    "M17 5.600l2.100-2.100 1.400 1.400-2.100 2.100z",
-}
-MODES: dict[str, bool | None] = {"auto": None, "dark": True, "light": False}
+BRAND = f'<svg viewBox="0 0 24 24" aria-hidden="true"><path fill="currentColor" style="color:var(--accent)" d="{BIRD}"/></svg>'
+THEMES: dict[str, tuple[str, bool | None]] = {"auto": ("◐", None), "dark": ("☾", True), "light": ("☀", False)}
 
 
 def html(content: str = "", kind: str = "", tag: str = "div") -> Any:
@@ -51,10 +41,10 @@ def script(name: str) -> None:
 def frame(studio: Studio, here: str, title: str, lead: str) -> Iterator[None]:
     """Draw the head of a page and open its body."""
     ui.add_head_html(f"<style>{style()}{resource(__package__, 'studio.css')}</style>")
-    dark = ui.dark_mode(MODES[studio.theme])
+    dark = ui.dark_mode(THEMES[studio.theme][1])
     html('<a class="skip" href="#main">Skip to content</a>')
     with ui.element("header").classes("top"), ui.element("div").classes("inner"):
-        html(f'<a class="brand" href="/">{BIRD}linnet <small>studio</small></a>')
+        html(f'<a class="brand" href="/">{BRAND}linnet <small>studio</small></a>')
         links = "".join(
             f'<a href="{path}"{" aria-current=page" if path == here else ""}>{name}</a>' for path, name in PAGES
         )
@@ -63,13 +53,12 @@ def frame(studio: Studio, here: str, title: str, lead: str) -> Iterator[None]:
         theme = html("", "theme", "button").props("type=button")
 
         def show() -> None:
-            dark.value = MODES[studio.theme]
-            icon = f'<path fill="currentColor" fill-rule="evenodd" d="{ICONS[studio.theme]}"/>'
-            theme.set_content(f'<svg viewBox="0 0 24 24" aria-hidden="true">{icon}</svg>')
+            icon, dark.value = THEMES[studio.theme]
+            theme.set_content(f'<span aria-hidden="true">{icon}</span>')
             theme.props(f'aria-label="Colours: {studio.theme}; press to change" title="Colours: {studio.theme}"')
 
         def turn() -> None:
-            order = list(MODES)
+            order = list(THEMES)
             studio.theme = order[(order.index(studio.theme) + 1) % len(order)]
             show()
 
@@ -145,29 +134,56 @@ def upload(label: str, done: Callable[..., Any]) -> None:
 async def save_upload(event: Any, folder: Path) -> str:
     """Save a file that was dropped, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / plain_name(event.file.name)
+    target = folder / (event.file.name.replace("\\", "/").split("/")[-1].lstrip(".") or "file")  # no folder of its own
     await event.file.save(target)
     return str(target)
 
 
-def plain_name(name: str) -> str:
-    """Return the name of a file without any folder.
+class PagedList:
+    """A list of which some items are shown at a time: items returns all of them, draw draws one."""
 
-    >>> plain_name("../../etc/x.csv"), plain_name("")
-    ('x.csv', 'file')
-    """
-    return name.replace("\\", "/").split("/")[-1].lstrip(".") or "file"
+    def __init__(self, items: Callable[[], Sequence[Any]], draw: Callable[[Any], None], shown: int, none: str) -> None:
+        self.items, self.draw, self.shown, self.none = items, draw, shown, none
+        self.place = ui.element("div")
+
+    def show(self, first: int = 0) -> None:
+        """Show the items from one on; the last ones where there are fewer."""
+        items, n = self.items(), self.shown
+        first = max(0, min(first, (len(items) - 1) // n * n))
+        self.place.clear()
+        with self.place:
+            if not len(items):
+                html(soft(self.none))
+            for one in items[first : first + n]:
+                self.draw(one)
+            if len(items) > n:
+                with row("between").style("margin-top:.6rem"):
+                    html(f"{first + 1:,} to {min(len(items), first + n):,} of {len(items):,}", "soft small")
+                    with row():
+                        button("Back", lambda: self.show(first - n), quiet=True).set_enabled(first > 0)
+                        button("More", lambda: self.show(first + n), quiet=True).set_enabled(first + n < len(items))
 
 
-def paging(first: int, shown: int, n: int, turn: Callable[[int], None]) -> None:
-    """Say which of n items are shown and offer the others; turn is given the step."""
-    if n <= shown:
-        return
-    with row("between").style("margin-top:.6rem"):
-        html(f"{first + 1:,} to {min(n, first + shown):,} of {n:,}", "soft small")
-        with row():
-            button("Back", lambda: turn(-shown), quiet=True).set_enabled(first > 0)
-            button("More", lambda: turn(shown), quiet=True).set_enabled(first + shown < n)
+def label_row(words: str, body: str, labels: Sequence[str], label: str | None, give: Callable[[str], Any]) -> Any:
+    """Draw a text, what is said of it (both HTML) and a choice of its label; give stores the label that is chosen."""
+
+    async def chosen(event: Any) -> None:
+        if event.value and event.value != label and await attempt(give, event.value):
+            said.set_content(f'<span class="badge ok">fixed</span> now labelled <b>{safe(event.value)}</b>')
+
+    with ui.element("div").classes("textrow") as made:
+        with row("between"):
+            said = html(words, "small")
+            choice = select("Label", list(labels), label, chosen).props("options-dense").classes(remove="grow")
+            choice.style("width:11rem")
+        html(body, "marked").style("margin-top:.3rem")
+    return made
+
+
+def asked_model(studio: Studio) -> str:
+    """Return the model that the address names, else the best."""
+    names, asked = studio.models(), ui.context.client.request.query_params.get("model", "")
+    return asked if asked in names else studio.best() or next(iter(names))
 
 
 @contextmanager
@@ -189,6 +205,23 @@ async def attempt(work: Callable[..., Any], *given: Any) -> Any:
     return True if found is None else found
 
 
+async def go(path: str, work: Callable[..., Any], *given: Any) -> None:
+    """Do work in a thread, then open a page."""
+    busy = ui.notification("working …", spinner=True, timeout=None)
+    if await attempt(work, *given):
+        ui.navigate.to(path)
+    else:
+        busy.dismiss()
+
+
+async def download(work: Callable[..., Any], *given: Any) -> None:
+    """Write a file in a thread, then hand it to the browser."""
+    path = await attempt(work, *given)
+    if path:
+        ui.download.file(path)
+        ui.notify(f"wrote {path}")
+
+
 # ---- The charts of the Train and Label pages.
 
 
@@ -200,13 +233,8 @@ def training_charts(
 ) -> tuple[str, str]:
     """Draw the training loss and the dev accuracy by pass; without passes, the dev accuracy of the settings tried."""
     empty = "fitted in one step" if over and tried else ""
-    left = chart(
-        [Line(loss, "orange")],
-        Axis("pass", whole=True),
-        Axis("mean training loss"),
-        "Mean training loss by pass",
-        empty=empty,
-    )
+    axes = Axis("pass", whole=True), Axis("mean training loss")
+    left = chart([Line(loss, "orange")], *axes, "Mean training loss by pass", empty=empty)
     x = "pass" if accuracy else "settings tried"
     axes = Axis(x, whole=True), Axis("dev accuracy", percent=True)
     return left, chart([Line(accuracy or tried)], *axes, f"Dev accuracy by {x}")

@@ -6,6 +6,7 @@ them, so expect a little less on new texts). The test rows are not looked at.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -54,7 +55,6 @@ class TrainingRun:
     error: str = ""
     scores: dict[str, Any] = field(default_factory=dict)
     right: list[int] = field(default_factory=list, repr=False)  # dev rows, 1 where right
-    version: int = 0
     clf: TextClassifier | None = field(default=None, repr=False)
     path: Path | None = None
     title: str = ""  # what a person calls it
@@ -64,9 +64,8 @@ class TrainingRun:
         """A short name: number, and the title, or model and features."""
         if self.title:
             return f"run {self.number}: {self.title}"
-        about = [str(self.settings.get("model", "svm"))]
-        about += [str(self.settings["features"])] if self.settings.get("features") else []
-        return f"run {self.number}: {' '.join(about)}"
+        about = f"{self.settings.get('model', 'svm')} {self.settings.get('features') or ''}"
+        return f"run {self.number}: {about.strip()}"
 
     @property
     def over(self) -> bool:
@@ -88,7 +87,6 @@ class TrainingRun:
         While settings are tried this ends the search, and the best of them is fitted; asked again, that ends early too.
         """
         self._asked.set()
-        self.version += 1
 
     @property
     def stopping(self) -> bool:
@@ -104,26 +102,14 @@ class TrainingRun:
             self.of = max(event.total, event.done)
         elif event.kind == "pass":
             accuracy = event.values.get("dev_accuracy")
-            self.passes.append(
-                (event.done, float(event.values["mean_loss"]), None if accuracy is None else float(accuracy))
-            )
-        self.version += event.kind != "trial"
+            loss = float(event.values["mean_loss"])
+            self.passes.append((event.done, loss, None if accuracy is None else float(accuracy)))
         if self._asked.is_set() and event.kind in ("trial", "candidate", "pass"):
             self._asked.clear()
             self.cut = True
             if event.kind == "pass":  # only the scoring is left
                 self.status = "stopping"
             raise KeyboardInterrupt
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what is kept in the run's file."""
-        return {name: getattr(self, name) for name in KEPT} | {"right": "".join(map(str, self.right))}
-
-    @classmethod
-    def of_dict(cls, found: dict[str, Any], path: Path) -> TrainingRun:
-        """Read what `to_dict` gave."""
-        known = {name: found[name] for name in KEPT if name in found}  # those of older versions have no title
-        return cls(**known, right=[int(c) for c in found["right"]], path=path)
 
 
 class Runs:
@@ -135,18 +121,16 @@ class Runs:
         self.runs: list[TrainingRun] = []
         self._one = threading.Lock()
         for path in sorted(folder.glob("run-*.json")):
-            try:
-                self.runs.append(
-                    TrainingRun.of_dict(json.loads(path.read_text(encoding="utf-8")), path.with_suffix(".linnet"))
-                )
-            except (ValueError, KeyError, TypeError, OSError):  # half a file from elsewhere is not ours to mend
-                continue
+            with contextlib.suppress(ValueError, KeyError, TypeError, OSError):  # half a file is left as it is
+                found = json.loads(path.read_text(encoding="utf-8"))
+                right = [int(c) for c in found.pop("right")]
+                self.runs.append(TrainingRun(**found, right=right, path=path.with_suffix(".linnet")))
 
     def __getitem__(self, number: int) -> TrainingRun:
-        for run in self.runs:
-            if run.number == number:
-                return run
-        raise LinnetError(f"there is no run {number}")
+        found = [run for run in self.runs if run.number == number]
+        if not found:
+            raise LinnetError(f"there is no run {number}")
+        return found[0]
 
     @property
     def going(self) -> TrainingRun | None:
@@ -174,7 +158,6 @@ class Runs:
     def _work(self, run: TrainingRun, train: Dataset, dev: Dataset) -> None:
         with self._one:
             run.began, run.status = time.monotonic(), "running"
-            run.version += 1
             outcome = "failed"
             try:
                 clf = TextClassifier(**run.settings, refit=False, n_jobs=self.threads)
@@ -184,7 +167,7 @@ class Runs:
                 run.clf = clf
                 outcome = "stopped" if run.cut else "done"
             except KeyboardInterrupt:
-                run.error, outcome = "stopped before there was anything to keep", "failed"
+                run.error = "stopped before there was anything to keep"
             except LinnetError as error:
                 run.error = str(error)
             except Exception as error:  # a page must be told of a bug, not left waiting
@@ -192,22 +175,19 @@ class Runs:
             run.seconds = time.monotonic() - run.began
             if run.clf is not None:
                 self._keep(run, outcome)
-            run.version += 1
             run.status = outcome  # last: whoever sees that it is over sees all of it
 
     def score(self, clf: TextClassifier, data: Dataset) -> tuple[dict[str, Any], list[int]]:
         """Return the scores on rows, and 1 for each that is right; of several labels, where all of them are."""
-        from linnet.evaluate import evaluate
-
-        found: Any
-        if clf.artefact.multilabel:
-            found, name, more = clf.evaluate(data), "subset_accuracy", "micro_f1"
-            truth = [set(row) for row in data.label_sets()]
+        several = clf.artefact.multilabel
+        found, name, more = (
+            clf.evaluate(data),
+            *(("subset_accuracy", "micro_f1") if several else ("accuracy", "log_loss")),
+        )
+        if several:
             answers = [{str(label) for label in row} for row in clf.predict(data)]
-            right = [int(a == b) for a, b in zip(truth, answers, strict=True)]
+            right = [int(set(row) == answer) for row, answer in zip(data.label_sets(), answers, strict=True)]
         else:
-            found = evaluate(data.label_list(), clf.predict_proba(data.text), [str(c) for c in clf.classes_.tolist()])
-            name, more = "accuracy", "log_loss"
             right = (found.truth == found.predicted).astype(int).tolist()
         return {
             "n": found.n, "accuracy": getattr(found, name), "accuracy_interval": list(getattr(found, f"{name}_interval")),
@@ -229,9 +209,9 @@ class Runs:
 
     def write(self, run: TrainingRun, status: str = "") -> None:
         """Write what is known of a run beside its model."""
-        run.version += 1
         if run.path is not None:
-            content = {**run.to_dict(), "status": status or run.status}
+            content = {name: getattr(run, name) for name in KEPT}
+            content |= {"status": status or run.status, "right": "".join(map(str, run.right))}
             write_atomic(run.path.with_suffix(".json"), json.dumps(content))
 
     def model(self, run: TrainingRun) -> TextClassifier:

@@ -15,8 +15,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from linnet.errors import LinnetError, MissingExtraError
-from linnet.studio.state import Studio
+from linnet.errors import MissingExtraError
+from linnet.serve.settings import listen
+from linnet.studio.state import BIRD, Studio
 
 # ---- Who may talk to the studio: pages of its own address, in a browser that has shown the token. And what those pages may load.
 #
@@ -129,25 +130,12 @@ def _equal(given: str, right: str) -> bool:
 
 
 HOST = "127.0.0.1"
-ICON = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#0b62a8" d="M2 17c5 0 6-3 8-7 1.600-3.200 4-5 7'
-    '-5 2.300 0 3.700 1.200 4.200 2.700L24 9l-2.700.8C20.800 15.500 16.500 20 10 20c-3 0-6-1-8-3z"/></svg>'
-)
+ICON = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#0b62a8" d="{BIRD}"/></svg>'
 
 
 def bind(port: int = 0) -> socket.socket:
     """Take a port of this machine, any free one for 0; other machines cannot reach it."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        found.bind((HOST, port))
-    except OSError as error:
-        found.close()
-        raise LinnetError(
-            f"port {port} cannot be used ({error.strerror}); leave --port out to take a free one"
-        ) from None
-    found.listen(128)
-    return found
+    return listen(HOST, port, "leave --port out to take a free one")
 
 
 def check() -> None:

@@ -81,16 +81,9 @@ class DataHealth:
         self._stop = threading.Event()
 
     @property
-    def lengths(self) -> np.ndarray:
-        """The length of each text, in characters."""
-        import pyarrow.compute as pc
-
-        return np.asarray(pc.utf8_length(self.data.text).to_numpy())
-
-    @property
     def checkup(self) -> Checkup:
         """The findings so far."""
-        return Checkup(self.material, tuple(self.findings), tuple(self.pending))
+        return Checkup(replace(self.material, data=self.data), tuple(self.findings), tuple(self.pending))
 
     def stop(self) -> None:
         """Do not begin another check."""
@@ -116,25 +109,19 @@ class DataHealth:
             self.pending.remove(name)
             self.version += 1
 
+    def found(self, check: str) -> Finding | None:
+        """Return what a check has found; None where it is not done."""
+        return next((one for one in self.findings if one.check == check), None)
+
     def suspects(self) -> list[dict[str, Any]]:
         """Return the labels that may be wrong, the likeliest first: the row in the data, the suggested label, its words."""
-        found = next((f for f in self.findings if f.check == "label-errors"), None)
+        found = self.found("label-errors")
         if found is None or "suspects" not in found.arrays or self.data.separator is not None:
             return []
         rows = found.arrays["suspects"].tolist()
         words = [one["words"] for one in found.examples] + [[]] * (len(rows) - len(found.examples))
         suggested = found.arrays["suggested"][rows].tolist()
         return [{"at": a, "suggested": b, "words": c} for a, b, c in zip(rows, suggested, words, strict=True)]
-
-    def repeated(self) -> list[dict[str, Any]]:
-        """Return the texts that occur most often."""
-        found = next((f for f in self.findings if f.check == "duplicates"), None)
-        return [] if found is None else [dict(one) for one in found.examples]
-
-    def relabelled(self, data: Dataset) -> None:
-        """Take data with other labels; what was found stays until it is looked at again."""
-        self.data = data
-        self.material = replace(self.material, data=data)
 
 
 # ---- One text and one model: the label, the probabilities, and the words that decided.
@@ -188,6 +175,8 @@ def explained_prediction(clf: TextClassifier, text: str, top: int = LABELS, **ru
 
 
 NO_LABELS = "(no labels)"
+BIRD = "M2 17c5 0 6-3 8-7 1.600-3.200 4-5 7-5 2.300 0 3.700 1.200 4.200 2.700L24 9l-2.700.8C20.800 15.500 16.500 20 10 20c-3 0-6-1-8-3z"
+"""The path of the drawing in the head of the pages."""
 BUILT_IN, TICKETS = "built-in reviews", "built-in tickets"
 PARTS = ("dev", "train", "test")
 NEAREST = 3
@@ -211,7 +200,6 @@ class Studio:
         self.sessions: dict[str, Labelling] = {}  # by the name of the annotator
         self.fixes = 0
         self._parts: dict[str, np.ndarray] = {}
-        self._predictions: tuple[Any, Predictions] | None = None
         self._index: tuple[Any, Any] | None = None
         self._lock = threading.RLock()
 
@@ -227,9 +215,7 @@ class Studio:
 
             self.take(whole(path.removeprefix("built-in ")))
             return
-        if not path.strip():
-            raise DataError("give the path of a file")
-        path = str(Path(path.strip()).expanduser())
+        path = _path(path)
         if path.endswith(".linnet"):
             self.loaded[Path(path).name] = load(path, n_jobs=self.threads, trust=self.trust)
             return
@@ -248,7 +234,7 @@ class Studio:
                 self.health.stop()
             self.data = self._with_fixes(data)
             self.health = DataHealth(self.data, self.threads)
-            self._parts, self._predictions = {}, None
+            self._parts = {}
         threading.Thread(target=self.health.run, name="health", daemon=True).start()
 
     def columns(self) -> list[str]:
@@ -257,6 +243,18 @@ class Studio:
             return []
         first: Any = next(iter(stream(self.data.source, text=self.data.text_column, keep=True, batch_rows=100))).kept
         return list(first.column_names)
+
+    @property
+    def opened(self) -> Dataset:
+        """The data that is open."""
+        if self.data is None:
+            raise LinnetError("there is no data; open some on the Data page")
+        return self.data
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the data that is open has labels."""
+        return self.data is not None and self.data.label is not None
 
     @property
     def task(self) -> str:
@@ -278,84 +276,76 @@ class Studio:
 
     def text(self, row: int) -> str:
         """Return one text of the data."""
-        return "" if self.data is None else str(self.data.text[row].as_py())
+        return str(self.opened.text[row].as_py())
 
     def label(self, row: int) -> str:
         """Return one label of the data."""
-        return "" if self.data is None or self.data.label is None else str(self.data.label[row].as_py())
+        return "" if self.opened.label is None else str(self.opened.label[row].as_py())
 
     def fix(self, row: int, label: str) -> None:
         """Give a row another label; kept, and used from now on."""
         with self._lock:
-            if self.data is None or self.data.label is None:
+            data = self.opened
+            if data.label is None:
                 raise LinnetError("there are no labels to fix; open labelled data first")
-            self.data.refuse_multilabel("fixing labels")
-            if label not in self.data.labels and label != self.label(row):
-                raise LinnetError(f"'{label}' is not a label of the data: {', '.join(self.data.labels)}")
-            labels = self.data.label.to_pylist()
+            data.refuse_multilabel("fixing labels")
+            if label not in data.labels and label != self.label(row):
+                raise LinnetError(f"'{label}' is not a label of the data: {', '.join(data.labels)}")
+            labels = data.label.to_pylist()
             self.answers.add(self.task, self.text(row), label, was=labels[row], why="fix")
             labels[row] = label
-            self.data = replace(self.data, label=pa.chunked_array([labels]))
+            self.data = replace(data, label=pa.chunked_array([labels]))
             self.fixes += 1
             if self.health is not None:
-                self.health.relabelled(self.data)
-            self._predictions = None
+                self.health.data = self.data  # what was found stays until it is checked again
 
     def leave_out(self, check: str) -> None:
         """Leave the rows that a check found out of the data: repeats of a text, suspected labels. The file stays as it is."""
-        if self.data is None or self.health is None:
-            raise LinnetError("there is no data; open some on the Data page")
-        found, out = self.health.checkup[check].arrays, np.zeros(len(self.data), dtype=bool)
+        data, found = self.opened, {} if self.health is None else self.health.checkup[check].arrays
+        out = np.zeros(len(data), dtype=bool)
         out[found["suspects" if "suspects" in found else "repeats"]] = True
-        gone = np.flatnonzero(out)
-        numbers = self.data.source_rows
-        rows = [UnusableRow(int(numbers[k]), f"left out: {check}", self.text(k), self.label(k)) for k in gone.tolist()]
-        unusable = Unusable.of(sorted([*self.data.unusable.rows, *rows], key=lambda one: one.row))
-        self.take(replace(self.data.take(np.flatnonzero(~out)), unusable=unusable, notes=self.data.notes))
+        gone = np.flatnonzero(out).tolist()
+        rows = [UnusableRow(self.source_row(k), f"left out: {check}", self.text(k), self.label(k)) for k in gone]
+        unusable = Unusable.of(sorted([*data.unusable.rows, *rows], key=lambda one: one.row))
+        self.take(replace(data.take(np.flatnonzero(~out)), unusable=unusable, notes=data.notes))
 
     def source_row(self, row: int) -> int:
         """Return the number of a row of the data in its file."""
-        return 0 if self.data is None else int(self.data.source_rows[row])
+        return int(self.opened.source_rows[row])
 
     def beside(self, path: str) -> tuple[list[Finding], list[str]]:
         """Compare the data with another file: what `linnet check DATA OTHER` finds, and what `linnet monitor` says of it."""
-        if self.data is None:
-            raise LinnetError("there is no data to compare with; open some first")
-        if not path.strip():
-            raise DataError("give the path of a file")
-        both = CheckedData(self.data, (read(str(Path(path.strip()).expanduser())),), 0, self.threads)
+        both = CheckedData(self.opened, (read(_path(path)),), 0, self.threads)
         checks = [one for name, one in applicable(CHECKS, both).items() if one.others or name == "loopholes"]
-        best = self.best()
+        findings, best = [one.run(both) for one in checks], self.best()
         if best is None:
-            return [one.run(both) for one in checks], ["Train a model to see whether its predictions would change."]
+            return findings, ["Train a model to see whether its predictions would change."]
         try:
             model, reference = self.model(best).artefact, None
-            if self.data.label is not None:  # rows that no run was trained on
-                held_out = self.data.take(np.concatenate([self.rows("dev"), self.rows("test")]))
+            if self.labelled:  # rows that no run was trained on
+                held_out = self.opened.take(np.concatenate([self.rows("dev"), self.rows("test")]))
                 reference = reference_of(model, held_out, self.threads)
-            lines = list(drift(model, both.others[0], reference=reference, threads=self.threads).lines())
+            return findings, list(drift(model, both.others[0], reference=reference, threads=self.threads).lines())
         except LinnetError as error:
-            lines = [str(error)]
-        return [one.run(both) for one in checks], lines
+            return findings, [str(error)]
 
     # ---- parts
 
     def rows(self, part: str) -> np.ndarray:
         """Return the rows of a part: train, dev or test, 80/10/10, each with every class in its share."""
-        if self.data is None or self.data.label is None:
+        if not self.labelled:
             raise LinnetError("there is no labelled data; open some on the Data page")
         with self._lock:
             if not self._parts:
                 from linnet.data.splitting import split_indices
 
-                found = split_indices(self.data._codes(), 0, (0.8, 0.1, 0.1))
+                found = split_indices(self.opened._codes(), 0, (0.8, 0.1, 0.1))
                 self._parts = {name: np.sort(rows) for name, rows in zip(("train", "dev", "test"), found, strict=True)}
             return self._parts[part]
 
     def part(self, name: str) -> Dataset:
         """Return a part of the data."""
-        assert self.data is not None or self.rows(name) is not None  # noqa: S101 - rows refuses
-        return self.data.take(self.rows(name))  # type: ignore[union-attr]
+        return self.opened.take(self.rows(name))
 
     # ---- models
 
@@ -371,9 +361,7 @@ class Studio:
     @property
     def key(self) -> str:
         """The name of the current training and dev rows, to tell which runs are comparable."""
-        if self.data is None or self.data.label is None:
-            return ""
-        return data_key(self.part("train"), self.part("dev"))
+        return data_key(self.part("train"), self.part("dev")) if self.labelled else ""
 
     def models(self) -> dict[str, str]:
         """Return the models there are: {name: what to show}, the best first."""
@@ -390,19 +378,13 @@ class Studio:
 
     def best(self) -> str | None:
         """Return the name of the model to begin with: the best on the current data, else the first."""
-        names = list(self.models())
-        if self.data is not None and self.data.label is not None:
-            key = self.key
-            mine = [f"run-{run.number}" for run in self.runs.finished() if run.key == key]
-            names = [*mine, *names]
-        return names[0] if names else None
+        key = self.key
+        mine = [f"run-{run.number}" for run in self.runs.finished() if run.key == key != ""]
+        return next(iter([*mine, *self.models()]), None)
 
     def predictions(self, model: str, part: str) -> Predictions:
-        """Return the predictions of a model for a part of the data; kept until labels, model or part change."""
-        asked = (model, part, self.fixes)
-        if self._predictions is None or self._predictions[0] != asked:
-            self._predictions = (asked, Predictions.of(self.model(model), self.part(part)))
-        return self._predictions[1]
+        """Return the predictions of a model for a part of the data."""
+        return Predictions.of(self.model(model), self.part(part))
 
     def wrong_sets(self, model: str, part: str) -> str:
         """Return the rows of a part with a label too few or too many, the worst first, as HTML."""
@@ -414,7 +396,7 @@ class Studio:
         """Return which words decide the prediction of a text, and the training rows most like it, as HTML."""
         clf, text = self.model(model), text[:LONGEST]
         changed = f"<h3>What would change it</h3>{clf.flip(text)._repr_html_()}"
-        if self.data is None or self.data.label is None:
+        if not self.labelled:
             return changed
         asked = (model, self.key)
         if self._index is None or self._index[0] != asked:
@@ -460,12 +442,8 @@ class Studio:
         def rows(batch: Any) -> list[tuple[Any, ...]]:
             found = clf.artefact.answers(clf.artefact.scores(batch, self.threads))
             top = found.proba[np.arange(len(found.best)), found.most_probable].tolist()
-            chosen = (
-                found.chosen.tolist() if clf.artefact.multilabel else np.eye(len(clf.classes_))[found.best].tolist()
-            )
-            named = ["|".join(str(c) for c, on in zip(clf.classes_, row, strict=True) if on) for row in chosen]
-            none = [best < 0 and not clf.artefact.multilabel for best in found.best.tolist()]
-            return [(None if no else n, p, "model") for n, p, no in zip(named, top, none, strict=True)]
+            named = ["|".join(map(str, clf.classes_[row])) for row in found.chosen]
+            return [(name or None, p, "model") for name, p in zip(named, top, strict=True)]
 
         batches = stream(path, also=clf.artefact.needs, keep=True)
         _write(out, ("label", "probability", "source"), ((batch.kept, rows(batch)) for batch in batches))
@@ -480,15 +458,12 @@ class Studio:
 
     def label_texts(self, labels: list[str], who: str = "") -> Labelling:
         """Begin, or continue, to label the texts of the data, as an annotator of some name."""
-        if self.data is None:
-            raise LinnetError("there are no texts; open a file first")
-        self.data.refuse_multilabel("labelling")
+        data = self.opened
+        data.refuse_multilabel("labelling")
         names = list(dict.fromkeys(name.strip() for name in labels if name.strip()))
-        texts, given, blank = self.data.text.to_pylist(), {}, self.unlabelled
-        if (
-            blank and self.data.label is not None
-        ):  # a file that is labelled in part: its labels teach, the rest is asked
-            given = dict(zip(texts, self.data.label.to_pylist(), strict=True))
+        texts, given, blank = data.text.to_pylist(), {}, self.unlabelled
+        if blank and data.label is not None:  # a file that is labelled in part: its labels teach, the rest is asked
+            given = dict(zip(texts, data.label.to_pylist(), strict=True))
             texts += blank
         session = Labelling(texts, names, self.answers, self.task, threads=self.threads, given=given, who=who)
         self.answers.name(self.task, names)
@@ -500,9 +475,7 @@ class Studio:
     @property
     def unlabelled(self) -> list[str]:
         """The texts of the data that have no label."""
-        if self.data is None:
-            return []
-        return [row.text for row in self.data.unusable.rows if row.reason == "no label" and row.text.strip()]
+        return [row.text for row in self.opened.unusable.rows if row.reason == "no label" and row.text.strip()]
 
     def export(self, path: str | os.PathLike[str], who: str = "") -> int:
         """Write the texts, of a file its own table, all columns in order, then label, probability, source and time.
@@ -517,8 +490,8 @@ class Studio:
         said = [self.answers.labels(session.task, name) for name in names]
         number = {text: k for k, text in enumerate(session.texts)}
         batches: Any = [(pa.table({"text": session.texts}), session.texts)]
-        if self.data is not None and Path(session.task).is_file():
-            found = stream(session.task, text=self.data.text_column, keep=True)
+        if Path(session.task).is_file():
+            found = stream(session.task, text=self.opened.text_column, keep=True)
             batches = ((batch.kept, batch.text.to_pylist()) for batch in found)
 
         def row(text: str) -> tuple[Any, ...]:
@@ -539,11 +512,10 @@ class Studio:
 
     def take_answers(self, who: str = "") -> Dataset:
         """Make the labelled texts the current data, to train on; the labels that the file has stay."""
-        session, data = self._begun(who), self.data
+        session, data = self._begun(who), self.opened
         mine = self.answers.labels(session.task)
         if len({*mine.values(), *session.given.values()}) < 2:
             raise LinnetError("there are fewer than two different labels so far; label some more texts")
-        assert data is not None  # noqa: S101 - a session is of data
         if data.label is None:
             name = f"{len(mine):,} labels of {Path(session.task).name}"
             taken = replace(Dataset.from_lists(list(mine), list(mine.values())), source=name)
@@ -551,13 +523,11 @@ class Studio:
             rows, texts = data.source_rows.tolist(), data.text.to_pylist()
             labels = [mine.get(text, label) for text, label in zip(texts, data.label.to_pylist(), strict=True)]
             new = [row for row in data.unusable.rows if row.reason == "no label" and row.text in mine]
-            every = sorted(
-                [*zip(rows, texts, labels, strict=True), *((row.row, row.text, mine[row.text]) for row in new)]
-            )
             left = Unusable.of(row for row in data.unusable.rows if row not in new)
-            both = Dataset.from_lists([text for _, text, _ in every], [label for _, _, label in every])
-            numbers = np.array([row for row, _, _ in every])
-            taken = replace(data, text=both.text, label=both.label, unusable=left, also={}, taken=numbers)
+            added = [(row.row, row.text, mine[row.text]) for row in new]
+            numbers, *both = zip(*sorted([*zip(rows, texts, labels, strict=True), *added]), strict=True)
+            every = Dataset.from_lists(*map(list, both))
+            taken = replace(data, text=every.text, label=every.label, unusable=left, also={}, taken=np.array(numbers))
         self.take(taken)
         return taken
 
@@ -585,6 +555,13 @@ def _write(path: str | os.PathLike[str], names: tuple[str, ...], batches: Any) -
                 kind = pa.float64() if name == "probability" else pa.string()
                 columns[f"labelled_{name}" if name in columns else name] = pa.array(values, kind)
             writer.write(pa.table(columns))
+
+
+def _path(given: str) -> str:
+    """Return the path that a person has entered."""
+    if not given.strip():
+        raise DataError("give the path of a file")
+    return str(Path(given.strip()).expanduser())
 
 
 def task_of(source: str) -> str:

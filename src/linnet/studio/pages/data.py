@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 from nicegui import ui
 
 from linnet.checks.checked_data import LEVELS
 from linnet.checks.run_checks import MARKS, finding_html
 from linnet.draw.charts import histogram
-from linnet.draw.markup import count_bars, safe
+from linnet.draw.markup import count_bars, paragraphs, safe
 from linnet.draw.terminal import count, cut
 from linnet.studio import layout
 from linnet.studio.state import BUILT_IN, NO_LABELS, TICKETS, DataHealth, Studio
@@ -20,15 +21,9 @@ from linnet.studio.state import BUILT_IN, NO_LABELS, TICKETS, DataHealth, Studio
 
 def open_data(studio: Studio, after: str, *, name: str = "Path of a CSV, TSV, JSON lines or Parquet file") -> None:
     """Draw the place; `after` is the page to show when the data is there."""
-    busy = layout.html("reading …", "wait")
-    busy.set_visibility(False)
 
     async def load(path: str) -> None:
-        busy.set_visibility(True)
-        if await layout.attempt(studio.open, path):
-            ui.navigate.to(after)
-        else:
-            busy.set_visibility(False)
+        await layout.go(after, studio.open, path)
 
     async def dropped(event: Any) -> None:
         await load(await layout.save_upload(event, studio.folder / "opened"))
@@ -61,13 +56,13 @@ class DataPage:
 
     def __init__(self, studio: Studio, health: DataHealth) -> None:
         self.studio, self.health = studio, health
-        self.version, self.listed, self.first = -1, False, 0
+        self.version, self.listed = -1, False
         data, labelled = health.data, health.data.label is not None
         with layout.card():
             with layout.row("between").style("margin-bottom:.7rem"):
                 layout.html(f"<h2 style='margin:0'>{safe(Path(data.source).name)}</h2>")
                 with layout.row():
-                    layout.button("Check again", self._again, quiet=True)
+                    layout.button("Check again", lambda: layout.go("/data", studio.take, studio.opened), quiet=True)
                     layout.link("Train a model", "/train") if labelled else layout.link("Label these texts", "/label")
             self._columns()
             self.figures = layout.html()
@@ -78,7 +73,9 @@ class DataPage:
                 layout.heading("Class balance" if labelled else "No labels")
                 none = layout.soft("These texts have no labels. The Label page asks for the most useful ones first.")
                 layout.html(count_bars(data.counts) if labelled else none)
-                lengths = histogram(health.lengths, "characters", "Lengths of texts in characters", height=150)
+                lengths = histogram(
+                    pc.utf8_length(data.text).to_numpy(), "characters", "Lengths of texts in characters", height=150
+                )
                 layout.html(f"<h3>Length of texts</h3>{lengths}").props("id=lengths")
             with layout.card():
                 layout.heading("Words by rank: Zipf's law")
@@ -86,15 +83,11 @@ class DataPage:
         with layout.card():
             layout.heading("Findings")
             self.findings = layout.html("", "findings", "ul").props("id=findings").style("min-height:20rem")
-        with layout.columns():
-            with layout.card():
-                layout.heading("Repeated texts")
-                self.repeats = layout.html().props("id=repeats")
-                self.drop = layout.button("Leave the repeats out", lambda: self._leave_out("duplicates"), quiet=True)
-                self.drop.set_visibility(False)
-            with layout.card():
-                layout.heading("Labels that may be wrong")
-                self.suspects = ui.element("div").classes("reserve").props("id=suspects")
+            leave_out = layout.button("Leave the repeats out", lambda: self._leave_out("duplicates"), quiet=True)
+            self.drop = leave_out.props("id=repeats")
+        with layout.card():
+            layout.heading("Labels that may be wrong")
+            self.suspects = ui.element("div").classes("reserve").props("id=suspects")
         with layout.columns():
             with layout.card():
                 layout.heading("Compare with another file")
@@ -121,8 +114,8 @@ class DataPage:
         self.law.set_content(_law(health))
         waiting = "".join(f'<li><span></span><div class="wait">{safe(name)}</div></li>' for name in health.pending)
         self.findings.set_content("".join(map(finding_html, health.checkup.ranked())) + waiting)
-        self.repeats.set_content(_repeats(health))
-        self.drop.set_visibility(bool(health.repeated()))
+        repeats = health.found("duplicates")
+        self.drop.set_visibility(repeats is not None and bool(repeats.examples))
         if not self.listed:
             self._suspects()
         if not health.pending:
@@ -135,16 +128,14 @@ class DataPage:
             return
 
         async def chosen() -> None:
-            if await layout.attempt(self.studio.open, data.source, text.value, label.value):
-                ui.navigate.to("/data")
+            await layout.go("/data", self.studio.open, data.source, text.value, label.value)
 
         with layout.row().style("margin-bottom:.8rem"):
             text = layout.select("Text column", names, data.text_column, chosen)
             label = layout.select("Label column", [*names, NO_LABELS], data.label_column or NO_LABELS, chosen)
 
     async def _leave_out(self, check: str) -> None:
-        if await layout.attempt(self.studio.leave_out, check):
-            ui.navigate.to("/data")
+        await layout.go("/data", self.studio.leave_out, check)
 
     async def _dropped(self, event: Any) -> None:
         await self._beside(await layout.save_upload(event, self.studio.folder / "opened"))
@@ -153,18 +144,13 @@ class DataPage:
         """Show what is different in another file."""
         self.other.set_content('<p class="wait">comparing …</p>')
         found = await layout.attempt(self.studio.beside, path)
-        findings, lines = found or ([], [])
+        if not found:
+            self.other.set_content("")
+            return
+        findings, lines = found
         items = "".join(map(finding_html, sorted(findings, key=lambda one: -LEVELS.index(one.level))))
-        said = "".join(f"<p>{safe(line)}</p>" for line in lines)
-        self.other.set_content(
-            f'<h3>{safe(Path(path).name)}</h3><ul class="findings">{items}</ul>{said}' if found else ""
-        )
-
-    def _again(self) -> None:
-        """Check the data again, with the labels as they are now."""
-        if self.studio.data is not None:
-            self.studio.take(self.studio.data)
-            ui.navigate.to("/data")
+        name, said = safe(Path(path).name), paragraphs(map(safe, lines))
+        self.other.set_content(f'<h3>{name}</h3><ul class="findings">{items}</ul>{said}')
 
     def _suspects(self) -> None:
         self.listed = "label-errors" not in self.health.pending
@@ -175,13 +161,10 @@ class DataPage:
             elif not self.listed:
                 layout.html('<p class="wait">cross-validating a model …</p>')
             else:
-                done = self.studio.judged()
-                left = [one for one in self.health.suspects() if self.studio.text(one["at"]) not in done]
-                if not left:
-                    says = next(
-                        (f.says for f in self.health.findings if f.check == "label-errors"), "no suspected errors"
-                    )
-                    layout.html(layout.soft(f"{says}." if not done else "All of them are read."))
+                said, done = self.health.found("label-errors"), self.studio.judged()
+                if not self._left():
+                    says = "All of them are read" if done else "no suspected errors" if said is None else said.says
+                    layout.html(layout.soft(f"{says}."))
                     return
                 layout.html(
                     layout.soft(
@@ -189,14 +172,11 @@ class DataPage:
                     )
                 )
                 layout.button("Set all aside", lambda: self._leave_out("label-errors"), quiet=True).props("dense")
-                self.first = max(0, min(self.first, (len(left) - 1) // SUSPECTS * SUSPECTS))
-                for one in left[self.first : self.first + SUSPECTS]:
-                    self._suspect(one)
-                layout.paging(self.first, SUSPECTS, len(left), self._turn)
+                layout.PagedList(self._left, self._suspect, SUSPECTS, "All of them are read.").show()
 
-    def _turn(self, step: int) -> None:
-        self.first += step
-        self._suspects()
+    def _left(self) -> list[dict[str, Any]]:
+        done = self.studio.judged()
+        return [one for one in self.health.suspects() if self.studio.text(one["at"]) not in done]
 
     def _suspect(self, one: dict[str, Any]) -> None:
         at, label = one["at"], self.studio.label(one["at"])
@@ -247,17 +227,3 @@ def _law(health: DataHealth) -> str:
         return layout.soft("Too few words to fit the law.") if health.words else '<p class="wait">counting words …</p>'
     note = f"Fitted exponent: {health.law.exponent:.2f}. It is near 1 for most texts; far from 1, look for boilerplate or noise."
     return f'{health.law.to_svg(file=False)}<p class="soft small">{note}</p>'
-
-
-def _repeats(health: DataHealth) -> str:
-    if "duplicates" in health.pending:
-        return '<p class="wait">checking …</p>'
-    found = health.repeated()
-    if not found:
-        return layout.soft("No text occurs twice.")
-    items = "".join(
-        f'<li><span class="badge">{one["times"]:,} times</span> {safe(one["text"])}'
-        f'<div class="soft small">rows {safe(", ".join(f"{r:,}" for r in one["rows"][:6]))}</div></li>'
-        for one in found
-    )
-    return f'<ul class="texts">{items}</ul>'

@@ -30,20 +30,20 @@ PRESS = (
 def build(studio: Studio) -> None:
     """Draw the page."""
     with layout.frame(studio, "/errors", "Errors", LEAD):
-        if studio.data is None or studio.data.label is None:
+        if not studio.labelled:
             with layout.empty(
                 "No labelled data open",
                 "Errors are rows whose label a model does not predict. Open labelled data first.",
             ):
                 layout.link("Open data", "/data")
-        elif studio.data.separator is not None and studio.models():
-            SetErrorsPage(studio)
         elif not studio.models():
             going = studio.runs.going
             words = "Train one on this data; its errors on the dev rows are shown here."
             with layout.empty("No model yet", f"{going.name} is training: its errors appear here." if going else words):
                 layout.link("Train a model", "/train")
             ui.timer(0.5, lambda: ui.navigate.reload() if studio.models() else None)
+        elif studio.opened.separator is not None:
+            SetErrorsPage(studio)
         else:
             ErrorsPage(studio)
 
@@ -52,11 +52,10 @@ class ModelAndRows:
     """The choice of a model and of rows at the head of a page; load is called when it changes."""
 
     def __init__(self, studio: Studio, load: Callable[[], Awaitable[None]]) -> None:
-        names, asked = studio.models(), ui.context.client.request.query_params.get("model", "")
         self.part, self.load = "dev", load
-        self.model = asked if asked in names else studio.best() or next(iter(names))
+        self.model = layout.asked_model(studio)
         with layout.card(), layout.row():
-            layout.select("Model", names, self.model, lambda event: self._choose(model=event.value))
+            layout.select("Model", studio.models(), self.model, lambda event: self._choose(model=event.value))
             layout.select("Rows", {p: KINDS[p] for p in PARTS}, "dev", lambda event: self._choose(part=event.value))
         ui.timer(0, load, once=True)
 
@@ -99,7 +98,6 @@ class ErrorsPage:
     def __init__(self, studio: Studio) -> None:
         self.studio, self.asked = studio, ModelAndRows(studio, self.load)
         self.cell: tuple[int, int] | None = None
-        self.word, self.least, self.most, self.first = "", 0.0, 1.0, 0
         self.found: Predictions | None = None
         with layout.columns("side table"):
             with layout.card():
@@ -111,93 +109,67 @@ class ErrorsPage:
             with layout.card():
                 with layout.row("between"):
                     self.title = layout.html("", "", "h2").props("id=cell-title aria-live=polite")
-                    layout.button("All errors", self._all, quiet=True).props("dense")
+                    layout.button("All errors", lambda: self._open(), quiet=True).props("dense")
                 with layout.row():
-                    layout.field("Texts that contain the word", on_change=self._word).props("clearable debounce=150")
-                    layout.select("Confidence", list(SURE), next(iter(SURE)), self._sure)
-                self.list = ui.element("div").props("id=texts").style("min-height:24rem;margin-top:.6rem")
+                    self.word = layout.field("Texts that contain the word", on_change=self.show)
+                    self.word.props("clearable debounce=150")
+                    self.sure = layout.select("Confidence", list(SURE), next(iter(SURE)), self.show)
+                none = "No text matches. Change the filter, or select another cell."
+                self.list = layout.PagedList(self._rows, self._text, SHOWN, none)
+                self.list.place.props("id=texts").style("min-height:24rem;margin-top:.6rem")
 
     async def load(self) -> None:
         """Predict the rows, then draw."""
-        self.cell, self.first = None, 0
+        self.cell = None
         found: Predictions | None = await self.asked.predicted(self.studio.predictions, self.note)
         if found is None:
             return
         self.found = found
-        chosen = found.worst_classes(CLASSES)
+        chosen, some = found.worst_classes(CLASSES), ""
         drawn = matrix(found.names, found.table, chosen)
         if len(chosen) < len(found.names):
             drawn = f"{_pairs(found)}<details><summary>as a matrix</summary>{drawn}</details>"
+            some = f" The {len(chosen)} classes with the most errors of {len(found.names):,}."
         self.table.set_content(drawn)
-        some = (
-            f" The {len(chosen)} classes with the most errors of {len(found.names):,}."
-            if len(chosen) < len(found.names)
-            else ""
-        )
         self.note.set_content(
             f"{count(int((~found.right).sum()), 'error')} in {found.n:,} rows, accuracy {100 * found.result.accuracy:.1f} %. Rows "
             f"are true labels, columns predicted labels.{some}"
         )
         self.show()
 
-    def _word(self, event: Any) -> None:
-        self.word, self.first = event.value or "", 0
+    def _open(self, event: Any = None) -> None:
+        """Show the texts of a cell, or all errors."""
+        self.cell = None if event is None else tuple(map(int, str(event.args).split(",")))  # type: ignore[assignment]
         self.show()
 
-    def _sure(self, event: Any) -> None:
-        (self.least, self.most), self.first = SURE[event.value], 0
-        self.show()
-
-    def _all(self) -> None:
-        self.cell, self.first = None, 0
-        self.show()
-
-    def _open(self, event: Any) -> None:
-        truth, predicted = map(int, str(event.args).split(","))
-        self.cell, self.first = (truth, predicted), 0
-        self.show()
-
-    def _turn(self, step: int) -> None:
-        self.first = max(0, self.first + step)
-        self.show()
+    def _rows(self) -> Any:
+        least, most = SURE[self.sure.value]
+        found, cell = self.found, self.cell or (None, None)
+        return [] if found is None else found.rows(*cell, word=self.word.value or "", least=least, most=most)
 
     def show(self) -> None:
         """List the texts of the cell, or all errors."""
-        found = self.found
-        if found is None:
+        if self.found is None:
             return
-        t, p = self.cell or (None, None)
-        ui.run_javascript(PRESS.replace("{}", "" if self.cell is None else f"{t},{p}"))
-        rows = found.rows(t, p, word=self.word, least=self.least, most=self.most)
-        what = "All errors" if t is None or p is None else f"{found.names[t]} predicted {found.names[p]}"
-        self.title.set_content(f"{safe(what)}: {len(rows):,}")
-        self.list.clear()
-        with self.list:
-            if not len(rows):
-                layout.html(layout.soft("No text matches. Change the filter, or select another cell."))
-                return
-            for one in rows[self.first : self.first + SHOWN].tolist():
-                self._text(found, one)
-            layout.paging(self.first, SHOWN, len(rows), self._turn)
+        cell, what = "", "All errors"
+        if self.cell is not None:
+            (t, p), names = self.cell, self.found.names
+            cell, what = f"{t},{p}", f"{names[t]} predicted {names[p]}"
+        ui.run_javascript(PRESS.replace("{}", cell))
+        self.title.set_content(f"{safe(what)}: {len(self._rows()):,}")
+        self.list.show()
 
-    def _text(self, found: Predictions, one: int) -> None:
+    def _text(self, row: Any) -> None:
+        one, found = int(row), self.found
+        assert found is not None  # noqa: S101 - its row is shown
         truth, predicted = found.names[found.result.truth[one]], found.names[found.result.predicted[one]]
         at = int(self.studio.rows(self.asked.part)[one])
-        labels = [] if self.studio.data is None else self.studio.data.labels
-        with ui.element("div").classes("textrow"):
-            with layout.row("between"):
-                said = layout.html(
-                    f'<span class="small">row {self.studio.source_row(at):,}, labelled <b>{safe(truth)}</b>, predicted '
-                    f'<b>{safe(predicted)}</b> <span class="soft">confidence {100 * found.confidence[one]:.0f} %</span></span>'
-                )
-
-                async def fix(event: Any) -> None:
-                    if event.value and event.value != truth and await layout.attempt(self.studio.fix, at, event.value):
-                        said.set_content(f'<span class="badge ok">fixed</span> now labelled <b>{safe(event.value)}</b>')
-
-                choose = layout.select("Label", labels, truth, fix).props("options-dense").classes(remove="grow")
-                choose.style("width:11rem")
-            layout.html(found.marked_text(one, CHARACTERS), "marked").style("margin-top:.3rem")
+        words = (
+            f"row {self.studio.source_row(at):,}, labelled <b>{safe(truth)}</b>, predicted <b>{safe(predicted)}</b> "
+            f'<span class="soft">confidence {100 * found.confidence[one]:.0f} %</span>'
+        )
+        labels, body = self.studio.opened.labels, found.marked_text(one, CHARACTERS)
+        with layout.label_row(words, body, labels, truth, lambda label: self.studio.fix(at, label)):
             evidence(self.studio, lambda: (self.asked.model, found.text(one)))
 
 

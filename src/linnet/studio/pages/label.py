@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -51,8 +52,7 @@ def build(studio: Studio) -> None:
 
 
 def _begin(studio: Studio, who: str) -> None:
-    data = studio.data
-    assert data is not None  # noqa: S101 - build asks
+    data = studio.opened
     names = studio.answers.names(studio.task) or data.labels
     kept = len([a for a in studio.answers.of(studio.task) if a.why != "fix" and a.label is not None])
     again = f" Labelling continues with {count(kept, 'label')} from before." if kept else ""
@@ -68,22 +68,15 @@ def _begin(studio: Studio, who: str) -> None:
     ):
 
         async def begin() -> None:
-            do.props("loading")
             mine = (name.value or "").strip()
-            if await layout.attempt(studio.label_texts, (labels.value or "").split(","), mine):
-                ui.navigate.to(_address(mine))
-            else:
-                do.props(remove="loading")
+            address = f"/label?{urlencode({'who': mine})}"
+            await layout.go(address, studio.label_texts, (labels.value or "").split(","), mine)
 
         labels = layout.field("Labels", begin, value=", ".join(names), placeholder="positive, negative")
         labels.props("autofocus")
         name = layout.field("Your name, if several people label", begin, value=who)
-        do = layout.button("Begin", begin)
+        layout.button("Begin", begin)
         layout.link("Open other texts", "/data", quiet=True)
-
-
-def _address(who: str) -> str:
-    return f"/label?{urlencode({'who': who})}"
 
 
 class LabelPage:
@@ -93,7 +86,7 @@ class LabelPage:
         self.studio, self.session = studio, session
         self.many = len(session.labels) > MANY
         self.keys = {} if self.many else dict(zip(KEYS, session.labels, strict=False))
-        self.seen, self.first, self.shared = -1, 0, True
+        self.seen, self.shared = -1, True
         layout.script("label.js")
         ui.on("label_key", self._key)
         with layout.columns("side"):
@@ -125,8 +118,8 @@ class LabelPage:
                 with layout.card():
                     layout.heading("Use the labels")
                     with layout.row():
-                        layout.button("CSV", lambda: self._export("csv"), quiet=True)
-                        layout.button("JSON lines", lambda: self._export("jsonl"), quiet=True)
+                        layout.button("CSV", lambda: layout.download(self._export, "csv"), quiet=True)
+                        layout.button("JSON lines", lambda: layout.download(self._export, "jsonl"), quiet=True)
                         layout.button("Train on them", self._train, quiet=True)
                 with layout.card():
                     layout.heading("Annotators")
@@ -137,10 +130,11 @@ class LabelPage:
                 layout.heading("Answers")
                 layout.button("Show the answers", self.review, quiet=True).props("id=review")
             with layout.row() as self.filters:
-                self.word = layout.field("Texts that contain the word", on_change=self._filter).props("debounce=150")
-                self.which = layout.select("Label", [ALL, *session.labels], ALL, self._filter)
+                self.word = layout.field("Texts that contain the word", on_change=self.review).props("debounce=150")
+                self.which = layout.select("Label", [ALL, *session.labels], ALL, self.review)
             self.filters.set_visibility(False)
-            self.list = ui.element("div").props("id=answers")
+            self.list = layout.PagedList(self._answers, self._line, SHOWN, "No answer matches.")
+            self.list.place.props("id=answers")
         ui.timer(0.25, self.refresh)
         self.refresh()
 
@@ -180,65 +174,48 @@ class LabelPage:
             ui.notify("There is no label to undo.")
         self.refresh()
 
-    async def _export(self, form: str) -> None:
+    def _export(self, form: str) -> Path:
         path = self.studio.folder / f"labels.{form}"
-        n = await layout.attempt(self.studio.export, path, self.session.who)
-        if n is not False:
-            ui.download.file(path)
-            ui.notify(f"wrote {path} with {count(n, 'label')} of people")
+        self.studio.export(path, self.session.who)
+        return path
 
     async def _train(self) -> None:
-        if await layout.attempt(self.studio.take_answers, self.session.who):
-            ui.navigate.to("/train")
+        await layout.go("/train", self.studio.take_answers, self.session.who)
 
     # ---- past answers, and what annotators disagree about
 
-    def _filter(self) -> None:
-        self.first = 0
-        self.review()
-
-    def _turn(self, step: int) -> None:
-        self.first += step
-        self.review()
-
     def review(self) -> None:
         """List the disagreements that are not settled, then the own answers, the latest first, each to be changed."""
-        store, session = self.studio.answers, self.session
         self.filters.set_visibility(True)
         self._agreement()
-        word, label = (self.word.value or "").lower(), self.which.value
+        self.list.show()
+
+    def _answers(self) -> list[tuple[str, str, str | None]]:
+        """Return the text, what is said of it and the label of every answer that the filters leave."""
+        store, session = self.studio.answers, self.session
+        split = [(text, ", ".join(f"{who or 'no name'}: {given}" for who, given in said.items()))
+                 for text, said in store.disagreements(session.task).items()]  # fmt: skip
         mine = [one for one in reversed(store.of(session.task, session.who)) if one.label is not None]
-        found = [one for one in mine if word in one.text.lower() and label in (ALL, one.label)]
-        self.list.clear()
-        with self.list:
-            for text, said in list(store.disagreements(session.task).items())[:SHOWN]:
-                words = ", ".join(f"{name or 'no name'}: {given}" for name, given in said.items())
-                self._line(text, f"Disagreement ({words})", None, lambda text, given: store.add(
-                    session.task, text, given, why="settled"
-                ))  # fmt: skip
-            for one in found[self.first : self.first + SHOWN]:
-                self._line(one.text, f"answer {one.number:,}", one.label, lambda text, given: session.change(
-                    session.texts.index(text), given
-                ))  # fmt: skip
-            if not found:
-                layout.html(layout.soft("No answer matches."))
-            layout.paging(self.first, SHOWN, len(found), self._turn)
+        every = [*((text, f"Disagreement ({words})", None) for text, words in split),
+                 *((one.text, f"answer {one.number:,}", one.label) for one in mine)]  # fmt: skip
+        word, label = (self.word.value or "").lower(), self.which.value
+        return [one for one in every if word in one[0].lower() and label in (ALL, one[2])]
+
+    def _line(self, answer: tuple[str, str, str | None]) -> None:
+        text, words, label = answer
+        session = self.session
+
+        def give(given: str) -> None:
+            if label is None:  # a disagreement
+                session.store.add(session.task, text, given, why="settled")
+            else:
+                session.change(session.texts.index(text), given)
+
+        layout.label_row(f'<span class="soft">{safe(words)}</span>', safe(cut(text, 300)), session.labels, label, give)
 
     def _agreement(self) -> None:
         store, task = self.studio.answers, self.session.task
         self.people.set_content(_people(store.agreement(task), store.annotators(task)))
-
-    def _line(self, text: str, words: str, label: str | None, give: Callable[[str, str], None]) -> None:
-        def changed(event: Any) -> None:
-            give(text, event.value)
-            said.set_content(f'<span class="badge ok">labelled</span> <b>{safe(event.value)}</b>')
-
-        with ui.element("div").classes("textrow"):
-            with layout.row("between"):
-                said = layout.html(safe(words), "small soft")
-                choose = layout.select("Label", list(self.session.labels), label, changed).classes(remove="grow")
-                choose.style("width:11rem").props("options-dense")
-            layout.html(safe(cut(text, 300)))
 
     def refresh(self) -> None:
         """Show the current text and the progress, where anything changed."""
@@ -269,10 +246,8 @@ class LabelPage:
             self._agreement()
         self.shared = shared
         advice = session.advice()
-        badge = (
-            '<span class="badge ok">you can stop</span>' if advice.stop else '<span class="badge note">continue</span>'
-        )
-        self.advice.set_content(f"{badge} {safe(advice.words)}")
+        kind, word = ("ok", "you can stop") if advice.stop else ("note", "continue")
+        self.advice.set_content(f'<span class="badge {kind}">{word}</span> {safe(advice.words)}')
         self.growth.set_content(estimate_chart(session.growth))
         self.note.set_content(_estimate(session))
 

@@ -25,10 +25,9 @@ def build(studio: Studio) -> None:
         if studio.data is None:
             with layout.empty("No data open", "Open labelled texts: a column of texts and a column of labels."):
                 open_data(studio, "/train")
-        elif studio.data.label is None:
-            with layout.empty(
-                "These texts have no labels", "Label some of them first, or open other data on the Data page."
-            ):
+        elif not studio.labelled:
+            words = "Label some of them first, or open other data on the Data page."
+            with layout.empty("These texts have no labels", words):
                 layout.link("Label these texts", "/label")
                 layout.link("Open other data", "/data", quiet=True)
         else:
@@ -40,7 +39,7 @@ class TrainPage:
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
-        self.shown: tuple[int, int, str] = (0, -1, "")
+        self.shown: Any = None
         with layout.columns("side form"):
             with layout.card():
                 self._form()
@@ -77,9 +76,8 @@ class TrainPage:
         with layout.row().style("margin-top:.6rem"):
             self.start = layout.button("Train", self._start).props("id=start")
         train, dev, test = (len(self.studio.rows(part)) for part in ("train", "dev", "test"))
-        layout.html(
-            f"{train:,} training rows, {dev:,} dev rows, {test:,} test rows (not used here)", "soft small"
-        ).style("margin-top:.6rem")
+        parts = f"{train:,} training rows, {dev:,} dev rows, {test:,} test rows (not used here)"
+        layout.html(parts, "soft small").style("margin-top:.6rem")
 
     def _preset(self, event: Any) -> None:
         own = event.value == OWN
@@ -89,15 +87,13 @@ class TrainPage:
     def _settings(self) -> dict[str, Any]:
         from linnet.values import parse_settings
 
-        own = self.preset.value == OWN
-        found: dict[str, Any] = {"model": self.model.value} if own else dict(PRESETS[self.preset.value][1])
-        if own and (self.features.value or "").strip():
-            found["features"] = self.features.value.strip()
-        if own and (self.extra.value or "").strip():
-            found["params"] = parse_settings(self.extra.value.split())
-        if self.balanced.value:
-            found["class_weight"] = "balanced"
-        return found
+        if self.preset.value == OWN:
+            features, extra = (self.features.value or "").strip(), (self.extra.value or "").split()
+            found = {"model": self.model.value, "features": features, "params": extra and parse_settings(extra)}
+        else:
+            found = dict(PRESETS[self.preset.value][1])
+        found["class_weight"] = self.balanced.value and "balanced"
+        return {name: value for name, value in found.items() if value}
 
     async def _start(self) -> None:
         await layout.attempt(lambda: self.studio.train(self._settings()))
@@ -115,7 +111,8 @@ class TrainPage:
         """Draw the run that is going, or the last one, and the table."""
         runs = self.studio.runs
         run = runs.going or (runs.runs[-1] if runs.runs else None)
-        now = (0, 0, "") if run is None else (run.number, run.version, run.status)
+        news = () if run is None else (run.number, run.status, run.stage, len(run.candidates), len(run.passes))
+        now = (*news, *(one.name for one in runs.finished()))
         going = run is not None and not run.over
         self.stop.set_enabled(run is not None and going and not run.stopping)
         self.stop.style(f"visibility:{'visible' if going else 'hidden'}")
@@ -143,41 +140,26 @@ class TrainPage:
         if not names:
             return
 
-        async def compare() -> None:
-            found = await layout.attempt(runs.compared, runs[one.value], runs[other.value])
+        async def say(work: Any, *given: Any) -> None:
+            found = await layout.attempt(work, *given)
             if found:
                 self.words.set_content(safe(found))
 
         async def change(act: Any, *given: Any) -> None:
             if await layout.attempt(act, runs[one.value], *given):
-                self.shown = (0, -1, "")
                 self.refresh()
-
-        async def test() -> None:
-            found = await layout.attempt(self.studio.test, runs[one.value])
-            if found:
-                self.words.set_content(safe(found))
-
-        async def report() -> None:
-            path = await layout.attempt(self.studio.report, runs[one.value])
-            if path:
-                ui.download.file(path)
 
         async def label(event: Any) -> None:
             path = await layout.save_upload(event, self.studio.folder / "opened")
-            out = await layout.attempt(self.studio.label_file, f"run-{one.value}", path)
-            if out:
-                ui.download.file(out)
-                ui.notify(f"wrote {out}")
+            await layout.download(self.studio.label_file, f"run-{one.value}", path)
 
         with self.manage, layout.row():
-            one = layout.select(
-                "Run", names, runs.runs[-1].number if runs.runs[-1].number in names else next(iter(names))
-            )
+            last = runs.runs[-1].number
+            one = layout.select("Run", names, last if last in names else next(iter(names)))
             layout.button("Errors", lambda: ui.navigate.to(f"/errors?model=run-{one.value}"))
             layout.button("Try", lambda: ui.navigate.to(f"/try?model=run-{one.value}"), quiet=True)
-            layout.button("Score on the test rows", test, quiet=True)
-            layout.button("Report", report, quiet=True)
+            layout.button("Score on the test rows", lambda: say(self.studio.test, runs[one.value]), quiet=True)
+            layout.button("Report", lambda: layout.download(self.studio.report, runs[one.value]), quiet=True)
             layout.button("Model file", lambda: ui.download.file(str(runs[one.value].path)), quiet=True)
             layout.upload("Label a file: drop it here", label)
         with self.manage, layout.row():
@@ -185,17 +167,16 @@ class TrainPage:
             layout.button("Rename", lambda: change(runs.rename, title.value or ""), quiet=True)
             layout.button("Delete", lambda: change(runs.delete), quiet=True)
             other = layout.select("Compare with", names, list(names)[-1])
-            layout.button("Compare", compare, quiet=True)
+            layout.button("Compare", lambda: say(runs.compared, runs[one.value], runs[other.value]), quiet=True)
 
 
 def _charts(run: TrainingRun | None) -> tuple[str, str]:
     """Draw the passes of the last fit; before it, the settings tried."""
-    if run is None:
-        return training_charts([], [])
-    loss = [(float(n), value) for n, value, _ in run.passes]
-    accuracy = [(float(n), value) for n, _, value in run.passes if value is not None]
-    tried = [(float(k), value) for k, (_, value) in enumerate(run.candidates, 1)]
-    return training_charts(loss, accuracy, tried, over=run.over)
+    passes, candidates = ([], []) if run is None else (run.passes, run.candidates)
+    loss = [(float(n), value) for n, value, _ in passes]
+    accuracy = [(float(n), value) for n, _, value in passes if value is not None]
+    tried = [(float(k), value) for k, (_, value) in enumerate(candidates, 1)]
+    return training_charts(loss, accuracy, tried, over=run is not None and run.over)
 
 
 def _title(run: TrainingRun) -> str:
@@ -213,12 +194,9 @@ def _title(run: TrainingRun) -> str:
 def _progress(run: TrainingRun) -> str:
     left = run.left()
     share = 1.0 if run.over else 0.05 if not run.candidates else min(0.95, len(run.candidates) / (max(run.of, 1) + 1))
+    words = "estimating the time" if left is None else "nearly done" if left < 0.5 else f"about {duration(left)} left"
     if run.over:
         words = duration(run.seconds)
-    else:
-        words = (
-            "estimating the time" if left is None else "nearly done" if left < 0.5 else f"about {duration(left)} left"
-        )
     best = f", the best {100 * max(a for _, a in run.candidates):.1f} % in the search" if run.candidates else ""
     passes = f", {count(len(run.passes), 'pass', 'passes')} of the last fit" if run.passes else ""
     tried = f"{count(len(run.candidates), 'setting')} tried{best}{passes}"
@@ -230,25 +208,20 @@ def _table(studio: Studio) -> str:
     if not done:
         return layout.soft("Finished runs are compared here.")
     key = studio.key
-    mine, others = ([run for run in done if (run.key == key) == same] for same in (True, False))
-    low = max(0.0, min(run.scores["accuracy_interval"][0] for run in mine or done) - 0.02)
+    ranked = sorted(done, key=lambda run: run.key != key)
+    low = max(0.0, min(run.scores["accuracy_interval"][0] for run in ranked if run.key == ranked[0].key) - 0.02)
     head = ["run", "dev accuracy", "95 % interval", "", "macro F1", "features", "file", "time"]
-    settings = [{name: str(value) for name, value in run.settings.items()} for run in done]
-    differ = sorted(
-        {name for one in settings for name in one if any(other.get(name) != one[name] for other in settings)}
-    )
+    names = sorted({name for run in done for name in run.settings})
+    differ = [name for name in names if len({str(run.settings.get(name)) for run in done}) > 1]
 
     def note(run: TrainingRun) -> str:
-        return ", ".join(f"{name} {run.settings.get(name, 'default')}" for name in differ)
+        words = ", ".join(f"{name} {run.settings.get(name, 'default')}" for name in differ)
+        return words if run.key == key else f"{words}; {run.data}: other rows, not comparable"
 
-    rows = [
-        *(_row(run, low, note(run)) for run in mine),
-        *(_row(run, low, f"{note(run)}; {run.data}: other rows, not comparable") for run in others),
-    ]
-    return table(head, rows)
+    return table(head, [_row(run, low, note(run)) for run in ranked])
 
 
-def _row(run: TrainingRun, low: float, note: str = "") -> list[str]:
+def _row(run: TrainingRun, low: float, note: str) -> list[str]:
     scores = run.scores
     a, (b, c) = scores["accuracy"], scores["accuracy_interval"]
 

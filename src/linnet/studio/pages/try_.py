@@ -40,24 +40,16 @@ def _no_model(studio: Studio) -> None:
                "trained in a second."):  # fmt: skip
 
         async def opened() -> None:
-            if await layout.attempt(
-                studio.open, path.value if path.value.endswith(".linnet") else f"{path.value}.linnet"
-            ):
-                ui.navigate.to("/try")
-
-        async def quick() -> None:
-            do.props("loading")
-            if await layout.attempt(_quick, studio):
-                ui.navigate.to("/try")
+            await layout.go("/try", studio.open, f"{path.value.removesuffix('.linnet')}.linnet")
 
         path = layout.field("Path of a .linnet file", opened)
         layout.button("Open", opened, quiet=True)
         layout.link("Train on my data", "/train", quiet=True)
-        do = layout.button("Make the quick model", quick)
+        layout.button("Make the quick model", lambda: layout.go("/try", _quick, studio))
 
 
 def _quick(studio: Studio) -> None:
-    if studio.data is None or studio.data.label is None:
+    if not studio.labelled:
         studio.open(BUILT_IN)
     studio.train({"model": "svm", "features": "words:1-2"}, wait=True)
 
@@ -67,31 +59,27 @@ class TryPage:
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
-        names, asked = studio.models(), ui.context.client.request.query_params.get("model", "")
-        self.models = [asked if asked in names else studio.best() or next(iter(names)), NONE]
-        self.dev = [] if studio.data is None or studio.data.label is None else studio.rows("dev").tolist()
-        self.text = studio.text(self.dev[0]) if self.dev else EXAMPLE
+        names = studio.models()
+        self.models = [layout.asked_model(studio), NONE]
+        self.dev = studio.rows("dev").tolist() if studio.labelled else []
         self.asked = 0
-        self.rule, self.top = "trained", LABELS
         with layout.card():
             with layout.row():
                 layout.select("Model", names, self.models[0], lambda event: self._choose(0, event.value))
-                layout.select(
-                    "Compare with", {NONE: "no other", **names}, NONE, lambda event: self._choose(1, event.value)
-                )
+                others = {NONE: "no other", **names}
+                layout.select("Compare with", others, NONE, lambda event: self._choose(1, event.value))
                 rules = {key: words for key, (words, _) in RULES.items()}
-                layout.select("Answer", rules, self.rule, lambda event: self._set("rule", event.value))
-                layout.select("Labels shown", list(TOPS), self.top, lambda event: self._set("top", event.value))
-            self.box = ui.textarea(label="Text", value=self.text, on_change=self._typed).props(
-                "outlined autogrow autofocus spellcheck=false input-style=min-height:7.5rem"
-            )
-            self.box.style("width:100%;margin-top:.8rem")
+                self.rule = layout.select("Answer", rules, "trained", self.show)
+                self.top = layout.select("Labels shown", list(TOPS), LABELS, self.show)
+            text = studio.text(self.dev[0]) if self.dev else EXAMPLE
+            self.box = ui.textarea(label="Text", value=text, on_change=self.show).style("width:100%;margin-top:.8rem")
+            self.box.props("outlined autogrow autofocus spellcheck=false input-style=min-height:7.5rem")
             if self.dev:
                 with layout.row("between").style("margin-top:.5rem"):
                     self.about = layout.html("", "soft small")
                     layout.button("Another dev row", self._another, quiet=True).props("dense")
                 self._name_row()
-            evidence(studio, lambda: (self.models[0], self.text))
+            evidence(studio, lambda: (self.models[0], self.box.value or ""))
         with layout.columns().props("id=verdicts"):
             self.places = [self._place(), self._place()]
         self.places[1][0].set_visibility(False)
@@ -116,28 +104,20 @@ class TryPage:
         self.places[which][0].set_visibility(name != NONE)
         await self.show()
 
-    async def _set(self, name: str, value: Any) -> None:
-        setattr(self, name, value)
-        await self.show()
-
-    async def _typed(self, event: Any) -> None:
-        self.text = event.value or ""
-        await self.show()
-
     async def show(self) -> None:
         """Predict the text with the model, or with both; a newer text replaces an older one."""
         self.asked += 1
-        mine = self.asked
+        mine, text = self.asked, self.box.value or ""
         for name, (_, shown) in zip(self.models, self.places, strict=True):
             if name == NONE:
                 continue
-            if not self.text.strip():
+            if not text.strip():
                 shown.set_content(layout.soft("Type something above."))
                 continue
             began = time.perf_counter()
             clf = self.studio.model(name)
             try:
-                found = await run.io_bound(explained_prediction, clf, self.text, self.top, **RULES[self.rule][1])
+                found = await run.io_bound(explained_prediction, clf, text, self.top.value, **RULES[self.rule.value][1])
             except LinnetError as error:  # a rule that this model cannot keep
                 shown.set_content(layout.soft(str(error)))
                 continue
@@ -149,19 +129,18 @@ class TryPage:
 def _shown(found: ExplainedPrediction, clf: TextClassifier, name: str, seconds: float) -> str:
     rest = len(clf.classes_) - len(found.probabilities)
     more = layout.soft(f"{rest:,} more labels are less likely.") if rest > 0 else ""
-    notes = []
-    if found.unknown:
-        notes.append(f"{found.unknown:,} features of the text are not in the model.")
-    if not found.exact:
-        notes.append("This model is a neural network: contributions are approximate.")
-    if found.cut:
-        notes.append("Only the beginning of the text is used here.")
+    notes = {
+        f"{found.unknown:,} features of the text are not in the model.": found.unknown,
+        "This model is a neural network: contributions are approximate.": not found.exact,
+        "Only the beginning of the text is used here.": found.cut,
+    }
+    said = " ".join(note for note, holds in notes.items() if holds)
     probabilities = bars([(label, p, percent(p)) for label, p in found.probabilities], "probabilities", found.label)
     words = table(["", ""], [[f"{value:+.2f}", safe(word)] for word, value in found.words])
     return (
         f'<div class="soft small">{safe(name)}</div><div class="answer" data-label="{safe(found.label)}">{safe(found.label)}</div>'
         f'<div style="margin:.7rem 0 1rem">{probabilities}{more}</div><div class="marked">{found.shown}</div>'
         f'<details style="margin-top:.8rem"><summary>largest contributions</summary>{words}</details>'
-        f'<p class="soft small" style="margin-top:.7rem">{" ".join(map(safe, notes))} {mark("Blue", "for")} words support '
+        f'<p class="soft small" style="margin-top:.7rem">{said} {mark("Blue", "for")} words support '
         f"{safe(found.label)}, {mark('orange', 'against')} words are against it. {1000 * seconds:.0f} ms.</p>"
     )
