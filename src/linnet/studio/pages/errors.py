@@ -109,7 +109,7 @@ class ErrorsPage:
             with layout.card():
                 with layout.row("between"):
                     self.title = layout.html("", "", "h2").props("id=cell-title aria-live=polite")
-                    layout.button("All errors", lambda: self._open(), quiet=True).props("dense")
+                    layout.button("All errors", self._all, quiet=True).props("dense")
                 with layout.row():
                     self.word = layout.field("Texts that contain the word", on_change=self.show)
                     self.word.props("clearable debounce=150")
@@ -137,9 +137,13 @@ class ErrorsPage:
         )
         self.show()
 
-    def _open(self, event: Any = None) -> None:
-        """Show the texts of a cell, or all errors."""
-        self.cell = None if event is None else tuple(map(int, str(event.args).split(",")))  # type: ignore[assignment]
+    def _open(self, event: Any) -> None:
+        truth, predicted = map(int, str(event.args).split(","))
+        self.cell = (truth, predicted)
+        self.show()
+
+    def _all(self) -> None:
+        self.cell = None
         self.show()
 
     def _rows(self) -> Any:
