@@ -443,7 +443,8 @@ class Studio:
             found = clf.artefact.answers(clf.artefact.scores(batch, self.threads))
             top = found.proba[np.arange(len(found.best)), found.most_probable].tolist()
             named = ["|".join(map(str, clf.classes_[row])) for row in found.chosen]
-            return [(name or None, p, "model") for name, p in zip(named, top, strict=True)]
+            none = "" if clf.artefact.multilabel else None  # no label of several, and no answer
+            return [(name or none, p, "model") for name, p in zip(named, top, strict=True)]
 
         batches = stream(path, also=clf.artefact.needs, keep=True)
         _write(out, ("label", "probability", "source"), ((batch.kept, rows(batch)) for batch in batches))

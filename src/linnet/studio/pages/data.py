@@ -84,7 +84,7 @@ class DataPage:
             layout.heading("Findings")
             self.findings = layout.html("", "findings", "ul").props("id=findings").style("min-height:20rem")
             leave_out = layout.button("Leave the repeats out", lambda: self._leave_out("duplicates"), quiet=True)
-            self.drop = leave_out.props("id=repeats")
+            self.drop = leave_out.props("id=repeats").style("margin-top:.6rem")
         with layout.card():
             layout.heading("Labels that may be wrong")
             self.suspects = ui.element("div").classes("reserve").props("id=suspects")
