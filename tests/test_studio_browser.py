@@ -247,6 +247,14 @@ def test_wrong_column_corrected(browser, tickets):
     opened.close()
 
 
+def check_again(page):
+    """Press the button, and wait for the new page: the one before it is settled already."""
+    with page.expect_navigation():
+        page.get_by_text("Check again").click()
+    page.wait_for_selector("h1")
+    page.wait_for_function(SETTLED)
+
+
 def test_suspects_are_paged_confirmed_and_corrected(browser, tickets):
     opened = Page(browser, tickets)
     page = opened.go("data")
@@ -262,8 +270,7 @@ def test_suspects_are_paged_confirmed_and_corrected(browser, tickets):
     page.locator("#suspects .textrow").nth(1).get_by_text("Keep").click()
     page.get_by_text("confirmed").first.wait_for()
     opened.shot("suspects")
-    page.get_by_text("Check again").click()
-    page.wait_for_function(SETTLED)
+    check_again(page)
     page.wait_for_selector("#suspects .textrow")
     assert first.splitlines()[0] not in page.inner_text("#suspects")
     opened.close()
@@ -308,8 +315,7 @@ def test_suspects_corrected_and_retrained(browser, tickets):
         for k in range(page.locator("#suspects .textrow").count()):
             page.locator("#suspects .textrow").nth(k).get_by_text("Make it").click()
             page.locator("#suspects .textrow").nth(k).get_by_text("fixed").wait_for()
-        page.get_by_text("Check again").click()
-        page.wait_for_function(SETTLED)
+        check_again(page)
         page.wait_for_selector("#suspects p, #suspects .textrow")
     opened.go("train")
     page.locator("#start").click()
