@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from linnet import compare, load, read
 from linnet.cli import linnet as program
 from linnet.cli.labelled_rows import split_rows
+from linnet.data import Dataset
 from linnet.errors import LinnetError
 
 NO_FILES = {"dev": None, "test": None, "text": None, "label": None, "format_": None, "seed": 0}
@@ -49,6 +50,37 @@ def test_the_newest_rows_are_held_out(path):
     fit_on, dev, test = split_rows(rows, {**NO_FILES, "watch": False, "groups": None, "time": "date"})
     assert max(fit_on.column("date")) <= min(dev.column("date"))
     assert max(dev.column("date")) <= min(test.column("date"))
+
+
+WORDS = [f"word{k}" for k in range(200)]
+
+
+def _texts(n, copies):
+    """n texts of twelve words, the last `copies` of them copies of others with a word more."""
+    rng = random.Random(3)
+    texts = [" ".join(rng.choices(WORDS, k=12)) for _ in range(n - copies)]
+    return texts + [f"{text} indeed" for text in texts[:copies]]
+
+
+@pytest.mark.parametrize(("copies", "groups", "apart"), [(40, None, True), (12, None, False), (40, "none", False)])
+def test_near_duplicates_stay_together_where_they_are_many(capsys, copies, groups, apart):
+    texts = _texts(200, copies)
+    rows = Dataset.from_lists(texts, ["a", "b"] * 100)
+    fit_on, dev, test = split_rows(rows, {**NO_FILES, "watch": False, "groups": groups, "time": None})
+    parts = [part.text.to_pylist() for part in (fit_on, dev, test) if part is not None]
+    together = all((text in part) == (f"{text} indeed" in part) for text in texts[:copies] for part in parts)
+    assert together == apart
+    assert ("near duplicates kept together (40% of the rows have one" in capsys.readouterr().err) == apart
+
+
+def test_a_template_is_not_held_out():
+    """One group of a third of the rows says nothing that a split could mend."""
+    rows = Dataset.from_lists(
+        _texts(120, 0) + [f"one two three four five six seven eight nine ten {k}" for k in range(60)], ["a", "b"] * 90
+    )
+    _, dev, test = split_rows(rows, {**NO_FILES, "watch": False, "groups": None, "time": None})
+    assert dev is None
+    assert len(test) == 18
 
 
 def test_nothing_to_hold_out_is_said(path):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from linnet.cli.options import text_column
 from linnet.cli.output import say
 from linnet.data.dataset import are_scattered, scattered
@@ -16,12 +18,14 @@ if TYPE_CHECKING:
     from linnet.model.learned import TextsSeen
 
 SEEN = 0.01  # share of texts from which on they are said to be training rows
+COPIED = 0.2  # share of rows with a near duplicate from which on these stay together, where no other split is asked for
+LOOKED_AT = 16_000_000  # bytes of text up to which near duplicates are looked for
 
 
 def split_columns(options: dict[str, Any]) -> tuple[str, ...]:
     """Return the columns that --groups and --time read."""
     names = (options.get("groups"), options.get("time"))
-    return tuple(name for name in names if name is not None and name != "duplicates")
+    return tuple(name for name in names if name not in (None, "duplicates", "none"))
 
 
 def multilabel(options: dict[str, Any]) -> str | bool | None:
@@ -101,9 +105,15 @@ def split_rows(rows: Any, options: dict[str, Any], extra: Sequence[str] = ()) ->
     watch = options.get("watch", False)
     dev = read_labelled(options["dev"], options, extra=extra) if options["dev"] else None
     test = read_labelled(options["test"], options, test=True, extra=extra) if options["test"] else None
-    how = {"groups": options["groups"], "time": options["time"]}
+    groups = None if options["groups"] == "none" else options["groups"]
+    how: dict[str, Any] = {"groups": groups, "time": options["time"]}
     notes = {"groups": "groups kept together", "time": "the newest rows held out"}
-    note = "".join(f", {words}" for name, words in notes.items() if how[name])
+    if test is None and not any((options["groups"], options["time"])):
+        how["groups"], copied = _near_duplicates(rows)
+        notes["groups"] = (
+            f"near duplicates kept together ({copied:.0%} of the rows have one; --groups none splits by chance)"
+        )
+    note = "".join(f", {words}" for name, words in notes.items() if how[name] is not None)
     if note and dev is not None and test is not None:
         raise LinnetError("with --dev and --test there is nothing to hold out; leave out --groups and --time")
     needs_dev = (watch or bool(note)) and dev is None
@@ -128,6 +138,19 @@ def split_rows(rows: Any, options: dict[str, Any], extra: Sequence[str] = ()) ->
     _refuse_empty(rows, dev, test)
     say(f"split: {len(fit_on):,} train, {len(dev):,} dev, {len(test):,} test{note}")
     return fit_on, dev, test
+
+
+def _near_duplicates(rows: Any) -> tuple[Any, float]:
+    """Return the groups of near duplicates, None where too few rows have one to flatter a score, and the share of rows that have one.
+
+    A group of more than a twentieth of the rows is a template rather than copies: it could not be held out.
+    """
+    if rows.text.nbytes > LOOKED_AT:
+        return None, 0.0
+    groups = rows.group_numbers("duplicates")
+    sizes = np.bincount(groups)
+    copied = float(sizes[sizes > 1].sum() / len(groups))
+    return groups if copied >= COPIED and sizes.max() <= len(groups) / 20 else None, copied
 
 
 def _refuse_empty(rows: Any, *parts: Any) -> None:

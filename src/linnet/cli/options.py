@@ -277,7 +277,9 @@ columns = many("--column columns", "NAME=VALUE", "A column of the text's row, fo
 
 # ---- how rows are split
 
-groups = option("--groups", "COL", "Keep rows with the same value together; 'duplicates': near duplicates.")
+groups = option(
+    "--groups", "COL", "Keep rows with the same value together; 'duplicates': near duplicates; 'none': no rows."
+)
 time = option("--time", "COL", "Test on the newest rows, by this column of dates or numbers.")
 split_options = together(
     option("--dev", "FILE", "Choose settings on this file; on a part of DATA if not given."),

@@ -693,7 +693,7 @@ def compare(
     specs = as_specs(models, features=features, random_state=random_state, n_jobs=n_jobs)
     if curve not in (False, True, "best", "all"):
         raise LinnetError(f"curve must be True (the best model), 'all' or False, got {curve!r}")
-    columns = (groups,) if isinstance(groups, str) and groups != "duplicates" else ()
+    columns = (groups,) if isinstance(groups, str) and groups not in ("duplicates", "none") else ()
     rows = ComparedRows.of(labelled_data(data, y, "compare", extra=(*needed_by(specs), *columns)), groups)
     n_folds = min(10 if len(rows.codes) < FEW_ROWS else 5, len(rows.codes)) if folds is None else folds
     pairs = fold_indices(rows.codes, random_state, n_folds, repeats=repeats, groups=rows.groups)

@@ -463,7 +463,7 @@ class Dataset:
         >>> data.group_numbers("duplicates").tolist(), data.group_numbers([7, None, 7]).tolist()
         ([0, 1, 0], [0, 1, 0])
         """
-        if groups is None:
+        if groups is None or (isinstance(groups, str) and groups == "none" and "none" not in self.also):
             return None
         if isinstance(groups, str) and groups == "duplicates" and "duplicates" not in self.also:
             from linnet.text.duplicates import near_groups  # text comes after data: looked up when used
