@@ -4,12 +4,14 @@ python tools/hostile.py [--short] [--seed 0] [--only inputs,models,imports,kills
 
 Whatever is given: no command ends by a signal, with a traceback or not at all; no file is lost, half written or left behind. The
 commands come from click's registry. Cases that fail are listed and kept; the exit code is 1 then. The long form takes about 40
-minutes on two cores and rewrites docs/reliability.md, the short form at most three minutes.
+minutes on two cores, the short form at most three. Every part of the long form that was run is kept in
+benchmarks/results/hostile.json, and docs/reliability.md is written from it: parts can be run one by one (`--only kills`).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import re
@@ -24,11 +26,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from hostility import commands, faults, inputs, models
 from hostility.watched import Case, import_everything, run_all, shared
 
 PAGE = Path(__file__).parent.parent / "docs" / "reliability.md"
+RESULTS = PAGE.parent.parent / "benchmarks" / "results" / "hostile.json"
 
 
 @dataclass
@@ -214,23 +218,40 @@ def table(parts: list[Part]) -> list[str]:
     return lines
 
 
-def page(parts: list[Part], seed: int, jobs: int, minutes: float) -> str:
+def keep_results(name: str, parts: list[Part], seed: int, jobs: int, seconds: float) -> dict[str, Any]:
+    """Put a part into the file of results, in place of an earlier run of it; return all of them."""
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    problems = [_kind(problem) for part in parts for problem in part.problems]
+    results[name] = {
+        "date": time.strftime("%Y-%m-%d"), "seed": seed, "jobs": jobs, "seconds": round(seconds), "rows": table(parts)[2:],
+        "failed": dict(Counter(problems).most_common(40)),
+    }  # fmt: skip
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    return results
+
+
+def page(results: dict[str, Any]) -> str:
     """Return docs/reliability.md."""
     from linnet import __version__
 
-    failed = [problem for part in parts for problem in part.problems]
-    kinds = Counter(_kind(problem) for problem in failed)
+    rows = [row for name in PARTS if name in results for row in results[name]["rows"]]
+    kinds: Counter[str] = Counter()
+    for one in results.values():
+        kinds.update(one["failed"])
+    minutes = sum(one["seconds"] for one in results.values()) / 60
+    days = sorted({one["date"] for one in results.values()})
+    missing = [name for name in PARTS if name not in results]
     lines = [
         "# Reliability", "",
         "What linnet is tried with before a release. No command may end by a signal, with a traceback or not at all; no file may be",
         "lost, half written or left behind, and a failure is one line that says what was wrong.", "",
-        *table(parts), "",
-        f"`make hostile` (`python tools/hostile.py --seed {seed}`) wrote this page: linnet {__version__}, {jobs} processes at a time, "
-        f"{minutes:.0f} minutes.",
+        *table([]), *rows, "",
+        f"`make hostile` (`python tools/hostile.py`) wrote this page: linnet {__version__}, {' and '.join(days)}, {minutes:.0f} minutes."
+        + (f" Not run yet: {', '.join(missing)}." if missing else ""),
         "The short form, `python tools/hostile.py --short`, is part of `.ci/run`.", "",
     ]  # fmt: skip
-    if failed:
-        lines += [f"## Open: {len(failed):,} cases", "", "| cases | problem |", "|---:|---|"]
+    if kinds:
+        lines += [f"## Open: {kinds.total():,} cases", "", "| cases | problem |", "|---:|---|"]
         lines += [f"| {count:,} | {kind} |" for kind, count in kinds.most_common(40)]
         lines.append("")
     return "\n".join(lines)
@@ -259,15 +280,18 @@ def main() -> None:
     import_everything()
     kept = options.keep.resolve()
     shutil.rmtree(kept, ignore_errors=True)
-    began = time.monotonic()
     parts: list[Part] = []
     folder = tempfile.mkdtemp(prefix="hostile-")  # no TemporaryDirectory: a forked process would remove it at its end
     try:
         hostility = Hostility(Path(folder).resolve(), kept, options.seed, options.short, options.jobs)
         for name in options.only.split(","):
             before = time.monotonic()
-            parts.extend(PARTS[name](hostility))
-            print(f"{name}: {time.monotonic() - before:.0f} s", file=sys.stderr, flush=True)
+            found = list(PARTS[name](hostility))
+            parts += found
+            seconds = time.monotonic() - before
+            print(f"{name}: {seconds:.0f} s", file=sys.stderr, flush=True)
+            if not options.short:
+                PAGE.write_text(page(keep_results(name, found, options.seed, options.jobs, seconds)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     failed = [problem for part in parts for problem in part.problems]
@@ -278,8 +302,6 @@ def main() -> None:
         print(f"{count:6,} x {kind}")
     if failed:
         print(f"{len(failed):,} failing cases are kept in {kept}")
-    if not options.short and set(options.only.split(",")) == set(PARTS):
-        PAGE.write_text(page(parts, options.seed, options.jobs, (time.monotonic() - began) / 60))
     sys.exit(1 if failed else 0)
 
 
