@@ -342,6 +342,20 @@ def growth_table(result: dict[str, Any]) -> str:
     return "\n".join([*lines, f"\n{grows} {about}"])
 
 
+def portable_table(result: dict[str, Any]) -> str:
+    """Models of fastText in linnet, then linnet's models in C."""
+    lines = [
+        "| model | linnet, s | fastText's program or C, s | ratio | same answers, % |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for part, other, about in (("import", "fasttext_s", "fastText model"), ("export", "c_s", "exported to C")):
+        for name, row in result[part].items():
+            times = f"{row['linnet_s']:.2f} | {row[other]:.2f} | {ratio(row[other] / row['linnet_s'])}"
+            lines.append(f"| {about}: {name} | {times} | {100 * row['same_answers']:.2f} |")
+    note = f"{result['date']}; processor seconds of one thread without loading; the ratio is the other's time over linnet's."
+    return "\n".join([*lines, f"\n{note}"])
+
+
 TABLES = {  # name of the results and of the markers: the page, the function
     "peers": ("README.md", tables),
     "accuracy": ("README.md", accuracy_table),
@@ -359,6 +373,7 @@ TABLES = {  # name of the results and of the markers: the page, the function
     "growth": ("docs/scale.md", growth_table),
     "few": ("docs/vectors.md", few_table),
     "quality": ("docs/tables.md", quality_table),
+    "portable": ("docs/importing.md", portable_table),
 }
 
 

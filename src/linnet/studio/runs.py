@@ -124,7 +124,8 @@ class Runs:
             with contextlib.suppress(ValueError, KeyError, TypeError, OSError):  # half a file is left as it is
                 found = json.loads(path.read_text(encoding="utf-8"))
                 right = [int(c) for c in found.pop("right")]
-                self.runs.append(TrainingRun(**found, right=right, path=path.with_suffix(".linnet")))
+                known = {name: found[name] for name in KEPT if name in found}  # another version may have kept more
+                self.runs.append(TrainingRun(**known, right=right, path=path.with_suffix(".linnet")))
 
     def __getitem__(self, number: int) -> TrainingRun:
         found = [run for run in self.runs if run.number == number]
