@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 __all__ = ["altered", "make_foreign", "make_models", "try_altered"]
 
 TEXTS = ["a superb and warm book", "", "not bad, I'd say: 7/10 http://x.org", "漢字 émile \0", "dull " * 300]
@@ -408,6 +410,7 @@ def _work(numbers: list[int], models: dict[str, bytes], seed: int, place: Path) 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         foreign = any(ending(name) != ".linnet" for name in models)
         if foreign:
+            pa.array(["reserved"])  # Arrow reserves 1 GB of addresses when it is first asked for memory
             used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (used + FOREIGN_MEMORY, MEMORY))
         for number in numbers:
