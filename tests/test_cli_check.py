@@ -202,6 +202,10 @@ def test_train_checks_in_brief(folder):
         out.writerow(["label", "text"])
         out.writerows([*zip(rows.label.to_pylist(), rows.text.to_pylist(), strict=True)] * 2)
     options = ["--model", "nb", "--features", "words:1", "--out", "t.linnet"]
+    apart = run("train", "twice.csv", *options, cwd=folder)
+    assert "near duplicates kept together (100% of the rows have one" in apart.stderr
+    assert "texts of the test rows" not in apart.stderr
+    options += ["--groups", "none"]
     done = run("train", "twice.csv", *options, cwd=folder)
     assert "check: duplicates: " in done.stderr
     assert "texts of the test rows" in done.stderr
