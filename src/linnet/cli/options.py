@@ -278,7 +278,7 @@ columns = many("--column columns", "NAME=VALUE", "A column of the text's row, fo
 # ---- how rows are split
 
 groups = option(
-    "--groups", "COL", "Keep rows with the same value together; 'duplicates': near duplicates; 'none': no rows."
+    "--groups", "COL", "Keep rows with the same value together; 'duplicates': near duplicates; 'none': split by chance."
 )
 time = option("--time", "COL", "Test on the newest rows, by this column of dates or numbers.")
 split_options = together(
