@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from linnet.array_types import Array, Bools, Ints, Ints32
 from linnet.data import Dataset
 from linnet.data.arrays import cast
 from linnet.draw.terminal import cut
@@ -20,8 +20,6 @@ from linnet.features.counting import Counted
 from linnet.features.derived import Shared
 from linnet.text.duplicates import exact_groups, near_groups
 from linnet.values import to_plain
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class CheckedData:
         return near_groups(self.texts, threads=self.threads)
 
     @cached_property
-    def codes(self) -> npt.NDArray[np.int32]:
+    def codes(self) -> Ints32:
         """The class of each row of the data, as a number in the order of its labels; of several labels, all together."""
         if self.data.separator is not None:
             number = {name: k for k, name in enumerate(self.labels)}
@@ -73,11 +71,11 @@ class CheckedData:
         return self.data._codes().astype(np.int32)
 
     @cached_property
-    def y(self) -> npt.NDArray[Any]:
+    def y(self) -> Array:
         """The class of each row of the data as a number; of several labels, an indicator matrix."""
         return self.codes if self.data.separator is None else self.indicators(self.data)
 
-    def indicators(self, data: Dataset) -> npt.NDArray[np.bool_]:
+    def indicators(self, data: Dataset) -> Bools:
         """Return which of the labels of the data the rows of a set have, (n_rows, n_labels)."""
         sets = [()] * len(data) if data.label is None else data.label_sets()
         labels = self.data.labels

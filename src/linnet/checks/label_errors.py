@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Array, Bools, Floats, Ints32
 from linnet.checks.checked_data import CheckedData, Finding, Ints, excerpt, percent
 from linnet.data.splitting import fold_indices
 from linnet.draw.terminal import count as counted
@@ -27,7 +27,6 @@ from linnet.models import MultinomialNB
 from linnet.models.svm import LinearSVM
 from linnet.pipeline.crossval import CrossValidation, Fold, Scored, correct, strata
 
-Floats = npt.NDArray[np.float64]
 SHOWN = 20
 MOST_WEIGHTS = 20_000_000  # of one fold: columns times outputs
 WORK = ((10, 3e7), (5, 6e7), (3, 1e8))  # folds, and the entries times outputs times folds they are worth
@@ -101,14 +100,14 @@ class _Doubts:
     """What held-out scores say against the labels of each row."""
 
     ranking: Ints  # rows, the most surely wrong first
-    suspected: npt.NDArray[np.bool_]
-    suggested: npt.NDArray[Any]  # labels
+    suspected: Bools
+    suggested: Array  # labels
     confidence: Floats  # in what is suggested
     about: Ints  # the label that is too many or missing
     sign: Ints  # 1 where it is missing
 
     @classmethod
-    def of(cls, scores: Floats, y: npt.NDArray[Any], labels: list[str]) -> _Doubts:
+    def of(cls, scores: Floats, y: Array, labels: list[str]) -> _Doubts:
         """Ask of each row which label it has; of several labels, of each of them whether it has it."""
         n = len(y)
         if y.ndim == 1:
@@ -129,14 +128,14 @@ class _Doubts:
         return cls(order, some, names, at, worst, sign)
 
 
-def _margin(proba: Floats, codes: npt.NDArray[np.int32]) -> Floats:
+def _margin(proba: Floats, codes: Ints32) -> Floats:
     """Return how far the own class of each row lies above the best other one, in logarithms."""
     own = np.arange(proba.shape[1]) == codes[:, None]
     logs = np.log(np.maximum(proba, 1e-300))
     return np.asarray(logs[own] - np.where(own, -np.inf, logs).max(axis=1))
 
 
-def confident(proba: Floats, codes: npt.NDArray[np.int32]) -> tuple[Ints, npt.NDArray[np.bool_]]:
+def confident(proba: Floats, codes: Ints32) -> tuple[Ints, Bools]:
     """Return the label each row looks like, and whether that is another than its own.
 
     >>> P = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.95, 0.05]])
@@ -152,7 +151,7 @@ def confident(proba: Floats, codes: npt.NDArray[np.int32]) -> tuple[Ints, npt.ND
     return np.where(sure, best, proba.argmax(axis=1)), sure
 
 
-def _probabilities(scores: Floats, codes: npt.NDArray[np.int32], n_classes: int) -> Floats:
+def _probabilities(scores: Floats, codes: Ints32, n_classes: int) -> Floats:
     """Out-of-fold scores as probabilities, on a scale fitted to them."""
     from linnet.model.calibration import Calibration
     from linnet.solvers.numerics import sigmoid, softmax

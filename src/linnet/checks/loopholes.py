@@ -15,14 +15,13 @@ from math import exp, lgamma
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Array, Bools, Floats
 from linnet.checks.checked_data import LEVELS, CheckedData, Finding, percent
 from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Words
 from linnet.features.counting import Names, SparseCounts
 
-Floats = npt.NDArray[np.float64]
 PURE, COVERS = 0.97, 0.3  # lower bound of the purity, and the share of the class, of a word that gives the label away
 ODD_PURE, ODD_COVERS = 0.8, 0.02  # the same for dates, numbers, addresses
 LONG_NUMBER, LONG_ID = 4, 3  # digits of a number, characters of an id
@@ -102,7 +101,7 @@ class _Side:
     rows: int
 
     @classmethod
-    def of(cls, words: SparseCounts, y: npt.NDArray[Any], rows: npt.NDArray[np.bool_], k: int) -> _Side:
+    def of(cls, words: SparseCounts, y: Array, rows: Bools, k: int) -> _Side:
         if y.ndim == 2:
             mine = y & rows[:, None]
             counts, sizes, labelled = words.class_counts(mine, k), mine.sum(axis=0), mine.any(axis=1)
@@ -139,7 +138,7 @@ class _Table:
         return cls(names, "the other set" if m.others else "the later rows", *sides)
 
 
-def _compared(m: CheckedData) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def _compared(m: CheckedData) -> tuple[Array, Bools]:
     """Return the class of each row of all sets, and which rows are compared with.
 
     An unknown label is one class more. Where rows may have several labels, the classes are an indicator matrix.

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats
 from linnet.classifier import TextClassifier, load
 from linnet.errors import DataError, LinnetError, nearest
 
@@ -29,8 +29,6 @@ _REFUSED = {
     "autotuneMetric": "use linnet tune --metric",
     "autotunePredictions": "use linnet tune",
 }
-
-Floats = npt.NDArray[np.float64]
 
 
 class FastTextClassifier:

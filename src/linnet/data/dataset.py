@@ -11,18 +11,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from linnet import arithmetic
+from linnet.array_types import Floats
 from linnet.data.arrays import call, missing, strings, take, to_numbers
 from linnet.data.input_file import Unusable
 from linnet.data.splitting import moments, numbered, split_indices, time_split
 from linnet.errors import DataError, LinnetError, nearest, shown
 from linnet.values import alike, is_number
-
-Floats = npt.NDArray[np.float64]
-
 
 # ---- Labels that are no classes: almost as many as rows, or numbers that measure something; and label distributions.
 #
@@ -165,7 +162,7 @@ class LabelBins:
         return cls(next(iter(columns), None), tuple(names), tuple(intervals))
 
     @classmethod
-    def quantiles(cls, values: Sequence[float] | npt.NDArray[np.float64], n: int, column: str = "label") -> LabelBins:
+    def quantiles(cls, values: Sequence[float] | Floats, n: int, column: str = "label") -> LabelBins:
         """Return n bins of about equally many values.
 
         >>> LabelBins.quantiles([1, 2, 3, 4, 5, 6], 3).to_text()
@@ -188,7 +185,7 @@ class LabelBins:
         ranked = sorted(range(len(self.names)), key=lambda k: self.intervals[k])
         return tuple(dict.fromkeys(self.names[k] for k in ranked))
 
-    def labels(self, values: Sequence[float] | npt.NDArray[np.float64]) -> list[str | None]:
+    def labels(self, values: Sequence[float] | Floats) -> list[str | None]:
         """Return the label of each number; None where it lies in no bin."""
         x = np.asarray(values, np.float64)
         out = np.full(len(x), None, dtype=object)

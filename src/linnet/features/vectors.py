@@ -26,7 +26,7 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,10 +36,7 @@ from linnet.array_types import Array, Floats, Floats32, Hashes, Ints, Ints32
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Computed, Folded, FoldedVectors
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.counting import Names, Slots, count, count_known
-
-if TYPE_CHECKING:
-    from linnet.features.counting import SparseCounts
+from linnet.features.counting import Names, Slots, SparseCounts, count, count_known
 
 __all__ = ["Vectors", "WordVectors", "learn_vectors", "read_vectors"]
 

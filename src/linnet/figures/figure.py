@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats
 from linnet.draw.charts import WIDTH, Axis, Layer, chart
 from linnet.draw.markup import safe, text_table
 from linnet.files import write_atomic
 
-Floats = npt.NDArray[np.float64]
 Segment = tuple[float, float, float, float]
 
 TITLE, NOTE = 22, 20  # heights of the lines above and below a panel

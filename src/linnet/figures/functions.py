@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Array, Floats
 from linnet.classifier import TextClassifier
 from linnet.draw.charts import Axis, Layer, Line, Points, Segments, Vertical
 from linnet.draw.terminal import count
@@ -19,8 +19,6 @@ from linnet.solvers import Adagrad, Epoch, GradientDescent, LinearProblem, Momen
 from linnet.solvers.losses import Logistic, margin_loss
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.numerics import log_sigmoid, sigmoid, softmax
-
-Floats = npt.NDArray[np.float64]
 
 
 def losses(z: float) -> Figure:
@@ -68,7 +66,7 @@ def probabilities(z: float, heads: int, tails: int) -> Figure:
     return Figure([one, three, coin])
 
 
-def _curve(x: npt.NDArray[Any], y: npt.NDArray[Any], colour: str = "blue", name: str = "") -> Line:
+def _curve(x: Array, y: Array, colour: str = "blue", name: str = "") -> Line:
     return Line(list(zip(x.tolist(), y.tolist(), strict=True)), colour, name, titles=False)
 
 

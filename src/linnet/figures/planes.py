@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats, Ints
 from linnet.draw.charts import Axis, Layer, Points, Region, Segments
 from linnet.draw.terminal import count
 from linnet.features.quadratic import Quadratic
 from linnet.figures.figure import Figure, Panel, area, contour
 from linnet.models import RBF, FeedForward, KernelPerceptron, LeastSquares, LinearSVM, LogisticRegression, Perceptron
 
-Floats = npt.NDArray[np.float64]
 Dots = Sequence[tuple[float, float, int]]
 """Points (x, y, class)."""
 
@@ -45,7 +44,7 @@ class Raised:
         return lambda X: np.asarray(self.model.decision_function(self.rows(X)))
 
 
-def arrays(points: Dots) -> tuple[Floats, npt.NDArray[np.int64]]:
+def arrays(points: Dots) -> tuple[Floats, Ints]:
     """Return the places of points, (n_points, 2), and their classes."""
     return np.array([point[:2] for point in points]), np.array([point[2] for point in points])
 

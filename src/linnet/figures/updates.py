@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats
 from linnet.classifier import TextClassifier
 from linnet.draw.charts import Layer, Points, Segments
 from linnet.figures.figure import Figure, Panel, contour
@@ -15,8 +15,6 @@ from linnet.figures.planes import GRID, NAMES, X_AXIS, Y_AXIS, Dots, arrays, dot
 from linnet.solvers.matrix import Matrix, as_given
 from linnet.solvers.online import SGD, descend
 from linnet.solvers.optimisers import Constant
-
-Floats = npt.NDArray[np.float64]
 
 RULES = {"perceptron": "perceptron", "SVM (a cost of 1)": "hinge", "logistic regression": "softmax"}
 THREE = np.array([[0.3, 0.7, 0.8], [-0.2, 2.2, 4.0], [-4.0, -4.0, -4.0]])

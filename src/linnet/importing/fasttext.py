@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels.text import phrase_hash
+from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Ints
 from linnet.errors import LinnetError, ModelFileError, shown
 from linnet.features.blocks import LONGEST, FastText
 from linnet.model.calibration import CalibrationCurve
@@ -27,7 +27,6 @@ from linnet.model.model import Model
 from linnet.model.table import Table
 from linnet.solvers.network import DenseLayers, TreeLayers
 
-Floats = npt.NDArray[np.float64]
 ROWS = 1 << 13  # rows of the input matrix that are read together
 NAMED = 20_000
 LONGEST_WORD = 1 << 16  # bytes
@@ -54,7 +53,7 @@ class Reader:
         """Refuse the file."""
         raise ModelFileError(f"cannot import {shown(self.path, 300)}: {problem}")
 
-    def array(self, dtype: str, count: int) -> npt.NDArray[Any]:
+    def array(self, dtype: str, count: int) -> Array:
         """Return the next numbers, where they are in the file."""
         size = np.dtype(dtype).itemsize * count
         if count < 0 or size > len(self.data) - self.at:
@@ -81,21 +80,21 @@ class QuantisedMatrix:
     """A product-quantised matrix: a row is a few numbers of centroids, and the number of its norm."""
 
     shape: tuple[int, int]
-    codes: npt.NDArray[np.uint8]  # (n_rows, n_parts)
-    centroids: list[npt.NDArray[np.float32]]  # of each part, (256, width)
-    norms: npt.NDArray[np.float32] | None  # (n_rows,)
+    codes: Bytes  # (n_rows, n_parts)
+    centroids: list[Floats32]  # of each part, (256, width)
+    norms: Floats32 | None  # (n_rows,)
 
-    def __getitem__(self, rows: npt.NDArray[np.int64]) -> Floats:
+    def __getitem__(self, rows: Ints) -> Floats:
         """Return some rows."""
         codes = self.codes[rows]
         out = np.concatenate([c[codes[:, k]] for k, c in enumerate(self.centroids)], axis=1).astype(np.float64)
         return out if self.norms is None else out * self.norms[rows, None]
 
 
-Matrix = npt.NDArray[np.float32] | QuantisedMatrix
+Matrix = Floats32 | QuantisedMatrix
 
 
-def _quantiser(file: Reader, columns: int) -> list[npt.NDArray[np.float32]]:
+def _quantiser(file: Reader, columns: int) -> list[Floats32]:
     dim, parts, width, last = (file.number() for _ in range(4))
     if dim != columns or min(parts, width, last) < 1 or (parts - 1) * width + last != dim:
         file.fail(f"altered: a quantiser of {parts} parts for {columns} columns")
@@ -182,9 +181,7 @@ def read_fasttext(path: Path) -> Model:
     return model
 
 
-def _features(
-    file: Reader, words: list[bytes], n_rows: int, block: FastText, kept: npt.NDArray[np.int64] | None
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+def _features(file: Reader, words: list[bytes], n_rows: int, block: FastText, kept: Ints | None) -> tuple[Hashes, Ints]:
     """Return the fingerprint of each feature, words first, and its row of the input matrix."""
     keys, known = np.zeros(len(words), np.uint64), np.ones(len(words), bool)
     for k, word in enumerate(words):
@@ -207,7 +204,7 @@ def _features(
     return keys, rows
 
 
-def _bucket_keys(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+def _bucket_keys(numbers: Ints) -> Hashes:
     """Return bucket_fingerprint of the kernels."""
     h = numbers.astype(np.uint64) ^ np.uint64(0x66617374 << 32)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -218,7 +215,7 @@ def _bucket_keys(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
 
 def _model(
     block: FastText, labels: tuple[str, ...], loss: str, counts: list[int], source: Matrix, target: Matrix,
-    keys: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64], words: list[bytes], about: dict[str, Any],
+    keys: Hashes, rows: Ints, words: list[bytes], about: dict[str, Any],
 ) -> Model:  # fmt: skip
     """Lay the input matrix, times the output matrix where that is narrower, out for lookup."""
     out = target[np.arange(len(labels))].astype(np.float64).T  # (dim, n_labels)
@@ -264,7 +261,7 @@ def _steps() -> CalibrationCurve:
     return CalibrationCurve(np.stack([x, y], axis=1))
 
 
-def _tree(counts: list[int]) -> npt.NDArray[np.int64]:
+def _tree(counts: list[int]) -> Ints:
     """Return the path of each label through fastText's Huffman tree: 1 + the number of each inner node, negative to the left."""
     n = len(counts)
     weight = [*counts, *([10**15] * (n - 1))]

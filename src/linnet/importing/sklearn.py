@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Floats32, Hashes
 from linnet.errors import ModelFileError, require, shown
 from linnet.features.blocks import Block, Chars, Hashing, Words, compile_blocks
 from linnet.features.buffers import text_buffers
@@ -23,7 +23,6 @@ from linnet.features.counting import Norm, count
 from linnet.model.model import Model
 from linnet.model.table import Table
 
-Floats = npt.NDArray[np.float64]
 PATTERN = r"(?u)\b\w\w+\b"
 VECTORISERS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
 SOFTMAX = (
@@ -163,7 +162,7 @@ def _block(v: Any, fail: Any) -> tuple[Block, list[str]]:
     return (Chars if chars else Words)(low, high, tokens=tokens, case=case), terms
 
 
-def _hashed(block: Hashing, rows: npt.NDArray[np.float32]) -> Table:
+def _hashed(block: Hashing, rows: Floats32) -> Table:
     """Lay rows out by the numbers of their columns; with signs, the row of a negative column follows that of the positive."""
     out = np.zeros((1 << block.bits, rows.shape[1]), np.float32)
     step = 1 + block.signed
@@ -173,7 +172,7 @@ def _hashed(block: Hashing, rows: npt.NDArray[np.float32]) -> Table:
     return Table(np.zeros(0, np.uint64), out, 64 - block.bits)
 
 
-def _keys(block: Block, terms: list[str], fail: Any) -> npt.NDArray[np.uint64]:
+def _keys(block: Block, terms: list[str], fail: Any) -> Hashes:
     """Return the fingerprint of each term."""
     keys = np.zeros(len(terms), np.uint64)
     sizes = np.array([t.count(" ") + 1 if isinstance(block, Words) else len(t) for t in terms])
@@ -192,7 +191,7 @@ def _keys(block: Block, terms: list[str], fail: Any) -> npt.NDArray[np.uint64]:
     return keys
 
 
-def _join(h: npt.NDArray[np.uint64], token: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _join(h: Hashes, token: Hashes) -> Hashes:
     """Return join of the kernels."""
     h = (h ^ token) * np.uint64(0xD6E8FEB86659FD93)
     return np.asarray(h ^ (h >> np.uint64(32)))

@@ -18,7 +18,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet.estimator import above_zero, one_of, truth
 from linnet.features.plan import FeaturePlan
@@ -26,7 +25,6 @@ from linnet.models.epochs import EpochModel, EpochState
 from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.matrix import TrainingSet
 
-Floats = npt.NDArray[np.float64]
 LOSSES = ("hinge", "squared_hinge")
 
 

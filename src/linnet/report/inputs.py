@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Bools, Floats, Ints
 from linnet.draw.markup import marked, safe
 from linnet.errors import LinnetError
 from linnet.evaluate import Evaluation, evaluate_answers
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 # ---- What a classifier predicts for labelled rows: confidence, confusions, the texts behind them and the words that decided.
 
-
-Indices = npt.NDArray[np.int64]
 
 LONGEST = 20_000  # characters that are explained
 
@@ -69,19 +67,19 @@ class Predictions:
         return tuple(str(c) for c in (*self.result.classes, *self.result.unknown_labels))
 
     @cached_property
-    def confidence(self) -> npt.NDArray[np.float64]:
+    def confidence(self) -> Floats:
         """The probability of the predicted label, row by row."""
         P = self.result.proba
         assert P is not None  # noqa: S101 - evaluated with probabilities in `of`
         return np.asarray(P[np.arange(self.n), self.result.predicted])
 
     @cached_property
-    def right(self) -> npt.NDArray[np.bool_]:
+    def right(self) -> Bools:
         """Whether the prediction is the label, row by row."""
         return np.asarray(self.result.truth == self.result.predicted)
 
     @property
-    def table(self) -> Indices:
+    def table(self) -> Ints:
         """The confusion matrix, (labels, classes): rows true, columns predicted."""
         return self.result.table
 
@@ -94,7 +92,7 @@ class Predictions:
         least: float = 0.0,
         most: float = 1.0,
         wrong: bool = True,
-    ) -> Indices:
+    ) -> Ints:
         """Return the rows of a cell of the matrix, or all errors, the most confident first.
 
         word keeps texts that contain it (in any case); least and most bound the confidence.
@@ -156,7 +154,7 @@ class MatrixCell:
     truth: int
     predicted: int
     size: int
-    shown: Indices  # row numbers, the most confident first
+    shown: Ints  # row numbers, the most confident first
 
 
 @dataclass(frozen=True, eq=False)
