@@ -19,7 +19,7 @@ from linnet.model.calibration import (
     fit_calibration,
     pool_adjacent_violators,
 )
-from linnet.solvers.numerics import sigmoid, softmax
+from linnet.solvers.losses import sigmoid, softmax
 
 
 @settings(max_examples=100, deadline=None)

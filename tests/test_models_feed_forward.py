@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from generated import as_bytes, learned, rows
 from linnet.errors import DataError
 from linnet.models import FeedForward, LinearSVM, LogisticRegression
+from linnet.solvers.losses import log_softmax, softmax
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.network import DenseLayers, Net, Shape, Steps, _chunks
-from linnet.solvers.numerics import log_softmax, softmax
 
 XOR = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 ODD = np.array([0, 1, 1, 0])

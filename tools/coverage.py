@@ -43,7 +43,7 @@ from linnet.features.functions import Functions, joint, word_count
 from linnet.solvers import *
 from linnet.solvers.losses import Softmax, margin_loss
 from linnet.solvers.matrix import Matrix, as_given
-from linnet.solvers.numerics import log_sigmoid, logsumexp, sigmoid, softmax
+from linnet.solvers.losses import log_sigmoid, logsumexp, sigmoid, softmax
 from linnet.solvers.online import descend
 from linnet.text import Subword, Vocabulary, tokenize
 from linnet.text.clean import clean

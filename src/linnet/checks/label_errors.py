@@ -154,7 +154,7 @@ def confident(proba: Floats, codes: Ints32) -> tuple[Ints, Bools]:
 def _probabilities(scores: Floats, codes: Ints32, n_classes: int) -> Floats:
     """Out-of-fold scores as probabilities, on a scale fitted to them."""
     from linnet.model.calibration import Calibration
-    from linnet.solvers.numerics import sigmoid, softmax
+    from linnet.solvers.losses import sigmoid, softmax
 
     scaled = scores * Calibration.fit(scores, codes, n_classes, shifted=False).scale
     if n_classes == 2:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.array_types import Array, Ints
-from linnet.solvers.numerics import sigmoid
+from linnet.solvers.losses import sigmoid
 
 # ---- Student's t distribution: the two functions that tests and intervals need. scipy has them too, but is large to install.
 #

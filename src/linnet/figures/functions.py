@@ -16,9 +16,8 @@ from linnet.draw.terminal import count
 from linnet.figures.figure import Figure, Panel, contour
 from linnet.figures.planes import GRID, X_AXIS, Y_AXIS, on_grid
 from linnet.solvers import Adagrad, Epoch, GradientDescent, LinearProblem, Momentum, Newton, Optimiser, optimise
-from linnet.solvers.losses import Logistic, margin_loss
+from linnet.solvers.losses import Logistic, log_sigmoid, margin_loss, sigmoid, softmax
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.numerics import log_sigmoid, sigmoid, softmax
 
 
 def losses(z: float) -> Figure:

@@ -35,7 +35,7 @@ from linnet.array_types import Floats32, Ints
 from linnet.errors import LinnetError
 from linnet.filter.output_folder import OutputFolder
 from linnet.filter.settings import Rule
-from linnet.solvers.numerics import sigmoid
+from linnet.solvers.losses import sigmoid
 
 LEVELS = 32  # of keys: level 0 are single scores, level 32 is all of them
 _SIGN = np.uint32(1 << 31)

@@ -24,7 +24,7 @@ from linnet.data.reading import RowBatch
 from linnet.data.writers import KEPT
 from linnet.errors import LinnetError, check_choice, nearest
 from linnet.model.model import Model
-from linnet.solvers.numerics import logsumexp, sigmoid
+from linnet.solvers.losses import logsumexp, sigmoid
 
 UNITS = {  # of what --top is a share
     "documents": "every document counts once",

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from linnet import arithmetic
 from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.errors import DataError
-from linnet.solvers.numerics import log_sigmoid, log_softmax, logsumexp, softmax
+from linnet.solvers.losses import log_sigmoid, log_softmax, logsumexp, softmax
 
 MIN_SCALE = 1e-3  # in units of 1 / spread of the scores
 MAX_STEPS = 200

@@ -42,7 +42,7 @@ from linnet.model.calibration import CalibrationCurve
 from linnet.model.decision import Answers, Decision
 from linnet.model.learned import Learned, TextsSeen, compare, extended
 from linnet.model.table import FEW_WEIGHTS, Table, check_arrays, check_card, check_names, check_numbers
-from linnet.solvers.numerics import sigmoid, softmax
+from linnet.solvers.losses import sigmoid, softmax
 
 if TYPE_CHECKING:
     from linnet.solvers.network import DenseLayers

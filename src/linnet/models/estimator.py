@@ -23,8 +23,8 @@ from linnet.features.counting import thread_count
 from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
 from linnet.solvers.callbacks import Callback, Epoch, OnEpoch, Weights, ignore, showing, warn_unfinished
+from linnet.solvers.losses import log_sigmoid, log_softmax, sigmoid, softmax
 from linnet.solvers.matrix import Matrix, RowBlocks, TrainingSet
-from linnet.solvers.numerics import log_sigmoid, log_softmax, sigmoid, softmax
 
 Sums = Literal["statistics", "problem", "epochs", "no"]
 

@@ -36,9 +36,9 @@ from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import DecisionModel, ProbabilityModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.solvers.callbacks import Callback, Epoch
+from linnet.solvers.losses import log_softmax
 from linnet.solvers.matrix import Distinct, TrainingSet
 from linnet.solvers.network import STEPS, DenseLayers, Net, Shape, Steps, start, train
-from linnet.solvers.numerics import log_softmax
 
 Learned = tuple[Array, DenseLayers]
 

@@ -17,8 +17,8 @@ from linnet.errors import DataError
 from linnet.estimator import above_zero, not_negative, whole
 from linnet.models.estimator import Traits
 from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums, log_shares, pseudo_counts
+from linnet.solvers.losses import log_sigmoid
 from linnet.solvers.matrix import Matrix, TrainingSet
-from linnet.solvers.numerics import log_sigmoid
 
 MOST_VALUES = 1 << 24  # of all features together: above this, the numbers are no categories
 

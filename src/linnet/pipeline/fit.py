@@ -28,8 +28,8 @@ from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import MemoryRows, RowStore
 from linnet.pipeline.search import SearchResult, Trial, search
+from linnet.solvers.losses import sigmoid
 from linnet.solvers.network import DenseLayers, finish, scaled
-from linnet.solvers.numerics import sigmoid
 
 
 def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None) -> Model:

@@ -33,8 +33,8 @@ from linnet import arithmetic
 from linnet._kernels import dual, sparse
 from linnet.array_types import Array, Floats, Ints32
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
+from linnet.solvers.losses import sigmoid
 from linnet.solvers.matrix import Matrix, RowBlocks
-from linnet.solvers.numerics import sigmoid
 from linnet.solvers.problem import LinearProblem, SmoothObjective
 
 FIRST_SLOPE = 1e-2  # slope at which a single variable is solved, at first

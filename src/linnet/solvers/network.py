@@ -29,8 +29,8 @@ from linnet._kernels import network
 from linnet.array_types import Array, Floats, Floats32, Ints, Ints32
 from linnet.errors import DataError
 from linnet.solvers.callbacks import Epoch
+from linnet.solvers.losses import log_sigmoid, sigmoid
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.numerics import log_sigmoid, sigmoid
 
 
 @dataclass(frozen=True)

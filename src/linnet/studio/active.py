@@ -127,7 +127,7 @@ class Learner:
     def _values(self, rows: Ints, names: Sequence[str], X: Any) -> tuple[list[str], Floats]:
         """Fit some rows; return the labels among them and their probabilities for the rows of X."""
         from linnet.models import LinearSVM
-        from linnet.solvers.numerics import sigmoid, softmax
+        from linnet.solvers.losses import sigmoid, softmax
 
         seen = sorted(set(names))
         model = LinearSVM(C=1.0, tol=0.1).fit(self.pool.X[rows], np.array(names))
