@@ -21,7 +21,7 @@ from linnet.solvers import (
     Momentum,
     find_rate,
 )
-from linnet.solvers.finder import Sweep, sweep
+from linnet.solvers.descent import Sweep, sweep
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.optimisers import with_settings
 

@@ -26,8 +26,7 @@ from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.models.inputs import seed_of
 from linnet.solvers import coordinate
 from linnet.solvers.callbacks import Callback, SolverResult, Weights, showing, warn_unfinished
-from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
-from linnet.solvers.finder import find_rate
+from linnet.solvers.descent import OPTIMISERS, EarlyStopping, find_rate, optimise
 from linnet.solvers.losses import Loss, Softmax
 from linnet.solvers.matrix import Distinct, Matrix, TrainingSet
 from linnet.solvers.online import SGD, descend

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linnet.solvers.callbacks import Callback, Curves, Epoch, Found
-    from linnet.solvers.descent import OPTIMISERS, EarlyStopping, optimise
-    from linnet.solvers.finder import Sweep, find_rate
+    from linnet.solvers.descent import OPTIMISERS, EarlyStopping, Sweep, find_rate, optimise
     from linnet.solvers.newton import LBFGS, Newton, ProximalGradient
     from linnet.solvers.online import SGD
     from linnet.solvers.optimisers import (
