@@ -36,8 +36,7 @@ from linnet.array_types import Array, Floats
 from linnet.estimator import above_zero, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models import solving
-from linnet.models.epochs import EpochState, StepModel
-from linnet.models.estimator import ProbabilityModel, Traits
+from linnet.models.estimator import EpochState, ProbabilityModel, StepModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.solvers import dual_logistic
 from linnet.solvers.callbacks import Weights, showing

@@ -21,7 +21,7 @@ import numpy as np
 
 from linnet.estimator import above_zero, one_of, truth
 from linnet.features.plan import FeaturePlan
-from linnet.models.epochs import EpochModel, EpochState
+from linnet.models.estimator import EpochModel, EpochState
 from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.matrix import TrainingSet
 

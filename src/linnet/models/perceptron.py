@@ -26,7 +26,7 @@ from linnet.array_types import Floats
 from linnet.errors import DataError, LinnetError
 from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
-from linnet.models.epochs import EpochModel, EpochState
+from linnet.models.estimator import EpochModel, EpochState
 from linnet.models.inputs import seed_of
 from linnet.models.solving import halves, outputs, watched
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, showing

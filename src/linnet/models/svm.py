@@ -39,8 +39,7 @@ from linnet.errors import DataError, LinnetError
 from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models import solving
-from linnet.models.epochs import EpochState, StepModel
-from linnet.models.estimator import Traits
+from linnet.models.estimator import EpochState, StepModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.solvers import dual
 from linnet.solvers.callbacks import Weights, showing

@@ -30,7 +30,7 @@ from linnet.model.calibration import Calibration, CalibrationCurve
 from linnet.model.learned import Learned, merged, numbers_of
 from linnet.model.model import Model
 from linnet.models import MODELS
-from linnet.models.epochs import EpochState
+from linnet.models.estimator import EpochState
 from linnet.models.inputs import as_weight, class_factors
 from linnet.models.naive_bayes import Statistics
 from linnet.pipeline.cache import StreamVocabulary, joined, name_array
