@@ -243,7 +243,7 @@ def test_other_parts_can_add_sections(reviews):
 
 def test_check_learning_curve_and_seal_are_shown(reviews, tmp_path):
     from linnet.comparison.run_comparison import learning_curve
-    from linnet.data.seal import look, seal
+    from linnet.data.splitting import look, seal
 
     clf, test = reviews
     train, _, _ = load("reviews")

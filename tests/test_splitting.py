@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 
 import linnet
 from linnet.data import Dataset, read
-from linnet.data.seal import look, refuse_sealed, seal, seal_of
-from linnet.data.splitting import fold_indices, moments, numbered, split_indices, time_split
+from linnet.data.splitting import (
+    fold_indices,
+    look,
+    moments,
+    numbered,
+    refuse_sealed,
+    seal,
+    seal_of,
+    split_indices,
+    time_split,
+)
 from linnet.errors import DataError
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), min_size=1, max_size=60)

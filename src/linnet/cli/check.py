@@ -49,7 +49,7 @@ def check(data: str, others: tuple[str, ...], **options: Any) -> None:
     """
     from linnet.checks import check as run_checks
     from linnet.checks.run_checks import chosen
-    from linnet.data.seal import look
+    from linnet.data.splitting import look
 
     only = None if options["only"] is None else parse_list(options["only"])
     skip = parse_list(options["skip"])

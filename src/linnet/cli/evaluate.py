@@ -29,7 +29,7 @@ from linnet.errors import DataError, LinnetError, shown
 def evaluate(model: str, data: str, **options: Any) -> None:
     """Evaluate MODEL on the labelled rows of DATA: accuracy with its 95 % interval, scores per class, confusions."""
     from linnet.classifier import load
-    from linnet.data.seal import look
+    from linnet.data.splitting import look
 
     clf = load(model, n_jobs=options["threads"], trust=options["trust"])
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs, clf=clf)

@@ -66,7 +66,7 @@ def read_labelled(
     further columns to read. With clf, text column and several labels a row are those of its training where not given.
     """
     from linnet.data import read
-    from linnet.data.seal import refuse_sealed, seal_of
+    from linnet.data.splitting import refuse_sealed, seal_of
 
     if test:
         seal_of(path)  # a sealed file that has changed is refused before the work

@@ -60,7 +60,7 @@ def split(data: str, **options: Any) -> None:
     _write(table, parts, outs)
     found = _summary(data, rows, parts, outs)
     if options["blind"]:
-        from linnet.data.seal import seal
+        from linnet.data.splitting import seal
 
         made = seal(outs["test"], len(parts[-1]))
         found["seal"] = made.to_dict()
@@ -87,7 +87,7 @@ def _fractions(given: str | None, options: dict[str, Any]) -> tuple[float, ...]:
 
 def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
     """Say where each part goes, and refuse before reading what would be refused after it."""
-    from linnet.data.seal import refuse_sealed
+    from linnet.data.splitting import refuse_sealed
     from linnet.data.writers import ENDINGS, format_to_write
 
     named = {name: options[f"{name}_out"] for name in ("train", "dev", "test") if options[f"{name}_out"]}

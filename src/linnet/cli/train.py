@@ -70,7 +70,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
     also how one file is read that looks too large for the memory there is: see docs/streaming.md. With --online every row is
     read once, scored, and learned from; Ctrl-C saves what was learned: see docs/updating.md.
     """
-    from linnet.data.seal import look
+    from linnet.data.splitting import look
     from linnet.features.blocks import needed
     from linnet.pipeline.events import Profile
 

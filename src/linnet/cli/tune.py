@@ -52,7 +52,7 @@ def tune(data: str, **options: Any) -> None:
     Results are kept in OUT.tune.jsonl: the same command goes on where it was killed or ran out of time. Ctrl-C fits and
     saves the best so far.
     """
-    from linnet.data.seal import look
+    from linnet.data.splitting import look
     from linnet.tuning import tune as search
 
     began, out = time.monotonic(), model_path(data, options["out"])

@@ -16,7 +16,7 @@ from linnet.checks.run_checks import CHECKS, Checkup, applicable
 from linnet.classifier import TextClassifier, load
 from linnet.data import Dataset, read, stream
 from linnet.data.input_file import Unusable, UnusableRow
-from linnet.data.seal import refuse_sealed
+from linnet.data.splitting import refuse_sealed
 from linnet.data.writers import ENDINGS, open_writer
 from linnet.draw.markup import marked, safe
 from linnet.draw.terminal import cut
