@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from linnet.evaluate.intervals import two_sided, two_sided_quantile
-from linnet.evaluate.significance import _coin_tail
+from linnet.evaluate.intervals import _coin_tail, two_sided, two_sided_quantile
 
 freedoms = st.integers(1, 2000)
 
