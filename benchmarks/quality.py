@@ -132,7 +132,7 @@ def _bits(found: dict[str, Any], system: str) -> Any:
 
 def judge(sets: dict[str, Any]) -> None:
     """Add to every set how linnet stands to the others, by McNemar's test with Holm's correction."""
-    from linnet.evaluate.intervals import holm, mcnemar
+    from linnet.evaluate.significance import holm, mcnemar
 
     pairs = [(s, name) for s in sets.values() for name in s["systems"] if name != "linnet" and "linnet" in s["systems"]]
     right = [[_bits(s, name) for name in ("linnet", other)] for s, other in pairs]

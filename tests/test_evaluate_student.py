@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from linnet.evaluate.intervals import _coin_tail, two_sided, two_sided_quantile
+from linnet.evaluate.intervals import two_sided, two_sided_quantile
+from linnet.evaluate.significance import _coin_tail
 
 freedoms = st.integers(1, 2000)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linnet.evaluate import evaluate, evaluate_multilabel, paired_bootstrap
-from linnet.evaluate.intervals import paired_t
+from linnet.evaluate.significance import paired_t
 from linnet.tuning.search import corrected
 
 

@@ -24,7 +24,8 @@ from linnet.draw.terminal import aligned, ends, listed
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate import corrected_t, evaluate, evaluate_multilabel, holm, mcnemar, paired_bootstrap
 from linnet.evaluate.evaluation import row_f1
-from linnet.evaluate.intervals import Interval, PairedTest, paired_t, two_sided_quantile, wilson, with_intervals
+from linnet.evaluate.intervals import Interval, two_sided_quantile, wilson, with_intervals
+from linnet.evaluate.significance import PairedTest, paired_t
 from linnet.features.derived import Shared
 from linnet.pipeline.crossval import check_two_labels, labelled_data, strata
 from linnet.pipeline.events import Event

@@ -15,7 +15,8 @@ from linnet.classifier import TextClassifier, load
 from linnet.data import Dataset
 from linnet.draw.terminal import estimate
 from linnet.errors import DataError, LinnetError
-from linnet.evaluate.intervals import Interval, PairedTest, mcnemar, wilson
+from linnet.evaluate.intervals import Interval, wilson
+from linnet.evaluate.significance import PairedTest, mcnemar
 from linnet.files import digest, write_atomic
 from linnet.pipeline.crossval import labelled_data
 from linnet.values import to_plain

@@ -8,19 +8,9 @@ from linnet.evaluate.evaluation import (
     evaluate_answers,
     evaluate_multilabel,
 )
-from linnet.evaluate.intervals import (
-    PairedTest,
-    bootstrap,
-    corrected_t,
-    f1_wilson,
-    holm,
-    jackknife_interval,
-    mcnemar,
-    mean_interval,
-    paired_bootstrap,
-    wilson,
-)
+from linnet.evaluate.intervals import bootstrap, f1_wilson, jackknife_interval, mean_interval, wilson
 from linnet.evaluate.metrics import Area, CalibrationBin, TopK
+from linnet.evaluate.significance import PairedTest, corrected_t, holm, mcnemar, paired_bootstrap
 
 __all__ = [
     "Area", "CalibrationBin", "ClassScores", "Evaluation", "MultilabelEvaluation", "PairedTest", "TopK", "bootstrap",

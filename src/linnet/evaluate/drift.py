@@ -20,7 +20,7 @@ import numpy as np
 
 from linnet.array_types import Array, Floats, Ints
 from linnet.errors import DataError, LinnetError
-from linnet.evaluate.intervals import holm
+from linnet.evaluate.significance import holm
 from linnet.features.derived import Derived, Texts
 from linnet.model.model import Model
 from linnet.values import to_plain
