@@ -42,8 +42,13 @@ def from_root(name: str) -> str:
 
 def public_names(package: str) -> list[str]:
     """Return ``__all__`` of a package without importing it."""
-    tree = ast.parse((ROOT / "src" / package.replace(".", "/") / "__init__.py").read_text(encoding="utf-8"))
-    for node in tree.body:
+    path = ROOT / "src" / package.replace(".", "/") / "__init__.py"
+    if path.with_suffix(".pyi").exists():  # names that are imported when they are used
+        lines = path.with_suffix(".pyi").read_text(encoding="utf-8").splitlines()
+        return sorted(
+            line.split()[3] for line in lines if " as " in line and not line.startswith(f"from {package} import")
+        )
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return [name for name in ast.literal_eval(node.value) if not name.startswith("_")]
     raise ValueError(f"{package} has no __all__")

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from linnet.array_types import Array, Bools, Floats, Ints32
-from linnet.checks.checked_data import CheckedData, Finding, Ints, excerpt, percent
+from linnet.array_types import Array, Bools, Floats, Ints, Ints32
+from linnet.checks.checked_data import CheckedData, Finding, excerpt, percent
 from linnet.data.splitting import fold_indices
 from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Blocks, Chars, Words

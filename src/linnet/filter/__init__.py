@@ -12,23 +12,6 @@ r"""Filter a corpus with a model: rows in, the rows worth keeping out, and an ac
 (2, 1, 1, 0)
 """
 
-from __future__ import annotations
+from linnet.lazy import attach
 
-from typing import TYPE_CHECKING, Any
-
-__all__ = ["Rule", "Sketch", "filter_corpus"]
-
-if TYPE_CHECKING:
-    from linnet.filter.filtering import filter_corpus
-    from linnet.filter.ranking import Sketch
-    from linnet.filter.settings import Rule
-
-_WHERE = {"Rule": "settings", "Sketch": "ranking", "filter_corpus": "filtering"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,30 @@
+from linnet import checks as checks
+from linnet import comparison as comparison
+from linnet import data as data
+from linnet import datasets as datasets
+from linnet import errors as errors
+from linnet import evaluate as evaluate
+from linnet import explain as explain
+from linnet import features as features
+from linnet import models as models
+from linnet import tuning as tuning
+from linnet.checks import Checkup as Checkup
+from linnet.checks import check as check
+from linnet.classifier import TextClassifier as TextClassifier
+from linnet.classifier import load as load
+from linnet.comparison import Comparison as Comparison
+from linnet.comparison import compare as compare
+from linnet.data import Dataset as Dataset
+from linnet.data import read as read
+from linnet.data import stream as stream
+from linnet.errors import DataError as DataError
+from linnet.errors import LinnetError as LinnetError
+from linnet.errors import MissingExtraError as MissingExtraError
+from linnet.errors import ModelFileError as ModelFileError
+from linnet.errors import UntrustedModelError as UntrustedModelError
+from linnet.features.functions import register_function as register_function
+from linnet.report import Report as Report
+from linnet.tuning import Tuning as Tuning
+from linnet.tuning import tune as tune
+
+__version__: str

@@ -1,0 +1,12 @@
+from linnet.text.tokens import CASES as CASES
+from linnet.text.tokens import SUBWORD as SUBWORD
+from linnet.text.tokens import TOKENISERS as TOKENISERS
+from linnet.text.tokens import TOKENS as TOKENS
+from linnet.text.tokens import Subword as Subword
+from linnet.text.tokens import Token as Token
+from linnet.text.tokens import tokeniser as tokeniser
+from linnet.text.tokens import tokenize as tokenize
+from linnet.text.tokens import words_of as words_of
+from linnet.text.vocabulary import Coverage as Coverage
+from linnet.text.vocabulary import Vocabulary as Vocabulary
+from linnet.text.vocabulary import Zipf as Zipf
