@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from linnet.model import calibration as decide
 from linnet.model.calibration import MIN_SCALE, Calibration
-from linnet.solvers import numerics
+from linnet.solvers import losses as numerics
 
 ODD = [-np.inf, -1e308, -1000.0, -50.0, -1.0, -1e-20, 0.0, 1e-20, 1.0, 50.0, 1000.0, 1e308]
 
