@@ -17,5 +17,5 @@ from linnet.features.language import Pos as Pos
 from linnet.features.language import Stems as Stems
 from linnet.features.language import WordPiece as WordPiece
 from linnet.features.lists import Lists as Lists
-from linnet.features.quadratic import Quadratic as Quadratic
+from linnet.features.vectorizer import Quadratic as Quadratic
 from linnet.features.vectorizer import Vectorizer as Vectorizer

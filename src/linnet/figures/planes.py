@@ -11,7 +11,7 @@ import numpy as np
 from linnet.array_types import Floats, Ints
 from linnet.draw.charts import Axis, Layer, Points, Region, Segments
 from linnet.draw.terminal import count
-from linnet.features.quadratic import Quadratic
+from linnet.features.vectorizer import Quadratic
 from linnet.figures.figure import Figure, Panel, area, contour
 from linnet.models import RBF, FeedForward, KernelPerceptron, LeastSquares, LinearSVM, LogisticRegression, Perceptron
 
