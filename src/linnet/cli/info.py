@@ -22,8 +22,8 @@ from linnet.values import size_text
 def info(model: str, top: int, card: bool, json_: bool) -> None:
     """Show the card of MODEL: data, settings, what was tried, and the weightiest features of each class."""
     from linnet.explain import top_features
+    from linnet.model.file import version_in_use
     from linnet.model.model import Model
-    from linnet.model.registry import version_in_use
 
     model = str(version_in_use(model))
     found = Model.load(model, verify=True, names_only=True)  # looking at a file imports nothing

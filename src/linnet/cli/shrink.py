@@ -33,7 +33,7 @@ def shrink(model: str, max_size: str, data: str | None, out: str | None, **optio
     linnet shrink reviews.linnet --max-size 1MB --data dev.csv
     """
     from linnet.classifier import load
-    from linnet.model.registry import version_in_use
+    from linnet.model.file import version_in_use
 
     most = as_bytes(max_size, "--max-size") or 0
     clf = load(model, n_jobs=options["threads"], trust=options["trust"])

@@ -43,7 +43,7 @@ def update(model: str, data: str | None, **options: Any) -> None:
     """
     from linnet.classifier import load
     from linnet.comparison.versions import undo, update, write_version
-    from linnet.model.registry import LATEST, next_version, version_in_use
+    from linnet.model.file import LATEST, next_version, version_in_use
 
     if options["undo"]:
         if data is not None or options["out"]:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from linnet.classifier import TextClassifier, load
 from linnet.errors import LinnetError, ModelFileError, nearest
 from linnet.files import lock_file
-from linnet.model.registry import version_in_use
+from linnet.model.file import version_in_use
 from linnet.serve.settings import RequestError
 from linnet.values import size_text
 
