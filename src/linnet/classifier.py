@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
     from linnet.explain.explanation import LearningStep
     from linnet.explain.generative import Generative
-    from linnet.explain.separation import Separation
+    from linnet.explain.weights import Separation
     from linnet.features.derived import Part
     from linnet.pipeline.learner import IncrementalLearner, Progressive
     from linnet.pipeline.plan import Plan
@@ -507,7 +507,7 @@ class TextClassifier(Estimator):
         >>> found.separable, len(found.support)
         (True, 2)
         """
-        from linnet.explain.separation import separation
+        from linnet.explain.weights import separation
 
         return separation(self.artefact, texts, texts.label_list() if labels is None else labels, self.n_jobs)
 
