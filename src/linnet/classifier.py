@@ -219,13 +219,10 @@ class TextClassifier(Estimator):
 
         named = [c.item() if isinstance(c, np.generic) else c for c in (() if classes is None else classes)]
         if not hasattr(self, "learner_"):
-            fitted = getattr(self, "model_", None)
-            plan = self.plan() if fitted is None else self.as_fitted().plan()
-            self.learner_ = (
-                IncrementalLearner(plan, forget=self.forget)
-                if fitted is None
-                else IncrementalLearner.of(fitted, plan, self.forget)
-            )
+            if hasattr(self, "model_"):
+                self.learner_ = IncrementalLearner.of(self.model_, self.as_fitted().plan(), self.forget)
+            else:
+                self.learner_ = IncrementalLearner(self.plan(), forget=self.forget)
         self.learner_.meet(named)
         return self.learner_
 
@@ -620,10 +617,8 @@ def load(
     """
     from linnet.importing import importer
 
-    other = importer(path)
-    model = (
-        Model.load(path, verify=verify, trust=trust) if other is None or isinstance(path, bytes) else other(Path(path))
-    )
+    other = None if isinstance(path, bytes) else importer(path)
+    model = Model.load(path, verify=verify, trust=trust) if other is None else other(Path(os.fsdecode(path)))
     settings = model.card.get("settings", {})
     clf = TextClassifier(settings.get("model", "svm"), n_jobs=n_jobs)
     clf.model_ = model

@@ -79,11 +79,7 @@ def shown(value: object, most: int = 80) -> str:
     """
     text = str(value)
     cut = text if len(text) <= most else text[: most - 1] + "\u2026"
-    return cut if cut.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in cut)
-
-
-def _escaped(c: str) -> str:
-    return c.encode("unicode_escape").decode("ascii")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
 
 
 def not_fitted(message: str) -> Exception:

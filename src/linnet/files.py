@@ -55,6 +55,40 @@ def codec_of(head: bytes) -> str | None:
     return next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
 
 
+# How files begin that are handed in by mistake, as data or as models. None of these can begin a model file: its first byte
+# is the low byte of a header length that leaves 56 when divided by 64, that is 8, x, 0xb8 or 0xf8.
+_FOREIGN = {
+    b"\x89PNG": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF8": "a GIF image",
+    b"%PDF": "a PDF document",
+    b"PK\x03\x04": "a zip archive (as Excel, Word, .npz and PyTorch files are)",
+    b"\xd0\xcf\x11\xe0": "an old Excel or Word file",
+    b"SQLite format 3": "an SQLite database",
+    b"\xfd7zXZ": "an xz archive",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"\x7fELF": "a program",
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+    b"FEA1": "a Feather version 1 file",
+    b"\x93NUMPY": "a NumPy .npy file",
+    b"\x89HDF": "an HDF5 file",
+    b"\xba\x16\x4f\x2f": "a fastText model",
+    **{bytes([0x80, protocol]): "a pickle, which linnet never loads" for protocol in range(2, 6)},
+}
+
+
+def foreign(head: bytes) -> str | None:
+    r"""Return what a file is that is neither a text nor a model of linnet, from its first bytes; None where they do not say.
+
+    >>> foreign(b"\x89PNG\r\n\x1a\n")
+    'a PNG image'
+    """
+    return next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None)
+
+
 #: The kinds of files that linnet writes, by the ending of the name.
 KINDS = {
     **dict.fromkeys((".json", ".jsonl", ".ndjson", ".jsonlines"), "json"), **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), "text"),

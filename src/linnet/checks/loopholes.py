@@ -25,10 +25,8 @@ from linnet.features.counting import Names, SparseCounts
 PURE, COVERS = 0.97, 0.3  # lower bound of the purity, and the share of the class, of a word that gives the label away
 ODD_PURE, ODD_COVERS = 0.8, 0.02  # the same for dates, numbers, addresses
 LONG_NUMBER, LONG_ID = 4, 3  # digits of a number, characters of an id
-WARN_ODD, WARN_WORD = (
-    0.1,
-    0.9,
-)  # share of the label's texts from which a date, number, id or address, and a word, is a warning
+WARN_ODD = 0.1  # share of the label's texts from which a date, number, id or address is a warning
+WARN_WORD = 0.9  # and a word
 FEW = 50  # rows: below this no test can be significant, so what is seen counts
 MOST = 20
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri"

@@ -60,11 +60,9 @@ def update(model: str, data: str | None, **options: Any) -> None:
     used = str(version_in_use(model))
     old = load(used, n_jobs=options["threads"])
     rows = read_labelled(data, options, extra=old.artefact.needs, clf=old)
-    test = (
-        read_labelled(options["test"], options, test=True, extra=old.artefact.needs, clf=old)
-        if options["test"]
-        else None
-    )
+    test = None
+    if options["test"]:
+        test = read_labelled(options["test"], options, test=True, extra=old.artefact.needs, clf=old)
     new, found = update(old, rows, test=test, forget=options["forget"], random_state=options["seed"])
     out = options["out"] or (str(next_version(model)) if Path(model).is_dir() else model)
     kept_at = write_version(new, used, out)

@@ -19,9 +19,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from linnet.data.input_file import InputFile, ReadOptions, RecordReader, foreign, looks_binary, stdin
+from linnet.data.input_file import InputFile, ReadOptions, RecordReader, looks_binary, stdin
 from linnet.errors import DataError, nearest
-from linnet.files import split_ending
+from linnet.files import foreign, split_ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def open_file(place: str | os.PathLike[str], format: str | None, options: ReadOp
             head = file.wait()
         chosen = FORMATS[format] if format else find_format(file.name, head)
         if not chosen.magic and foreign(head):
-            raise DataError(f"{file.name} is not a data file but {foreign(head)}")
+            raise DataError(f"{file.name} is not a data file but {foreign(head)}; if it holds texts, export it as CSV")
         if not chosen.magic and looks_binary(head):
             raise DataError(f"{file.name} is not text: it looks like a binary file; {_KNOWN}")
         with explained(file.name, head, chosen):

@@ -28,21 +28,6 @@ import pyarrow as pa
 from linnet.errors import DataError
 from linnet.files import codec_of, open_atomic
 
-_FOREIGN = {
-    b"\x89PNG": "a PNG image",
-    b"\xff\xd8\xff": "a JPEG image",
-    b"GIF8": "a GIF image",
-    b"%PDF": "a PDF document: extract its text first",
-    b"PK\x03\x04": "a ZIP archive (or an Excel or Word file): unpack it, or export it as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel or Word file: export it as CSV",
-    b"SQLite format 3": "an SQLite database: export a table as CSV",
-    b"\xfd7zXZ": "an xz archive: unpack it first",
-    b"7z\xbc\xaf": "a 7z archive: unpack it first",
-    b"\x7fELF": "a program",
-    b"FEA1": "a Feather version 1 file: write it again as Parquet or Feather 2",
-    b"\x80\x04\x95": "a pickle: pickles can run code, so linnet does not open them; write CSV or Parquet",
-    b"\x80\x05\x95": "a pickle: pickles can run code, so linnet does not open them; write CSV or Parquet",
-}
 _BOMS = [
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -251,15 +236,6 @@ def _idle(number: int) -> bool:
     return not select.select([number], [], [], _PAUSE)[0]
 
 
-def foreign(head: bytes) -> str | None:
-    r"""What a file is that is certainly not data for linnet, told from its first bytes.
-
-    >>> foreign(b"\x89PNG\r\n\x1a\n")
-    'a PNG image'
-    """
-    return next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None)
-
-
 def looks_binary(head: bytes) -> bool:
     r"""Whether bytes are not text in any encoding: mostly control characters, or some and no UTF-8.
 
@@ -441,7 +417,9 @@ def join(batches: Sequence[RawBatch], names: Sequence[str]) -> RawBatch:
                 repairs[name][kind] = np.concatenate([before, rows + at])
     columns = {name: _concat([batch.columns[name] for batch in batches]) for name in names}
     files = [name for batch in batches for name in batch.files or ()]
-    return RawBatch(columns, int(first[-1]), malformed, _join_lines(batches), files or None, repairs)
+    known = [batch.lines for batch in batches if batch.lines is not None]
+    lines = list(chain.from_iterable(known)) if known and len(known) == len(batches) else None
+    return RawBatch(columns, int(first[-1]), malformed, lines, files or None, repairs)
 
 
 def _concat(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
@@ -451,11 +429,6 @@ def _concat(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
         kind = pa.large_string()
         columns = [column.cast(kind) for column in columns]
     return pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=kind)
-
-
-def _join_lines(batches: Sequence[RawBatch]) -> Sequence[int] | None:
-    parts = [batch.lines for batch in batches if batch.lines is not None]
-    return list(chain.from_iterable(parts)) if parts and len(parts) == len(batches) else None
 
 
 #: Rows kept one by one; beyond that only the counts grow.

@@ -345,7 +345,7 @@ class Evaluation:
         return with_intervals(dict(zip(("roc_area", "pr_area"), pairs, strict=True)))
 
     def to_text(self, width: int = 80) -> str:
-        """A plain-text report for the terminal.
+        """A plain-text report for the terminal; labels are cut so that the tables fit in `width`, as far as their numbers do.
 
         >>> print(evaluate(["a", "b", "b", "b"], ["a", "a", "b", "b"], ["a", "b"]).to_text())
         accuracy 0.7500 [0.3006, 0.9544] on 4 rows
@@ -361,10 +361,20 @@ class Evaluation:
         a  1  0
         b  1  2
         """
-        return evaluation_text(self, width)
+        parts = [
+            _summary(self),
+            aligned(class_rows(self.per_class), width),
+            _matrix(self, width) or _largest(self, width),
+        ]
+        parts.append([f"warning: {line}" for line in self.warnings])
+        return "\n\n".join("\n".join(part) for part in parts if part)
 
     def _repr_html_(self) -> str:
-        return evaluation_html(self)
+        small = len(self.classes) <= MATRIX_CLASSES
+        caption, rows = (MATRIX, _matrix_rows(self)) if small else ("largest confusions", _confusions(self))
+        lines = "<br>".join(map(safe, _summary(self)))
+        warnings = paragraphs(f"warning: {safe(line)}" for line in self.warnings)
+        return f"<div><p>{lines}</p>{text_table(class_rows(self.per_class))}{text_table(rows, caption)}{warnings}</div>"
 
 
 def evaluate(
@@ -525,23 +535,6 @@ def _probabilities(proba: npt.ArrayLike, n: int, classes: tuple[Label, ...]) -> 
 MATRIX_CLASSES = 12  # a larger confusion matrix is shown as its largest cells
 MATRIX = "confusion matrix (rows: truth, columns: predicted)"
 LARGEST = 10
-
-
-def evaluation_text(result: Evaluation, width: int) -> str:
-    """The whole report; labels are cut so that the tables fit in `width`, as far as their numbers do."""
-    parts = [_summary(result), aligned(class_rows(result.per_class), width)]
-    parts.append(_matrix(result, width) or _largest(result, width))
-    parts.append([f"warning: {line}" for line in result.warnings])
-    return "\n\n".join("\n".join(part) for part in parts if part)
-
-
-def evaluation_html(result: Evaluation) -> str:
-    """The same tables in HTML, every label escaped."""
-    small = len(result.classes) <= MATRIX_CLASSES
-    caption, rows = (MATRIX, _matrix_rows(result)) if small else ("largest confusions", _confusions(result))
-    lines = "<br>".join(map(safe, _summary(result)))
-    warnings = paragraphs(f"warning: {safe(line)}" for line in result.warnings)
-    return f"<div><p>{lines}</p>{text_table(class_rows(result.per_class))}{text_table(rows, caption)}{warnings}</div>"
 
 
 def _summary(result: Evaluation) -> list[str]:

@@ -268,13 +268,8 @@ class DocumentChunk:
 
     def explanation(self, d: int) -> Explanation:
         """Return one explanation; its parts are made when they are asked for."""
-        classes, proba, label, against, other = (
-            self.model.classes,
-            self.proba[d].tolist(),
-            int(self.label[d]),
-            None,
-            None,
-        )
+        classes, proba, label = self.model.classes, self.proba[d].tolist(), int(self.label[d])
+        against = other = None
         if self.against is not None:
             against, other = classes[self.against[d]], proba[self.against[d]]
         return Explanation(

@@ -248,15 +248,10 @@ def scales(values: Values, computed: ComputedBlocks) -> Floats32:
     [0.20000000298023224]
     """
     sizes = [len(b.columns) for b in computed]
-    share, indicators = (
-        np.repeat([b.weight for b in computed], sizes),
-        np.repeat([b.indicators for b in computed], sizes),
-    )
-    size = (
-        np.sqrt(arithmetic.mean(np.square(values, dtype=np.float64), axis=0))
-        if len(values)
-        else np.zeros(values.shape[1])
-    )
+    share, indicators = (np.repeat([getattr(b, name) for b in computed], sizes) for name in ("weight", "indicators"))
+    size = np.zeros(values.shape[1])
+    if len(values):
+        size = np.sqrt(arithmetic.mean(np.square(values, dtype=np.float64), axis=0))
     for block, last in zip(computed, np.cumsum(sizes).tolist(), strict=True):
         if block.together:
             mine = slice(last - len(block.columns), last)

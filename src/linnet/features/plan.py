@@ -286,10 +286,8 @@ def log_count_ratio(
         p, q = counts[:, 1:] + np.float32(alpha), counts[:, :1] + np.float32(alpha)
         sums = totals[1:] + smoothing, totals[:1] + smoothing
     else:
-        p, q = (
-            counts + np.float32(alpha),
-            arithmetic.total(counts, axis=1).astype(np.float32)[:, None] - counts + np.float32(alpha),
-        )
+        rest = arithmetic.total(counts, axis=1).astype(np.float32)[:, None] - counts
+        p, q = counts + np.float32(alpha), rest + np.float32(alpha)
         sums = totals + smoothing, arithmetic.total(totals) - totals + smoothing
     shift = arithmetic.log(sums[0] / sums[1]).astype(np.float32)
     ratio: Floats32 = arithmetic.log(p / q) - shift
@@ -300,7 +298,6 @@ SHORT_DOCUMENT = 500  # bytes: below this mean length, character n-grams help
 CHARS_WEIGHT = 0.8  # characters repeat what the words say: a little less than an equal share did best
 LITTLE_TEXT, MUCH_TEXT = 4_000_000, 30_000_000  # bytes
 LOOKED_AT = 500  # texts
-WORD, ALONE = 1, 8  # class bits of characters, see classify of the kernels
 LARGE_MODEL = 2_000_000  # weights: above this, features seen in one document only are dropped
 
 
@@ -398,14 +395,12 @@ class FeaturePlan:
         else:
             counts = rows.class_counts(y, n_classes) if weight is None else rows.class_counts(y, n_classes, weight)
         totals = arithmetic.total(counts, axis=0)
-        several = y.ndim == 2  # labels a row
+        several, n_every = y.ndim == 2, float(arithmetic.total(df))  # labels a row
         gain = np.empty((1 if n_classes == 2 and not several else n_classes, rows.n_columns), dtype=np.float32)
         for k in range(0, rows.n_columns, CHUNK):  # in pieces that stay in the cache
             part = counts[k : k + CHUNK]
-            all_rows: dict[str, Any] = (
-                {"every": df[k : k + CHUNK], "n_every": float(arithmetic.total(df))} if several else {}
-            )
-            ratio = log_count_ratio(part, totals=totals, n_features=rows.n_columns, **all_rows)
+            every = df[k : k + CHUNK] if several else None
+            ratio = log_count_ratio(part, totals=totals, n_features=rows.n_columns, every=every, n_every=n_every)
             ratio = arithmetic.power(ratio, p)
             ratio *= self._base(df[k : k + CHUNK], n)[:, None]
             gain[:, k : k + CHUNK] = ratio.T

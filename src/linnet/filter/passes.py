@@ -178,10 +178,8 @@ def write_shard(task: tuple[int, Shard, Any], settings: FilterSettings) -> dict[
         _opened(shard, settings, write=True) as (reader, rows),
         open_shard_writer(folder, shard, settings, reader) as writer,
     ):
-        batches = (
-            _scored(rows, folder, shard, settings, counts) if cut is None else _rescored(rows, folder, index, shard)
-        )
-        for scored in batches:
+        first_pass = _scored(rows, folder, shard, settings, counts)
+        for scored in first_pass if cut is None else _rescored(rows, folder, index, shard):
             keep = (scored.state == USABLE) & settings.rule.admits(scored.odds, scored.best, named)
             if cut is not None:
                 keep &= _above(scored.odds[:, 0], keep, cut, _groups(scored.batch), left)

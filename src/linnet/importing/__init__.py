@@ -17,10 +17,8 @@ FORMATS = {  # module:function: (how a file begins, how its name ends, what it i
 PICKLES = (".joblib", ".pickle", ".pkl")
 
 
-def importer(path: str | os.PathLike[str] | bytes) -> Callable[[Path], Model] | None:
+def importer(path: str | os.PathLike[str]) -> Callable[[Path], Model] | None:
     """Return what reads a file of another program, by its first bytes; None where no importer knows them."""
-    if isinstance(path, bytes):
-        return None
     try:
         with Path(path).open("rb") as file:
             head = file.read(8)

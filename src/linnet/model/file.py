@@ -42,7 +42,7 @@ import numpy as np
 from linnet import __version__
 from linnet.array_types import Array, Bytes
 from linnet.errors import ModelFileError, nearest
-from linnet.files import OutputError, open_atomic
+from linnet.files import OutputError, foreign, open_atomic
 
 FORMAT_VERSION = 2
 ALIGNMENT = 64  # bytes
@@ -65,24 +65,6 @@ _OPENING = b'{"__metadata__":{"checksum":"sha256:'  # then 64 hexadecimal digits
 _DIGEST = slice(8 + len(_OPENING), 8 + len(_OPENING) + 64)  # where the checksum stands in every file
 _NO_DIGEST = "0" * 64
 _REMEDY = "copy or download it again, or train it again"
-
-# How files begin that are handed in by mistake. None of these can begin a file written here: the first byte of ours is
-# the low byte of a header length that leaves 56 when divided by 64, that is 8, x, 0xb8 or 0xf8.
-_FOREIGN = {
-    b"\x89PNG": "a PNG image",
-    b"\xff\xd8\xff": "a JPEG image",
-    b"%PDF": "a PDF document",
-    b"PK\x03\x04": "a zip archive (as .npz, .docx and PyTorch files are)",
-    b"\x1f\x8b": "a gzip archive",
-    b"\x28\xb5\x2f\xfd": "a zstd archive",
-    b"PAR1": "a Parquet file",
-    b"ARROW1": "an Arrow file",
-    b"\x93NUMPY": "a NumPy .npy file",
-    b"\x89HDF": "an HDF5 file",
-    b"SQLite format 3": "an SQLite database",
-    b"\xba\x16\x4f\x2f": "a fastText model",
-    **{bytes([0x80, protocol]): "a pickle, which linnet never loads" for protocol in range(2, 6)},
-}
 
 Fail = Callable[[str], NoReturn]
 
@@ -341,9 +323,8 @@ def _header_end(data: Bytes, fail: Fail) -> int:
     first = data[:4096].tobytes()
     if not first:
         fail(f"empty (0 bytes); {_REMEDY}")
-    for magic, what in _FOREIGN.items():
-        if first.startswith(magic):
-            fail(f"{what}, not a linnet model")
+    if what := foreign(first):
+        fail(f"{what}, not a linnet model")
     own = first[8 : 8 + len(_OPENING)] == _OPENING[: max(0, len(first) - 8)]
     end = 8 + int.from_bytes(first[:8], "little")
     if len(first) < 9:

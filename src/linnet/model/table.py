@@ -159,11 +159,8 @@ class Table:
             return replace(cls.of_records(tensors["records"], n_outputs, shift), bits=bits)
         if "slots" in tensors:
             return cls(tensors["slots"], tensors["rows"], shift, bits)
-        norm, weights, steps = (
-            tensors["norm"],
-            tensors["weights"],
-            tensors.get("steps", np.zeros(1 + n_outputs, np.float32)),
-        )
+        norm, weights = tensors["norm"], tensors["weights"]
+        steps = tensors.get("steps", np.zeros(1 + n_outputs, np.float32))
         if weights.shape != (len(norm), n_outputs) or steps.shape != (1 + n_outputs,):
             raise ValueError("its weights do not fit together")
         if not ((steps >= 0.0) & (steps <= LARGEST / LARGEST_CODE)).all():

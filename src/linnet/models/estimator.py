@@ -386,9 +386,7 @@ class StepModel(DecisionModel):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one epoch over one more batch; the first call must name all classes."""
         batch, known = self._batch(X, y, classes, sample_weight)
-        state = (
-            self._state_so_far() if hasattr(self, "classes_") else EpochState.zero(batch.X.n_features, batch.n_outputs)
-        )
+        state = self._state_so_far(batch)
         seed = (seed_of(self.random_state), state.n_rows)
         self._state = state.then(self.epoch(self._plain(batch), state, seed))
         self.classes_ = known
@@ -397,8 +395,10 @@ class StepModel(DecisionModel):
 
     _state: EpochState
 
-    def _state_so_far(self) -> EpochState:
-        """Return where batches go on; after ``fit``, its weights, as if they were those of one row."""
+    def _state_so_far(self, batch: TrainingSet) -> EpochState:
+        """Return where batches go on: zero before the first; after ``fit``, its weights, as if they were those of one row."""
+        if not hasattr(self, "classes_"):
+            return EpochState.zero(batch.X.n_features, batch.n_outputs)
         if "_state" in vars(self):
             return self._state
         W = np.array(self.coef_.T, dtype=np.float64)

@@ -217,12 +217,8 @@ class App:
         except Exception as error:
             service.crashed(error)
             refused = RequestError("internal", "a bug in the server; its log says where")
-        reply.problem, reply.status, reply.headers, reply.body = (
-            refused.code,
-            refused.status,
-            refused.headers,
-            refused.body,
-        )
+        reply.problem, reply.status = refused.code, refused.status
+        reply.headers, reply.body = refused.headers, refused.body
 
     async def _answer(self, scope: MutableMapping[str, Any], receive: Receive, reply: Reply) -> None:
         service, headers = self.service, dict(scope["headers"])

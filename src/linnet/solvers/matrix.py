@@ -296,9 +296,9 @@ class TrainingSet:
     def one_label(self, c: int) -> TrainingSet:
         """Return the rows as a problem of two classes: with label c, and without."""
         gain = None if self.X.gain is None else self.X.gain[c : c + 1]
-        weight = (
-            self.weight if self.weight is None or self.weight.ndim == 1 else np.ascontiguousarray(self.weight[:, c])
-        )
+        weight = self.weight
+        if weight is not None and weight.ndim == 2:
+            weight = np.ascontiguousarray(weight[:, c])
         return replace(self, X=replace(self.X, gain=gain), y=self.y[:, c].astype(np.int32), n_classes=2, weight=weight)
 
     @property

@@ -181,10 +181,8 @@ class Runs:
     def score(self, clf: TextClassifier, data: Dataset) -> tuple[dict[str, Any], list[int]]:
         """Return the scores on rows, and 1 for each that is right; of several labels, where all of them are."""
         several = clf.artefact.multilabel
-        found, name, more = (
-            clf.evaluate(data),
-            *(("subset_accuracy", "micro_f1") if several else ("accuracy", "log_loss")),
-        )
+        found = clf.evaluate(data)
+        name, more = ("subset_accuracy", "micro_f1") if several else ("accuracy", "log_loss")
         if several:
             answers = [{str(label) for label in row} for row in clf.predict(data)]
             right = [int(set(row) == answer) for row, answer in zip(data.label_sets(), answers, strict=True)]

@@ -276,11 +276,8 @@ def _delimiter(head: bytes) -> str:
     able = [mark for mark in _DELIMITERS if any(len(row) > 1 for row in _sample(head, Dialect(mark), 1))]
     if len(able) < 2:
         return able[0] if able else ","
-    return max(able, key=lambda mark: _evenness(_sample(head, Dialect(mark))))
-
-
-def _evenness(rows: list[list[str]]) -> float:
-    return sum(len(row) == len(rows[0]) for row in rows) / len(rows)
+    widths = {mark: [len(row) for row in _sample(head, Dialect(mark))] for mark in able}
+    return max(able, key=lambda mark: widths[mark].count(widths[mark][0]) / len(widths[mark]))
 
 
 def _well_quoted(head: bytes, dialect: Dialect) -> bool:

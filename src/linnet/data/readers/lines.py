@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.data import input_file
 from linnet.data.arrays import binaries, by_distinct, printable, strings
 from linnet.data.input_file import (
     InputFile,
@@ -20,11 +19,12 @@ from linnet.data.input_file import (
     ReadOptions,
     RecordReader,
     grouped,
+    looks_binary,
     pieces,
     whole_lines,
 )
 from linnet.errors import DataError
-from linnet.files import split_ending
+from linnet.files import foreign, split_ending
 from linnet.values import is_number
 
 
@@ -233,7 +233,7 @@ def _folder_batch(folder: Path, found: list[tuple[Path, str, bytes]]) -> RawBatc
     texts: list[bytes] = []
     files = [str(path.relative_to(folder)) for path, _, _ in found]
     for row, (_, _, data) in enumerate(found):
-        what = input_file.foreign(data) or ("not text" if input_file.looks_binary(data[:4096]) else None)
+        what = foreign(data) or ("not text" if looks_binary(data[:4096]) else None)
         if what:
             malformed[row] = Malformed("not a text file", what, files[row])
         texts.append(b"" if what else data)
