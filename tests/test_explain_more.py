@@ -15,7 +15,7 @@ import running
 from linnet import TextClassifier
 from linnet.datasets import load
 from linnet.errors import LinnetError
-from linnet.explain.flip import EVERY
+from linnet.explain.counterfactual import EVERY
 
 TRAIN, DEV, TEST = load("reviews")
 

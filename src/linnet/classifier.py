@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from linnet import explain as explanations
 from linnet.errors import DataError, LinnetError, not_fitted
 from linnet.estimator import Estimator, sklearn_tags
 from linnet.model.decision import Decision, numbers_of
@@ -23,10 +24,6 @@ from linnet.pipeline.events import Event, Log, OnEvent
 from linnet.solvers.callbacks import History
 
 if TYPE_CHECKING:
-    from linnet.explain import Explanation, Explanations, Flip, Index, Neighbour
-    from linnet.explain.explanation import LearningStep
-    from linnet.explain.generative import Generative
-    from linnet.explain.weights import Separation
     from linnet.features.derived import Part
     from linnet.pipeline.learner import IncrementalLearner, Progressive
     from linnet.pipeline.plan import Plan
@@ -197,7 +194,7 @@ class TextClassifier(Estimator):
         self._changed = True
         return self
 
-    def step(self, text: str, label: Any) -> LearningStep:
+    def step(self, text: str, label: Any) -> explanations.LearningStep:
         """Learn one row and show what that did: scores, the classes that are blamed, and what the text's features add.
 
         >>> clf = TextClassifier("perceptron", features="words:1", calibrate=False).partial_fit(["good", "bad"], ["pos", "neg"])
@@ -205,14 +202,14 @@ class TextClassifier(Estimator):
         >>> step.predicted, step.label, step.blamed
         ('pos', 'neg', ('pos',))
         """
-        from linnet.explain.explanation import learning_step
-
         before, predicted = {}, None
         if self.__sklearn_is_fitted__():
             before = {c: self.explain(text, c) for c in self.artefact.classes}
             predicted = self.classify(text)
         self.partial_fit([text], [label])
-        return learning_step(text, label, predicted, before, {c: self.explain(text, c) for c in self.artefact.classes})
+        return explanations.learning_step(
+            text, label, predicted, before, {c: self.explain(text, c) for c in self.artefact.classes}
+        )
 
     def _learner(self, classes: Iterable[Any] | None = None) -> IncrementalLearner:
         from linnet.pipeline.learner import IncrementalLearner
@@ -302,9 +299,7 @@ class TextClassifier(Estimator):
     @property
     def coef_(self) -> npt.NDArray[np.float64]:
         """The weights, (n_outputs, n_features), in the order of get_feature_names_out."""
-        from linnet.explain.weights import weight_matrix
-
-        return weight_matrix(self.artefact)
+        return explanations.weight_matrix(self.artefact)
 
     @property
     def intercept_(self) -> npt.NDArray[np.float64]:
@@ -313,9 +308,7 @@ class TextClassifier(Estimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return the names of the features, in the order of ``coef_``; hash mode keeps those of the commonest."""
-        from linnet.explain.weights import feature_names
-
-        return np.array(feature_names(self.artefact), dtype=object)
+        return np.array(explanations.feature_names(self.artefact), dtype=object)
 
     @property
     def card(self) -> dict[str, Any]:
@@ -369,10 +362,8 @@ class TextClassifier(Estimator):
         """
         return self._generative().sample(n, length, random_state)
 
-    def _generative(self) -> Generative:
-        from linnet.explain.generative import Generative
-
-        return Generative.of(self.artefact, self.as_fitted().plan().make({}))
+    def _generative(self) -> explanations.Generative:
+        return explanations.Generative.of(self.artefact, self.as_fitted().plan().make({}))
 
     def predict(
         self,
@@ -474,29 +465,25 @@ class TextClassifier(Estimator):
         classes = [str(c) for c in model.classes] if y is None else list(model.classes)
         return evaluate_answers(truth, answers, classes, costs=rule.costs, order=model.label_order, seed=seed)
 
-    def explain(self, text: str | Mapping[str, Any], label: Any = None, against: Any = None) -> Explanation:
+    def explain(
+        self, text: str | Mapping[str, Any], label: Any = None, against: Any = None
+    ) -> explanations.Explanation:
         """Return what each feature of a text adds to the score of a label (default: the predicted one).
 
         With against, another label: what puts the one ahead of the other ("why business and not sports?"). A model that
         reads other columns too takes a row: ``{"text": ..., "priority": "high"}``.
         """
-        from linnet.explain import explain
+        return explanations.explain(self.artefact, text, label, against)
 
-        return explain(self.artefact, text, label, against)
-
-    def explain_many(self, texts: Any, label: Any = None, against: Any = None) -> Explanations:
+    def explain_many(self, texts: Any, label: Any = None, against: Any = None) -> explanations.Explanations:
         """Explain many texts: a sequence that works them out in runs, when they are reached."""
-        from linnet.explain import explain_many
+        return explanations.explain_many(self.artefact, texts, label, against)
 
-        return explain_many(self.artefact, texts, label, against)
-
-    def flip(self, text: str | Mapping[str, Any], to: Any = None) -> Flip:
+    def flip(self, text: str | Mapping[str, Any], to: Any = None) -> explanations.Flip:
         """Return the fewest words to take out of a text so that the answer changes (to a given label)."""
-        from linnet.explain import flip
+        return explanations.flip(self.artefact, text, to)
 
-        return flip(self.artefact, text, to)
-
-    def separation(self, texts: Any, labels: Any = None) -> Separation:
+    def separation(self, texts: Any, labels: Any = None) -> explanations.Separation:
         """Return how the line divides labelled rows: separable or not, the width of the margin, the rows that hold it.
 
         >>> clf = TextClassifier("svm", features="words:1", params={"loss": "hinge", "C": 10.0})
@@ -504,42 +491,34 @@ class TextClassifier(Estimator):
         >>> found.separable, len(found.support)
         (True, 2)
         """
-        from linnet.explain.weights import separation
+        return explanations.separation(
+            self.artefact, texts, texts.label_list() if labels is None else labels, self.n_jobs
+        )
 
-        return separation(self.artefact, texts, texts.label_list() if labels is None else labels, self.n_jobs)
-
-    def index(self, examples: Any) -> Index:
+    def index(self, examples: Any) -> explanations.Index:
         """Lay out examples (a Dataset, (texts, labels) or texts) to find those most like a text; see ``nearest``."""
-        from linnet.explain import Index
+        return explanations.Index(self.artefact, examples)
 
-        return Index(self.artefact, examples)
-
-    def nearest(self, text: str | Mapping[str, Any], examples: Any, n: int = 5) -> list[Neighbour]:
+    def nearest(self, text: str | Mapping[str, Any], examples: Any, n: int = 5) -> list[explanations.Neighbour]:
         """Return the n examples most like a text in the eyes of the model.
 
         examples is what ``index`` takes, or an index: build it once where there are many questions.
         """
-        from linnet.explain import Index
-
-        index = examples if isinstance(examples, Index) else self.index(examples)
+        index = examples if isinstance(examples, explanations.Index) else self.index(examples)
         if index.model is not self.artefact:
             raise LinnetError("this index was built by another model; build it with clf.index(examples)")
         return index.nearest(text, n)
 
     def top_features(self, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
         """Return the named features that speak most for a label, with their weights."""
-        from linnet.explain import top_features
-
-        return top_features(self.artefact, label, n)
+        return explanations.top_features(self.artefact, label, n)
 
     def named_weights(self) -> dict[Any, dict[str, float]]:
         """Return {label: {name: weight}}: of feature functions, and of every other feature whose name was kept.
 
         With two labels the weights of the first are those of the second with the sign turned.
         """
-        from linnet.explain import named_weights
-
-        return named_weights(self.artefact)
+        return explanations.named_weights(self.artefact)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, whole or not at all."""
@@ -592,9 +571,7 @@ class TextClassifier(Estimator):
         return hasattr(self, "model_")
 
     def _repr_html_(self) -> str:
-        from linnet.explain import model_html
-
-        return model_html(self) if hasattr(self, "model_") else f"<code>{self!r}</code>"
+        return explanations.model_html(self) if hasattr(self, "model_") else f"<code>{self!r}</code>"
 
 
 def _labels(classes: tuple[Any, ...]) -> npt.NDArray[Any]:

@@ -9,15 +9,6 @@ linear piece, gradient times input, and the intercept is the piece's own. They a
 a word away and the text may lie on another piece. Such an explanation is not ``exact`` and says so wherever it is shown.
 """
 
-from __future__ import annotations
+from linnet.lazy import attach
 
-from linnet.explain.explanation import Contribution, Explanation, Span, model_html
-from linnet.explain.flip import Flip, flip
-from linnet.explain.nearest import Index, Neighbour
-from linnet.explain.parts import Explanations, explain, explain_many
-from linnet.explain.weights import named_weights, top_features
-
-__all__ = [
-    "Contribution", "Explanation", "Explanations", "Flip", "Index", "Neighbour", "Span", "explain", "explain_many", "flip",
-    "model_html", "named_weights", "top_features",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach(__name__)
