@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+import linnet
 from linnet.cli import options as o
 from linnet.cli.labelled_rows import read_labelled, split_columns
 from linnet.cli.output import ProgressBars, print_lines, say, width, write_csv, write_json, write_page
@@ -47,7 +48,6 @@ def compare(data: str | None, **options: Any) -> None:
 
     Ctrl-C keeps the folds that are finished.
     """
-    from linnet.comparison import compare as compare_models
     from linnet.comparison import specs
 
     if options["out"] == options["json_"] == "-":
@@ -65,7 +65,7 @@ def compare(data: str | None, **options: Any) -> None:
         rows = read_labelled(data, options, extra=[*specs.needed_by(found), *split_columns(options)])
     names = ("models", "folds", "repeats", "features", "groups")
     with ComparisonProgress(options["quiet"]) as progress:
-        result = compare_models(
+        result = linnet.compare(
             rows, curve=options["curve"] or False, on_event=progress, random_state=options["seed"],
             n_jobs=options["threads"], **{name: options[name] for name in names},
         )  # fmt: skip
@@ -78,12 +78,11 @@ def compare(data: str | None, **options: Any) -> None:
 
 def _compare_files(data: str | None, options: dict[str, Any]) -> None:
     """Compare two model files; --out gets the rows whose answer changes."""
-    from linnet.classifier import load
     from linnet.comparison.versions import compare_versions
 
     if data is None:
         raise LinnetError("--files OLD NEW needs labelled rows to judge by: linnet compare --files OLD NEW DATA")
-    old, new = (load(path, n_jobs=options["threads"], trust=options["trust"]) for path in options["files"])
+    old, new = (linnet.load(path, n_jobs=options["threads"], trust=options["trust"]) for path in options["files"])
     needs = dict.fromkeys([*old.artefact.needs, *new.artefact.needs])
     rows = read_labelled(data, options, test=True, extra=list(needs), clf=old)
     found = replace(compare_versions(old, new, rows), old=options["files"][0], new=options["files"][1])

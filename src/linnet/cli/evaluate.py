@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+import linnet
 from linnet.cli import options as o
 from linnet.cli.labelled_rows import read_labelled, say_if_seen
 from linnet.cli.output import command_line, say, say_sealed, say_written, width, write_json
@@ -28,10 +29,9 @@ from linnet.errors import DataError, LinnetError, shown
 @o.json_file
 def evaluate(model: str, data: str, **options: Any) -> None:
     """Evaluate MODEL on the labelled rows of DATA: accuracy with its 95 % interval, scores per class, confusions."""
-    from linnet.classifier import load
     from linnet.data.splitting import look
 
-    clf = load(model, n_jobs=options["threads"], trust=options["trust"])
+    clf = linnet.load(model, n_jobs=options["threads"], trust=options["trust"])
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs, clf=clf)
     bins = clf.card.get("data", {}).get("label_bins")
     if rows.bins is None and isinstance(bins, str) and {str(c) for c in clf.artefact.classes}.isdisjoint(rows.counts):
@@ -53,10 +53,8 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     if options["report"] is None:
         result = clf.evaluate(rows, **o.asked(options))
     else:
-        from linnet.report import Report
-
         files = {"model": model, "data": data}
-        page = Report(clf, rows, title=f"{model} on {data}", command=command_line(), files=files, seal=seal)
+        page = linnet.Report(clf, rows, title=f"{model} on {data}", command=command_line(), files=files, seal=seal)
         page.save(options["report"])
         say_written(options["report"])
         result = page.evaluation

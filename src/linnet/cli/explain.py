@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+import linnet
 from linnet.cli import options as o
 from linnet.cli.labelled_rows import read_labelled
 from linnet.cli.output import colours, echo_json
 from linnet.data.input_file import stdin
 from linnet.draw.terminal import aligned, cut
 from linnet.errors import LinnetError
-
-if TYPE_CHECKING:
-    from linnet.classifier import TextClassifier
 
 
 @o.command()
@@ -48,13 +46,11 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
     linnet explain nb.linnet --sample 5
     linnet explain reviews.linnet --lines < texts.txt | jq .label
     """
-    from linnet.classifier import load
-
     if json_ and as_html:
         raise LinnetError("--json and --html are two formats; choose one")
     if lines and (as_html or flip or nearest or text != "-"):
         raise LinnetError("--lines reads standard input and prints JSON; it goes with --label and --not only")
-    clf = load(model, trust=trust)
+    clf = linnet.load(model, trust=trust)
     if word is not None:
         _word(clf, word, json_)
         return
@@ -103,7 +99,7 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
             click.echo("\n" + _nearest_text(alike))
 
 
-def _word(clf: TextClassifier, word: str, json_: bool) -> None:
+def _word(clf: linnet.TextClassifier, word: str, json_: bool) -> None:
     """Show the probability of a word in each class."""
     given, prior = ({str(c): p for c, p in found.items()} for found in (clf.probabilities(word), clf.probabilities()))
     if json_:
@@ -114,7 +110,7 @@ def _word(clf: TextClassifier, word: str, json_: bool) -> None:
     click.echo("\n".join(aligned(rows, 100)))
 
 
-def _lines(clf: TextClassifier, label: Any, against: Any) -> None:
+def _lines(clf: linnet.TextClassifier, label: Any, against: Any) -> None:
     """Explain texts as they come, some at a time."""
     texts = (line.decode("utf-8", "replace").rstrip("\r\n") for line in stdin())
     while some := list(islice(texts, 256)):

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+import linnet
 from linnet.cli import options as o
 from linnet.cli.output import echo_json, print_lines
 
@@ -31,17 +32,19 @@ def monitor(model: str, data: str, **options: Any) -> None:
     linnet monitor reviews.linnet this-week.csv
     linnet monitor reviews.linnet this-week.csv --reference last-week.csv --json
     """
-    from linnet.classifier import load
-    from linnet.data import read
     from linnet.evaluate.drift import drift, reference_of
 
-    clf = load(model, n_jobs=options["threads"], trust=options["trust"])
+    clf = linnet.load(model, n_jobs=options["threads"], trust=options["trust"])
     columns = {"text": o.text_column(clf, options), "format": options["format_"], "also": clf.artefact.needs}
     reference = None
     if options["reference"]:
-        reference = reference_of(clf.artefact, read(options["reference"], **columns), options["threads"])
+        reference = reference_of(clf.artefact, linnet.read(options["reference"], **columns), options["threads"])
     found = drift(
-        clf.artefact, read(data, **columns), reference=reference, level=options["level"], threads=options["threads"]
+        clf.artefact,
+        linnet.read(data, **columns),
+        reference=reference,
+        level=options["level"],
+        threads=options["threads"],
     )
     if options["json_"]:
         echo_json(found.to_dict())

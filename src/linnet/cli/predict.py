@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+import linnet
 from linnet.cli import options as o
 from linnet.cli.options import InputPath, asked, command, text_column
 from linnet.cli.output import Notes, ProgressBars, say
@@ -62,8 +63,6 @@ def predict(model: str, source: str, **options: Any) -> None:
     """
     import numpy as np
 
-    from linnet.classifier import load
-    from linnet.data import stream
     from linnet.data.input_file import Unusable
     from linnet.data.writers import open_writer
     from linnet.model.decision import Decision
@@ -78,7 +77,7 @@ def predict(model: str, source: str, **options: Any) -> None:
     form = _form(out, options["to"], bool(wide))
     if form == "lines" and wide:
         raise LinnetError(f"--{wide[0].replace('_', '-')} needs columns: choose --to csv, tsv or jsonl")
-    clf = load(model, n_jobs=threads, trust=options["trust"])
+    clf = linnet.load(model, n_jobs=threads, trust=options["trust"])
     rule = Decision.of(clf.artefact.classes, clf.artefact.decision, **asked(options))
     names = [str(c) for c in clf.artefact.classes]
     layout = ResultColumns(
@@ -93,7 +92,7 @@ def predict(model: str, source: str, **options: Any) -> None:
             none = np.zeros(0) if options["out_of_scope"] else None
             writer.write(layout.table(clf.artefact, np.zeros((0, clf.artefact.n_outputs)), far=none))
         progress.stage("labelling")
-        batches = stream(
+        batches = linnet.stream(
             source, text=text_column(clf, options), format=options["format_"], also=clf.artefact.needs, keep=keep,
             batch_rows=max(1, min(ROWS, CELLS // clf.artefact.n_outputs)),
         )  # fmt: skip

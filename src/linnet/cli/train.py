@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+import linnet
 from linnet.cli import options as o
 from linnet.cli.labelled_rows import label_column, multilabel, read_labelled, split_columns, split_rows
 from linnet.cli.output import Notes, command_line, say, say_sealed, say_written, write_json, write_unusable
@@ -24,7 +25,6 @@ from linnet.models import MODELS
 from linnet.values import parse_settings, size_text
 
 if TYPE_CHECKING:
-    from linnet.classifier import TextClassifier
     from linnet.pipeline.stream import StreamResult
 
 
@@ -152,12 +152,10 @@ class Training:
 
 def _classifier(options: dict[str, Any]) -> Any:
     """Return the classifier that the options ask for."""
-    from linnet.classifier import TextClassifier
-
     if options["online"]:
         options["features"] = options["features"] or FEATURES
         options["hash_bits"] = options["hash_bits"] or HASH_BITS
-    clf = TextClassifier(
+    clf = linnet.TextClassifier(
         options["model"], **{name: options[name] for name in (*FEATURE_OPTIONS, "label_smoothing")},
         norm={None: "auto", "none": None}.get(options["norm"], options["norm"]), params=_params(options),
         refit=not options["watch"], decision=o.asked(options),
@@ -211,13 +209,12 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
 
 def _by_seeds(clf: Any, data: str, options: dict[str, Any]) -> Any:
     """Return the texts of a file with labels made from word lists."""
-    from linnet.data import Dataset, read
     from linnet.pipeline.seeds import label_by_seeds
 
     for name in ("groups", "time", "weight", "test", "label_columns", "label_bins", "label_quantiles", "multilabel"):
         if options.get(name):
             raise LinnetError(f"--seeds makes the labels; leave out --{name.replace('_', '-')}")
-    found = read(data, text=options["text"], format=options["format_"], labelled=False)
+    found = linnet.read(data, text=options["text"], format=options["format_"], labelled=False)
     texts = found.text.to_pylist()
     if not any(options[name] for name in ("features", "vectors", "unlabelled")):
         clf.set_params(unlabelled=texts)
@@ -226,7 +223,7 @@ def _by_seeds(clf: Any, data: str, options: dict[str, Any]) -> Any:
         f"{found.source}: {len(texts):,} texts, {made.with_words:,} with words of one class; {made.clear:,} are clear, "
         f"{len(made.rows):,} got a label that a model trained on those is surest of"
     )
-    return replace(Dataset.from_lists([texts[k] for k in made.rows], made.labels), source=found.source)
+    return replace(linnet.Dataset.from_lists([texts[k] for k in made.rows], made.labels), source=found.source)
 
 
 def _say_of_labels(clf: Any, data: str, options: dict[str, Any]) -> None:
@@ -278,9 +275,7 @@ def _say_of_chance(result: Any) -> None:
 
 def _like(clf: Any, path: str, options: dict[str, Any]) -> Any:
     """Return a classifier with the settings of a model; what was given with it comes first."""
-    from linnet.classifier import load
-
-    like = load(path, trust=options.get("trust", False)).as_fitted()
+    like = linnet.load(path, trust=options.get("trust", False)).as_fitted()
     ctx = click.get_current_context()
     given = {p for p in options if ctx.get_parameter_source(p) == click.core.ParameterSource.COMMANDLINE}
     if "model" in given and options["model"] != like.model:
@@ -328,14 +323,12 @@ def _quick_check(fit_on: Any, dev: Any, test: Any, *, by_chance: bool) -> None:
 
 def _write_report(clf: Any, data: str, fit_on: Any, test: Any, out: Path, options: dict[str, Any], seal: Any) -> None:
     """Write the report on the test rows, with a check of the data and a learning curve."""
-    from linnet.checks import check
     from linnet.comparison.run_comparison import learning_curve
-    from linnet.report import Report
 
     found = None
     if not options["no_check"]:
         say("report: checking the training rows")
-        found = check(
+        found = linnet.check(
             fit_on, replace(test, source="the test rows"), random_state=options["seed"], n_jobs=options["threads"]
         )
     curve = None
@@ -343,7 +336,7 @@ def _write_report(clf: Any, data: str, fit_on: Any, test: Any, out: Path, option
         say("report: learning curve")
         curve = learning_curve(clf, fit_on)
     files = {"model": str(out), "data": data, **({"test": options["test"]} if options["test"] else {})}
-    page = Report(
+    page = linnet.Report(
         clf, test, title=f"{options['model']} trained on {data}", command=command_line(), seed=options["seed"], files=files,
         check=found, curve=curve, seal=seal,
     )  # fmt: skip
@@ -448,7 +441,7 @@ def _unpacked(path: Path) -> int:
     return size_of(path) * (4 if packed else 2 if path.suffix.lower() in (".parquet", ".pq") else 1)
 
 
-def train_streamed(clf: TextClassifier, data: tuple[str, ...], options: dict[str, Any]) -> StreamResult | None:
+def train_streamed(clf: linnet.TextClassifier, data: tuple[str, ...], options: dict[str, Any]) -> StreamResult | None:
     """Train on a stream where that is asked for or needed; None where ordinary training will do."""
     engine = options["engine"]
     if engine is None and (options["workers"] or options["scheduler"]):
@@ -491,7 +484,7 @@ NOT_ONLINE = (
 )  # fmt: skip
 
 
-def train_online(clf: TextClassifier, data: tuple[str, ...], out: Path, options: dict[str, Any]) -> None:
+def train_online(clf: linnet.TextClassifier, data: tuple[str, ...], out: Path, options: dict[str, Any]) -> None:
     """Learn from a stream in one pass and save the model, also after Ctrl-C."""
     from linnet.data.labelled import usable
     from linnet.data.reading import stream
