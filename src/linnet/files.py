@@ -11,6 +11,7 @@ r"""Files: the endings of compressed files, checksums, and writing a file so tha
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import hashlib
@@ -87,6 +88,26 @@ def foreign(head: bytes) -> str | None:
     'a PNG image'
     """
     return next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None)
+
+
+def looks_binary(head: bytes) -> bool:
+    r"""Whether bytes are not text in any encoding: mostly control characters, or some and no UTF-8.
+
+    >>> looks_binary(bytes(range(256)) * 4), looks_binary("naïve\0 text".encode("cp1252"))
+    (True, False)
+    """
+    count = sum(head.count(byte) for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
+    if count < 16:  # a few may stray into any text
+        return False
+    control = count / len(head)
+    if control > 0.3:
+        return True
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        high = sum(byte > 127 for byte in head) / len(head)
+        return control > 0.05 and high > 0.2
+    return False
 
 
 #: The kinds of files that linnet writes, by the ending of the name.

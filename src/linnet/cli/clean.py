@@ -13,6 +13,7 @@ import click
 from linnet.cli import options as o
 from linnet.cli.output import Notes, ProgressBars, echo_json, say
 from linnet.errors import LinnetError, check_choice
+from linnet.text import clean as cleaning
 from linnet.values import as_bytes, parse_list
 
 
@@ -63,40 +64,34 @@ def clean(inputs: tuple[str, ...], **options: Any) -> None:
 
 
 def _rules_text() -> str:
-    from linnet.text.clean import C4, RULES
-    from linnet.text.clean.corpus import DEDUP
-    from linnet.text.clean.rules import DEFAULT
-
     lines = ["characters (* by default; NAME=WORD puts a word in place of urls, emails, numbers)"]
-    lines += [f"{'*' if name in DEFAULT else ' '} {name:<12} {rule.about}" for name, rule in RULES.items()]
-    lines += ["pages (all with --c4)", *(f"  {name:<12} {rule.about}" for name, rule in C4.items())]
-    lines += ["duplicates (--dedup)", *(f"  {name:<12} {about}" for name, about in DEDUP.items())]
+    lines += [
+        f"{'*' if name in cleaning.DEFAULT else ' '} {name:<12} {rule.about}" for name, rule in cleaning.RULES.items()
+    ]
+    lines += ["pages (all with --c4)", *(f"  {name:<12} {rule.about}" for name, rule in cleaning.C4.items())]
+    lines += ["duplicates (--dedup)", *(f"  {name:<12} {about}" for name, about in cleaning.DEDUP.items())]
     return "\n".join(lines)
 
 
 def _corpus(options: dict[str, Any]) -> Any:
     """Turn the options into what to do; everything wrong with them is said before anything is read."""
-    from linnet.text.clean import C4, RULES
-    from linnet.text.clean.corpus import DEDUP, Corpus
-    from linnet.text.clean.rules import DEFAULT
-
     given = options["rules"]
-    named = list(DEFAULT) if given is None else [] if given == "none" else parse_list(given)
+    named = list(cleaning.DEFAULT) if given is None else [] if given == "none" else parse_list(given)
     dedup = parse_list(options["dedup"])
-    text = [spec for spec in named if _name(spec) in RULES]
-    pages = [spec for spec in named if _name(spec) in C4]
-    known = [*RULES, *C4, *DEDUP]
+    text = [spec for spec in named if _name(spec) in cleaning.RULES]
+    pages = [spec for spec in named if _name(spec) in cleaning.C4]
+    known = [*cleaning.RULES, *cleaning.C4, *cleaning.DEDUP]
     for spec in [*named, *parse_list(options["without"])]:
         check_choice("rule", _name(spec), known, LinnetError)
-    dedup += [spec for spec in named if _name(spec) in DEDUP]
+    dedup += [spec for spec in named if _name(spec) in cleaning.DEDUP]
     if options["c4"]:
-        pages += [name for name in C4 if name not in map(_name, pages)]
+        pages += [name for name in cleaning.C4 if name not in map(_name, pages)]
         dedup.append("spans")
     if options["bad_words"]:
         pages = [spec for spec in pages if spec != "badwords"] + [f"badwords={options['bad_words']}"]
     out = set(parse_list(options["without"]))
     text, pages, dedup = ([spec for spec in specs if _name(spec) not in out] for specs in (text, pages, dedup))
-    return Corpus(
+    return cleaning.Corpus(
         text, pages or None, dedup, same=options["same"], threshold=options["threshold"],
         max_memory=as_bytes(options["max_memory"], "--max-memory"), folder=options["temp"],
     )  # fmt: skip

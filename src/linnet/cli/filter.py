@@ -11,6 +11,7 @@ import click
 from linnet.cli import options as o
 from linnet.cli.output import ProgressBars, echo_json, say
 from linnet.errors import LinnetError, shown
+from linnet.text import clean as cleaning
 from linnet.values import as_bytes, parse_list
 
 
@@ -89,12 +90,9 @@ def _rule(options: dict[str, Any], percent: Any) -> Any:
 
 
 def _cleaning(options: dict[str, Any]) -> tuple[list[str] | None, list[str] | None]:
-    from linnet.text.clean import C4
-    from linnet.text.clean.rules import DEFAULT
-
     given = options["clean"]
-    clean = None if given is None else list(DEFAULT) if given == "default" else parse_list(given)
-    return clean, [name for name in C4 if name != "badwords"] if options["c4"] else None
+    clean = None if given is None else list(cleaning.DEFAULT) if given == "default" else parse_list(given)
+    return clean, [name for name in cleaning.C4 if name != "badwords"] if options["c4"] else None
 
 
 def _share_out(options: dict[str, Any], shards: int, model: str) -> tuple[int, int]:

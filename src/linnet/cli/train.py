@@ -15,14 +15,16 @@ import numpy as np
 
 import linnet
 from linnet.cli import options as o
+from linnet.cli import output
 from linnet.cli.labelled_rows import label_column, multilabel, read_labelled, split_columns, split_rows
 from linnet.cli.output import Notes, command_line, say, say_sealed, say_written, write_json, write_unusable
+from linnet.data.formats import find_shards, size_of
 from linnet.datasets.named import official
 from linnet.draw.terminal import estimate
 from linnet.errors import DataError, LinnetError, shown
 from linnet.files import digest
 from linnet.models import MODELS
-from linnet.values import parse_settings, size_text
+from linnet.values import as_bytes, parse_settings, size_text
 
 if TYPE_CHECKING:
     from linnet.pipeline.stream import StreamResult
@@ -167,7 +169,6 @@ def _classifier(options: dict[str, Any]) -> Any:
 
 def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...]) -> Training:
     """Read the rows, hold some out, fit, test, and fit once more on all of them."""
-    from linnet.cli.output import TrainingProgress
     from linnet.evaluate.drift import reference_of
     from linnet.pipeline.cache import keep_freed
 
@@ -189,7 +190,7 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
     del rows  # the parts are copies
     if not options["no_check"]:
         _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
-    with TrainingProgress(options["quiet"], options["watch"], options["profile"]) as progress:
+    with output.TrainingProgress(options["quiet"], options["watch"], options["profile"]) as progress:
         sample_weight = fit_on.numbers(weighed[0]) if weighed else None
         clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress)
     if options["profile"]:
@@ -198,7 +199,7 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
     reference = None if clf.artefact.multilabel else reference_of(clf.artefact, test, options["threads"])
     if every is not None and clf.search_ is not None and labels == fit_on.counts.keys():
         try:
-            with TrainingProgress(options["quiet"], options["watch"], options["profile"]) as progress:
+            with output.TrainingProgress(options["quiet"], options["watch"], options["profile"]) as progress:
                 sample_weight = every.numbers(weighed[0]) if weighed else None
                 given = dev if options["dev"] else None  # otherwise they are among the rows
                 saved = clf.refitted(every, dev=given, sample_weight=sample_weight, on_event=progress)
@@ -416,9 +417,7 @@ NOT_STREAMED = {  # options, and what to do instead
 
 def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
     """Return the memory to stay within, or None where DATA is one file that fits."""
-    from linnet.data.formats import find_shards, size_of
     from linnet.pipeline.cache import LEAST, available, memory_needed
-    from linnet.values import as_bytes
 
     if given is not None:
         return as_bytes(given, "--max-memory")
@@ -435,8 +434,6 @@ def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
 
 def _unpacked(path: Path) -> int:
     """Return about how many bytes of text a file holds: packed ones four times their size, columns twice."""
-    from linnet.data.formats import size_of
-
     packed = path.suffix.lower() in (".gz", ".gzip", ".zst", ".zstd", ".bz2")
     return size_of(path) * (4 if packed else 2 if path.suffix.lower() in (".parquet", ".pq") else 1)
 
@@ -452,7 +449,6 @@ def train_streamed(clf: linnet.TextClassifier, data: tuple[str, ...], options: d
     for name, remedy in NOT_STREAMED.items():
         if options[name]:
             raise LinnetError(f"--{name.replace('_', '-')} needs all rows in memory; {remedy}")
-    from linnet.cli.output import TrainingProgress
     from linnet.engines import open_engine
     from linnet.pipeline.cache import LEAST, available
     from linnet.pipeline.stream import fit_stream
@@ -460,7 +456,7 @@ def train_streamed(clf: linnet.TextClassifier, data: tuple[str, ...], options: d
     limit = limit or max(LEAST, available() * 4 // 5)
     placed = {"scheduler": options["scheduler"]} if options["scheduler"] else {}
     with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(TrainingProgress(options["quiet"], options["watch"], options["profile"]))
+        progress = stack.enter_context(output.TrainingProgress(options["quiet"], options["watch"], options["profile"]))
         opened = open_engine(engine, workers=options["workers"], **placed) if engine else contextlib.nullcontext()
         result = fit_stream(
             clf, data, max_memory=limit, text=options["text"], label=label_column(options), format=options["format_"],

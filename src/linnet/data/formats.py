@@ -19,9 +19,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from linnet.data.input_file import InputFile, ReadOptions, RecordReader, looks_binary, stdin
+from linnet.data.input_file import InputFile, ReadOptions, RecordReader, stdin
 from linnet.errors import DataError, nearest
-from linnet.files import foreign, split_ending
+from linnet.files import foreign, looks_binary, split_ending
 
 
 @dataclass(frozen=True, slots=True)

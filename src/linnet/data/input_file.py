@@ -236,26 +236,6 @@ def _idle(number: int) -> bool:
     return not select.select([number], [], [], _PAUSE)[0]
 
 
-def looks_binary(head: bytes) -> bool:
-    r"""Whether bytes are not text in any encoding: mostly control characters, or some and no UTF-8.
-
-    >>> looks_binary(bytes(range(256)) * 4), looks_binary("naïve\0 text".encode("cp1252"))
-    (True, False)
-    """
-    count = sum(head.count(byte) for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
-    if count < 16:  # a few may stray into any text
-        return False
-    control = count / len(head)
-    if control > 0.3:
-        return True
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        high = sum(byte > 127 for byte in head) / len(head)
-        return control > 0.05 and high > 0.2
-    return False
-
-
 def _utf16_without_mark(head: bytes) -> str | None:
     """UTF-16 that lost its byte order mark: Latin text has a NUL in every second byte."""
     pairs = len(head) // 2
@@ -309,6 +289,11 @@ def pieces(read: Callable[[int], bytes], whole: Callable[[bytes], int], size: in
         elif len(data) > MAX_RECORD:
             raise DataError(f"{name}: a row is longer than {MAX_RECORD >> 20} MB; is a closing quote missing?")
         carry = data[end:]
+
+
+def line_pieces(file: InputFile, options: ReadOptions) -> Iterator[bytes]:
+    """Read whole lines, about as many bytes at a time as the options say."""
+    return pieces(file.read, whole_lines, options.batch_bytes, file.name)
 
 
 @dataclass(frozen=True, slots=True)

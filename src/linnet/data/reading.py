@@ -17,18 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import (
-    as_labels,
-    blank,
-    booleans,
-    byte_slices,
-    column_strings,
-    decoded,
-    filled,
-    missing,
-    repair_counts,
-    repair_notes,
-)
+from linnet.data import arrays
 from linnet.data.columns import ColumnChoice, by_content, by_name, given
 from linnet.data.formats import open_file
 from linnet.data.input_file import MAX_KEPT, RawBatch, ReadOptions, RecordReader, Unusable, UnusableRow, join
@@ -100,7 +89,9 @@ def read(
         decided = choice.text is not None and (choice.label is not None or labelled is False)
         chosen = [column for column in (choice.text, choice.label) if column is not None]
         names = list(dict.fromkeys([*chosen, *more])) if decided else None
-        rows = join([decoded(batch, names or reader.names) for batch in reader.batches(names)], names or reader.names)
+        rows = join(
+            [arrays.decoded(batch, names or reader.names) for batch in reader.batches(names)], names or reader.names
+        )
         if not rows.rows:
             listed = f"has columns ({', '.join(reader.names[:10])}) but no rows"
             raise DataError(f"{reader.source} {'is empty: it holds no rows' if reader.how else listed}")
@@ -181,7 +172,7 @@ def finish(
     names = [name for name in (text_column, label_column) if name is not None]
     notes = list(reader.notes)
     text, label, empty, bad = _sorted_out(batch, text_column, label_column, labelled is not False)
-    if label is not None and not labelled and missing(label).all():
+    if label is not None and not labelled and arrays.missing(label).all():
         notes.append(f"label column '{label_column}' holds nothing: read without labels")
         label_column = None
         text, label, empty, bad = _sorted_out(batch, text_column, None, False)
@@ -190,12 +181,12 @@ def finish(
     if len(unusable):
         if bad.all():
             raise DataError(f"no usable rows in {source}: {unusable}")
-        keep = booleans(~bad)
+        keep = arrays.booleans(~bad)
         text, label = text.filter(keep), None if label is None else label.filter(keep)
         more = {name: column.filter(keep) for name, column in more.items()}
     elif not batch.rows:
         raise DataError(f"{source}: there are no rows")
-    repairs = repair_counts(batch, names)
+    repairs = arrays.repair_counts(batch, names)
     encoding = "windows-1252" if "windows_1252" in repairs else reader.encoding
     decoded_as = [] if encoding in ("utf-8", "windows-1252") else [f"decoded as {encoding.upper()}"]
     how = "; ".join(part for part in (reader.how, choice.how) if part)
@@ -203,7 +194,7 @@ def finish(
     if multilabel is None and "lists" in batch.repairs.get(label_column or "", {}):
         separator = "|"
     return Dataset(
-        text, label, source, text_column, label_column, how, unusable, (*decoded_as, *repair_notes(repairs), *notes),
+        text, label, source, text_column, label_column, how, unusable, (*decoded_as, *arrays.repair_notes(repairs), *notes),
         encoding, more, None if label is None else separator,
     )  # fmt: skip
 
@@ -213,9 +204,9 @@ def _sorted_out(
 ) -> tuple[pa.ChunkedArray, pa.ChunkedArray | None, np.ndarray, np.ndarray]:
     """Return texts and labels, which texts are empty, and which rows cannot be used: with `labelled`, those without a label too."""
     text = batch.columns[text_column]
-    label = None if label_column is None else as_labels(batch.columns[label_column])
-    empty = blank(text)
-    bad = empty | missing(label) if label is not None and labelled else empty.copy()
+    label = None if label_column is None else arrays.as_labels(batch.columns[label_column])
+    empty = arrays.blank(text)
+    bad = empty | arrays.missing(label) if label is not None and labelled else empty.copy()
     bad[list(batch.malformed)] = True
     return text, label, empty, bad
 
@@ -340,17 +331,17 @@ def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
     """Cut a batch of rows to at most so many rows and 8 MB of text."""
     choice, more, first = rows.choice, rows.also, rows.first_row
     names = [column for column in (choice.text, choice.label) if column is not None]
-    raw = decoded(rows.raw, list(dict.fromkeys([*names, *more])))
+    raw = arrays.decoded(rows.raw, list(dict.fromkeys([*names, *more])))
     text, label, empty, broken = _sorted_out(raw, names[0], choice.label, rows.labelled)
     bad = np.flatnonzero(broken)
-    columns = [filled(text), *([] if label is None else [label]), *(raw.columns[column] for column in more)]
+    columns = [arrays.filled(text), *([] if label is None else [label]), *(raw.columns[column] for column in more)]
     start = 0
     for part in pa.table(columns, names=[str(k) for k in range(len(columns))]).to_batches(max_chunksize=batch_rows):
-        for piece in (part[cut] for cut in byte_slices(part.column(0), _BATCH_BYTES)):
+        for piece in (part[cut] for cut in arrays.byte_slices(part.column(0), _BATCH_BYTES)):
             stop = start + piece.num_rows
             mine = bad[np.searchsorted(bad, start) : np.searchsorted(bad, stop)]
             unusable = account(raw, mine, empty, text, label, first) if len(mine) else Unusable()
-            notes = tuple(repair_notes(repair_counts(raw, names, start, stop)))
+            notes = tuple(arrays.repair_notes(arrays.repair_counts(raw, names, start, stop)))
             labels = None if label is None else piece.column(1)
             also = {column: piece.column(len(columns) - len(more) + k) for k, column in enumerate(more)}
             multilabel = choice.label is not None and "lists" in raw.repairs.get(choice.label, {})
@@ -385,11 +376,11 @@ class RowBatch:
     @cached_property
     def text(self) -> pa.ChunkedArray:
         """The texts, "" for null."""
-        return filled(column_strings(self.raw, self.text_column))
+        return arrays.filled(arrays.column_strings(self.raw, self.text_column))
 
     def values(self, name: str) -> list[str]:
         """Return a column as strings, "" for null."""
-        found: list[str] = filled(column_strings(self.raw, name)).to_pylist()
+        found: list[str] = arrays.filled(arrays.column_strings(self.raw, name)).to_pylist()
         return found
 
     @cached_property
@@ -404,7 +395,7 @@ class RowBatch:
     def _column(self, name: str) -> pa.ChunkedArray:
         column = self.raw.columns.get(name)
         if column is None or name == self.text_column or not _typed(column.type):
-            return column_strings(self.raw, name)
+            return arrays.column_strings(self.raw, name)
         return column
 
     def slices(self, rows: int) -> Iterator[RowBatch]:
@@ -480,7 +471,7 @@ def _row_batches(
             if not raw.rows:
                 continue
             if not decided:
-                columns = decoded(raw, free).columns
+                columns = arrays.decoded(raw, free).columns
                 choice = by_content(columns, choice, labelled=labelled, source=reader.source, not_text=reader.not_text)
                 decided = True
             yield RowBatch(raw, choice, first, reader, more, labelled)

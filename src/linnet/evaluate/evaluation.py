@@ -15,16 +15,8 @@ from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.draw.markup import paragraphs, safe, text_table
 from linnet.draw.terminal import aligned, estimate, fit, listed, one_line, width_of
 from linnet.errors import DataError, nearest, shown
-from linnet.evaluate import metrics
-from linnet.evaluate.intervals import (
-    Interval,
-    bootstrap_many,
-    f1_wilson,
-    jackknife_interval,
-    mean_interval,
-    wilson,
-    with_intervals,
-)
+from linnet.evaluate import intervals, metrics
+from linnet.evaluate.intervals import Interval, wilson, with_intervals
 from linnet.evaluate.metrics import ALL_METRICS, METRICS, PROBABILITY_METRICS, Area, CalibrationBin, Counts, TopK, share
 from linnet.model.decision import Answers
 from linnet.models.inputs import indicators
@@ -65,7 +57,7 @@ class ClassScores:
         )
         return cls(
             label, float(precision), float(recall), float(f1), support, predicted, wilson(hits, predicted, level),
-            wilson(hits, support, level), f1_wilson(hits, support + predicted - 2 * hits, level),
+            wilson(hits, support, level), intervals.f1_wilson(hits, support + predicted - 2 * hits, level),
         )  # fmt: skip
 
 
@@ -174,8 +166,8 @@ class Evaluation:
 
         counts = self.confusion[t, p]
         values = scores(counts[None, :])[0]
-        intervals = bootstrap_many(counts, scores, level=self.level, draws=self.draws, seed=self.seed)
-        pairs = zip(values.tolist(), intervals, strict=True)
+        found = intervals.bootstrap_many(counts, scores, level=self.level, draws=self.draws, seed=self.seed)
+        pairs = zip(values.tolist(), found, strict=True)
         return dict(zip(("mean_absolute_error", "quadratic_kappa"), pairs, strict=True))
 
     @cached_property
@@ -265,7 +257,9 @@ class Evaluation:
                 return np.stack([m.score(counts) for m in METRICS.values()], axis=1)
 
             draws = min(self.draws, max(200, DRAWN // len(cells)))
-            found = bootstrap_many(cells, scores, level=self.level, draws=draws, seed=self.seed, width=self.n_labels)
+            found = intervals.bootstrap_many(
+                cells, scores, level=self.level, draws=draws, seed=self.seed, width=self.n_labels
+            )
         names = [name.replace("-", "_") for name in METRICS]
         return {**dict(zip(names, found, strict=True)), "accuracy": self.accuracy_interval}
 
@@ -690,12 +684,12 @@ def evaluate_multilabel(
     off = wrong.mean(axis=1)
     scores = {
         "subset_accuracy": (right / n, wilson(right, n, level)),
-        "hamming_loss": (float(off.mean()), mean_interval(off, 0.0, 1.0, level)),
+        "hamming_loss": (float(off.mean()), intervals.mean_interval(off, 0.0, 1.0, level)),
         "micro_precision": _ratio(hits.sum(1), P.sum(1), level),
         "micro_recall": _ratio(hits.sum(1), T.sum(1), level),
         "micro_f1": _ratio(2 * hits.sum(1), T.sum(1) + P.sum(1), level),
         **_means_of_f1(hits, T, P, level),
-        "samples_f1": (float(rows.mean()), mean_interval(rows, 0.0, 1.0, level)),
+        "samples_f1": (float(rows.mean()), intervals.mean_interval(rows, 0.0, 1.0, level)),
     }
     if proba is not None:
         scores |= _precisions(T, np.asarray(proba), level)
@@ -719,7 +713,9 @@ def _ratio(part: Array, whole: Array, level: float) -> tuple[float, Interval]:
     if not total:
         return 0.0, (0.0, 1.0)
     value = float(part.sum()) / total
-    return value, jackknife_interval(value, (part - value * whole) / total, float(np.count_nonzero(whole)), level)
+    return value, intervals.jackknife_interval(
+        value, (part - value * whole) / total, float(np.count_nonzero(whole)), level
+    )
 
 
 def _means_of_f1(hits: Bools, T: Bools, P: Bools, level: float) -> dict[str, tuple[float, Interval]]:
@@ -734,8 +730,8 @@ def _means_of_f1(hits: Bools, T: Bools, P: Bools, level: float) -> dict[str, tup
     moved = added @ support + (T @ f1 - weighted * T.sum(1)) / max(1, T.sum())  # the weights move too
     n = float(np.count_nonzero((T | P).any(axis=1)))
     return {
-        "macro_f1": (macro, jackknife_interval(macro, added.mean(axis=1), n, level)),
-        "weighted_f1": (weighted, jackknife_interval(weighted, moved, n, level)),
+        "macro_f1": (macro, intervals.jackknife_interval(macro, added.mean(axis=1), n, level)),
+        "weighted_f1": (weighted, intervals.jackknife_interval(weighted, moved, n, level)),
     }
 
 
@@ -760,5 +756,5 @@ def _precisions(T: Bools, proba: Array, level: float) -> dict[str, tuple[float, 
     for k in (1, 3, 5):
         if k <= proba.shape[1]:
             shares = right[:, :k].mean(axis=1)
-            found[f"precision_at_{k}"] = (float(shares.mean()), mean_interval(shares, 0.0, 1.0, level))
+            found[f"precision_at_{k}"] = (float(shares.mean()), intervals.mean_interval(shares, 0.0, 1.0, level))
     return found

@@ -10,14 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from linnet._kernels.text import (
-    FoundFeatures,
-    Scratch,
-    largest_of_runs,
-    spread_over_characters,
-    walk_documents,
-    weigh_features,
-)
+from linnet._kernels import text as kernels
 from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Ints, Ints32
 from linnet.errors import LinnetError
 from linnet.explain.explanation import Contribution, Explanation, add
@@ -103,8 +96,10 @@ def _walk(model: Model, piece: TextBuffer, at: Ints | None) -> Walked:
     n, n_blocks = len(piece), len(model.blocks)
     spread = sum((b.high - b.low + 1) * b.density for b in model.blocks)
     size = int(piece.offsets[-1] - piece.offsets[0])
-    found = FoundFeatures(n, n_blocks, max(1 << 10, size * spread // 3))
-    walk_documents(piece.data, piece.offsets, model.compiled, model.weights, Scratch(piece.longest(), 1 << 12), found)
+    found = kernels.FoundFeatures(n, n_blocks, max(1 << 10, size * spread // 3))
+    kernels.walk_documents(
+        piece.data, piece.offsets, model.compiled, model.weights, kernels.Scratch(piece.longest(), 1 << 12), found
+    )
     slot, factor, first, count = found.features
     fps, start, length = found.places
     ends, unknown = found.ends, found.unknown
@@ -245,7 +240,7 @@ class DocumentChunk:
         """Return factor times the weight of some rows of W; those of document d are ptr[d] ... ptr[d + 1] - 1."""
         out = np.empty(len(rows))
         if len(rows) and slopes is None:
-            weigh_features(ptr, rows, factor, W, *self._columns(), out)
+            kernels.weigh_features(ptr, rows, factor, W, *self._columns(), out)
         elif len(rows) and slopes is not None:
             documents = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
             np.einsum("nk,nk->n", W[rows].astype(np.float64), slopes[documents], out=out)
@@ -285,7 +280,7 @@ class DocumentChunk:
         """Return the n largest features of every document."""
         if n not in self._ranked:
             top = np.empty((len(self.piece), n), np.int64)
-            largest_of_runs(self.values, self.walked.ptr, top)
+            kernels.largest_of_runs(self.values, self.walked.ptr, top)
             made = self.contributions(top[top >= 0])
             ends = np.cumsum([0, *(top >= 0).sum(axis=1)]).tolist()
             self._ranked[n] = [made[a:b] for a, b in pairwise(ends)]
@@ -359,7 +354,9 @@ class DocumentParts:
         w, (a, b) = self.chunk.walked, self.range
         out = np.zeros(len(text))
         blank = np.frombuffer(bytes(map(str.isspace, text)), np.uint8)
-        left = spread_over_characters(self.chunk.values[a:b], w.first[a:b], w.count[a:b], w.begin, w.end, blank, out)
+        left = kernels.spread_over_characters(
+            self.chunk.values[a:b], w.first[a:b], w.count[a:b], w.begin, w.end, blank, out
+        )
         for c in self._computed():
             left += add(out, text, c.value, c.spans)
         return out, left

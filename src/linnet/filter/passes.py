@@ -11,6 +11,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.array_types import Bools, Bytes, Floats32, Ints, Ints32
-from linnet.data.arrays import blank, floats, integers, lengths, strings
+from linnet.data.arrays import blank, data_bytes, floats, integers, lengths, offsets, strings, to_numbers
 from linnet.data.formats import FORMATS
 from linnet.data.input_file import RecordReader
 from linnet.data.reading import RowBatch, open_rows
@@ -26,21 +27,74 @@ from linnet.data.writers import WRITERS, compressed, writer_like
 from linnet.errors import DataError, LinnetError
 from linnet.filter.output_folder import OutputFolder
 from linnet.filter.ranking import ShardRanking
-from linnet.filter.settings import (
-    BINS,
-    CLEANED,
-    UNUSABLE,
-    USABLE,
-    FilterSettings,
-    MissingShardError,
-    ScoredBatch,
-    Shard,
-    histogram,
-    keeps_format,
-    probability,
-    weigh,
-)  # fmt: skip
+from linnet.filter.settings import BINS, FilterSettings, MissingShardError, Shard, keeps_format
+from linnet.solvers.losses import sigmoid
 from linnet.values import to_plain
+
+USABLE, UNUSABLE, CLEANED = 0, 1, 2  # states of a row; CLEANED: removed by cleaning
+
+
+@dataclass(eq=False)
+class ScoredBatch:
+    """A batch of rows with their states (USABLE, UNUSABLE, CLEANED) and scores."""
+
+    batch: RowBatch
+    state: Bytes
+    odds: Floats32
+    best: Ints32
+    texts: Any  # the texts that were scored
+    changed: bool  # whether they are other than those that came
+
+
+def probability(odds: Floats32) -> Floats32:
+    """Turn log-odds into probabilities.
+
+    >>> probability(np.array([0.0, 1000.0, -1000.0], np.float32)).tolist()
+    [0.5, 1.0, 0.0]
+    """
+    return sigmoid(odds.astype(np.float64)).astype(np.float32)
+
+
+def histogram(proba: Floats32) -> Ints:
+    """Count probabilities in bins of equal width, a row a column.
+
+    >>> int(histogram(np.array([[0.0], [1.0]], np.float32))[0].sum())
+    2
+    """
+    at = np.minimum((proba * BINS).astype(np.int64), BINS - 1)
+    return np.array([np.bincount(at[:, k], minlength=BINS) for k in range(proba.shape[1])])
+
+
+def weigh(texts: Any, unit: str) -> Ints:
+    """Return the weights of the texts of an Arrow column; words are what stands between ASCII white space.
+
+    >>> import pyarrow as pa
+    >>> texts = pa.chunked_array([["a small world", "", " naïve"]])
+    >>> [weigh(texts, unit).tolist() for unit in ("documents", "characters", "tokens")]
+    [[1, 1, 1], [13, 0, 6], [3, 0, 1]]
+    """
+    if unit == "documents":
+        return np.ones(len(texts), np.int64)
+    count = _characters if unit == "characters" else _words
+    return np.concatenate([np.zeros(0, np.int64), *(count(chunk) for chunk in texts.chunks)])
+
+
+def _characters(chunk: Any) -> Ints:
+    import pyarrow.compute as pc
+
+    return to_numbers(pc.utf8_length(chunk)).astype(np.int64)
+
+
+def _words(chunk: Any) -> Ints:
+    data, ends = data_bytes(chunk), offsets(chunk).astype(np.int64)
+    ends -= ends[0]
+    space = (data - np.uint8(9) < 5) | (data == 32)
+    starts = ~space
+    starts[1:] &= space[:-1]
+    first = ends[:-1][np.diff(ends) > 0]
+    starts[first] = ~space[first]  # a document begins: the last word of the one before is not this one
+    return np.diff(np.searchsorted(np.flatnonzero(starts), ends))
+
 
 # ---- The kept rows of a shard: in the format of the shard, as they came, with the label and the probabilities added.
 

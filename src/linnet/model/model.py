@@ -20,20 +20,8 @@ import numpy as np
 from linnet._kernels.text import CompiledBlocks, WeightTable, score_documents
 from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Hashes32, Ints
 from linnet.errors import LinnetError, ModelFileError, UntrustedModelError, shown
-from linnet.features.blocks import (
-    Block,
-    Blocks,
-    Computed,
-    ComputedBlocks,
-    add_scores,
-    column_names,
-    compile_blocks,
-    compute,
-    from_dict,
-    kind_of,
-    needed,
-    wanted,
-)
+from linnet.features import blocks as features
+from linnet.features.blocks import Block, Blocks, Computed, ComputedBlocks
 from linnet.features.buffers import Run, TextBuffer, shards, spare, text_buffers
 from linnet.features.counting import NORM, TF, Norm, in_threads, thread_count
 from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
@@ -57,7 +45,7 @@ def _block(values: dict[str, Any], tensors: Mapping[str, Array]) -> Block:
     """Read a block, and what it has learned."""
     settings = dict(values)
     number = settings.pop("tokeniser", None)
-    block = from_dict(settings)
+    block = features.from_dict(settings)
     if number is None or not isinstance(block, DerivedBlock):
         return block
     return block.with_state(tensors[f"tokeniser.{number}"].tobytes())
@@ -77,7 +65,7 @@ def _norm(about: Mapping[str, Any]) -> Any:
 
 
 def _computed(values: dict[str, Any], names_only: bool) -> Computed:
-    kind: type[Computed] = kind_of(values["block"])
+    kind: type[Computed] = features.kind_of(values["block"])
     return kind.named(values) if names_only else kind.from_dict(values)
 
 
@@ -90,7 +78,7 @@ def _decision(about: Mapping[str, Any], tensors: Mapping[str, Array]) -> Decisio
 
 def _refuse_code(about: Mapping[str, Any], path: str | os.PathLike[str] | bytes) -> None:
     """Refuse a file that names code of other programs, before any of it is imported."""
-    names = [name for values in (*about.get("computed", ()), *about["blocks"]) for name in wanted(values)]
+    names = [name for values in (*about.get("computed", ()), *about["blocks"]) for name in features.wanted(values)]
     if names:
         raise UntrustedModelError(_where(path), names)
 
@@ -160,12 +148,12 @@ class Model:
     @property
     def computed_names(self) -> list[str]:
         """The names of the computed columns, in the order of their weights."""
-        return column_names(self.computed)
+        return features.column_names(self.computed)
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The columns of the data that the model reads beside the text."""
-        return needed((*self.blocks, *self.computed))
+        return features.needed((*self.blocks, *self.computed))
 
     @property
     def text_column(self) -> str:
@@ -187,7 +175,7 @@ class Model:
     @cached_property
     def compiled(self) -> CompiledBlocks:
         """The blocks as the kernels read them."""
-        return compile_blocks(self.blocks)
+        return features.compile_blocks(self.blocks)
 
     @cached_property
     def weights(self) -> WeightTable:
@@ -204,7 +192,11 @@ class Model:
         """Return what the lookups add up to, (n_texts, n_lookup): the scores, but for a head."""
         pieces = self.pieces(texts)
         scores = self._derived(pieces, threads) if self._sources else self._counted(pieces, threads)
-        return add_scores(scores, compute(self.computed, pieces), self.computed_weights) if self.computed else scores
+        return (
+            features.add_scores(scores, features.compute(self.computed, pieces), self.computed_weights)
+            if self.computed
+            else scores
+        )
 
     def _counted(self, pieces: list[TextBuffer], threads: int | None) -> Floats:
         """Return what the kernels add, and b."""

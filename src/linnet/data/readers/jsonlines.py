@@ -15,16 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import cells, printable
-from linnet.data.input_file import (
-    InputFile,
-    Malformed,
-    RawBatch,
-    ReadOptions,
-    RecordReader,
-    is_numeric,
-    pieces,
-    whole_lines,
-)
+from linnet.data.input_file import InputFile, Malformed, RawBatch, ReadOptions, RecordReader, is_numeric, line_pieces
 from linnet.errors import DataError
 
 _EXACT = 2**53
@@ -71,7 +62,7 @@ def open_json(file: InputFile, options: ReadOptions) -> RecordReader:
 
 def _parsed(file: InputFile, options: ReadOptions) -> Iterator[RawBatch]:
     line = 1
-    for data in pieces(file.read, whole_lines, options.batch_bytes, file.name):
+    for data in line_pieces(file, options):
         batch = parse_lines(data, line)
         if batch.rows:
             batch.records = (data, line) if options.records else None

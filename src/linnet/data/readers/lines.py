@@ -12,19 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import binaries, by_distinct, printable, strings
-from linnet.data.input_file import (
-    InputFile,
-    Malformed,
-    RawBatch,
-    ReadOptions,
-    RecordReader,
-    grouped,
-    looks_binary,
-    pieces,
-    whole_lines,
-)
+from linnet.data.input_file import InputFile, Malformed, RawBatch, ReadOptions, RecordReader, grouped, line_pieces
 from linnet.errors import DataError
-from linnet.files import foreign, split_ending
+from linnet.files import foreign, looks_binary, split_ending
 from linnet.values import is_number
 
 
@@ -69,7 +59,7 @@ def line_reader(
 
     def batches(wanted: Sequence[str] | None) -> Iterator[RawBatch]:
         first = 1
-        for data in pieces(file.read, whole_lines, options.batch_bytes, file.name):
+        for data in line_pieces(file, options):
             lines = split_lines(data)
             columns = {
                 name: pa.chunked_array([column]) if isinstance(column, pa.Array) else column

@@ -5,10 +5,6 @@ r"""Clean texts: rules that are values, each switchable and counted; offsets int
 'Great!!\n\nSee URL'
 """
 
-from __future__ import annotations
+from linnet.lazy import attach
 
-from linnet.text.clean.corpus import CleaningReport
-from linnet.text.clean.pages import C4, Pages
-from linnet.text.clean.rules import RULES, Cleaned, Cleaner, CleaningRule, clean, make_rule
-
-__all__ = ["C4", "RULES", "Cleaned", "Cleaner", "Pages", "CleaningReport", "CleaningRule", "clean", "make_rule"]
+__getattr__, __dir__, __all__ = attach(__name__)

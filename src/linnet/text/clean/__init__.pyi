@@ -1,0 +1,12 @@
+from linnet.text.clean.corpus import DEDUP as DEDUP
+from linnet.text.clean.corpus import CleaningReport as CleaningReport
+from linnet.text.clean.corpus import Corpus as Corpus
+from linnet.text.clean.pages import C4 as C4
+from linnet.text.clean.pages import Pages as Pages
+from linnet.text.clean.rules import DEFAULT as DEFAULT
+from linnet.text.clean.rules import RULES as RULES
+from linnet.text.clean.rules import Cleaned as Cleaned
+from linnet.text.clean.rules import Cleaner as Cleaner
+from linnet.text.clean.rules import CleaningRule as CleaningRule
+from linnet.text.clean.rules import clean as clean
+from linnet.text.clean.rules import make_rule as make_rule
