@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from linnet import TextClassifier
+from linnet import TextClassifier, load
 from linnet.cli import linnet as command
 from linnet.data import read
 from linnet.errors import DataError
@@ -82,8 +82,25 @@ def test_on_the_command_line(rows, tmp_path):
     assert done.exit_code == 0, done.output
     done = run("train", rows, "--features", "words:1", "--out", tmp_path / "b.linnet", "--quiet")
     assert (tmp_path / "a.linnet").read_bytes() != (tmp_path / "b.linnet").read_bytes()
-    done = run("train", rows, "--weight", "w", "--max-memory", "1GB", "--out", tmp_path / "c.linnet")
-    assert "--weight needs all rows in memory" in str(done.exception)
+    stream = ["--features", "words:1", "--max-memory", "1GB", "--out", tmp_path / "c.linnet", "--quiet"]
+    assert run("train", rows, *stream).exit_code == 0
+    plain = load(tmp_path / "c.linnet").decision_function(TEXTS)
+    assert run("train", rows, "--weight", "w", *stream).exit_code == 0
+    run(
+        "train",
+        rows,
+        "--weight",
+        "w",
+        "--features",
+        "words:1",
+        "--hold-out-test",
+        "--out",
+        tmp_path / "d.linnet",
+        "--quiet",
+    )
+    weighted, memory = (load(tmp_path / f"{name}.linnet").decision_function(TEXTS) for name in "cd")
+    assert np.array_equal(weighted, memory)
+    assert not np.array_equal(weighted, plain)
     assert "'v'" in str(run("train", rows, "--weight", "v", "--out", tmp_path / "c.linnet").exception)
 
 

@@ -149,7 +149,8 @@ class TextClassifier(Estimator):
 
         dev, a Dataset or (texts, labels), is what settings are chosen on; without it, folds of the training rows
         are. Labels may be a matrix of probabilities, a column a class: label distributions, such as a teacher's answers; a
-        row is then learned as every class, with that weight. groups holds a value a row: rows of one group are never on
+        row is then learned as every class, with that weight. sample_weight holds a weight a training row, or also one a dev row, which
+        weigh 1 otherwise. groups holds a value a row: rows of one group are never on
         both sides of a fold. Ctrl-C while settings are tried keeps the best so far; in the last fit it keeps the weights so
         far. With refit=False the dev rows are held out of the last fit too: history_ then has the dev accuracy after every
         epoch, and Ctrl-C keeps the weights that did best on them. part and found are work that is done already: the counts

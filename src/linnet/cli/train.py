@@ -191,7 +191,8 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
     if not options["no_check"]:
         _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
     with output.TrainingProgress(options["quiet"], options["watch"], options["profile"]) as progress:
-        sample_weight = fit_on.numbers(weighed[0]) if weighed else None
+        parts = [fit_on] if dev is None or options["dev"] else [fit_on, dev]  # rows of a dev file weigh 1
+        sample_weight = np.concatenate([part.numbers(weighed[0]) for part in parts]) if weighed else None
         clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress)
     if options["profile"]:
         options["profile"].begin("test")
@@ -407,10 +408,9 @@ def test_card(result: Any) -> dict[str, Any]:
 # ---- ``linnet train`` on more text than memory: when the data are read as a stream, and the run.
 
 
-_SMALLER = "leave out --max-memory and --engine, or train on a sample of the rows"
 _SPLIT = "divide the data first with linnet split, then give --test"
 NOT_STREAMED = {  # options, and what to do instead
-    "weight": _SMALLER, "label_columns": _SMALLER, "label_smoothing": _SMALLER, "groups": _SPLIT, "time": _SPLIT,
+    "groups": _SPLIT, "time": _SPLIT,
     "report": "train first, then linnet evaluate MODEL TEST --report F.html",
 }  # fmt: skip
 
@@ -461,6 +461,7 @@ def train_streamed(clf: linnet.TextClassifier, data: tuple[str, ...], options: d
         result = fit_stream(
             clf, data, max_memory=limit, text=options["text"], label=label_column(options), format=options["format_"],
             multilabel=multilabel(options), bins=options["label_bins"] or options["label_quantiles"],
+            weight=options["weight"], label_columns=options["label_columns"],
             dev=options["dev"], test=options["test"], cache=options["cache"], skip_damaged=options["skip_damaged"],
             engine=stack.enter_context(opened), on_event=progress, say=say,
         )  # fmt: skip

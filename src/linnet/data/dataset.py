@@ -77,8 +77,10 @@ def is_soft(values: Any) -> bool:
     return array.dtype.kind == "f" and not np.isin(array, (0.0, 1.0)).all()
 
 
-def distributions(values: Any, name: str) -> Floats:
+def distributions(values: Any, name: str, first: int = 0) -> Floats:
     """Return label distributions, (n_rows, n_classes): numbers from 0 that add up to 1 in every row.
+
+    Errors count rows on from first, here and in ``finite_numbers``.
 
     >>> distributions(np.array([[0.25, 0.75], [1.0, 0.0]]), "y").tolist()
     [[0.25, 0.75], [1.0, 0.0]]
@@ -87,25 +89,25 @@ def distributions(values: Any, name: str) -> Floats:
     bad = ~(np.isfinite(array) & (array >= 0.0)).all(axis=1)
     if bad.any():
         row = int(bad.argmax())
-        raise DataError(f"{name}: row {row + 1} must hold probabilities from 0, got {array[row].tolist()}")
+        raise DataError(f"{name}: row {first + row + 1} must hold probabilities from 0, got {array[row].tolist()}")
     total = arithmetic.total(array, axis=1)
     bad = np.abs(total - 1.0) > ROUNDING
     if bad.any():
         row = int(bad.argmax())
         raise DataError(
-            f"{name}: the probabilities of row {row + 1} add up to {total[row]:g}, not to 1; divide each row by its sum "
+            f"{name}: the probabilities of row {first + row + 1} add up to {total[row]:g}, not to 1; divide each row by its sum "
             "(for several labels a row give 0 and 1)"
         )
     return np.asarray(array / total[:, None])
 
 
-def finite_numbers(cells: Sequence[str | None], least: float, what: str) -> Floats:
+def finite_numbers(cells: Sequence[str | None], least: float, what: str, first: int = 0) -> Floats:
     """Return cells as finite numbers, none below the least."""
-    out = np.empty(len(cells))
-    for row, cell in enumerate(cells):
-        out[row] = float(cell or "nan") if is_number(cell) else np.nan
-        if not (np.isfinite(out[row]) and out[row] >= least):
-            raise DataError(f"{what}; usable row {row + 1:,} has {cell!r:.60}")
+    out = np.array([float(cell or "nan") if is_number(cell) else np.nan for cell in cells], dtype=np.float64)
+    bad = ~(np.isfinite(out) & (out >= least))
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(f"{what}; usable row {first + row + 1:,} has {cells[row]!r:.60}")
     return out
 
 

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from linnet._kernels.text import scripts
+from linnet.array_types import Bools, Floats
 from linnet.data.arrays import booleans, byte_slices, data_bytes, offsets, strings, to_numbers
-from linnet.data.dataset import LabelBins, description, finite_numbers, in_no_bin, labels_of
+from linnet.data.columns import given as column_named
+from linnet.data.dataset import LabelBins, description, distributions, finite_numbers, in_no_bin, labels_of
 from linnet.data.formats import find_shards, size_of, title
-from linnet.data.input_file import Unusable
-from linnet.data.reading import Batch, open_rows, stream
+from linnet.data.input_file import ReadOptions, Unusable
+from linnet.data.reading import Batch, label_columns_of, of_columns, open_reader, open_rows, stream
 from linnet.errors import DataError
 
 BEGINNING = 400  # bytes
@@ -52,10 +55,14 @@ OnBytes = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Labelled:
-    """Consecutive usable rows: texts and their labels, none missing."""
+    """Consecutive usable rows: texts and their labels, none missing.
+
+    numbers, (n_rows, n_numbers), are the weight of each row and the probability of each label, as far as they are asked for.
+    """
 
     text: pa.Array
     label: pa.Array
+    numbers: Floats
     unusable: Unusable
     notes: tuple[str, ...] = ()  # what is odd about the file
     lists: bool = False  # whether labels are lists, joined by '|' here
@@ -73,7 +80,12 @@ class Labelled:
     def slices(self, most: int) -> Iterator[Labelled]:
         """Cut into parts of about so many bytes of text, of one row at least."""
         for part in byte_slices(self.text, most):
-            yield Labelled(self.text[part], self.label[part], Unusable())
+            yield Labelled(self.text[part], self.label[part], self.numbers[part], Unusable())
+
+    def filter(self, keep: Bools) -> Labelled:
+        """Return some of the rows."""
+        mask = booleans(keep)
+        return replace(self, text=self.text.filter(mask), label=self.label.filter(mask), numbers=self.numbers[keep])
 
 
 @dataclass
@@ -87,6 +99,7 @@ class Scan:
     codes: list[npt.NDArray[np.int32]] | None = field(default_factory=list)  # of each row; None where rows are too many
     sizes: list[npt.NDArray[np.int32]] | None = field(default_factory=list)
     scripts: list[npt.NDArray[np.uint8]] = field(default_factory=list)  # of each row, where codes are
+    numbers: list[Floats] = field(default_factory=list)  # of each row, where codes are
     by_script: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))  # rows
     unusable: Unusable = field(default_factory=Unusable)
     by_shard: dict[str, int] = field(default_factory=dict)  # usable rows
@@ -107,6 +120,8 @@ class LabelledFiles:
         format: str | None = None,
         multilabel: str | bool | None = None,
         bins: str | int | None = None,
+        weight: str | None = None,
+        label_columns: str | Mapping[str, str] | None = None,
     ) -> None:
         given = [places] if isinstance(places, str | os.PathLike) else list(places)
         self.shards = find_shards(given)
@@ -114,6 +129,11 @@ class LabelledFiles:
         self.text, self.label, self.format, self.multilabel = text, label, format, multilabel
         self.bins = bins
         """Bins of numbers to make labels of, or into how many parts of equal size; see ``LabelBins``."""
+        self.weight = weight
+        """The column of row weights."""
+        self.pattern = label_columns if isinstance(label_columns, str) else None
+        self.soft: Mapping[str, str] = {} if isinstance(label_columns, str) else label_columns or {}
+        """Label distributions: the pattern of their columns, and once columns are settled the column of each label."""
         self.how = ""
         self.damaged: dict[str, str] = {}
         self.nbytes = sum(map(size_of, self.shards))
@@ -124,14 +144,31 @@ class LabelledFiles:
             return self.multilabel
         return "|" if self.multilabel is None and any(scan.lists for scan in scans) else None
 
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers each row has, once columns are settled: its weight, and the probability of each label."""
+        return len(self._columns["also"])
+
+    @property
+    def _columns(self) -> dict[str, Any]:
+        """What is read of each file."""
+        also = [*([] if self.weight is None else [self.weight]), *self.soft.values()]
+        return {"text": self.text, "label": self.label, "format": self.format, "also": also, "labelled": not self.soft}
+
+    def numbered(self, most_rows: int) -> int:
+        """Return how many rows to know one by one, where there is room for so many without weights and probabilities."""
+        return most_rows * 2 // (2 + self.n_numbers)
+
     # ---- columns
 
     def settle(self, skip_damaged: bool = False) -> None:
         """Find the columns in the first file that can be opened and has rows; with skip_damaged, leave damaged ones out."""
         for number, path in enumerate(self.shards, 1):
             try:
-                _, rows = open_rows(path, text=self.text, label=self.label, format=self.format, labelled=True)
-                with contextlib.closing(rows):
+                if self.pattern and not self.soft:
+                    with open_reader(path, self.format, ReadOptions(self.text, self.label)) as reader:
+                        self.soft = label_columns_of(self.pattern, reader)
+                with contextlib.closing(open_rows(path, **self._columns)[1]) as rows:
                     batch = next(rows, None)
             except DataError as error:
                 if not skip_damaged or number == len(self.shards):
@@ -140,6 +177,8 @@ class LabelledFiles:
                 continue
             if batch is not None:
                 self.text, self.label, self.how = batch.choice.text, batch.choice.label, batch.how
+                if self.soft:
+                    self.label, self.how = None, self.how + of_columns(self.soft)
                 self._settle_bins()
                 return
         raise DataError(f"{self.name} is empty: it holds no rows")
@@ -167,15 +206,15 @@ class LabelledFiles:
 
     def shard(self, path: Path, on_bytes: OnBytes | None = None) -> Iterator[Labelled]:
         """Yield the usable rows of one shard."""
-        for batch in stream(
-            path, text=self.text, label=self.label, format=self.format, batch_rows=BATCH_ROWS, labelled=True
-        ):
-            found = usable(batch, str(path) if len(self.shards) > 1 else "")
+        first = 0
+        for batch in stream(path, batch_rows=BATCH_ROWS, **self._columns):
+            found = usable(batch, str(path) if len(self.shards) > 1 else "", self.weight, self.soft, first)
+            first += len(found)
             if isinstance(self.bins, str):
                 labels = LabelBins.parse(self.bins).labels(self._numbers(found))
-                keep = booleans(np.array([label is not None for label in labels], dtype=bool))
+                keep = np.array([label is not None for label in labels], dtype=bool)
                 known = strings([label for label in labels if label is not None])
-                found = replace(found, text=found.text.filter(keep), label=known, in_no_bin=len(labels) - len(known))
+                found = replace(found.filter(keep), label=known, in_no_bin=len(labels) - len(known))
             yield found
             if on_bytes is not None:
                 on_bytes(found.nbytes)
@@ -183,7 +222,7 @@ class LabelledFiles:
     def scan(self, most_rows: int, *, skip_damaged: bool = False, on_bytes: OnBytes | None = None) -> Scan:
         """Look at all rows: how many, which labels, which cannot be used; with skip_damaged, which files cannot be."""
         self.settle(skip_damaged)
-        whole = Scan(damaged=self.damaged)
+        most_rows, whole = self.numbered(most_rows), Scan(damaged=self.damaged)
         for path in self.shards:
             if str(path) in self.damaged:
                 continue
@@ -208,10 +247,17 @@ class LabelledFiles:
         return str(error).replace(str(self.shards[0]), self.name) if len(self.shards) == 1 else str(error)
 
 
-def usable(batch: Batch, shard: str) -> Labelled:
-    """Set aside what has no text, no label or could not be parsed."""
-    if batch.label is None:
-        raise DataError(f"{shard or 'the data'}: has no label column, and labels are needed; name it with --label COL")
+def usable(
+    batch: Batch, shard: str, weight: str | None = None, soft: Mapping[str, str] | None = None, first: int = 0
+) -> Labelled:
+    """Set aside what has no text, no label or could not be parsed.
+
+    weight is the column of row weights, soft has the columns of label distributions: the likeliest label is that of the row.
+    first is how many usable rows there were before.
+    """
+    source = shard or "the data"
+    if batch.label is None and not soft:
+        raise DataError(f"{source}: has no label column, and labels are needed; name it with --label COL")
     bad = np.zeros(len(batch), dtype=bool)
     bad[[row.row - batch.first_row for row in batch.unusable.rows]] = True
     unusable = batch.unusable
@@ -221,9 +267,21 @@ def usable(batch: Batch, shard: str) -> Labelled:
         )
         unusable = Unusable(unusable.counts, tuple(islice(named, MOST_UNUSABLE)))
     notes = tuple(f"{shard}: {note}" if shard else note for note in batch.notes)
-    found = Labelled(batch.text, batch.label, unusable, notes, batch.multilabel)
-    keep = booleans(~bad)
-    return replace(found, text=batch.text.filter(keep), label=batch.label.filter(keep)) if bad.any() else found
+    label = batch.text if soft else batch.label  # of soft labels the likeliest, below
+    found = Labelled(batch.text, label, np.zeros((len(batch), 0)), unusable, notes, batch.multilabel and not soft)
+    found = found.filter(~bad) if bad.any() else found
+    columns = []
+    for name in (*([] if weight is None else [weight]), *(soft or {}).values()):
+        cells = batch.also[column_named(name, list(batch.also), source)].filter(booleans(~bad)).to_pylist()
+        columns.append(finite_numbers(cells, 0.0, f"{source}: column '{name}' must hold numbers from 0", first))
+    if not columns:
+        return found
+    numbers = np.stack(columns, axis=1)
+    if soft:
+        begin = len(columns) - len(soft)
+        numbers[:, begin:] = distributions(numbers[:, begin:], source, first)
+        found = replace(found, label=pa.array(list(soft)).take(pa.array(numbers[:, begin:].argmax(axis=1))))
+    return replace(found, numbers=numbers)
 
 
 def codes_of(label: pa.Array, known: dict[str, int]) -> npt.NDArray[np.int32]:
@@ -258,8 +316,8 @@ def _scan_of(batch: Labelled) -> Scan:
     labels = dict(zip(known, np.bincount(codes, minlength=len(known)).tolist(), strict=True))
     sizes = np.diff(ends).astype(np.int32)
     return Scan(
-        len(batch), batch.nbytes, labels, batch.lists, [codes], [sizes], [kinds], np.bincount(kinds, minlength=3),
-        batch.unusable, notes=list(batch.notes), in_no_bin=batch.in_no_bin,
+        len(batch), batch.nbytes, labels, batch.lists, [codes], [sizes], [kinds],
+        [batch.numbers], np.bincount(kinds, minlength=3), batch.unusable, notes=list(batch.notes), in_no_bin=batch.in_no_bin,
     )  # fmt: skip
 
 
@@ -278,11 +336,12 @@ def join_scans(whole: Scan, one: Scan, shard: str, most_rows: int) -> None:
     whole.unusable = Unusable(both.counts, both.rows[:MOST_UNUSABLE])
     whole.notes = list(dict.fromkeys([*whole.notes, *one.notes]))[:MOST_NOTES]
     if whole.codes is None or whole.sizes is None or one.codes is None or one.sizes is None or whole.rows > most_rows:
-        whole.codes, whole.sizes, whole.scripts = None, None, []
+        whole.codes, whole.sizes, whole.scripts, whole.numbers = None, None, [], []
     else:
         whole.codes += [numbers[codes] for codes in one.codes]
         whole.sizes += one.sizes
         whole.scripts += one.scripts
+        whole.numbers += one.numbers
 
 
 def describe(source: LabelledFiles, scan: Scan) -> list[str]:

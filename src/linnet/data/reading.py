@@ -81,7 +81,7 @@ def read(
     with open_reader(source, format, ReadOptions(text, label)) as reader:
         if not reader.names:
             raise DataError(f"{reader.source} is empty: it holds no rows")
-        columns_of = _label_columns(label_columns, reader)
+        columns_of = label_columns_of(label_columns, reader)
         labelled = False if columns_of else labelled
         choice, more, free = choose(reader, text, label, [*also, *columns_of.values()])
         if columns_of:
@@ -111,7 +111,7 @@ def choose(
     return by_name(free, text=text, label=label, source=reader.source, not_text=reader.not_text), more, free
 
 
-def _label_columns(pattern: str | None, reader: RecordReader) -> dict[str, str]:
+def label_columns_of(pattern: str | None, reader: RecordReader) -> dict[str, str]:
     """Return the columns that a pattern such as "p_*" names, by label."""
     if pattern is None:
         return {}
@@ -135,8 +135,12 @@ def _with_distributions(data: Dataset, columns: dict[str, str]) -> Dataset:
     data = replace(data, label_columns=columns, label_column=", ".join(columns.values()))
     best = data.distributions().argmax(axis=1)
     label = pa.chunked_array([pa.array(list(columns)).take(pa.array(best))])
-    how = f"{data.how}, label distributions of {len(columns)} columns ({', '.join(list(columns.values())[:3])} ...)"
-    return replace(data, label=label, how=how)
+    return replace(data, label=label, how=data.how + of_columns(columns))
+
+
+def of_columns(columns: Mapping[str, str]) -> str:
+    """Say which columns hold label distributions."""
+    return f", label distributions of {len(columns)} columns ({', '.join(list(columns.values())[:3])} ...)"
 
 
 @contextlib.contextmanager

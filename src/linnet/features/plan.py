@@ -380,20 +380,12 @@ class FeaturePlan:
     ) -> FeatureWeights:  # fmt: skip
         """Learn the weight of each feature from training rows; weight is that of each row, or of each row and class."""
         n = len(rows) if weight is None else arithmetic.total(weight)
-        alone = np.zeros(len(rows), np.int32)  # all rows as one class
-        if weight is None:
-            df = rows.document_frequency()
-        else:
-            df = rows.class_counts(alone, 1, weight if weight.ndim == 1 else arithmetic.total(weight, axis=1))[:, 0]
+        df = weighted_frequency(rows, weight)
         computed = None if rows.computed is None else scales(rows.computed, split(self.features or ())[1])
         if p == 0:
             base = self._base(df, n)
             return FeatureWeights(base, base[None, :], computed)
-        if weight is not None and weight.ndim == 2:  # soft labels
-            columns = [rows.class_counts(alone, 1, np.ascontiguousarray(column)) for column in weight.T]
-            counts = np.concatenate(columns, axis=1)
-        else:
-            counts = rows.class_counts(y, n_classes) if weight is None else rows.class_counts(y, n_classes, weight)
+        counts = weighted_counts(rows, y, n_classes, weight)
         totals = arithmetic.total(counts, axis=0)
         several, n_every = y.ndim == 2, float(arithmetic.total(df))  # labels a row
         gain = np.empty((1 if n_classes == 2 and not several else n_classes, rows.n_columns), dtype=np.float32)
@@ -408,6 +400,22 @@ class FeaturePlan:
 
     def _base(self, df: Array, n_rows: float) -> Floats32:
         return (idf(df, n_rows) if self.idf else np.ones(len(df))).astype(np.float32)
+
+
+def weighted_frequency(rows: SparseCounts, weight: Floats | None) -> Array:
+    """Return in how many documents each feature is, or what they weigh together."""
+    if weight is None:
+        return rows.document_frequency()
+    each = weight if weight.ndim == 1 else arithmetic.total(weight, axis=1)
+    return rows.class_counts(np.zeros(len(rows), np.int32), 1, each)[:, 0]
+
+
+def weighted_counts(rows: SparseCounts, y: Array, n_classes: int, weight: Floats | None) -> Array:
+    """Return in how many documents of each class each feature is, or what they weigh together: of soft labels, as each class."""
+    if weight is None or weight.ndim == 1:
+        return rows.class_counts(y, n_classes, weight)
+    alone = np.zeros(len(rows), np.int32)
+    return np.concatenate([rows.class_counts(alone, 1, np.ascontiguousarray(column)) for column in weight.T], axis=1)
 
 
 def default_blocks(pieces: list[TextBuffer]) -> AnyBlocks:

@@ -256,7 +256,12 @@ class LabelStatistics:
 
 
 def label_statistics(rows: TrainingSet, statistics: Callable[[TrainingSet], Any]) -> Any:
-    """Return the statistics of rows; of several labels a row, those of each label against the rest."""
+    """Return the statistics of rows; of several labels a row, those of each label against the rest.
+
+    Soft rows are counted once as each class: nothing is copied.
+    """
+    if rows.soft:
+        return reduce(add, [statistics(rows.as_class(c)) for c in range(rows.n_classes)])
     if not rows.multilabel:
         return statistics(rows)
     return LabelStatistics(tuple(statistics(rows.one_label(c)) for c in range(rows.n_classes)))
@@ -284,9 +289,8 @@ class CountingModel(LinearClassifier):
         return self.learn(self.statistics(rows), rows.X.values.dtype)
 
     def solve_soft(self, rows: TrainingSet) -> Weights:
-        """Count the rows once as each class: nothing is copied."""
-        found = [self.statistics(rows.as_class(c)) for c in range(rows.n_classes)]
-        return self.learn(reduce(add, found), rows.X.values.dtype)
+        """Count the rows once as each class."""
+        return self.learn(label_statistics(rows, self.statistics), rows.X.values.dtype)
 
     def against_rest(self, rows: TrainingSet) -> Weights:
         """Count rows with a label and rows without."""
@@ -418,6 +422,10 @@ class EpochModel(StepModel):
     def averages(self) -> bool:
         """What the setting ``average`` says."""
         return truth("average", self.average)
+
+    def _plain(self, rows: TrainingSet) -> TrainingSet:
+        rows = super()._plain(rows)
+        return rows.repeated() if rows.soft else rows
 
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. Steps follow one another, so there is nothing for threads to do."""

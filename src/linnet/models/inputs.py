@@ -299,15 +299,20 @@ def row_weights(class_weight: Any, classes: Sequence[Any] | Array, y: Array, wei
     if class_weight is None:
         return weight
     base = np.ones(len(y)) if weight is None else weight
-    if base.ndim == 2:  # soft labels
-        found = class_factors(class_weight, arithmetic.total(base, axis=0), classes)
-        return base if found is None else np.asarray(base * found, dtype=np.float64)
+    found = factors_of(class_weight, classes, y, base)
     if y.ndim == 2:
-        totals = np.array([arithmetic.total(base[column]) for column in y.T])
-        sides = label_factors(class_weight, totals, arithmetic.total(base), classes)
-        return np.asarray(base[:, None] * np.where(y, sides[:, 1], sides[:, 0]))
-    factors = class_factors(class_weight, np.bincount(y, weights=base, minlength=len(classes)), classes)
-    return base if factors is None else np.asarray(base * factors[y], dtype=np.float64)
+        return np.asarray(base[:, None] * np.where(y, found[:, 1], found[:, 0]))
+    return np.asarray(base * (found if base.ndim == 2 else found[y]), dtype=np.float64)
+
+
+def factors_of(class_weight: Any, classes: Sequence[Any] | Array, y: Array, weight: Floats) -> Floats:
+    """Return the factor of each class for rows of these weights; where rows may have several labels, see ``label_factors``."""
+    if y.ndim == 2:
+        totals = np.array([arithmetic.total(weight[column]) for column in y.T])
+        return label_factors(class_weight, totals, arithmetic.total(weight), classes)
+    soft = weight.ndim == 2
+    totals = arithmetic.total(weight, axis=0) if soft else np.bincount(y, weights=weight, minlength=len(classes))
+    return np.asarray(class_factors(class_weight, totals, classes))
 
 
 def seed_of(random_state: Any) -> int:

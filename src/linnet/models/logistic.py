@@ -135,6 +135,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks: two classes on this disk by the dual first, the rest by Newton's method on sums."""
         objective = self.smooth(rows)
+        rows = rows.doubled() if rows.soft and rows.n_outputs == 1 else rows
         if not rows.local:
             return fit_sum(self, objective, rows)
         most = dual_logistic.MOST_ROUNDS if self.max_iter is None else whole("max_iter", self.max_iter)

@@ -186,6 +186,7 @@ class LinearSVM(StepModel):
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks: dual coordinate descent where they are on this disk, else Newton's method on sums."""
+        rows = rows.doubled() if rows.soft else rows
         if not rows.local:
             return fit_sum(self, self.smooth(), rows)
         if not self._by_dual or self.cost is not None:

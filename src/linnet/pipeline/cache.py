@@ -1,7 +1,8 @@
 """What a run keeps on the disk: rows as numbers, in blocks that fit in memory, names of features, and the test rows.
 
 A block is a file of chunks; a chunk holds the rows of one batch that were drawn for this block: sizes, columns, counts
-where they are asked for, and classes, each packed in as few bytes as its numbers need. Rows are dealt out at random,
+where they are asked for, and classes, each packed in as few bytes as its numbers need; computed columns, weights and label
+distributions follow as floats. Rows are dealt out at random,
 so that every block looks like the whole: input sorted by label does no harm. With one block rows stay in order.
 """
 
@@ -26,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet._kernels.text import merge_vocabulary, pack_numbers, rehash_table, unpack_numbers
-from linnet.array_types import Array, Bytes, Hashes, Ints, Ints32, Labels
+from linnet.array_types import Array, Bytes, Floats, Hashes, Ints, Ints32, Labels
 from linnet.data.dataset import labels_of
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
@@ -370,14 +371,15 @@ class Cache:
 
     def __init__(
         self, folder: Path, blocks: dict[int, int], n_blocks: int, n_columns: int, *, counting: bool, seed: int,
-        numbered: bool = True, n_computed: int = 0,
+        numbered: bool = True, n_computed: int = 0, n_numbers: int = 0,
     ) -> None:  # fmt: skip
         """Make room for so many blocks of each part; n_blocks is how many feature blocks a row has.
 
-        numbered keeps where each row went, two bytes a row, so that rows can be taken by number.
+        numbered keeps where each row went, two bytes a row, so that rows can be taken by number. n_numbers is how many weights
+        and probabilities each row has.
         """
         self.folder, self.n_blocks, self.n_columns, self.counting = folder, n_blocks, n_columns, counting
-        self.n_computed = n_computed
+        self.n_computed, self.n_numbers = n_computed, n_numbers
         self.numbers: Ints32 | None = None  # of columns, where some of those written are dropped
         self.blocks = [
             CacheBlock(folder / f"rows-{part}-{k:04d}", part) for part, n in blocks.items() for k in range(n)
@@ -403,13 +405,14 @@ class Cache:
             file.close()
         self._files = []
 
-    def add(self, part: int, rows: SparseCounts, y: Labels) -> None:
+    def add(self, part: int, rows: SparseCounts, y: Labels, numbers: Floats | None = None) -> None:
         """Deal the rows of a batch out to the blocks of a part."""
         if not len(rows):
             return
         many, first = self._many[part], self._first[part]
+        numbers = np.zeros((len(rows), 0)) if numbers is None else numbers
         if many == 1:
-            self._append(first, rows, y)
+            self._append(first, rows, y, numbers)
             return
         where = self._deal(part, y, many)
         if self._numbered:
@@ -419,7 +422,7 @@ class Cache:
         for k in range(many):
             mine = order[ends[k] : ends[k + 1]]
             if len(mine):
-                self._append(first + k, rows.take(mine), y[mine])
+                self._append(first + k, rows.take(mine), y[mine], numbers[mine])
 
     def _deal(self, part: int, y: Labels, many: int) -> npt.NDArray[np.uint16]:
         """Say which block each row goes to: at random, every block its share of every class, however batches are cut."""
@@ -437,18 +440,16 @@ class Cache:
             where[mine], self._turns[part, c] = turns[: len(mine)], turns[len(mine) :]
         return where
 
-    def _append(self, k: int, rows: SparseCounts, y: Labels) -> None:
+    def _append(self, k: int, rows: SparseCounts, y: Labels, numbers: Floats) -> None:
         sizes = np.diff(rows.indptr).astype(np.int32)
         counts = rows.counts if self.counting else np.zeros(0, np.int32)
         packed = [_packed(part) for part in (sizes, rows.indices, counts, y)]
         head = np.array([len(rows), len(sizes), len(rows.indices), *map(len, packed)], dtype=np.int64)
         with writing(self.folder):
             self._files[k].write(head.data)
-            for piece in packed:
-                self._files[k].write(piece.data)
-            if rows.computed is not None:
-                self._files[k].write(np.ascontiguousarray(rows.computed).data)
-        self.written += head.nbytes + sum(map(len, packed))
+            for piece in (*packed, *([] if rows.computed is None else [rows.computed]), numbers):
+                self._files[k].write(np.ascontiguousarray(piece).data)
+        self.written += head.nbytes + sum(map(len, packed)) + numbers.nbytes
         self.blocks[k].rows += len(rows)
         self.blocks[k].entries += len(rows.indices)
 
@@ -466,14 +467,14 @@ class Cache:
         """Return the numbers of the blocks of some parts that have rows."""
         return [k for k, b in enumerate(self.blocks) if b.part in parts and b.rows]
 
-    def read(self, *wanted: int) -> tuple[SparseCounts, Labels]:
-        """Return the rows and classes of some blocks, behind one another."""
+    def read(self, *wanted: int) -> tuple[SparseCounts, Labels, Floats]:
+        """Return the rows, classes and numbers of some blocks, behind one another."""
         found = [self.blocks[k] for k in wanted]
         n, entries = sum(b.rows for b in found), sum(b.entries for b in found)
         indptr = np.zeros(n * self.n_blocks + 1, dtype=np.int64)
         indices = np.empty(entries, dtype=np.int32)
         counts = np.empty(entries if self.counting else 0, dtype=np.int32)
-        y = np.empty(n, dtype=np.int32)
+        y, numbers = np.empty(n, dtype=np.int32), np.empty((n, self.n_numbers))
         computed = np.empty((n, self.n_computed), dtype=np.float32) if self.n_computed else None
         row = at = 0
         for block in found:
@@ -494,26 +495,29 @@ class Cache:
                             raise LinnetError(
                                 f"the cache in {self.folder} was changed while it was in use; run it again"
                             )
-                    if computed is not None:
-                        data = np.frombuffer(file.read(4 * rows * self.n_computed), dtype=np.float32)
-                        computed[row : row + rows] = data.reshape(rows, self.n_computed)
+                    tables: list[Array] = [numbers] if computed is None else [computed, numbers]
+                    for table in tables:
+                        mine = table[row : row + rows]
+                        mine[:] = np.frombuffer(file.read(mine.nbytes), dtype=table.dtype).reshape(mine.shape)
                     first = row * self.n_blocks
                     indptr[first + 1 : first + 1 + segments] = indptr[first] + np.cumsum(sizes, dtype=np.int64)
                     row, at = row + rows, at + size
         found_rows = SparseCounts(indptr, indices, counts, self.n_blocks, self.n_columns, computed)
-        return found_rows if self.numbers is None else found_rows.keep(self.numbers), y
+        return found_rows if self.numbers is None else found_rows.keep(self.numbers), y, numbers
 
-    def visit(self, groups: Iterable[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], SparseCounts, Labels]]:
-        """Yield (numbers, rows, classes) of groups of blocks; the next group is read while one is worked on."""
+    def visit(
+        self, groups: Iterable[tuple[int, ...]]
+    ) -> Iterator[tuple[tuple[int, ...], SparseCounts, Labels, Floats]]:
+        """Yield (blocks, rows, classes, numbers) of groups of blocks; the next group is read while one is worked on."""
         wanted = list(groups)
         with ThreadPoolExecutor(1) as ahead:
             coming = ahead.submit(self.read, *wanted[0]) if wanted else None
             for at, group in enumerate(wanted):
                 assert coming is not None  # noqa: S101 - there is a next one
-                rows, y = coming.result()
+                found = coming.result()
                 coming = ahead.submit(self.read, *wanted[at + 1]) if at + 1 < len(wanted) else None
-                yield group, rows, y
-                del rows, y
+                yield group, *found
+                del found
 
     def take(self, rows: Ints) -> SparseCounts:
         """Return some rows by number: training rows first, then dev rows, each in the order of the input."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,17 @@ from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 
 TOGETHER = 4  # blocks in memory at a time
+
+
+def sum_of(parts: Iterable[Any]) -> Any:
+    """Add up values, in place where that can be: tables are as large as the model."""
+    total: Any = None
+    for found in parts:
+        if total is None:
+            total = found
+        else:
+            total += found
+    return total
 
 
 def columns_of(fingerprints: Hashes) -> Callable[[Hashes], Ints32]:
@@ -88,7 +99,8 @@ class DiskRows(StreamedRows):
         if self.sizes[DEV]:
             many[DEV] = 1 if self.one else max(1, -(-int(self.entries * share) // size))
         rows = sum(self.sizes.values())
-        room = 3 * self.entries + rows * (8 + (0 if self.one else 24 * self.n_outputs)) + 20 * self.n_columns
+        of_row = 8 + 8 * self.targets.n_numbers + (0 if self.one else 24 * self.n_outputs)
+        room = 3 * self.entries + rows * of_row + 20 * self.n_columns
         check_room(self.folder, room + int(self.scan.nbytes * self.sizes[TEST] / max(1, rows)))
         self.log.stage(
             "count",
@@ -98,13 +110,14 @@ class DiskRows(StreamedRows):
         hashed = bool(self.plan.features.hash_bits)
         self.cache = Cache(
             self.folder, many, max(1, len(self.blocks)), self.n_columns, counting=self.counting, seed=self.plan.seed,
-            numbered=self.exact, n_computed=len(column_names(self.computed)),
+            numbered=self.exact, n_computed=len(column_names(self.computed)), n_numbers=self.targets.n_numbers,
         )  # fmt: skip
         self.name_file = NameFile(self.folder, 0 if hashed else self.n_columns)
         self.test_rows = TestRows(self.folder)
         self.class_counts = np.zeros((self.n_columns, self.n_classes), dtype=np.int32)
         self.df = None if self.sets is None else np.zeros(self.n_columns, dtype=np.int32)
         rows_of = {part: np.zeros(len(self.known), dtype=np.int64) for part in (TRAIN, DEV)}
+        weight_of = {part: np.zeros(len(self.known)) for part in rows_of}
         fitted = (TRAIN, DEV) if self.plan.refit else (TRAIN,)
         column_of = None if hashed else columns_of(self.fingerprints)
         with self.cache, self.test_rows, self.name_file:
@@ -118,17 +131,18 @@ class DiskRows(StreamedRows):
                     columns = column_of(counted.fingerprints)
                     self.name_file.add_new(buffers, self.blocks, counted, columns)
                     counted = replace(counted, rows=counted.rows.keep(columns))
-                y = codes_of(batch.label, self.known)
+                y, numbers = codes_of(batch.label, self.known), self.targets.numbers(batch)
                 rows_of[part] += np.bincount(y, minlength=len(self.known))
+                weight_of[part] += self.targets.by_cell(y, numbers)
                 if part in fitted:
                     if self.df is None:
                         class_frequency(counted.rows.row_ptr, counted.rows.indices, y, self.class_counts)
                     else:
-                        self.class_counts += counted.rows.class_counts(self.target(y), self.n_classes)
+                        self.class_counts += counted.rows.class_counts(self.targets.of(y), self.n_classes)
                         self.df += counted.rows.document_frequency()
-                self.cache.add(part, counted.rows, y)
+                self.cache.add(part, counted.rows, y, numbers)
                 del counted, buffers
-        self.set_rows_of(rows_of)
+        self.set_rows_of(rows_of, weight_of)
         self.cache_bytes, self.n_blocks_on_disk = self.cache.written, 1 if self.one else len(self.cache.blocks)
 
     # ---- the store
@@ -137,11 +151,11 @@ class DiskRows(StreamedRows):
         """Return all rows by number, or a sample where they are too many to be numbered."""
         if self.exact:
             return self.numbered_rows(self.cache if self.whole is None else self.whole[0], self.cache.entries)
-        rows, y, dev = self._sample()
-        return SearchRows(rows, self.target(y), len(rows.indices), dev, self.row_weights(y))
+        rows, y, numbers, dev = self._sample()
+        return self._search_rows(rows, y, numbers, len(rows.indices), dev)
 
-    def _sample(self) -> tuple[SparseCounts, Labels, Ints | None]:
-        """Return rows, their cells, and which of them are dev rows: as many as an ordinary search would look at.
+    def _sample(self) -> tuple[SparseCounts, Labels, Floats, Ints | None]:
+        """Return rows, their cells and numbers, and which of them are dev rows: as many as an ordinary search would look at.
 
         Blocks are random parts of the rows, so those of one block will do; a class that it lacks is looked for in others.
         """
@@ -149,29 +163,32 @@ class DiskRows(StreamedRows):
         mean = max(1.0, cache.entries / max(1, len(cache)))
         most = max(LEAST_ROWS, int(MOST_ENTRIES / mean))
         train, dev = cache.of((TRAIN,)), cache.of((DEV,))
-        rows, y = cache.read(train[0])
-        mine = np.sort(rng.choice(len(y), min(most, len(y)), replace=False))
-        parts, labels = [rows.take(mine)], [y[mine]]
-        lacking = ~self._holds(y[mine]).any(axis=0)
+        parts: list[tuple[SparseCounts, Labels, Floats]] = []
+
+        def take(found: tuple[SparseCounts, Labels, Floats], mine: Ints) -> None:
+            rows, y, numbers = found
+            parts.append((rows.take(mine), y[mine], numbers[mine]))
+
+        block = cache.read(train[0])
+        take(block, np.sort(rng.choice(len(block[1]), min(most, len(block[1])), replace=False)))
+        lacking = ~self._holds(parts[0][1]).any(axis=0)
         for k in train if lacking.any() else ():
-            rows, y = cache.read(k)
-            holds = self._holds(y)[:, lacking]
+            block = cache.read(k)
+            holds = self._holds(block[1])[:, lacking]
             found = holds[:, holds.any(axis=0)].argmax(axis=0)
             if len(found):
-                parts.append(rows.take(found))
-                labels.append(y[found])
-                lacking &= ~self._holds(y[found]).any(axis=0)
+                take(block, found)
+                lacking &= ~self._holds(parts[-1][1]).any(axis=0)
             if not lacking.any():
                 break
-        n_train = sum(map(len, parts))
+        n_train = sum(len(y) for _, y, _ in parts)
         if dev:
-            rows, y = cache.read(dev[0])
-            mine = np.sort(rng.choice(len(y), min(MOST_DEV, len(y)), replace=False))
-            parts.append(rows.take(mine))
-            labels.append(y[mine])
-        classes = np.concatenate(labels)
-        taken = concatenate(parts, cache.n_blocks, cache.n_columns)
-        return taken, classes, np.arange(n_train, len(classes)) if dev else None
+            block = cache.read(dev[0])
+            take(block, np.sort(rng.choice(len(block[1]), min(MOST_DEV, len(block[1])), replace=False)))
+        classes = np.concatenate([y for _, y, _ in parts])
+        taken = concatenate([rows for rows, _, _ in parts], cache.n_blocks, cache.n_columns)
+        numbers = np.concatenate([numbers for _, _, numbers in parts])
+        return taken, classes, numbers, np.arange(n_train, len(classes)) if dev else None
 
     def _holds(self, y: Labels) -> Bools:
         """Say which classes rows have, by their cells, (n_rows, n_classes)."""
@@ -186,9 +203,16 @@ class DiskRows(StreamedRows):
         """Return the values of computed columns of the fitted rows: few columns, so they fit in memory."""
         if not self.computed:
             return None
-        groups = [(k,) for k in self.cache.of(self.fitted_parts)]
-        values = [rows.computed for _, rows, _ in self.cache.visit(groups) if rows.computed is not None]
-        return np.concatenate(values)
+        return np.concatenate([rows.computed for rows, _, _ in self._each() if rows.computed is not None])
+
+    def _each(self) -> Iterator[tuple[SparseCounts, Labels, Floats]]:
+        """Yield the fitted rows of each block, their cells and their own numbers."""
+        for _, rows, y, numbers in self.cache.visit([(k,) for k in self.cache.of(self.fitted_parts)]):
+            yield rows, y, numbers
+
+    def _weighted_table(self) -> Floats:
+        found: Floats = sum_of(self.targets.table(*block) for block in self._each())
+        return found
 
     def keep(self, numbers: Ints32) -> None:
         """Drop columns from now on, whenever rows are read."""
@@ -198,7 +222,7 @@ class DiskRows(StreamedRows):
         self.df = None if self.df is None else self.df[kept]
         self._columns = kept
         if self.whole is not None:
-            self.whole = self.whole[0].keep(numbers), self.whole[1]
+            self.whole = self.whole[0].keep(numbers), *self.whole[1:]
 
     _columns: Ints | None = None
 
@@ -211,8 +235,8 @@ class DiskRows(StreamedRows):
         del self.class_counts
         held_out = None
         if self.watched:
-            rows, y = self.cache.read(self.cache.of((DEV,))[0])
-            held_out = rows, self.target(y)
+            rows, y, _ = self.cache.read(self.cache.of((DEV,))[0])
+            held_out = rows, self.targets.of(y)
         return DiskBlocks(self, weighting, weighting.judged(on_epoch, held_out) or on_epoch, weighting.gain)
 
 
@@ -224,6 +248,7 @@ class DiskBlocks(RowBlocks):
     weighting: Weighting
     on_epoch: OnEpoch
     gain: Floats32 | None
+    twice: bool = False
     local: bool = True
 
     def __post_init__(self) -> None:
@@ -234,6 +259,10 @@ class DiskBlocks(RowBlocks):
         """Return the same rows with a weight for each feature and class that is not in the values."""
         return replace(self, gain=gain, on_epoch=on_epoch)
 
+    def doubled(self) -> DiskBlocks:
+        """Return soft rows twice each."""
+        return replace(self, twice=True)
+
     def visit(self, order: Array | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
         """Yield a few blocks at a time.
 
@@ -241,24 +270,12 @@ class DiskBlocks(RowBlocks):
         """
         wanted = list(self.numbers) if order is None else [self.numbers[k] for k in order.tolist()]
         groups = [tuple(wanted[k : k + TOGETHER]) for k in range(0, len(wanted), TOGETHER)]
-        for group, rows, y in self.store.cache.visit(groups):
-            yield (
-                group,
-                TrainingSet(
-                    self.weighting.matrix(rows), self.store.target(y), self.n_classes, self.store.row_weights(y)
-                ),
-            )
+        for group, rows, y, numbers in self.store.cache.visit(groups):
+            yield group, self.store.targets.training_set(self.weighting.matrix(rows), y, numbers, self.twice)
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum of function(rows, *args) over all blocks."""
-        total: Any = None
-        for _, rows in self.visit():
-            found = function(rows, *args)
-            if total is None:
-                total = found
-            else:
-                total += found  # in place where it can be: tables are as large as the model
-        return total
+        return sum_of(function(rows, *args) for _, rows in self.visit())
 
     def _path(self, number: int) -> Path:
         return self.store.folder / f"state-{number:04d}"
@@ -267,11 +284,13 @@ class DiskBlocks(RowBlocks):
         """Return what was kept of the rows of some blocks."""
         if not self._path(group[0]).exists():
             return None
-        return np.concatenate([np.fromfile(self._path(k)).reshape(*shape, -1) for k in group], axis=-1)
+        each = [np.fromfile(self._path(k)).reshape(*shape, 1 + self.twice, -1) for k in group]
+        return np.concatenate(each, axis=-1).reshape(*shape, -1)
 
     def keep_state(self, group: tuple[int, ...], state: Floats) -> None:
         """Keep numbers for each row."""
         ends = np.cumsum([self.store.cache.blocks[k].rows for k in group])[:-1]
         with writing(self.store.folder):
+            state = state.reshape(*state.shape[:-1], 1 + self.twice, -1)
             for k, part in zip(group, np.split(state, ends, axis=-1), strict=True):
                 part.tofile(self._path(k))

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from linnet import arithmetic
-from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Hashes32, Ints, Ints32
+from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Hashes32, Ints, Ints32
 from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of, join_scans
 from linnet.engines import Engine
 from linnet.engines.engine import check
@@ -43,7 +43,7 @@ from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import ClassCounts
 from linnet.pipeline.search import SearchRows
-from linnet.pipeline.stream import DEV, TEST, TRAIN, StreamedRows, by_part, count_batch
+from linnet.pipeline.stream import DEV, TEST, TRAIN, StreamedRows, Targets, by_part, count_batch
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 
@@ -51,7 +51,7 @@ from linnet.solvers.matrix import RowBlocks, TrainingSet
 
 KEPT = 64  # shards whose rows a worker keeps
 BYTES_HERE = 24  # an entry of a row that is sent here, while rows are put together and fitted
-_ROWS: OrderedDict[tuple[str, str], tuple[SparseCounts, Ints32, Bytes]] = OrderedDict()
+_ROWS: OrderedDict[tuple[str, str], tuple[SparseCounts, Ints32, Floats, Bytes]] = OrderedDict()
 
 _FITTED: OrderedDict[str, tuple[str, ShardFit, TrainingSet]] = OrderedDict()
 
@@ -67,7 +67,8 @@ class ShardTask:
     @classmethod
     def of(cls, source: LabelledFiles, path: str, parts: Bytes | int = TRAIN) -> ShardTask:
         """Return one of the files of a source."""
-        return cls(path, {name: getattr(source, name) for name in ("text", "label", "format", "bins")}, parts)
+        columns = {name: getattr(source, name) for name in ("text", "label", "format", "bins", "weight")}
+        return cls(path, {**columns, "label_columns": source.soft}, parts)
 
     def source(self) -> LabelledFiles:
         """Open it."""
@@ -76,24 +77,19 @@ class ShardTask:
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """What all shards share: a name of the run, cells, features, and the vocabulary once it is decided.
+    """What all shards share: a name of the run, cells, what they stand for, features, and the vocabulary once it is decided.
 
-    Cells are the classes, or the labels of rows together, whose members are in sets, (n_cells, n_classes).
+    Cells are the classes, or the labels of rows together.
     """
 
     run: str
     cells: tuple[str, ...]
+    targets: Targets
     features: AnyBlocks
     counting: bool
     batch_bytes: int
     fingerprints: Hashes | None = None
     hash_bits: int | None = None
-    sets: Bools | None = None
-
-    @property
-    def n_classes(self) -> int:
-        """How many classes there are."""
-        return len(self.cells) if self.sets is None else self.sets.shape[1]
 
     @property
     def n_columns(self) -> int:
@@ -126,8 +122,9 @@ class ShardFit:
     """How rows are weighted for a fit, and which of them are fitted."""
 
     weighting: Weighting
-    per_class: Floats | None
+    targets: Targets  # with class weights
     fitted: tuple[int, ...]
+    twice: bool = False
 
 
 def scan_shard(task: ShardTask, most_rows: int) -> Scan:
@@ -158,24 +155,32 @@ def count_shard(task: ShardTask, shared: ShardPlan) -> StreamVocabulary:
     return found
 
 
-def rows_of(task: ShardTask, shared: ShardPlan) -> tuple[SparseCounts, Ints32, Bytes]:
-    """Return the rows of a shard, training rows first, then those of dev, with cells and parts."""
+def rows_of(task: ShardTask, shared: ShardPlan) -> tuple[SparseCounts, Ints32, Floats, Bytes]:
+    """Return the rows of a shard, training rows first, then those of dev, with cells, own numbers and parts."""
     key = (shared.run, task.path)
     if key in _ROWS:
         _ROWS.move_to_end(key)
         return _ROWS[key]
-    found: dict[int, list[tuple[SparseCounts, Ints32]]] = {TRAIN: [], DEV: []}
+    found: dict[int, list[tuple[SparseCounts, Ints32, Floats]]] = {TRAIN: [], DEV: []}
     for part, batch, y in _batches(task, shared):
         if part != TEST:
-            found[part].append((shared.rows(batch), y))
+            found[part].append((shared.rows(batch), y, shared.targets.numbers(batch)))
     every = [(part, *one) for part in (TRAIN, DEV) for one in found[part]]
-    whole = concatenate([rows for _, rows, _ in every], max(1, len(split(shared.features)[0])), shared.n_columns)
-    y = np.concatenate([np.zeros(0, np.int32), *(y for _, _, y in every)])
-    parts = np.concatenate([np.zeros(0, np.uint8), *(np.full(len(y), part, np.uint8) for part, _, y in every)])
-    _ROWS[key] = (whole, y, parts)
+    whole = concatenate([rows for _, rows, _, _ in every], max(1, len(split(shared.features)[0])), shared.n_columns)
+    y = np.concatenate([np.zeros(0, np.int32), *(y for _, _, y, _ in every)])
+    numbers = np.concatenate([np.zeros((0, shared.targets.n_numbers)), *(numbers for *_, numbers in every)])
+    parts = np.concatenate([np.zeros(0, np.uint8), *(np.full(len(y), part, np.uint8) for part, _, y, _ in every)])
+    _ROWS[key] = (whole, y, numbers, parts)
     while len(_ROWS) > KEPT:
         _ROWS.popitem(last=False)
     return _ROWS[key]
+
+
+def fitted_rows(task: ShardTask, shared: ShardPlan, fitted: tuple[int, ...]) -> tuple[SparseCounts, Ints32, Floats]:
+    """Return the rows of some parts of a shard, their cells and own numbers."""
+    rows, y, numbers, parts = rows_of(task, shared)
+    mine = np.flatnonzero(np.isin(parts, fitted))
+    return (rows, y, numbers) if len(mine) == len(y) else (rows.take(mine), y[mine], numbers[mine])
 
 
 @dataclass(frozen=True)
@@ -194,16 +199,20 @@ class ShardTotals:
 
 def shard_totals(task: ShardTask, shared: ShardPlan, fitted: tuple[int, ...]) -> ShardTotals:
     """Count features by class in the rows to fit on."""
-    rows, y, parts = rows_of(task, shared)
-    mine = np.flatnonzero(np.isin(parts, fitted))
-    some = rows if len(mine) == len(y) else rows.take(mine)
-    counts = some.class_counts(y[mine] if shared.sets is None else shared.sets[y[mine]], shared.n_classes)
+    rows, y, _, parts = rows_of(task, shared)
+    some, mine, _ = fitted_rows(task, shared, fitted)
+    counts = some.class_counts(shared.targets.of(mine), shared.targets.n_classes)
     by_part = [np.bincount(y[parts == part], minlength=len(shared.cells)) for part in (TRAIN, DEV)]
     squares = (
         np.zeros(0) if some.computed is None else arithmetic.total(np.square(some.computed, dtype=np.float64), axis=0)
     )
-    df = np.zeros(0, np.int32) if shared.sets is None else some.document_frequency()
+    df = np.zeros(0, np.int32) if shared.targets.sets is None else some.document_frequency()
     return ShardTotals(counts, np.stack(by_part), len(rows.indices), squares, df)
+
+
+def shard_table(task: ShardTask, shared: ShardPlan, fitted: tuple[int, ...]) -> Floats:
+    """Return what the documents with each feature weigh."""
+    return shared.targets.table(*fitted_rows(task, shared, fitted))
 
 
 def shard_take(asked: tuple[ShardTask, Ints], shared: ShardPlan) -> SparseCounts:
@@ -247,13 +256,8 @@ def shard_apply(task: ShardTask, shared: ShardPlan, fit: ShardFit, function: Cal
     found = _FITTED.get(task.path)
     if found is not None and found[0] == shared.run and found[1] is fit:
         return function(found[2], *args)
-    rows, y, parts = rows_of(task, shared)
-    mine = np.flatnonzero(np.isin(parts, fit.fitted))
-    if len(mine) < len(y):
-        rows, y = rows.take(mine), y[mine]
-    weight = None if fit.per_class is None else fit.per_class[y]
-    target = y if shared.sets is None else shared.sets[y]
-    kept = TrainingSet(fit.weighting.matrix(rows).explicit(), target, shared.n_classes, weight)
+    rows, y, numbers = fitted_rows(task, shared, fit.fitted)
+    kept = fit.targets.training_set(fit.weighting.matrix(rows).explicit(), y, numbers, fit.twice)
     _FITTED[task.path] = shared.run, fit, kept
     while len(_FITTED) > KEPT:
         _FITTED.popitem(last=False)
@@ -303,7 +307,7 @@ class RemoteRows(StreamedRows):
             meter(found[outcome.index].nbytes)
         whole = Scan(damaged=source.damaged)
         for index in sorted(found):
-            join_scans(whole, found[index], tasks[index].path, most)
+            join_scans(whole, found[index], tasks[index].path, source.numbered(most))
         if not whole.rows:
             raise DataError(f"no usable rows in {source.name}: {whole.unusable}")
         return whole
@@ -323,11 +327,11 @@ class RemoteRows(StreamedRows):
         self.shard_plan = ShardPlan(
             self.run,
             tuple(self.known),
+            self.targets,
             self.features,
             self.counting,
             self.batch_bytes,
             hash_bits=plan.features.hash_bits,
-            sets=self.sets,
         )
         self.tasks = [*self._tasks(self.main, self.scan, TRAIN)]
         for part, source in self.others.items():
@@ -337,9 +341,13 @@ class RemoteRows(StreamedRows):
         self._share(self.fingerprints)
         fitted = (TRAIN, DEV) if plan.refit else (TRAIN,)
         self.found = self.engine.add_up(shard_totals, self.tasks, self.shared, self.engine.broadcast(fitted))
-        self.set_rows_of({TRAIN: self.found.rows[0], DEV: self.found.rows[1]})
-        if self.y is not None and self.found.entries <= self.budget.whole_entries(BYTES_HERE):
-            self.whole = self.take(np.arange(len(self.y))), self.y
+        assert self.y is not None  # noqa: S101 - exact
+        n_train = int(self.found.rows[0].sum())
+        parts = {TRAIN: slice(n_train), DEV: slice(n_train, None)}
+        weights = {part: self.targets.by_cell(self.y[rows], self.numbers[rows]) for part, rows in parts.items()}
+        self.set_rows_of(dict(zip(parts, self.found.rows, strict=True)), weights)
+        if self.found.entries <= self.budget.whole_entries(BYTES_HERE):
+            self.whole = self.take(np.arange(len(self.y))), self.y, self.numbers
         self.test_rows = self._test_rows()
 
     def _share(self, fingerprints: Hashes) -> None:
@@ -414,7 +422,7 @@ class RemoteRows(StreamedRows):
         self.shard_plan = replace(self.shard_plan, run=self.run)
         self._share(self.fingerprints)
         if self.whole is not None:
-            self.whole = self.whole[0].keep(numbers), self.whole[1]
+            self.whole = self.whole[0].keep(numbers), *self.whole[1:]
 
     def names(self, columns: Ints) -> tuple[Bytes, Ints]:
         """Ask the workers for names."""
@@ -425,7 +433,13 @@ class RemoteRows(StreamedRows):
 
     def in_blocks(self, weighting: Weighting, on_epoch: OnEpoch) -> RowBlocks:
         """Return the rows of the last fit."""
-        return RemoteBlocks(self, ShardFit(weighting, self.per_class, self.fitted_parts), on_epoch, weighting.gain)
+        return RemoteBlocks(self, ShardFit(weighting, self.targets, self.fitted_parts), on_epoch, weighting.gain)
+
+    def _weighted_table(self) -> Floats:
+        found: Floats = self.engine.add_up(
+            shard_table, self.tasks, self.shared, self.engine.broadcast(self.fitted_parts)
+        )
+        return found
 
 
 @dataclass
@@ -436,6 +450,7 @@ class RemoteBlocks(RowBlocks):
     fit: ShardFit
     on_epoch: OnEpoch
     gain: Floats32 | None
+    twice: bool = False
     local: bool = False
     _sent: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
@@ -445,6 +460,10 @@ class RemoteBlocks(RowBlocks):
     def with_gain(self, gain: Floats32, on_epoch: OnEpoch) -> RemoteBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
         return replace(self, gain=gain, on_epoch=on_epoch, _sent={})
+
+    def doubled(self) -> RemoteBlocks:
+        """Return soft rows twice each."""
+        return replace(self, fit=replace(self.fit, twice=True), twice=True, _sent={})
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum of function(rows, *args) over all shards, added in a fixed order.

@@ -98,14 +98,15 @@ class RowStore(Protocol):
 class ClassCounts:
     """In place of rows: the documents of each class that hold each feature. It adds up over blocks and shards.
 
-    Where rows may have several labels, df is in how many documents each feature is: classes overlap.
+    Where rows may have several labels, df is in how many documents each feature is: classes overlap. Where rows have weights
+    all of these are what the documents weigh together.
     """
 
-    table: Ints32  # (n_columns, n_classes)
+    table: Array  # (n_columns, n_classes)
     n_rows: int
     computed: Floats32 | None = None
     counts: Ints32 = field(default_factory=lambda: np.zeros(0, np.int32))
-    df: Ints32 | None = None
+    df: Array | None = None
 
     def __len__(self) -> int:
         return self.n_rows
@@ -115,13 +116,13 @@ class ClassCounts:
         """How many features there are."""
         return len(self.table)
 
-    def document_frequency(self) -> Ints32:
+    def document_frequency(self) -> Array:
         """In how many documents each feature is."""
         return np.asarray(self.table.sum(axis=1, dtype=np.int32)) if self.df is None else self.df
 
-    def class_counts(self, y: Labels, n_classes: int) -> Ints32:
-        """In how many documents of each class."""
-        return self.table
+    def class_counts(self, y: Labels, n_classes: int, weight: Floats | None = None) -> Array:
+        """In how many documents of each class; of one class, in how many of all."""
+        return self.table if n_classes > 1 else self.document_frequency()[:, None]
 
     def take(self, rows: Ints) -> ClassCounts:
         """Return the counts where a document with several labels stands once for each: rows of all labels."""
@@ -223,10 +224,11 @@ class MemoryRows:
         self.classes, self.y = encode(labels, [name for _, soft in parts if soft is not None for name in soft[0]])
         if self.dev is not None and not _labels_met(self.y[:n_train], self.y[n_train:]):
             raise DataError("no dev row has a label of the training rows: the two files are of different problems")
-        weight = as_weight(sample_weight, n_train)  # dev rows weigh 1
-        self.given_weight = None if weight is None else np.concatenate([weight, np.ones(len(labels) - n_train)])
-        if plan.label_smoothing or any(soft is not None for _, soft in parts):
-            self.given_weight = self._shares(parts, plan.label_smoothing)
+        both = sample_weight is not None and np.shape(sample_weight) == (len(labels),)  # dev rows have weights, too
+        weight = as_weight(sample_weight, len(labels) if both else n_train)
+        if weight is not None and not both:
+            weight = np.concatenate([weight, np.ones(len(labels) - n_train)])
+        self.given_weight = given_weights(self.y, len(self.classes), weight, self._shares(parts), plan.label_smoothing)
         self.weight = row_weights(plan.class_weight, self.classes, self.y, self.given_weight)
         self.groups = _group_numbers(groups, n_train)
         several = self.y.ndim == 2  # labels a row
@@ -238,19 +240,18 @@ class MemoryRows:
         self.n_fitted = len(self.final)
         self.part, self.source = part, X
 
-    def _shares(self, parts: list[tuple[int, Soft]], smoothing: float) -> Floats:
-        """Return the weight of each row as each class: its weight times its label distribution, smoothed."""
-        if self.y.ndim == 2:
-            raise DataError("label_smoothing is for one label a row; leave it out where rows have several")
-        share = np.asarray(self.y[:, None] == np.arange(len(self.classes)), dtype=np.float64)
-        number, first = {c: k for k, c in enumerate(self.classes)}, 0
+    def _shares(self, parts: list[tuple[int, Soft]]) -> Floats | None:
+        """Return the label distributions of all rows, NaN for those that have none; None where no row has."""
+        if all(soft is None for _, soft in parts):
+            return None
+        share, first = np.full((len(self.y), len(self.classes)), np.nan), 0
+        number = {c: k for k, c in enumerate(self.classes)}
         for n, soft in parts:
             if soft is not None:
                 share[first : first + n] = 0.0
                 share[first : first + n, [number[name] for name in soft[0]]] = soft[1]
             first += n
-        share = (1.0 - smoothing) * share + smoothing / len(self.classes)
-        return share if self.given_weight is None else share * self.given_weight[:, None]
+        return share
 
     def count(self, plan: Plan, log: Log) -> None:
         """Count the features of all rows; drop the columns that no setting would use."""
@@ -368,6 +369,27 @@ class MemoryRows:
             **({"label_bins": bins} if bins is not None else {}),
             **({"separator": separator} if separator not in (None, "|") else {}),
         }
+
+
+def given_weights(
+    y: Array, n_classes: int, weight: Floats | None, soft: Floats | None, smoothing: float
+) -> Floats | None:
+    """Return what rows weigh, (n_rows,); of soft or smoothed labels as each class, (n_rows, n_classes); None where all weigh 1.
+
+    That is their weight times their label distribution, smoothed. soft is NaN where a row has a label and no distribution.
+
+    >>> given_weights(np.array([1, 0]), 2, np.array([2.0, 1.0]), np.array([[np.nan] * 2, [0.75, 0.25]]), 0.0).tolist()
+    [[0.0, 2.0], [0.75, 0.25]]
+    """
+    if soft is None and not smoothing:
+        return weight
+    if y.ndim == 2:
+        raise DataError("label_smoothing is for one label a row; leave it out where rows have several")
+    share = np.asarray(y[:, None] == np.arange(n_classes), dtype=np.float64)
+    if soft is not None:
+        share = np.where(np.isnan(soft), share, soft)
+    share = (1.0 - smoothing) * share + smoothing / n_classes
+    return share if weight is None else np.asarray(share * weight[:, None])
 
 
 def _labels_met(train: Ints, dev: Ints) -> bool:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linnet import arithmetic
-from linnet.array_types import Array, Bytes, Floats, Hashes32, Ints, Ints32, Labels
+from linnet.array_types import Array, Bools, Bytes, Floats, Hashes32, Ints, Ints32, Labels
 from linnet.data import labelled as sources
-from linnet.data.arrays import booleans
 from linnet.data.dataset import are_scattered, labels_of, scattered
 from linnet.data.formats import spool
 from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of, label_counts
@@ -26,17 +25,26 @@ from linnet.features.blocks import AnyBlocks, describe, needed, split
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, SparseCounts
 from linnet.features.derived import Derived, Texts
-from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
+from linnet.features.plan import (
+    LARGE_MODEL,
+    FeaturePlan,
+    FeatureWeights,
+    blocks_for,
+    looked_at,
+    mostly_unspaced,
+    weighted_counts,
+    weighted_frequency,
+)
 from linnet.features.vectors import Vectors
-from linnet.models.inputs import class_factors, label_factors
+from linnet.models.inputs import factors_of
 from linnet.pipeline.cache import Budget, StreamVocabulary, TestRows, return_freed, temporary
 from linnet.pipeline.crossval import FEW_ROWS, FittedRows, Weighting
 from linnet.pipeline.events import Event, Log, Meter
 from linnet.pipeline.fit import fit
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import RowStore, encode, with_computed
+from linnet.pipeline.rows import RowStore, encode, given_weights, with_computed
 from linnet.pipeline.search import SearchRows
-from linnet.solvers.matrix import RowBlocks
+from linnet.solvers.matrix import Matrix, RowBlocks, TrainingSet
 from linnet.values import as_bytes
 
 if TYPE_CHECKING:
@@ -139,8 +147,7 @@ def by_part(batch: Labelled, where: Bytes, parts: tuple[int, ...]) -> Iterator[t
         if mask.all():
             yield part, batch
         elif mask.any():
-            keep = booleans(mask)
-            yield part, Labelled(batch.text.filter(keep), batch.label.filter(keep), batch.unusable)
+            yield part, batch.filter(mask)
 
 
 def count_batch(
@@ -152,6 +159,82 @@ def count_batch(
     source = Derived.of(Texts(buffers), blocks, buffers)
     counted = source.count(blocks, hash_bits=hash_bits, counting=counting, threads=threads)
     return source.pieces, with_computed(counted, computed, buffers) if computed else counted
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is learned of rows, from the numbers of their cells and their own numbers: classes or labels, and weights.
+
+    The own numbers of a row are its weight, if weighted, and the probability of each class of soft; NaN where a row has none.
+    """
+
+    n_classes: int
+    n_cells: int
+    sets: Bools | None = None
+    """The labels of each cell, where rows may have several."""
+    weighted: bool = False
+    soft: tuple[int, ...] = ()
+    smoothing: float = 0.0
+    factors: Floats | None = None
+    """The weight of a row of each class; of each cell for each label, where rows may have several."""
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers a row has."""
+        return self.weighted + len(self.soft)
+
+    @property
+    def plain(self) -> bool:
+        """Whether all rows weigh the same, class weights left aside."""
+        return not (self.n_numbers or self.smoothing)
+
+    def numbers(self, batch: Labelled) -> Floats:
+        """Return the numbers of a batch; a dev file has none."""
+        found = batch.numbers
+        return found if found.shape[1] == self.n_numbers else np.full((len(batch), self.n_numbers), np.nan)
+
+    def of(self, codes: Ints32) -> Array:
+        """Return the class of each row, or all its labels, (n_rows, n_classes)."""
+        return codes if self.sets is None else self.sets[codes]
+
+    def given(self, codes: Ints32, numbers: Floats) -> Floats | None:
+        """Return what rows weigh, without class weights: see ``given_weights``."""
+        weight, soft = None, None
+        if self.weighted:
+            weight = np.where(np.isnan(numbers[:, 0]), 1.0, numbers[:, 0])
+        if self.soft:
+            soft = np.zeros((len(codes), self.n_classes))
+            soft[:, self.soft] = numbers[:, int(self.weighted) :]
+            soft[np.isnan(numbers[:, -1])] = np.nan
+        return given_weights(self.of(codes), self.n_classes, weight, soft, self.smoothing)
+
+    def weight(self, codes: Ints32, numbers: Floats) -> Floats | None:
+        """Return what rows weigh, class weights included."""
+        given = self.given(codes, numbers)
+        if self.factors is None:
+            return given
+        if given is not None and given.ndim == 2:
+            return np.asarray(given * self.factors)
+        factors = self.factors[codes]
+        return factors if given is None else np.asarray((given[:, None] if factors.ndim == 2 else given) * factors)
+
+    def by_cell(self, codes: Ints32, numbers: Floats) -> Array:
+        """Return what the rows of each cell weigh together, without class weights; of soft labels, as each class."""
+        given = self.given(codes, numbers)
+        if given is not None and given.ndim == 2:
+            return np.asarray(arithmetic.total(given, axis=0))
+        return np.bincount(codes, given, self.n_cells)
+
+    def training_set(self, X: Matrix, codes: Ints32, numbers: Floats, twice: bool) -> TrainingSet:
+        """Return what a model is fitted to; soft rows twice each where that is asked for."""
+        found = TrainingSet(X, self.of(codes), self.n_classes, self.weight(codes, numbers))
+        return found.doubled() if twice else found
+
+    def table(self, rows: SparseCounts, codes: Ints32, numbers: Floats) -> Floats:
+        """Return what the documents with each feature weigh: all, then those of each class, (n_columns, 1 + n_classes)."""
+        given = self.given(codes, numbers)
+        df = weighted_frequency(rows, given)
+        return np.column_stack([df, weighted_counts(rows, self.of(codes), self.n_classes, given)])
 
 
 class StreamedRows(RowStore):
@@ -181,13 +264,13 @@ class StreamedRows(RowStore):
         for note in dict.fromkeys(note for one in (scan, *scans.values()) for note in one.notes):
             self.say(note)
         self.separator = self.main.separator(scan, *scans.values())
-        cells = sorted({*scan.labels, *(scans[DEV].labels if DEV in scans else ())})
+        cells = sorted({*scan.labels, *self.main.soft, *(scans[DEV].labels if DEV in scans else ())})
         self.known = {cell: k for k, cell in enumerate(cells)}
+        sets = None
         if self.separator is None:
-            self.classes, self.sets, found = tuple(cells), None, scan.labels
+            self.classes, found = tuple(cells), scan.labels
         else:
-            members = [labels_of(cell, self.separator) for cell in cells]
-            self.classes, self.sets = encode(members)
+            self.classes, sets = encode([labels_of(cell, self.separator) for cell in cells])
             found = label_counts(scan.labels, self.separator)
             if not self.plan.traits.multilabel:
                 raise LinnetError(f"{self.plan.name} learns one label a row; rows with several are for svm or logistic")
@@ -198,7 +281,12 @@ class StreamedRows(RowStore):
         if are_scattered(found, scan.rows):
             raise DataError(f"{self.main.name}: {scattered(self.classes, scan.rows)}")
         self.n_classes = len(self.classes)
-        self.n_outputs = 1 if self.n_classes == 2 and self.sets is None else self.n_classes
+        self.n_outputs = 1 if self.n_classes == 2 and sets is None else self.n_classes
+        soft = tuple(self.known[name] for name in self.main.soft)
+        weighted = self.main.weight is not None
+        self.targets = Targets(self.n_classes, len(cells), sets, weighted, soft, self.plan.label_smoothing)
+        if sets is not None and self.plan.label_smoothing:
+            raise DataError("label_smoothing is for one label a row; leave it out where rows have several")
         self.scan, self.scans = scan, scans
         self._divide(scan)
         self._features(scan, scans)
@@ -208,15 +296,26 @@ class StreamedRows(RowStore):
         """Rows of training and dev."""
         return int(sum(rows.sum() for rows in self.rows_of.values()))
 
-    def target(self, codes: Ints32) -> Array:
-        """Return what is learned of rows by the number of their cell: the class, or all labels, (n_rows, n_classes)."""
-        return codes if self.sets is None else self.sets[codes]
+    @property
+    def sets(self) -> Bools | None:
+        """The labels of each cell, where rows may have several."""
+        return self.targets.sets
 
     def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
         """Learn the weight of each feature from the rows of the last fit."""
         rows: Any
         rows, y = self.counts()
-        return plan.weights(rows, y, self.n_classes, ratio)
+        if self.targets.plain:
+            return plan.weights(rows, y, self.n_classes, ratio)
+        if self.whole is not None:
+            rows, codes, numbers = self.whole
+            if self.watched:
+                some = np.arange(self.n_fitted)
+                rows, codes, numbers = rows.take(some), codes[some], numbers[some]
+            return plan.weights(rows, self.targets.of(codes), self.n_classes, ratio, self.targets.given(codes, numbers))
+        table = self._weighted_table()
+        rows = replace(rows, table=table[:, 1:], df=table[:, 0])
+        return plan.weights(rows, y, self.n_classes, ratio, np.array([arithmetic.total(self._fitted(self.weight_of))]))
 
     def _scans(self, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
         most = self.budget.exact_rows()
@@ -235,17 +334,19 @@ class StreamedRows(RowStore):
         )
         dev_scan = self.scans.get(DEV)
         self.exact = scan.codes is not None and (dev_scan is None or dev_scan.codes is not None)
-        self.y: Ints32 | None = None  # the cells of rows, by number
+        self.y: Ints32 | None = None  # the cells of rows, by number; numbers are their own
         if self.exact and scan.codes is not None:
             y = self._numbered(scan)
             self.parts = Parts.exact(y if self.sets is None else self._rarest(scan)[y], shares, self.plan.seed)
             whole = self.parts.whole
             assert whole is not None  # noqa: S101 - exact
             self.sizes = {part: int((whole == part).sum()) for part in (TRAIN, DEV, TEST)}
-            behind = [y[whole == TRAIN], y[whole == DEV]]
+            numbers, scan.numbers = np.concatenate(scan.numbers), []
+            behind = [(y[whole == part], numbers[whole == part]) for part in (TRAIN, DEV)]
             if dev_scan is not None:
-                behind.append(self._numbered(dev_scan))
-            self.y = np.concatenate(behind)
+                codes = self._numbered(dev_scan)
+                behind.append((codes, np.full((len(codes), numbers.shape[1]), np.nan)))
+            self.y, self.numbers = (np.concatenate(of) for of in zip(*behind, strict=True))
         else:
             self.parts = Parts.drawn(scan.rows, shares, self.plan.seed)
             low, high = self.parts.edges
@@ -375,41 +476,60 @@ class StreamedRows(RowStore):
     lost: int = 0
     cache_bytes: int = 0
     entries: int
-    per_class: Floats | None
-    """The weight of a row of each class; of each cell for each label, where rows may have several."""
     n_blocks_on_disk: int = 1
-    whole: tuple[SparseCounts, Labels] | None = None
-    """All rows and their cells, where there is room for them."""
+    whole: tuple[SparseCounts, Labels, Floats] | None = None
+    """All rows, their cells and their own numbers, where there is room for them."""
 
-    def set_rows_of(self, rows_of: dict[int, Ints]) -> None:
-        """Note how many rows of each cell the parts have."""
+    def set_rows_of(self, rows_of: dict[int, Ints], weight_of: dict[int, Array]) -> None:
+        """Note how many rows of each cell the parts have, and what they weigh together."""
         every = rows_of[TRAIN] + rows_of[DEV]
-        self.rows_of, self.n_dev = rows_of, int(rows_of[DEV].sum())
+        self.rows_of, self.weight_of, self.n_dev = rows_of, weight_of, int(rows_of[DEV].sum())
         self.n_fitted = int(rows_of[TRAIN].sum()) + (0 if self.watched else self.n_dev)
         self.class_rows = every if self.sets is None else (every[:, None] * self.sets).sum(axis=0, dtype=np.int64)
-        if self.sets is None or self.plan.class_weight is None:
-            self.per_class = class_factors(self.plan.class_weight, self.class_rows, self.classes)
-        else:
-            sides = label_factors(self.plan.class_weight, self.class_rows, float(every.sum()), self.classes)
-            self.per_class = np.where(self.sets, sides[:, 1], sides[:, 0])
+        weights: Any = weight_of[TRAIN] + weight_of[DEV]
+        if not weights.any():
+            raise DataError(f"{self.main.name}: no row has a weight above 0")
+        if self.plan.class_weight is None:
+            return
+        codes = np.arange(len(weights), dtype=np.int32)
+        if self.y is not None:  # row by row, as training in memory adds them up
+            codes, weights = self.y, self.targets.given(self.y, self.numbers)
+            weights = np.ones(len(codes)) if weights is None else weights
+        factors = factors_of(self.plan.class_weight, self.classes, self.targets.of(codes), weights)
+        if self.sets is not None:
+            factors = np.where(self.sets, factors[:, 1], factors[:, 0])
+        self.targets = replace(self.targets, factors=factors)
 
     def numbered_rows(self, rows: Any, entries: int) -> SearchRows:
         """Return all rows to judge settings on, taken by number from rows."""
         assert self.y is not None  # noqa: S101 - exact
         dev = np.arange(len(self.y) - self.n_dev, len(self.y)) if self.n_dev else None
-        return SearchRows(rows, self.target(self.y), entries, dev, self.row_weights(self.y))
+        return self._search_rows(rows, self.y, self.numbers, entries, dev)
 
-    def row_weights(self, y: Ints32) -> Floats | None:
-        """Return what rows weigh, by the numbers of their cells."""
-        return None if self.per_class is None else self.per_class[y]
+    def _search_rows(self, rows: Any, y: Ints32, numbers: Floats, entries: int, dev: Ints | None) -> SearchRows:
+        of = self.targets
+        return SearchRows(rows, of.of(y), entries, dev, of.weight(y, numbers), given_weight=of.given(y, numbers))
 
     def describe(self, blocks: RowBlocks, weighting: Weighting) -> None:
         """Set what solvers ask of the fitted rows, whose blocks these are."""
         blocks.n_rows, blocks.threads = self.n_fitted, self.threads
         blocks.n_classes, blocks.n_outputs, blocks.multilabel = self.n_classes, self.n_outputs, self.sets is not None
         blocks.n_features = len(weighting.weights.norm)
-        rows: Any = sum(self.rows_of[part] for part in self.fitted_parts)
-        blocks.total_weight = arithmetic.total(rows if self.per_class is None else rows * self.per_class.T)
+        weights, factors = self._fitted(self.weight_of), self.targets.factors
+        blocks.total_weight = arithmetic.total(weights if factors is None else weights * factors.T)
+        blocks.soft = bool(self.targets.soft or self.targets.smoothing) and not blocks.twice
+        if blocks.twice:
+            blocks.n_rows *= 2
+            blocks.multilabel = self.n_outputs > 1
+            blocks.total_weight *= self.n_outputs
+
+    def _fitted(self, by_part: dict[int, Array]) -> Array:
+        """Add up the fitted parts."""
+        return np.asarray(sum(by_part[part] for part in self.fitted_parts))
+
+    def _weighted_table(self) -> Floats:
+        """Add up what the fitted documents with each feature weigh: see ``Targets.table``."""
+        raise NotImplementedError
 
     @property
     def fitted_parts(self) -> tuple[int, ...]:
@@ -418,21 +538,19 @@ class StreamedRows(RowStore):
 
     def fitted_classes(self) -> Array:
         """Return the classes, or labels, of the fitted rows, in any order: enough to count them."""
-        rows = sum((self.rows_of[part] for part in self.fitted_parts), np.zeros(len(self.known), np.int64))
-        return self.target(np.repeat(np.arange(len(rows), dtype=np.int32), rows))
+        rows = self._fitted(self.rows_of)
+        return self.targets.of(np.repeat(np.arange(len(rows), dtype=np.int32), rows))
 
     def fitted(self) -> FittedRows | None:
         """Return the rows of the last fit where all rows are in memory; they are let go of here."""
         if self.whole is None:
             return None
-        rows, y = self.whole
-        self.whole = None
-        n_train = int(self.rows_of[TRAIN].sum())
-        held_out = None
+        rows, y, numbers = self.whole
+        self.whole, n_train, held_out = None, self.n_fitted, None
         if self.watched:
-            held_out = rows.take(np.arange(n_train, len(y))), self.target(y[n_train:])
-            rows, y = rows.take(np.arange(n_train)), y[:n_train]
-        return FittedRows(rows, self.target(y), self.row_weights(y), held_out)
+            held_out = rows.take(np.arange(n_train, len(y))), self.targets.of(y[n_train:])
+            rows, y, numbers = rows.take(np.arange(n_train)), y[:n_train], numbers[:n_train]
+        return FittedRows(rows, self.targets.of(y), self.targets.weight(y, numbers), held_out)
 
     # ---- counting
 
@@ -440,6 +558,7 @@ class StreamedRows(RowStore):
         traits = self.plan.traits
         newton = traits.sums == "problem" and not traits.gain_per_class and self.n_outputs > 1
         per_weight = traits.bytes_per_weight * (3 if newton else 1)  # Newton's method keeps vectors as long as W
+        per_weight += 0 if self.targets.plain else 24  # tables of weighted documents
         most = self.budget.columns(per_weight, self.n_outputs)
         if features.hash_bits:
             self._check_hashed(features.hash_bits, most)
@@ -529,6 +648,8 @@ def fit_stream(
     format: str | None = None,
     multilabel: str | bool | None = None,
     bins: str | int | None = None,
+    weight: str | None = None,
+    label_columns: str | None = None,
     dev: str | None = None,
     test: str | None = None,
     cache: str | None = None,
@@ -540,10 +661,10 @@ def fit_stream(
     """Fit a TextClassifier to files of any size within so much memory, and test it.
 
     places are paths, patterns or folders of shards; "-" is standard input. A tenth of the rows is kept for the test,
-    as ``linnet train`` does, unless test names a file; dev likewise. multilabel is that of ``linnet.read``, bins are
-    those of ``Dataset.binned``. cache is where
-    a temporary folder is made. Ctrl-C while settings are tried keeps the best so far, in the last fit the weights so
-    far. With an engine of :mod:`linnet.engines` the files are read, counted and fitted by its workers.
+    as ``linnet train`` does, unless test names a file; dev likewise. multilabel and label_columns are those of ``linnet.read``,
+    bins are those of ``Dataset.binned``, weight is the column of row weights; the rows of dev and test files have one label, and
+    weigh 1. cache is where a temporary folder is made. Ctrl-C while settings are tried keeps the best so far, in the last fit the
+    weights so far. With an engine of :mod:`linnet.engines` the files are read, counted and fitted by its workers.
     """
     plan, log = Plan.of(clf), Log(on_event)
     budget = Budget(as_bytes(max_memory, "--max-memory"))
@@ -557,11 +678,12 @@ def fit_stream(
             "multilabel": multilabel,
             "bins": bins,
         }
+        numbers: dict[str, Any] = {"weight": weight, "label_columns": label_columns}
         if given == ["-"]:
-            main = LabelledFiles([spool(folder)], **columns)
+            main = LabelledFiles([spool(folder)], **columns, **numbers)
             main.name = "standard input"
         else:
-            main = LabelledFiles(given, **columns)
+            main = LabelledFiles(given, **columns, **numbers)
         others = {part: LabelledFiles([path], **columns) for part, path in ((DEV, dev), (TEST, test)) if path}
         inputs = (plan, log, main, others, folder, budget, say or (lambda _: None), skip_damaged)
         store: StreamedRows

@@ -29,7 +29,7 @@ from linnet import arithmetic
 from linnet._kernels import dual
 from linnet.array_types import Array, Bools, Floats, Ints32
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
-from linnet.solvers.matrix import Matrix, RowBlocks
+from linnet.solvers.matrix import LEAST, Matrix, RowBlocks
 
 LANES = 8  # problems side by side: 32-bit weights and gains of a feature are then one cache line
 
@@ -260,7 +260,7 @@ def solve_blocks(
                 g.begin()
             for blocks, block in rows.visit(rng.permutation(len(rows.numbers))):
                 state = _state(rows, blocks, len(block))
-                signs, cost = signs_of(block.y, rows.n_classes), C * block.weights
+                signs, cost = signs_of(block.y, rows.n_classes), C * np.maximum(block.weights, LEAST)
                 draw = np.random.Generator(np.random.PCG64([seed, blocks[0], number]))
                 orders = [draw.permutation(len(block)).astype(np.int32) for _ in range(INNER)]
                 improve = partial(_improve, block.X, signs, cost, state, orders, squared, bias_scale, tol)

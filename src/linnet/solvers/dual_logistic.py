@@ -34,7 +34,7 @@ from linnet._kernels import dual, sparse
 from linnet.array_types import Array, Floats, Ints32
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
 from linnet.solvers.losses import sigmoid
-from linnet.solvers.matrix import Matrix, RowBlocks
+from linnet.solvers.matrix import LEAST, Matrix, RowBlocks
 from linnet.solvers.problem import LinearProblem, SmoothObjective
 
 FIRST_SLOPE = 1e-2  # slope at which a single variable is solved, at first
@@ -252,14 +252,14 @@ class BlockPasses(TwoClassPasses):
 
     def parts(self) -> Iterator[tuple[Matrix, npt.NDArray[np.int8], Floats]]:
         for _, block in self.blocks.visit():
-            yield block.X, np.where(block.y == 1, 1, -1).astype(np.int8), self.cost * block.weights
+            yield block.X, np.where(block.y == 1, 1, -1).astype(np.int8), self.cost * np.maximum(block.weights, LEAST)
 
     def _at_zero(self, intercept: bool) -> tuple[Floats, int, float, float]:
         """Return the gradient at zero, the features, the mean squared norm and the sum of C; writes the norms of rows."""
         g = np.zeros((self.blocks.n_features, 1))
         drift = norms = total = 0.0
         for group, block in self.blocks.visit():
-            X, y, c = block.X, block.y, self.cost * block.weights
+            X, y, c = block.X, block.y, self.cost * np.maximum(block.weights, LEAST)
             r = np.ascontiguousarray((-0.5 * c * np.where(y == 1, 1.0, -1.0))[:, None])
             sparse.transposed_dot(X.indptr, X.indices, X.values, r, g)
             square = np.empty((len(y), 1))

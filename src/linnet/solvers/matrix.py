@@ -326,6 +326,11 @@ class RowBlocks:
     local: bool
     """Whether blocks can be visited one after the other here, with a state kept for each row."""
 
+    soft: bool
+    """Whether rows have a weight for every class: see :class:`TrainingSet`."""
+    twice: bool
+    """Whether soft rows come twice: once with the class of each output, once without."""
+
     on_epoch: OnEpoch
     numbers: tuple[int, ...] = ()
     """The blocks there are, where rows are local."""
@@ -336,6 +341,10 @@ class RowBlocks:
 
     def with_gain(self, gain: Floats32, on_epoch: OnEpoch) -> RowBlocks:
         """Return the same rows with a weight for each feature and class that is not in the values."""
+        raise NotImplementedError
+
+    def doubled(self) -> RowBlocks:
+        """Return soft rows twice each, for models that take each class against the rest: see ``TrainingSet.doubled``."""
         raise NotImplementedError
 
     # ---- local rows only
