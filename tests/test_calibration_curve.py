@@ -46,7 +46,7 @@ def test_sigmoid_against_scikit_learn():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(800, 1)) * 2
     y = (rng.random(800) < sigmoid(1.7 * scores[:, 0] - 0.6)).astype(int)
-    ours = fit_calibration("sigmoid", scores, y, 2)
+    ours = fit_calibration("sigmoid", scores, y)
     theirs = _SigmoidCalibration().fit(scores[:, 0], y)
     np.testing.assert_allclose(sigmoid(ours.scaled(scores)[:, 0]), theirs.predict(scores[:, 0]), atol=2e-5)
     assert ours.curve is None  # it goes into the weights
@@ -73,16 +73,16 @@ def test_many_classes_are_calibrated_and_keep_their_order(method):
     rng = np.random.default_rng(1)
     scores, y = drawn(rng, 4000, 6, 2.0)
     new, truth = drawn(rng, 4000, 6, 2.0)
-    found = fit_calibration(method, scores, y, 6)
+    found = fit_calibration(method, scores, y)
     moved = found.curve.moved(found.scaled(new))
     P = softmax(moved)
     assert np.array_equal(P.argmax(axis=1), new.argmax(axis=1))
     others = np.argsort(new, axis=1)[:, :-1]
     before, after = (np.take_along_axis(S, others, axis=1) for S in (found.scaled(new), moved))
     np.testing.assert_array_equal(before, after)  # their proportions stay
-    plain = fit_calibration("scale", scores, y, 6)
+    plain = fit_calibration("scale", scores, y)
     assert calibration_error(P, truth) < 0.6 * calibration_error(softmax(plain.scaled(new)), truth)
-    chosen = choose_calibration(scores, y, 6).about
+    chosen = choose_calibration(scores, y).about
     assert chosen["method"] in ("sigmoid", "isotonic")
     assert set(chosen["log_loss"]) == set(METHODS)
 
@@ -91,13 +91,13 @@ def test_what_is_chosen():
     rng = np.random.default_rng(2)
     scores = rng.normal(size=(3000, 1)) * 2
     line = (rng.random(3000) < sigmoid(scores[:, 0])).astype(int)
-    assert choose_calibration(scores, line, 2).about["method"] == "scale"
+    assert choose_calibration(scores, line).about["method"] == "scale"
     shifted = (rng.random(3000) < sigmoid(scores[:, 0] - 1)).astype(int)
-    assert choose_calibration(scores, shifted, 2).about["method"] == "sigmoid"
+    assert choose_calibration(scores, shifted).about["method"] == "sigmoid"
     bent = (rng.random(3000) < np.clip(0.5 + 0.2 * np.sign(scores[:, 0]), 0, 1)).astype(int)
-    assert choose_calibration(scores, bent, 2).about["method"] == "isotonic"
-    assert choose_calibration(scores[:999], bent[:999], 2).about["method"] != "isotonic"
-    assert choose_calibration(scores[:100], bent[:100], 2).about == {"method": "scale"}
+    assert choose_calibration(scores, bent).about["method"] == "isotonic"
+    assert choose_calibration(scores[:999], bent[:999]).about["method"] != "isotonic"
+    assert choose_calibration(scores[:100], bent[:100]).about == {"method": "scale"}
 
 
 def test_the_order_of_classes_does_not_matter():
@@ -106,7 +106,7 @@ def test_the_order_of_classes_does_not_matter():
     order = rng.permutation(4)
     place = np.argsort(order)
     for method in METHODS:
-        one, two = fit_calibration(method, scores, y, 4), fit_calibration(method, scores[:, order], place[y], 4)
+        one, two = fit_calibration(method, scores, y), fit_calibration(method, scores[:, order], place[y])
         np.testing.assert_allclose(one.losses(scores, y), two.losses(scores[:, order], place[y]), rtol=1e-6, atol=1e-9)
 
 

@@ -126,39 +126,40 @@ def plain_loss(theta, scores, y, w, n_classes, prior):
 @pytest.mark.parametrize("k", [2, 3, 7])
 def test_gradient_and_hessian_against_finite_differences(k):
     scores, y, w = problem(0, 60, k)
-    columns = scores.reshape(60, -1)
-    objective, spread = decide._objective(columns, y, w, k, 0.7)
-    theta = np.random.default_rng(1).normal(size=1 + k)
-    theta[1] *= objective.free[1]
-    P = objective.proba(theta)
-    gradient = objective.gradient(theta, P)
-    for i in np.flatnonzero(objective.free):
-        h = np.zeros(1 + k)
-        h[i] = 1e-5
-        numeric = (objective.value(theta + h) - objective.value(theta - h)) / 2e-5
-        assert gradient[i] == pytest.approx(numeric, rel=1e-6, abs=1e-6)
-        up, down = objective.proba(theta + h), objective.proba(theta - h)
-        numeric_row = (objective.gradient(theta + h, up) - objective.gradient(theta - h, down)) / 2e-5
-        product = objective.hessian_product(h / 1e-5, P)
-        np.testing.assert_allclose(product[objective.free], numeric_row[objective.free], rtol=1e-5, atol=1e-5)
-    # the short cuts change the objective by nothing
-    params = np.concatenate([[theta[0] / spread], theta[2:] if k == 2 else theta[1:]])
-    np.testing.assert_allclose(objective.value(theta), plain_loss(params, scores, y, w, k, 0.7), rtol=1e-10)
+    at = decide._one_score(scores, y, w, 0.7) if k == 2 else decide._score_a_class(scores, y, w)
+    scale, shift, h = 0.6, 0.4 if k == 2 else 0.0, 1e-5
+    value, (by_scale, by_shift), (h_scale, h_both, h_shift) = at(scale, shift)
+    np.testing.assert_allclose(value, plain_loss([scale, shift], scores, y, w, k, 0.7), rtol=1e-10)
+    up, down = at(scale + h, shift), at(scale - h, shift)
+    assert by_scale == pytest.approx((up[0] - down[0]) / (2 * h), rel=1e-6, abs=1e-6)
+    assert h_scale == pytest.approx((up[1][0] - down[1][0]) / (2 * h), rel=1e-5, abs=1e-5)
+    if k == 2:
+        assert h_both == pytest.approx((up[1][1] - down[1][1]) / (2 * h), rel=1e-5, abs=1e-5)
+        up, down = at(scale, shift + h), at(scale, shift - h)
+        assert by_shift == pytest.approx((up[0] - down[0]) / (2 * h), rel=1e-6, abs=1e-6)
+        assert h_shift == pytest.approx((up[1][1] - down[1][1]) / (2 * h), rel=1e-5, abs=1e-5)
 
 
+@pytest.mark.parametrize("shifted", [True, False])
 @pytest.mark.parametrize("prior", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize(("n", "k"), [(40, 2), (500, 2), (90, 3), (400, 6)])
-def test_optimum_against_scipy(n, k, prior):
+def test_optimum_against_scipy(n, k, prior, shifted):
     scores, y, w = problem(n, n, k)
-    fitted = Calibration.fit(scores, y, k, w, prior=prior)
-    ours = np.concatenate([[fitted.scale], fitted.shift])
-    args = (scores, y, w, k, prior)
+    fitted = Calibration.fit(scores, y, w, prior=prior, shifted=shifted)
+    ours = np.array([fitted.scale, *fitted.shift[: k == 2 and shifted]])
+    assert k == 2 or not fitted.shift.any()
+
+    def loss(theta):
+        return plain_loss([theta[0], theta[1] if len(theta) > 1 else 0.0], scores, y, w, k, prior)
+
     best = min(
-        scipy.optimize.minimize(plain_loss, start, args, method=method, tol=1e-12).fun
+        scipy.optimize.minimize(loss, start, method=method, tol=1e-12).fun
         for method in ("BFGS", "L-BFGS-B", "Nelder-Mead")
         for start in (np.r_[1.0, np.zeros(len(ours) - 1)], ours)
     )
-    assert plain_loss(ours, *args) <= best + 1e-8
+    assert loss(ours) <= best + 1e-8
+    again = Calibration.fit(scores, y, w, prior=prior, shifted=shifted, start=3.0 * fitted.scale)
+    assert again.scale == pytest.approx(fitted.scale, rel=1e-7)
 
 
 def test_equals_platt_of_scikit_learn():
@@ -166,7 +167,7 @@ def test_equals_platt_of_scikit_learn():
     for seed, weighted in itertools.product(range(5), [False, True]):
         scores, y, w = problem(seed, 80, 2, weighted)
         theirs = calibration._SigmoidCalibration().fit(scores, y, sample_weight=w if weighted else None)
-        ours = Calibration.fit(scores, y, 2, w if weighted else None, prior=0.0)
+        ours = Calibration.fit(scores, y, w if weighted else None, prior=0.0)
         np.testing.assert_allclose([ours.scale, ours.shift[0]], [-theirs.a_, -theirs.b_], atol=2e-5)
 
 
@@ -175,7 +176,7 @@ def test_platt_by_hand():
     # rows of class 1 (target 3 / 4) ... with targets 4/5 (three rows) and 1/5 the mean target at s = 1 is
     # (2 * 4/5 + 1/5) / 3 = 3/5, so sigmoid(scale) = 3/5 and scale = log(3/2).
     scores = np.array([1, 1, -1, -1, -1, 1])
-    fitted = Calibration.fit(scores, np.array([1, 1, 1, 0, 0, 0]), 2)
+    fitted = Calibration.fit(scores, np.array([1, 1, 1, 0, 0, 0]))
     assert fitted.scale == pytest.approx(np.log(1.5), abs=1e-9)
     assert fitted.shift[0] == pytest.approx(0, abs=1e-9)
     np.testing.assert_allclose(proba(fitted, [1.0]), [[0.4, 0.6]], atol=1e-9)
@@ -185,46 +186,45 @@ def test_separated_rows_give_a_finite_answer():
     n = 100
     scores = np.r_[np.full(n, -1.0), np.full(n, 1.0)]
     y = np.repeat([0, 1], n)
-    p = proba(Calibration.fit(scores, y, 2, prior=0.0), scores)
+    p = proba(Calibration.fit(scores, y, prior=0.0), scores)
     np.testing.assert_allclose(p[np.arange(2 * n), y], (n + 1) / (n + 2), atol=1e-9)  # the rule of succession
     several = np.eye(4)[np.arange(n) % 4] * 5
-    p = proba(Calibration.fit(several, np.arange(n) % 4, 4), several)
+    p = proba(Calibration.fit(several, np.arange(n) % 4), several)
     np.testing.assert_allclose(p.max(axis=1), (n + 1) / (n + 2), atol=1e-9)
 
 
-def test_class_without_rows_keeps_a_usable_shift():
+def test_class_without_rows_can_still_be_the_answer():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 300)
     scores = rng.normal(size=(300, 4)) + 3 * np.eye(4)[y]
-    fitted = Calibration.fit(scores, y, 4)
-    assert -5 < fitted.shift[3] < 0
+    fitted = Calibration.fit(scores, y)
     assert proba(fitted, [[0.0, 0.0, 0.0, 9.0]]).argmax() == 3
-    one = Calibration.fit(rng.normal(size=50) + 1, np.ones(50, int), 2)
+    one = Calibration.fit(rng.normal(size=50) + 1, np.ones(50, int))
     assert np.isfinite(proba(one, [-3.0])).all()
 
 
 def test_scale_stays_positive_when_scores_mislead():
     scores = np.linspace(-1, 1, 50)
-    fitted = Calibration.fit(scores, (scores < 0).astype(int), 2)
+    fitted = Calibration.fit(scores, (scores < 0).astype(int))
     assert fitted.scale == pytest.approx(MIN_SCALE / np.sqrt(np.mean(scores**2)))
     many = np.random.default_rng(0).normal(size=(60, 3))
-    assert Calibration.fit(many, many.argmin(axis=1), 3).scale > 0
+    assert Calibration.fit(many, many.argmin(axis=1)).scale > 0
 
 
 def test_weights_are_repeated_rows_and_order_does_not_matter():
     scores, y, _ = problem(3, 50, 3)
     w = np.random.default_rng(0).integers(0, 4, 50)
-    once = Calibration.fit(scores, y, 3, w)
-    again = Calibration.fit(np.repeat(scores, w, axis=0)[::-1], np.repeat(y, w)[::-1], 3)
+    once = Calibration.fit(scores, y, w)
+    again = Calibration.fit(np.repeat(scores, w, axis=0)[::-1], np.repeat(y, w)[::-1])
     np.testing.assert_allclose(np.r_[once.scale, once.shift], np.r_[again.scale, again.shift], rtol=1e-7, atol=1e-9)
 
 
 def test_units_of_the_scores_do_not_matter():
     for k in (2, 3):
         scores, y, _ = problem(4, 80, k)
-        plain = proba(Calibration.fit(scores, y, k), scores)
+        plain = proba(Calibration.fit(scores, y), scores)
         for unit in (1e-100, 1e5, 1e300):
-            np.testing.assert_allclose(proba(Calibration.fit(scores * unit, y, k), scores * unit), plain, atol=1e-9)
+            np.testing.assert_allclose(proba(Calibration.fit(scores * unit, y), scores * unit), plain, atol=1e-9)
 
 
 def test_many_classes_are_fast_enough():
@@ -232,12 +232,8 @@ def test_many_classes_are_fast_enough():
     y = rng.integers(0, 300, 2000)
     scores = rng.normal(size=(2000, 300))
     scores[np.arange(2000), y] += 4
-    fitted = Calibration.fit(scores, y, 300)
-    theta = np.r_[fitted.scale, fitted.shift]
-    objective, spread = decide._objective(scores, y, np.ones(2000), 300, 1.0)
-    theta[0] *= spread
-    P = objective.proba(theta)
-    assert np.abs(objective.gradient(theta, P)).max() < 1e-6
+    fitted = Calibration.fit(scores, y)
+    assert abs(decide._score_a_class(scores, y, np.ones(2000))(fitted.scale, 0.0)[1][0]) < 1e-6
 
 
 @settings(max_examples=150, deadline=None)
@@ -249,7 +245,7 @@ def test_any_finite_scores_give_probabilities(data):
     numbers = st.floats(-1e300, 1e300) | st.sampled_from([0.0, 1.0, -1.0, 1e-310, 1.7e308, -1.7e308])
     scores = np.array(data.draw(st.lists(numbers, min_size=n * columns, max_size=n * columns))).reshape(n, columns)
     y = np.array(data.draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n)))
-    fitted = Calibration.fit(scores, y, k)
+    fitted = Calibration.fit(scores, y)
     p = proba(fitted, scores)
     assert p.shape == (n, k)
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)

@@ -156,7 +156,7 @@ def _probabilities(scores: Floats, codes: Ints32, n_classes: int) -> Floats:
     from linnet.model.calibration import Calibration
     from linnet.solvers.losses import sigmoid, softmax
 
-    scaled = scores * Calibration.fit(scores, codes, n_classes, shifted=False).scale
+    scaled = scores * Calibration.fit(scores, codes, shifted=False).scale
     if n_classes == 2:
         p = sigmoid(scaled[:, 0])
         return np.stack([1.0 - p, p], axis=1)

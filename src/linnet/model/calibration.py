@@ -1,22 +1,21 @@
-"""From scores to probabilities: one scale and one shift per class, fitted on held-out rows.
+"""From scores to probabilities: a scale, and with one score for two classes a shift, fitted on held-out rows.
 
 A margin of 1.3 says which class wins, not how often such a row is right. Calibration maps scores s to probabilities:
 
     two classes, one score:     p(class 1) = sigmoid(scale * s + shift)
-    K classes, K scores:        p(class c) = softmax_c(scale * s + shift)
+    K classes, K scores:        p(class c) = softmax_c(scale * s)
 
 Problem. Over scale >= a small positive number (the order of the scores is kept) and shift, minimise
 
-    sum_i w_i * cross_entropy(t_i, p_i)  +  prior / 2 * |shift|^2
+    sum_i w_i * cross_entropy(t_i, p_i)  +  prior / 2 * shift^2
 
 Targets t_i are a little less certain than the labels, so the answer is finite even where the held-out rows are
 perfectly separated. One score: Platt's (N + 1) / (N + 2) for a class of N rows. K scores: every row gives 1 / (N + 2)
 of its target, N rows in all, in equal parts to the other classes: no error on N rows makes a model that sure, no surer.
-The prior, a normal distribution with mean 0 and variance 1 / prior on every shift, holds the shift of a class with few
-held-out rows, or none, near 0; it counts as much as a handful of rows. `prior=0` with one score is Platt's method.
+The prior, a normal distribution with mean 0 and variance 1 / prior on the shift, holds it near 0 where a class has few
+held-out rows, or none; it counts as much as a handful of rows. `prior=0` is Platt's method.
 
-The objective is convex. It is minimised by Newton's method with conjugate gradients, which need only products with the
-Hessian: O(rows * classes) each, whatever the number of classes.
+The objective is convex in one or two unknowns, and is minimised by Newton's method.
 
 References: Platt, Probabilistic outputs for support vector machines (1999); Lin, Lin and Weng, A note on Platt's
 probabilistic outputs (2007); Guo et al., On calibration of modern neural networks (2017).
@@ -24,17 +23,16 @@ probabilistic outputs (2007); Guo et al., On calibration of modern neural networ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.errors import DataError
-from linnet.solvers.losses import log_sigmoid, log_softmax, logsumexp, softmax
+from linnet.solvers.losses import log_sigmoid, log_softmax, logsumexp, sigmoid
 
 MIN_SCALE = 1e-3  # in units of 1 / spread of the scores
 MAX_STEPS = 200
@@ -44,10 +42,10 @@ MAX_STEPS = 200
 class Calibration:
     """Maps scores to probabilities.
 
-    `shift` has one number per class, or a single one when two classes share one score.
+    `shift` has a number per score; with a score a class they are 0.
 
     >>> scores = np.array([-2.0, -1.0, 1.0, 2.0])
-    >>> calibration = Calibration.fit(scores, np.array([0, 0, 1, 1]), n_classes=2)
+    >>> calibration = Calibration.fit(scores, np.array([0, 0, 1, 1]))
     >>> (calibration.scale * scores + calibration.shift).round(2).tolist()
     [-1.35, -0.67, 0.67, 1.35]
     """
@@ -61,23 +59,30 @@ class Calibration:
 
     @classmethod
     def fit(
-        cls, scores: Floats, y: Array, n_classes: int, weight: Floats | None = None, *, prior: float = 1.0,
-        shifted: bool = True,
+        cls, scores: Floats, y: Array, weight: Floats | None = None, *, prior: float = 1.0, shifted: bool = True,
+        start: float | None = None,
     ) -> Calibration:  # fmt: skip
         """Fit on held-out rows: scores of shape (n,), (n, 1) or (n, n_classes), class numbers 0 ... n_classes - 1.
 
-        With shifted=False only the scale is fitted (temperature scaling): no decision changes.
+        With shifted=False only the scale is fitted (temperature scaling): no decision changes. start is a scale near the best.
         """
         S = scores.reshape(len(scores), -1).astype(np.float64, copy=False)
         w = np.ones(len(S)) if weight is None else weight
         if not len(S) or not np.isfinite(S).all():
             raise DataError("calibration needs held-out rows with finite scores")
-        objective, spread = _objective(S, y, w, n_classes, prior)
-        if not shifted:
-            objective.free[1:] = False
-        theta = _newton(objective)
-        shift = theta[2:] if S.shape[1] == 1 else theta[1:]
-        return cls(float(theta[0] / spread), shift)
+        largest = float(np.abs(S).max()) or 1.0
+        S = S / largest  # now no square overflows
+        one = S.shape[1] == 1
+        if not one:
+            S = S - arithmetic.mean(S, axis=1)[:, None]
+        spread = float(np.sqrt(arithmetic.mean(np.square(S))))
+        if spread * largest < 1e-290:  # no difference to scale
+            largest, spread, S = 1.0, 1.0, np.zeros_like(S)
+        S, spread = S / spread, spread * largest
+        at = _one_score(S[:, 0], y, w, prior) if one else _score_a_class(S, y, w)
+        first = 1.0 if start is None else max(start * spread, MIN_SCALE)
+        scale, shift = _newton(at, arithmetic.total(w), first, one and shifted)
+        return cls(scale / spread, np.full(S.shape[1], shift))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a model card.
@@ -99,136 +104,79 @@ class Calibration:
         return -np.asarray(log_softmax(S, axis=1), np.float64)[np.arange(len(y)), y]
 
 
-@dataclass(frozen=True)
-class _Objective:
-    """f(theta) = sum_i w_i * logsumexp(z_i) - linear . theta + prior / 2 * |shift|^2, z_i = scale * S_i + shift.
-
-    theta = (scale, shift_1 ... shift_K). The targets enter through `linear` alone, because the cross-entropy of t and
-    softmax(z) is logsumexp(z) - t . z. One score for two classes is S = (0, s) with the first shift held at 0 (`free`).
-    """
-
-    S: Floats  # (n, K)
-    w: Floats  # (n,)
-    linear: Floats  # (1 + K,)
-    prior: float
-    free: Bools  # (1 + K,)
-
-    def value(self, theta: Floats) -> float:
-        losses = (_dot(self.w[block], logsumexp(self.logits(theta, block), axis=1)) for block in self._blocks())
-        return sum(losses) - _dot(self.linear, theta) + 0.5 * self.prior * _dot(theta[1:], theta[1:])
-
-    def proba(self, theta: Floats) -> Floats:
-        return np.concatenate([softmax(self.logits(theta, block), axis=1) for block in self._blocks()])
-
-    def gradient(self, theta: Floats, P: Floats) -> Floats:
-        gradient = -self.linear
-        for block in self._blocks():
-            gradient += self._pull_back(P[block], block)
-        gradient[1:] += self.prior * theta[1:]
-        return np.where(self.free, gradient, 0.0)
-
-    def hessian_product(self, v: Floats, P: Floats) -> Floats:
-        product = np.concatenate([[0.0], self.prior * v[1:]])
-        for block in self._blocks():
-            dz, p = self.logits(v, block), P[block]
-            dz -= arithmetic.total(p * dz, axis=1)[:, None]
-            product += self._pull_back(p * dz, block)
-        return product
-
-    def logits(self, theta: Floats, block: slice) -> Floats:
-        z: Floats = theta[0] * self.S[block]
-        z += theta[1:]
-        return z
-
-    def _pull_back(self, G: Floats, block: slice) -> Floats:
-        """The derivative by theta of what has the derivative G by the logits."""
-        weighted = G * self.w[block, None]
-        return np.concatenate([[_dot(weighted, self.S[block])], arithmetic.total(weighted, axis=0)])
-
-    def _blocks(self) -> list[slice]:
-        """Rows in blocks that stay in the cache."""
-        size = max(1, 2**15 // self.S.shape[1])
-        return [slice(row, row + size) for row in range(0, len(self.S), size)]
+At = Callable[[float, float], tuple[float, tuple[float, float], tuple[float, float, float]]]
+"""Of a scale and a shift: the objective, its gradient, and its second derivatives by scale twice, by both, by shift twice."""
 
 
-def _objective(S: Floats, y: npt.NDArray[np.intp], w: Floats, n_classes: int, prior: float) -> tuple[_Objective, float]:
-    """The problem on scores divided by their spread, and that spread."""
-    n = len(S)
-    largest = float(np.abs(S).max()) or 1.0
-    S = S / largest  # now no square overflows
-    binary = S.shape[1] == 1
-    if not binary:
-        S = S - arithmetic.mean(S, axis=1)[:, None]
-    spread = float(np.sqrt(arithmetic.mean(np.square(S))))
-    if spread * largest < 1e-290:  # no difference to scale
-        largest, spread, S = 1.0, 1.0, np.zeros_like(S)
-    S, spread = S / spread, spread * largest
-    rows = np.bincount(y, weights=w, minlength=n_classes)  # (K,)
-    if binary:
-        S = np.hstack([np.zeros((n, 1)), S])
-        sure = ((rows + 1) / (rows + 2))[y]
-    else:
-        total = arithmetic.total(w)
-        sure = np.full(n, (total + 1) / (total + 2))
-    rest = (1 - sure) / (n_classes - 1)
-    own = S[np.arange(n), y]
-    targets_dot_scores = (sure - rest) * own + rest * arithmetic.total(S, axis=1)
-    target_mass = np.bincount(y, weights=w * (sure - rest), minlength=n_classes) + _dot(w, rest)
-    free = np.ones(1 + n_classes, bool)
-    free[1] = not binary
-    return _Objective(S, w, np.concatenate([[_dot(w, targets_dot_scores)], target_mass]), prior, free), spread
+def _one_score(s: Floats, y: Ints, w: Floats, prior: float) -> At:
+    rows = np.bincount(y, weights=w, minlength=2)
+    target = np.where(y == 1, (rows[1] + 1) / (rows[1] + 2), 1 / (rows[0] + 2))
+
+    def at(scale: float, shift: float) -> Any:
+        z = scale * s + shift
+        p = np.asarray(sigmoid(z), np.float64)
+        value = -_dot(w, np.asarray(log_sigmoid(-z), np.float64) + target * z) + 0.5 * prior * shift * shift
+        pull, curve = w * (p - target), w * p * (1.0 - p)
+        gradient = _dot(pull, s), arithmetic.total(pull) + prior * shift
+        return value, gradient, (_dot(curve * s, s), _dot(curve, s), arithmetic.total(curve) + prior)
+
+    return at
 
 
-def _newton(objective: _Objective) -> Floats:
-    """Minimise over theta with theta[0] >= MIN_SCALE: projected Newton steps, halved until the value falls enough."""
-    theta = np.zeros(len(objective.linear))
-    theta[0] = 1.0
-    value = objective.value(theta)
-    total = arithmetic.total(objective.w)
-    tolerance = 1e-10 * (1 + total)
+def _score_a_class(S: Floats, y: Ints, w: Floats) -> At:
+    total = arithmetic.total(w)
+    sure = (total + 1) / (total + 2)
+    rest = (1 - sure) / (S.shape[1] - 1)
+    target = _dot(w, (sure - rest) * S[np.arange(len(S)), y] + rest * arithmetic.total(S, axis=1))
+    size = max(1, 2**15 // S.shape[1])  # rows in blocks that stay in the cache
+
+    def at(scale: float, shift: float) -> Any:
+        value = slope = curve = 0.0
+        for block in (slice(row, row + size) for row in range(0, len(S), size)):
+            z = scale * S[block]
+            top = z.max(axis=1)
+            P = arithmetic.exp(z - top[:, None])
+            sums = arithmetic.total(P, axis=1)
+            P /= sums[:, None]
+            mean = arithmetic.total(P * S[block], axis=1)
+            spread = arithmetic.total(P * np.square(S[block] - mean[:, None]), axis=1)
+            value += _dot(w[block], top + arithmetic.log(sums))
+            slope, curve = slope + _dot(w[block], mean), curve + _dot(w[block], spread)
+        return value - scale * target, (slope - target, 0.0), (curve, 0.0, 1.0)
+
+    return at
+
+
+def _newton(at: At, total: float, start: float, shifted: bool) -> tuple[float, float]:
+    """Minimise over scale >= MIN_SCALE and shift: Newton steps, halved until the value falls enough."""
+    scale, shift = start, 0.0
+    value, (by_scale, by_shift), (h_scale, h_both, h_shift) = at(scale, shift)
     for _ in range(MAX_STEPS):
-        P = objective.proba(theta)
-        gradient = objective.gradient(theta, P)
-        moving = objective.free.copy()
-        moving[0] = theta[0] > MIN_SCALE or gradient[0] < 0  # at the bound and pushed against it: stay
-        gradient = np.where(moving, gradient, 0.0)
-        if np.abs(gradient).max() <= tolerance:
+        if scale <= MIN_SCALE and by_scale > 0.0:  # at the bound and pushed against it: stay
+            by_scale = h_both = 0.0
+        if not shifted:
+            by_shift = h_both = 0.0
+        if max(abs(by_scale), abs(by_shift)) <= 1e-10 * (1 + total):
             break
-        direction = _conjugate_gradients(objective, gradient, P, moving)
+        determinant = h_scale * h_shift - h_both * h_both
+        if determinant <= 1e-14 * h_scale * h_shift:  # flat along a line
+            h_both, determinant = 0.0, h_scale * h_shift
+        if determinant <= 0.0:
+            d_scale, d_shift = -by_scale, -by_shift
+        else:
+            d_scale = (h_both * by_shift - h_shift * by_scale) / determinant
+            d_shift = (h_both * by_scale - h_scale * by_shift) / determinant
         step, found = 1.0, False
         while not found and step > 1e-12:
-            trial = theta + step * direction
-            trial[0] = max(trial[0], MIN_SCALE)
-            trial_value = objective.value(trial)
-            found = trial_value <= value + 1e-4 * _dot(gradient, trial - theta) + 1e-14 * abs(value)
+            trial = max(scale + step * d_scale, MIN_SCALE), shift + step * d_shift
+            new = at(*trial)
+            fall = by_scale * (trial[0] - scale) + by_shift * (trial[1] - shift)
+            found = new[0] <= value + 1e-4 * fall + 1e-14 * abs(value)
             step /= 2
         if not found:  # the value is flat to the last digit
             break
-        theta, value = trial, trial_value
-    return theta
-
-
-def _conjugate_gradients(objective: _Objective, gradient: Floats, P: Floats, moving: Bools) -> Floats:
-    """Solve H d = -gradient over the moving coordinates."""
-    d = np.zeros_like(gradient)
-    residual = -gradient
-    v = residual.copy()
-    square = _dot(residual, residual)
-    total = arithmetic.total(objective.w)
-    goal = square * min(0.01, square / (total * total))  # loose far from the optimum, superlinear near it
-    for _ in range(2 * len(gradient)):
-        Hv = np.where(moving, objective.hessian_product(v, P), 0.0)
-        curvature = _dot(v, Hv)
-        if curvature <= 1e-14 * _dot(v, v):  # flat: nothing to be gained along v
-            break
-        step = square / curvature
-        d += step * v
-        residual -= step * Hv
-        square, previous = _dot(residual, residual), square
-        if square <= goal:
-            break
-        v = residual + (square / previous) * v
-    return d if d.any() else -gradient
+        (scale, shift), (value, (by_scale, by_shift), (h_scale, h_both, h_shift)) = trial, new
+    return scale, shift
 
 
 def _dot(a: Array, b: Array) -> float:
@@ -252,6 +200,8 @@ def _dot(a: Array, b: Array) -> float:
 
 METHODS = {"scale": 0, "sigmoid": 200, "isotonic": 1_000}  # and the fewest held-out rows that they take
 PARTS = 5  # of the held-out rows, to choose the method
+MOST_CELLS = 1 << 19  # rows times classes that are looked at, evenly spaced, and
+FEWEST_ROWS = 2_000
 FAR = 40.0  # log-odds: beyond, a probability is 0 or 1 to the last digit
 TILT = 1e-4  # slope of a step, so that rows keep their order
 BEYOND = 1000.0  # log-odds past the held-out rows, where scores still have an order
@@ -352,11 +302,10 @@ def pool_adjacent_violators(x: Floats, right: Bools) -> tuple[Floats, Floats, Fl
 
 
 def fit_calibration(
-    method: str, scores: Floats, y: Ints, n_classes: int, about: Mapping[str, Any] | None = None,
-    scale: Calibration | None = None,
-) -> Calibration:  # fmt: skip
+    method: str, scores: Floats, y: Ints, about: Mapping[str, Any] | None = None, scale: Calibration | None = None
+) -> Calibration:
     """Fit the scale, where it is not given, then the curve of a method on top of it, to held-out scores and class numbers."""
-    scale, about = scale or Calibration.fit(scores, y, n_classes, shifted=False), about or {"method": method}
+    scale, about = scale or Calibration.fit(scores, y, shifted=False), about or {"method": method}
     if method == "scale":
         return replace(scale, about=about)
     S = scale.scale * scores
@@ -367,18 +316,21 @@ def fit_calibration(
         odds, right = _odds(S, top)[0], top == y
     if method == "isotonic":
         return replace(scale, curve=CalibrationCurve.isotonic(odds, right), about=about)
-    line = Calibration.fit(odds, right.astype(np.int64), 2, prior=0.0)
+    line = Calibration.fit(odds, right.astype(np.int64), prior=0.0)
     if S.shape[1] == 1:
         return Calibration(scale.scale * line.scale, line.shift, about=about)
     return replace(scale, curve=CalibrationCurve.line(line.scale, float(line.shift[0])), about=about)
 
 
-def choose_calibration(scores: Floats, y: Ints, n_classes: int) -> Calibration:
+def choose_calibration(scores: Floats, y: Ints) -> Calibration:
     """Choose among scale, sigmoid and isotonic by the log loss of held-out rows that a method was not fitted on.
 
     The methods are tried in this order; a later one must be better than the best so far by more than the standard error of the
     difference. Few rows try fewer of them: sigmoid takes 200, isotonic 1,000.
     """
+    most = max(FEWEST_ROWS, MOST_CELLS // scores.shape[1])
+    scores, y = scores[:: -(-len(scores) // most)], y[:: -(-len(scores) // most)]
+    whole = Calibration.fit(scores, y, shifted=False)
     part = np.arange(len(scores)) % PARTS
     best, kept = "scale", np.zeros(0)
     tried: dict[str, float] = {}
@@ -387,14 +339,14 @@ def choose_calibration(scores: Floats, y: Ints, n_classes: int) -> Calibration:
         losses = np.empty(len(scores))
         for k in range(PARTS):
             rest, mine = part != k, part == k
-            found = fit_calibration(name, scores[rest], y[rest], n_classes, scale=scales.get(k))
+            if k not in scales:
+                scales[k] = Calibration.fit(scores[rest], y[rest], shifted=False, start=whole.scale)
+            found = fit_calibration(name, scores[rest], y[rest], scale=scales[k])
             losses[mine] = found.losses(scores[mine], y[mine])
-            if name == "scale":
-                scales[k] = found
         tried[name] = arithmetic.mean(losses)
         if not len(kept) or _clearly_less(losses, kept):
             best, kept = name, losses
-    return fit_calibration(best, scores, y, n_classes, {"method": best, **({"log_loss": tried} if tried else {})})
+    return fit_calibration(best, scores, y, {"method": best, **({"log_loss": tried} if tried else {})}, whole)
 
 
 def _clearly_less(new: Floats, old: Floats) -> bool:

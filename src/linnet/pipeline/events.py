@@ -34,13 +34,14 @@ class Event:
 
 
 OnEvent = Callable[[Event], None]
+OnFound = Callable[["SearchResult"], None]
 
 
 class Log:
     """Turns the steps of training into events and a history."""
 
-    def __init__(self, on_event: OnEvent | None = None) -> None:
-        self.on_event = on_event
+    def __init__(self, on_event: OnEvent | None = None, on_found: OnFound | None = None) -> None:
+        self.on_event, self.on_found = on_event, on_found
         self.history = History()
         self.found: SearchResult | None = None
         self.interrupted = False
@@ -79,6 +80,12 @@ class Log:
         self._send(
             "chosen", _text(best.settings), dev_accuracy=best.accuracy, metric=best.metric, dev_rows=len(best.rows)
         )
+
+    def settled(self, found: SearchResult) -> None:
+        """Settings and calibration are settled; what is left is the last fit."""
+        self.found = found
+        if self.on_found is not None:
+            self.on_found(found)
 
     def epoch(self, epoch: Epoch, _: Callable[[], Any]) -> None:
         """An epoch of the last fit was made."""

@@ -37,20 +37,18 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     if not plan.traits.learns:
         return _build(plan, store, log)
     plan, found = choose(plan, store, log, found)
-    n_classes = len(store.classes)
+    if plan.calibrate and found.calibration is None:
+        log.stage("calibrate", "calibrating")
+        best = found.for_calibration
+        soft = None if plan.label_smoothing else best.soft  # smoothed labels are not what is calibrated to
+        found = replace(found, calibration=calibrate(best, plan.calibrate, soft))
+    log.settled(found)
+    calibration = found.calibration if plan.calibrate else None
     selected = _select(plan, store, log)
     weights = store.feature_weights(plan.features, float(found.best.settings["ratio"]))
     estimator = plan.make(found.best.settings)
     W, b = _fit(estimator, plan, store, weights, log)
-    calibration = None
-    if plan.calibrate:
-        calibration = found.calibration
-        if calibration is None:
-            log.stage("calibrate", "calibrating")
-            best = found.for_calibration
-            soft = None if plan.label_smoothing else best.soft  # smoothed labels are not what is calibrated to
-            calibration = calibrate(best, n_classes, plan.calibrate, soft)
-            log.found = replace(found, calibration=calibration)
+    if calibration is not None:
         W, b = scaled(W, b, calibration.scale, float(calibration.shift[0]))  # with a score a class: 0
     card = card_of(plan, store, found, calibration)
     if selected is not None:
@@ -86,7 +84,6 @@ def choose(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = N
             _count(chosen, store, log)
             plan = chosen.with_features(store.features)
         log.chosen(found)
-    log.found = found
     return plan, found
 
 
@@ -187,7 +184,7 @@ def _build(plan: Plan, store: RowStore, log: Log) -> Model:
     found, model, b, calibration = SearchResult(trials[best], tuple(trials), 0), models[best], models[best].b, None
     log.chosen(found)
     if plan.calibrate:
-        calibration = calibrate(found.best, len(store.classes), plan.calibrate)
+        calibration = calibrate(found.best, plan.calibrate)
         b = scaled(model.rows[:, 1:], b, calibration.scale, float(calibration.shift[0]))[1]
     store.features, store.min_df = model.blocks, 1
     store.n_fitted = len(store.y)
@@ -203,7 +200,7 @@ NAMED_FEATURES = 50_000
 NamesOf = Callable[[Ints], tuple[Bytes, Ints]]
 
 
-def calibrate(best: Trial, n_classes: int, method: str | bool = True, soft: Floats | None = None) -> Calibration:
+def calibrate(best: Trial, method: str | bool = True, soft: Floats | None = None) -> Calibration:
     """Learn on held-out scores what makes scores log-odds: a scale, which goes into the weights, and maybe a curve.
 
     Shifts a class were tried and left out: fitted to few held-out rows a class, they cost accuracy (CLINC150: 0.4 points).
@@ -211,16 +208,16 @@ def calibrate(best: Trial, n_classes: int, method: str | bool = True, soft: Floa
     """
     if best.y.ndim == 2:
         known = np.isfinite(best.scores)
-        return Calibration.fit(best.scores[known], best.y[known].astype(np.int32), 2)
+        return Calibration.fit(best.scores[known], best.y[known].astype(np.int32))
     if soft is not None:
         rows, classes = np.nonzero(soft)
-        return Calibration.fit(best.scores[rows], classes, n_classes, soft[rows, classes], shifted=False)
+        return Calibration.fit(best.scores[rows], classes, soft[rows, classes], shifted=False)
     scores, right = finite(best.scores, best.y)
     if not len(scores):
         return Calibration(1.0, np.zeros(best.scores.shape[1]))
     if isinstance(method, str):
-        return fit_calibration(method, scores, right, n_classes)
-    return choose_calibration(scores, right, n_classes)
+        return fit_calibration(method, scores, right)
+    return choose_calibration(scores, right)
 
 
 def finite(scores: Floats, y: Array) -> tuple[Floats, Array]:

@@ -481,7 +481,7 @@ class IncrementalLearner:
             return
         scores, y = np.concatenate([one.scores for one in self.recent]), np.concatenate([one.y for one in self.recent])
         if len(np.unique(y)) > 1 and np.isfinite(scores).all() and scores.any():
-            self.scale = Calibration.fit(scores, y, len(self.classes), shifted=False).scale
+            self.scale = Calibration.fit(scores, y, shifted=False).scale
             self.shift, self.curve = 0.0, None
 
     def _names(self, columns: Columns) -> tuple[Bytes, Ints]:
