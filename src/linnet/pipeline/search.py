@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -15,10 +17,10 @@ from linnet.errors import LinnetError
 from linnet.features.blocks import AnyBlocks, as_blocks, describe, split
 from linnet.features.plan import FeaturePlan
 from linnet.model.calibration import Calibration
-from linnet.pipeline.crossval import CALIBRATION, FEW_ROWS, CrossValidation, Fold, choose_folds, correct
+from linnet.pipeline.crossval import CALIBRATION, FEW_ROWS, CrossValidation, Fold, Scored, choose_folds, correct
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
-from linnet.solvers.callbacks import ConvergenceWarning
+from linnet.solvers.callbacks import ConvergenceWarning, OnEpoch
 
 Axes = list[tuple[str, tuple[Any, ...]]]
 PATIENT_FOLDS = 3
@@ -148,10 +150,14 @@ def starts(axes: Axes, many: bool) -> list[dict[str, Any]]:
     return [{**first, **dict(zip(names, values, strict=True))} for values in product(*(values for _, values in apart))]
 
 
-def walk(axes: Axes, at: dict[str, Any], judge: Callable[[dict[str, Any], Trial | None], Trial]) -> Iterator[Trial]:
+def walk(
+    axes: Axes, at: dict[str, Any], judge: Callable[[dict[str, Any], Trial | None], Trial],
+    ahead: Callable[[list[dict[str, Any]]], None] = lambda settings: None,
+) -> Iterator[Trial]:  # fmt: skip
     """Walk the axes: along each, try the neighbours of the best value for as long as they get better; go round twice.
 
-    judge is given the settings and the best trial so far. Yields the best so far after every trial.
+    judge is given the settings and the best trial so far; ahead, settings that it will probably be given next. Yields the
+    best so far after every trial.
     """
     best = judge(at, None)
     yield best
@@ -159,6 +165,8 @@ def walk(axes: Axes, at: dict[str, Any], judge: Callable[[dict[str, Any], Trial 
         before = best
         for name, values in axes:
             ordered = _ordered(values)
+            here = ordered.index(at[name])
+            ahead([{**at, name: value} for value in ordered[max(0, here - 1) : here + 2] if value != at[name]])
             for step in (1, -1):
                 k = ordered.index(at[name]) + step
                 while 0 <= k < len(ordered):
@@ -175,6 +183,12 @@ def walk(axes: Axes, at: dict[str, Any], judge: Callable[[dict[str, Any], Trial 
 
 def search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, min_df: int, log: Log) -> SearchResult:
     """Try settings and return the best; KeyboardInterrupt ends the search and keeps the best so far."""
+    with warnings.catch_warnings():  # what comes of the settings is judged; the last fit says whether it converged
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return _search(plan, given, features, n_classes, min_df, log)
+
+
+def _search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, min_df: int, log: Log) -> SearchResult:
     folds = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups)
     at_hand = plan.features if given.count is not None else replace(plan.features, other_tf=())
     many = len(given.y) >= FEW_ROWS
@@ -184,7 +198,7 @@ def search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, m
     trials = _Trials(plan, given, folds, features, n_classes, min_df, log, expected)
     best = None
     try:
-        for best in walk(axes, trials.race(began), trials):  # noqa: B007 - the last one counts
+        for best in walk(axes, trials.race(began), trials, trials.ahead):  # noqa: B007 - the last one counts
             if trials.stopped:
                 break
     except KeyboardInterrupt:
@@ -222,6 +236,7 @@ class _Trials:
         self.dear = len(folds) == 1 and n_classes >= MANY_CLASSES
         """Whether a fit is dear: each begins where that of the settings most like them ended, and a poor ratio is dropped."""
         self._left: list[tuple[dict[str, Any], Any]] = []  # settings, and where their solver ended
+        self._ahead: dict[tuple[str, int], Scored] = {}  # fits made before they were asked for, by settings and fold
 
     def __call__(self, settings: dict[str, Any], best: Trial | None) -> Trial:
         """Judge settings on all folds, but stop where they will hardly come out clearly better than the best."""
@@ -252,7 +267,9 @@ class _Trials:
         for fold in self.folds:
             if len(left) == 1:
                 break
-            for one in left:
+            for n, one in enumerate(left):
+                if n % self.plan.threads == 0:
+                    self.ahead(left[n : n + self.plan.threads])
                 if self.dear and self._outdone(one):
                     continue
                 self._judge(one)
@@ -311,23 +328,49 @@ class _Trials:
             )
         return self._counted[features, tf]
 
+    def ahead(self, settings: list[dict[str, Any]]) -> None:
+        """Fit settings on their next fold side by side, where there are threads. What comes of it is taken when it is asked for."""
+        waiting = [(one, self._judged(one)) for one in settings if self._judged(one) < len(self.folds)]
+        waiting = [(one, k) for one, k in waiting if (_key(one), k) not in self._ahead]
+        if self.plan.threads < 2 or len(waiting) < 2 or self.dear:
+            return
+        ended = threading.Event()
+
+        def check(epoch: Any, weights: Any) -> None:
+            if ended.is_set():
+                raise KeyboardInterrupt
+
+        for one, k in waiting:
+            self._rows(one).part(self.folds[k])
+        with ThreadPoolExecutor(self.plan.threads) as pool:
+            try:
+                fits = [pool.submit(self._fit, one, k, self.plan.make(one), 1, check) for one, k in waiting]
+                self._ahead |= {(_key(one), k): fit.result() for (one, k), fit in zip(waiting, fits, strict=True)}
+            except KeyboardInterrupt:  # comes to this thread alone
+                ended.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _fit(self, settings: dict[str, Any], k: int, model: Any, threads: int, on_epoch: OnEpoch | None) -> Scored:
+        features = self.plan.with_settings(settings).features
+        return self._rows(settings).fit(
+            self.folds[k], model, features, float(settings["ratio"]), sample_weight=self.given.weight,
+            given_weight=self.given.given_weight, threads=threads, on_epoch=on_epoch,
+        )  # fmt: skip
+
     def _judge(self, settings: dict[str, Any]) -> None:
         """Judge settings on their next fold."""
-        plan, k = self.plan.with_settings(settings), self._judged(settings)
-        model = plan.make(settings)
-        if self.dear:
-            alike = [sum(settings[name] == value for name, value in one.items()) for one, _ in self._left]
-            model.warm = self._left[int(np.argmax(alike))][1] if alike else np.zeros((0, 0))
-        with warnings.catch_warnings():  # what comes of the settings is judged; the last fit says whether it converged
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            found = self._rows(settings).fit(
-                self.folds[k], model, plan.features, float(settings["ratio"]),
-                sample_weight=self.given.weight, given_weight=self.given.given_weight, threads=plan.threads,
-                on_epoch=self.log.trial if self.log.on_event else None,
-            )  # fmt: skip
-        own = {name: value for name, value in settings.items() if name not in ("features", "tf")}
-        if model.left is not None and own not in [one for one, _ in self._left]:
-            self._left.append((own, model.left))
+        k = self._judged(settings)
+        found = self._ahead.pop((_key(settings), k), None)
+        if found is None:
+            model = self.plan.with_settings(settings).make(settings)
+            if self.dear:
+                alike = [sum(settings[name] == value for name, value in one.items()) for one, _ in self._left]
+                model.warm = self._left[int(np.argmax(alike))][1] if alike else np.zeros((0, 0))
+            found = self._fit(settings, k, model, self.plan.threads, self.log.trial if self.log.on_event else None)
+            own = {name: value for name, value in settings.items() if name not in ("features", "tf")}
+            if model.left is not None and own not in [one for one, _ in self._left]:
+                self._left.append((own, model.left))
         if found.interrupted:  # solvers keep their weights on Ctrl-C; here it ends the search
             self.stopped = True
             if self.scores:
