@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from linnet import TextClassifier, read
+from linnet.cli.train import _Refit
 from linnet.features.blocks import describe
 from linnet.features.buffers import taken, text_buffers
+from linnet.features.derived import Shared
 from linnet.features.plan import FeaturePlan, default_blocks, other_widths
 from linnet.pipeline.search import axes_of, starts, walk
 
@@ -126,3 +128,33 @@ def test_few_test_rows_say_little(tmp_path):
     done = CliRunner().invoke(linnet, ["train", str(path), "--out", str(tmp_path / "t.linnet")])
     assert done.exit_code == 0, done.output
     assert "test rows say little: over 5 folds of the training rows accuracy was" in done.output
+
+
+@pytest.mark.parametrize("model", ["svm", "logistic"])
+def test_threads_change_nothing(model):
+    texts, labels = topical()
+    made = [TextClassifier(model, n_jobs=n).fit(texts, labels) for n in (1, 2)]
+    assert made[0].card == made[1].card
+    np.testing.assert_array_equal(made[0].model_.rows, made[1].model_.rows)
+
+
+def test_a_last_fit_in_the_background_ends_with_ctrl_c():
+    """It begins when the settings are found, reports through a queue, and stops at the next report."""
+    texts, labels = topical()
+    clf, seen = TextClassifier("logistic"), []
+    part = Shared(texts).part(np.arange(len(texts)))
+    again = _Refit(clf, texts, {"y": labels, "part": part}, at_once=True)
+    clf.fit(texts[:200], labels[:200], on_found=again)
+    found = again.result(seen.append)
+    assert seen[0].kind == "stage"
+    assert found.card == clf.refitted(texts, labels).card
+
+    def stop(event):
+        raise KeyboardInterrupt
+
+    again = _Refit(clf, texts, {"y": labels, "part": part}, at_once=True)
+    again(clf.search_)
+    with pytest.raises(KeyboardInterrupt):
+        again.result(stop)
+    assert again.ended
+    again.fitted.exception(timeout=60)  # it does end

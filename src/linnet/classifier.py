@@ -20,7 +20,7 @@ from linnet.errors import DataError, LinnetError, not_fitted
 from linnet.estimator import Estimator, sklearn_tags
 from linnet.model.decision import Decision, numbers_of
 from linnet.model.model import Model
-from linnet.pipeline.events import Event, Log, OnEvent
+from linnet.pipeline.events import Event, Log, OnEvent, OnFound
 from linnet.solvers.callbacks import History
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ class TextClassifier(Estimator):
         on_event: OnEvent | None = None,
         part: Part | None = None,
         found: SearchResult | None = None,
+        on_found: OnFound | None = None,
     ) -> TextClassifier:
         """Learn from a Dataset, or from texts and labels; rows (dicts, a table) and labels do where features read columns.
 
@@ -154,12 +155,12 @@ class TextClassifier(Estimator):
         both sides of a fold. Ctrl-C while settings are tried keeps the best so far; in the last fit it keeps the weights so
         far. With refit=False the dev rows are held out of the last fit too: history_ then has the dev accuracy after every
         epoch, and Ctrl-C keeps the weights that did best on them. part and found are work that is done already: the counts
-        of these rows, and the end of the search.
+        of these rows, and the end of the search, which on_found is given when it is there.
         """
         from linnet.pipeline.fit import fit
         from linnet.pipeline.rows import MemoryRows
 
-        plan, log = self.plan(), Log(on_event)
+        plan, log = self.plan(), Log(on_event, on_found)
         rows = MemoryRows(plan, X, y, dev=dev, sample_weight=sample_weight, groups=groups, part=part)
         self.model_, self.history_ = fit(plan, rows, log, found), log.history
         self.search_, self.interrupted_ = log.found, log.interrupted
@@ -267,15 +268,17 @@ class TextClassifier(Estimator):
         )  # fmt: skip
 
     def refitted(
-        self, X: Any, y: Any = None, *, dev: Any = None, sample_weight: npt.ArrayLike | None = None, on_event: OnEvent | None = None
+        self, X: Any, y: Any = None, *, dev: Any = None, sample_weight: npt.ArrayLike | None = None,
+        on_event: OnEvent | None = None, part: Part | None = None, found: SearchResult | None = None,
     ) -> TextClassifier:  # fmt: skip
         """Return a classifier with the settings and the calibration of this one, fitted on these rows of the same labels.
 
         For a last fit on all rows, once the score is known: those of the test teach something too. dev are the rows, if
-        any, that settings were chosen on and that X does not have.
+        any, that settings were chosen on and that X does not have. part and found are as in ``fit``.
         """
         again = type(self)(**self.get_params(deep=False))
-        return again.fit(X, y, dev=dev, sample_weight=sample_weight, on_event=on_event, found=self.search_)
+        given = {"dev": dev, "sample_weight": sample_weight, "on_event": on_event, "part": part}
+        return again.fit(X, y, **given, found=found or self.search_)
 
     def plan(self) -> Plan:
         """Return everything that was asked for, resolved into one value; wrong settings are refused."""

@@ -6,8 +6,10 @@ import contextlib
 import hashlib
 import shlex
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,7 +29,12 @@ from linnet.models import MODELS
 from linnet.values import as_bytes, parse_settings, size_text
 
 if TYPE_CHECKING:
+    from linnet.pipeline.events import Event, OnEvent
+    from linnet.pipeline.search import SearchResult
     from linnet.pipeline.stream import StreamResult
+
+COUNTED_ONCE = 200_000_000  # bytes of text up to which the counts of all rows are kept for the last fit
+AT_ONCE = 20_000_000  # entries of the counts up to which two fits at a time cost little memory
 
 
 @o.command()
@@ -170,6 +177,7 @@ def _classifier(options: dict[str, Any]) -> Any:
 def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...]) -> Training:
     """Read the rows, hold some out, fit, test, and fit once more on all of them."""
     from linnet.evaluate.drift import reference_of
+    from linnet.features.counting import thread_count
     from linnet.pipeline.cache import keep_freed
 
     keep_freed()
@@ -188,25 +196,79 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
     labels = rows.counts.keys()
     every = None if options["test"] or options["watch"] or options["hold_out_test"] else rows
     del rows  # the parts are copies
+    some, whole = _counted_once(every, [fit_on] if dev is None else [fit_on, dev], options)
     if not options["no_check"]:
         _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
-    with output.TrainingProgress(options["quiet"], options["watch"], options["profile"]) as progress:
+    again = None
+    if every is not None and labels == fit_on.counts.keys():
+        given = {"dev": dev if options["dev"] else None, "part": whole}  # other dev rows are among all rows
+        given["sample_weight"] = every.numbers(weighed[0]) if weighed else None
+        again = _Refit(clf, every, given, at_once=whole is not None and thread_count(options["threads"]) > 1)
+    bars = options["quiet"], options["watch"], options["profile"]
+    with output.TrainingProgress(*bars) as progress:
         parts = [fit_on] if dev is None or options["dev"] else [fit_on, dev]  # rows of a dev file weigh 1
         sample_weight = np.concatenate([part.numbers(weighed[0]) for part in parts]) if weighed else None
-        clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress)
+        clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress, part=some, on_found=again)
     if options["profile"]:
         options["profile"].begin("test")
     result, saved = clf.evaluate(test), clf
     reference = None if clf.artefact.multilabel else reference_of(clf.artefact, test, options["threads"])
-    if every is not None and clf.search_ is not None and labels == fit_on.counts.keys():
+    if again is not None and clf.search_ is not None:
         try:
-            with output.TrainingProgress(options["quiet"], options["watch"], options["profile"]) as progress:
-                sample_weight = every.numbers(weighed[0]) if weighed else None
-                given = dev if options["dev"] else None  # otherwise they are among the rows
-                saved = clf.refitted(every, dev=given, sample_weight=sample_weight, on_event=progress)
+            with output.TrainingProgress(*bars) as progress:
+                saved = again.result(progress)
         except KeyboardInterrupt:
             say("interrupted: the model without the test rows is saved")
     return Training(clf, saved, result, fit_on, test, reference, digests, options=options)
+
+
+class _Refit:
+    """The last fit on all rows. It needs nothing but the settings, so with threads to spare it begins as soon as these are found."""
+
+    def __init__(self, clf: linnet.TextClassifier, rows: Any, given: dict[str, Any], at_once: bool) -> None:
+        self.clf, self.rows, self.given, self.at_once = clf, rows, given, at_once
+        self.events: SimpleQueue[Event | None] = SimpleQueue()  # None: it has ended
+        self.ended = False
+        self.fitted: Future[linnet.TextClassifier] | None = None
+
+    def __call__(self, found: SearchResult) -> None:
+        """Begin where the settings are found."""
+        if self.at_once and self.given["part"].shared.n_entries <= AT_ONCE:
+            self.fitted = ThreadPoolExecutor(1).submit(self._fit, found)
+
+    def _fit(self, found: SearchResult) -> linnet.TextClassifier:
+        try:
+            return self.clf.refitted(self.rows, **self.given, on_event=self._note, found=found)
+        finally:
+            self.events.put(None)
+
+    def _note(self, event: Event) -> None:
+        if self.ended:
+            raise KeyboardInterrupt  # ends a fit as Ctrl-C does, which comes to the main thread alone
+        self.events.put(event)
+
+    def result(self, on_event: OnEvent) -> linnet.TextClassifier:
+        """Return the classifier; what was reported meanwhile is shown first."""
+        if self.fitted is None:
+            return self.clf.refitted(self.rows, **self.given, on_event=on_event)
+        try:
+            while (event := self.events.get()) is not None:
+                on_event(event)
+            return self.fitted.result()
+        except KeyboardInterrupt:
+            self.ended = True
+            raise
+
+
+def _counted_once(every: Any, parts: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the rows of the parts, and all rows, as fits that share one count; None where each is counted by itself."""
+    from linnet.features.derived import Shared
+
+    if every is None or options["dev"] or every.text.nbytes > COUNTED_ONCE:
+        return None, None
+    shared, wanted = Shared(every), np.concatenate([part.source_rows for part in parts])
+    numbers = np.searchsorted(every.source_rows, wanted)
+    return shared.part(numbers), shared.part(np.arange(len(every)))
 
 
 def _by_seeds(clf: Any, data: str, options: dict[str, Any]) -> Any:

@@ -25,6 +25,7 @@ import re
 import time
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any, ClassVar, Protocol, TypeAlias
 from zlib import crc32
 
@@ -66,11 +67,17 @@ class Shared:
         self.sizes: Ints = np.concatenate([np.diff(p.offsets) for p in self.pieces])
         """Bytes of each document."""
         self._known: dict[tuple[Blocks, int | None], tuple[Counted, bool, float]] = {}
+        self._lock = Lock()
         self._derived: dict[Any, tuple[Shared, float]] = {}
 
     def part(self, rows: Ints) -> Part:
         """Return some of the documents, by number, as a fit may count them."""
         return Part(self, rows)
+
+    @property
+    def n_entries(self) -> int:
+        """Entries of all counts that are kept."""
+        return sum(len(counted.rows.indices) for counted, _, _ in self._known.values())
 
     def forget(self) -> None:
         """Drop the counts, to have their memory back; they are made again when asked for."""
@@ -80,12 +87,13 @@ class Shared:
         self, blocks: Blocks, hash_bits: int | None, counting: bool, threads: int | None
     ) -> tuple[Counted, float]:
         """Return the count of all documents, made when first asked for, and the seconds it took."""
-        found = self._known.get((blocks, hash_bits))
-        if found is None or (counting and not found[1]):
-            began = time.perf_counter()
-            fresh = Texts(self.pieces).count(blocks, hash_bits=hash_bits, counting=counting, threads=threads)
-            found = self._known[blocks, hash_bits] = (fresh, counting, time.perf_counter() - began)
-        return found[0], found[2]
+        with self._lock:  # two threads that ask for the same share one count
+            found = self._known.get((blocks, hash_bits))
+            if found is None or (counting and not found[1]):
+                began = time.perf_counter()
+                fresh = Texts(self.pieces).count(blocks, hash_bits=hash_bits, counting=counting, threads=threads)
+                found = self._known[blocks, hash_bits] = (fresh, counting, time.perf_counter() - began)
+            return found[0], found[2]
 
     def derived(self, source: TextSource) -> tuple[Shared, float]:
         """Return the texts that a source makes of all documents, made when first asked for, and the seconds it took."""
