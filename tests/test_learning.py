@@ -140,8 +140,8 @@ def test_what_needs_all_rows_is_refused():
     for wrong in ({"ratio": 0.5}, {"max_features": 10}, {"forget": 1.0}):
         with pytest.raises(linnet.LinnetError):
             linnet.TextClassifier("svm", **wrong).partial_fit(["a", "b"], ["x", "y"])
-    with pytest.raises(linnet.DataError, match="one label a row"):
-        linnet.TextClassifier("svm").partial_fit(["a", "b"], [("x",), ("y",)])
+    with pytest.raises(linnet.DataError, match="one each"):
+        linnet.TextClassifier("svm").partial_fit(["a", "b"], ["x", "y"]).partial_fit(["a"], [("x", "y")])
 
 
 def test_the_same_chunks_give_the_same_bytes_on_any_number_of_threads(tmp_path):

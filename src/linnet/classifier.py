@@ -175,7 +175,8 @@ class TextClassifier(Estimator):
         Features, document frequencies and classes grow with the chunks; classes may be named before rows of them come.
         Nothing is searched: each setting has its first value, and ratio is 0. Every chunk is scored before it is learned
         from: see ``progressive_``. For naive Bayes the order and size of chunks do not matter: the counts are those of one
-        ``fit``. Models that cannot go on say so (``Traits.incremental``).
+        ``fit``. Models that cannot go on say so (``Traits.incremental``). Rows may have several labels, as in ``fit``: each
+        label learns against the rest; thresholds stay as they are, a new label has the median of the others.
 
         >>> clf = TextClassifier("nb", features="words:1", calibrate=False)
         >>> for text, label in [("good", "pos"), ("bad", "neg"), ("so good", "pos"), ("so so", "neutral")]:
@@ -183,14 +184,13 @@ class TextClassifier(Estimator):
         >>> clf.predict(["good"]).tolist(), clf.progressive_.rows
         (['pos'], 4)
         """
-        from linnet.data import Dataset
         from linnet.pipeline.rows import texts_and_labels
 
-        if isinstance(X, Dataset) and X.separator:
-            raise DataError("partial_fit learns one label a row; for several labels a row use fit")
         buffers, labels, soft = texts_and_labels(X, y, "new", ())
         if soft is not None:
-            raise LinnetError("partial_fit takes one label a row, not probabilities; use fit for label distributions")
+            raise LinnetError("partial_fit takes labels, not probabilities; use fit for label distributions")
+        if self._model is None and not hasattr(self, "learner_"):
+            self.indicators_ = getattr(y, "ndim", 1) == 2
         learner = self._learner(classes)
         learner.learn(buffers, labels, sample_weight)
         self._changed = True

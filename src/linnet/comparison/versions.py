@@ -147,15 +147,15 @@ def update(
     >>> new.card["data"]["rows"], found.n, found.verdict
     (36, 4, 'not clear')
     """
-    if data.separator is not None:
-        raise DataError("update learns one label a row; train a model with several labels a row again on all rows")
     learned, held = (data, test) if test is not None else data.split(random_state, (1.0 - HELD_OUT, HELD_OUT))
     if not len(learned) or not len(held):
         raise DataError(f"{data.source}: {len(data)} rows are too few to hold some out; give more, or --test FILE")
     new = TextClassifier(old.model, forget=forget, n_jobs=old.n_jobs)
     new.model_ = old.artefact
     known = {str(c): c for c in old.artefact.classes}
-    texts, labels = learned.text.to_pylist(), [known.get(label, label) for label in learned.label_list()]
+    texts, several = learned.text.to_pylist(), old.artefact.multilabel
+    sets = [tuple(known.get(label, label) for label in row) for row in learned.label_sets()]
+    labels = sets if several else [known.get(label, label) for label in learned.label_list()]
     for first in range(0, len(texts), CHUNK):
         new.partial_fit(texts[first : first + CHUNK], labels[first : first + CHUNK])
     found = compare_versions(old, new, held)

@@ -15,6 +15,7 @@ from linnet.features.buffers import TextBuffer
 class Learned:
     """Weighted rows of each class, (n_classes,), and what each feature adds up to in each class, (n_features, n_classes).
 
+    Where rows may have several labels, those of all rows follow those of each label.
     Features stand in the order of their slots. ``units`` are the weights of the blocks: a total is a whole number of one of them,
     and is kept as that number, in the fewest bytes that hold the largest.
 

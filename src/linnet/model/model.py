@@ -455,7 +455,7 @@ class Model:
             )  # fmt: skip
             model._check()
             if "learned.rows" in t:
-                model = replace(model, learned=Learned.of_tensors(t, len(table.used), len(model.classes)))
+                model = replace(model, learned=Learned.of_tensors(t, len(table.used), len(model.classes) + multilabel))
             if verify:
                 model.check_numbers()
             vars(table).pop("used", None)  # eight bytes a feature, which prediction does not need

@@ -298,10 +298,12 @@ class CountingModel(LinearClassifier):
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Count block by block and add up; of several labels each for itself, in the same pass."""
-        counted = rows.add_up(self._of_block)
-        if not rows.multilabel:
-            return self.learn(counted, np.dtype(np.float32))
-        found = [self.learn_label(one, np.dtype(np.float32)) for one in counted.labels]
+        learn = self.learn_labels if rows.multilabel else self.learn
+        return learn(rows.add_up(self._of_block), np.dtype(np.float32))
+
+    def learn_labels(self, counted: Any, dtype: Any) -> Weights:
+        """Turn what ``_of_block`` counted of rows with several labels into weights."""
+        found = [self.learn_label(one, dtype) for one in counted.labels]
         return np.concatenate([W for W, _ in found], axis=1), np.concatenate([b for _, b in found])
 
     def _of_block(self, rows: TrainingSet) -> Any:

@@ -43,7 +43,7 @@ from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan
 from linnet.models import inputs
-from linnet.models.estimator import CountingModel, ProbabilityModel, Traits
+from linnet.models.estimator import NEVER, CountingModel, ProbabilityModel, Traits
 from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import Matrix, TrainingSet
 
@@ -244,6 +244,43 @@ class NaiveBayes(_Settings, CountingModel, ProbabilityModel):
         assert form is not None  # noqa: S101 - naive Bayes of texts is linear
         W, b = form.finite()
         return np.ascontiguousarray(W, dtype=dtype), b
+
+    def one_vs_rest(self, rows: TrainingSet) -> Weights:
+        """Count the rows of each label and all rows, once; weights that differ from label to label need a pass each."""
+        if rows.weight is not None and rows.weight.ndim == 2:
+            self.counted_ = None
+            return super().one_vs_rest(rows)
+        return self.learn_labels(self._of_block(rows), rows.X.values.dtype)
+
+    def _of_block(self, rows: TrainingSet) -> Any:
+        if not rows.multilabel or (rows.weight is not None and rows.weight.ndim == 2):
+            return super()._of_block(rows)
+        numbers, labels = np.nonzero(rows.y)
+        each, y = np.append(numbers, np.arange(len(rows))), np.append(labels, np.full(len(rows), rows.n_classes))
+        weight = None if rows.weight is None else rows.weight[each]
+        X = self._plain(rows).X.take(each)
+        return self.statistics(replace(rows, X=X, y=y.astype(np.int32), n_classes=rows.n_classes + 1, weight=weight))
+
+    def learn_labels(self, counted: Any, dtype: Any) -> Weights:
+        """Take logarithms for each label against the rest; the last counts are those of all rows.
+
+        A label that no row has, or every row, is never, or always, the answer.
+        """
+        self.counted_ = None
+        if not isinstance(counted, Statistics):
+            return super().learn_labels(counted, dtype)
+        n_labels, all_rows, every = len(counted.rows) - 1, counted.rows[-1], counted.features[:, -1]
+        W, b = np.zeros((len(every), n_labels), dtype), np.full(n_labels, NEVER)
+        for c in range(n_labels):
+            own, with_label = counted.rows[c], counted.features[:, c]
+            if 0.0 < own < all_rows:
+                sides = Statistics(np.array([all_rows - own, own]), np.stack([every - with_label, with_label], axis=1))
+                column, shift = self.learn_label(sides, dtype)
+                W[:, c], b[c] = column[:, 0], shift[0]
+            elif own:
+                b[c] = -NEVER
+        self.counted_ = counted
+        return W, b
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch; the first call must name all classes. The order of batches does not matter."""

@@ -126,7 +126,7 @@ def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:
 
 def _learned(plan: Plan, estimator: Any, model: Model, store: RowStore) -> Learned | None:
     """Return the counts that a counting model goes on from."""
-    if not plan.traits.incremental or plan.traits.sums != "statistics" or store.computed or model.multilabel:
+    if not plan.traits.incremental or plan.traits.sums != "statistics" or store.computed or estimator.counted_ is None:
         return None
     counted = Learned.of(estimator.counted_.rows, estimator.counted_.features, (block.weight for block in store.blocks))
     return counted.by_slot(model.table.find(store.fingerprints) if len(model.slots) else None)

@@ -20,26 +20,28 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from linnet import arithmetic
-from linnet.array_types import Array, Bytes, Floats, Floats32, Ints, Ints32
+from linnet.array_types import Array, Bytes, Floats, Floats32, Ints
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, Blocks, FoldedVectors, split
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import SparseCounts, names_of
 from linnet.features.plan import LARGE_MODEL, FeatureWeights, default_blocks
 from linnet.model.calibration import Calibration, CalibrationCurve
+from linnet.model.decision import Decision
 from linnet.model.learned import Learned, merged, numbers_of
 from linnet.model.model import Model
 from linnet.models import MODELS
 from linnet.models.estimator import EpochState
-from linnet.models.inputs import as_weight, class_factors
+from linnet.models.inputs import as_weight, class_factors, label_factors
 from linnet.models.naive_bayes import Statistics
 from linnet.pipeline.cache import StreamVocabulary, joined, name_array
 from linnet.pipeline.crossval import Weighting
-from linnet.pipeline.fit import WeightedColumns, assemble, settings_of, source_name
+from linnet.pipeline.fit import WeightedColumns, assemble, choose_thresholds, settings_of, source_name
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.search import axes_of
 from linnet.pipeline.stream import count_batch
 from linnet.solvers.callbacks import Weights
+from linnet.solvers.losses import sigmoid
 from linnet.solvers.matrix import TrainingSet
 
 Columns = Array
@@ -81,24 +83,32 @@ class Progressive:
 
 @dataclass(frozen=True)
 class ScoredChunk:
-    """A chunk as it was met: the scores of its rows before they were learned from, their classes, their features."""
+    """A chunk as it was met: the scores of its rows before they were learned from, their classes, answers and features.
+
+    Where rows may have several labels, classes and answers are indicator matrices.
+    """
 
     scores: Floats
-    y: Ints32
-    best: Ints
+    y: Array
+    best: Array
     features: Ints
 
 
 class _Counts:
-    """What a counting model has counted."""
+    """What a counting model has counted; of several labels a row, those of each label, then all rows."""
 
-    def __init__(self, model: Any, n_classes: int) -> None:
-        self.model, self.counted = model, Statistics(np.zeros(n_classes), np.zeros((0, n_classes)))
+    def __init__(self, model: Any, n_classes: int, several: bool) -> None:
+        n = n_classes + several
+        self.model, self.several, self.counted = model, several, Statistics(np.zeros(n), np.zeros((0, n)))
+        self.n_outputs = 1 if n_classes == 2 and not several else n_classes
 
     def grow(self, n_features: int) -> None:
         self.counted = Statistics(self.counted.rows, _room(self.counted.features, n_features))
 
     def with_classes(self, places: Ints, n: int) -> None:
+        self.n_outputs = n
+        if self.several:
+            places, n = np.append(places, n), n + 1
         rows, features = np.zeros(n), np.zeros((len(self.counted.features), n))
         rows[places], features[:, places] = self.counted.rows, self.counted.features
         self.counted = Statistics(rows, features)
@@ -112,11 +122,16 @@ class _Counts:
         self.counted = Statistics(self.counted.rows * kept, self.counted.features * kept)
 
     def weights(self, columns: Columns, n: int) -> Weights:
-        counted = Statistics(self.counted.rows, self.counted.features[:n])
-        if not counted.rows.any():
-            return np.zeros((len(columns), 1 if len(counted.rows) == 2 else len(counted.rows))), np.zeros(1)
-        W, b = self.model.learn(counted, np.dtype(np.float32))
+        if not self.counted.rows.any():
+            return np.zeros((len(columns), self.n_outputs)), np.zeros(1)
+        W, b = self.made(slice(n))
         return W[columns], b
+
+    def made(self, columns: Any) -> Weights:
+        """Return the weights of a model with these columns alone."""
+        learn = self.model.learn_labels if self.several else self.model.learn
+        found: Weights = learn(Statistics(self.counted.rows, self.counted.features[columns]), np.dtype(np.float32))
+        return found
 
     def learned(self, columns: Columns, blocks: Blocks) -> Learned:
         return Learned.of(self.counted.rows.copy(), self.counted.features[columns], (block.weight for block in blocks))
@@ -125,9 +140,9 @@ class _Counts:
 class _Steps:
     """Where a model stands that takes steps. The sum of its weights over n rows is n W - A, which steps change where they go."""
 
-    def __init__(self, model: Any, n_classes: int) -> None:
-        n_outputs = 1 if n_classes == 2 else n_classes
-        self.model, self.n = model, 0.0
+    def __init__(self, model: Any, n_classes: int, several: bool) -> None:
+        n_outputs = 1 if n_classes == 2 and not several else n_classes
+        self.model, self.several, self.n = model, several, 0.0
         self.W, self.A = np.zeros((0, n_outputs)), np.zeros((0, n_outputs))
         self.b, self.A_b = np.zeros(n_outputs), np.zeros(n_outputs)
 
@@ -139,21 +154,35 @@ class _Steps:
         made = []
         for table, first in ((self.W, 0.0), (self.A, 0.0), (self.b[None], -1.0), (self.A_b[None], 0.0)):
             new = np.full((len(table), n), first)
-            new[:, places] = np.concatenate([-table, table], axis=1) / 2.0 if len(places) == 2 else table
+            halves = len(places) == 2 and not self.several
+            new[:, places] = np.concatenate([-table, table], axis=1) / 2.0 if halves else table
             made.append(new)
         self.W, self.A, self.b, self.A_b = made[0], made[1], made[2][0], made[3][0]
 
     def learn(self, columns: Columns, rows: TrainingSet, seed: tuple[int, ...]) -> None:
         before, b = self.W[columns], self.b
-        made: EpochState = self.model.epoch(self.model._plain(rows), EpochState(before, b, before, b, 0), seed)
+        made = self._epoch(self.model._plain(rows), before, b, seed)
         n = float(len(rows))
         self.A[columns] += self.n * (made.W - before) + n * (made.W - made.mean_weights)
         self.A_b = self.A_b + self.n * (made.b - b) + n * (made.b - made.mean_intercept)
         self.W[columns], self.b = made.W, made.b
         self.n += n
 
+    def _epoch(self, rows: TrainingSet, W: Floats, b: Floats, seed: tuple[int, ...]) -> EpochState:
+        """Make an epoch over the rows; of several labels a row, one for each label against the rest."""
+        if not self.several:
+            made: EpochState = self.model.epoch(rows, EpochState.at(W, b), seed)
+            return made
+        each = [self.model.epoch(rows.one_label(c), EpochState.at(W[:, [c]], b[[c]]), seed) for c in range(len(b))]
+        names = ("W", "b", "mean_weights", "mean_intercept")
+        W, b, mean, shift = (np.concatenate([getattr(one, name) for one in each], axis=-1) for name in names)
+        return EpochState(W, b, mean, shift, len(rows))
+
     def forget(self, kept: float) -> None:
         self.n, self.A, self.A_b = self.n * kept, self.A * kept, self.A_b * kept
+
+    def made(self, columns: Any) -> Weights:
+        return self.weights(columns, 0)
 
     def weights(self, columns: Columns, n: int) -> Weights:
         if not self.model.averages or not self.n:
@@ -198,7 +227,8 @@ class IncrementalLearner:
             raise LinnetError("ratio needs the labels of all rows at once; leave it out, or give ratio=0")
         self.settings: dict[str, Any] = {name: values[0] for name, values in axes_of(plan.features, many=True)}
         self.settings["ratio"] = 0.0
-        self.plan, self.forget = plan, forget
+        self.plan, self.forget, self.several = plan, forget, False
+        self.cuts = np.zeros(0)  # the probability from which each label is an answer, where rows may have several
         self.counting = plan.traits.sums == "statistics"
         self.features: AnyBlocks = ()
         self.classes: tuple[Any, ...] = ()
@@ -227,23 +257,25 @@ class IncrementalLearner:
         # known features keep their weights
         frozen = replace(plan.features, ratio=(0.0,), max_features=None, select=None)
         self = cls(replace(plan, features=frozen), forget=forget)
+        self.several = model.multilabel
         vectors = any(isinstance(block, FoldedVectors) for block in model.blocks)
-        if model.head is not None or model.computed or model.multilabel or vectors:
+        if model.head is not None or model.computed or vectors:
             raise LinnetError(
-                "this model cannot go on learning: it has dense layers, computed columns, word vectors or several labels a row; "
-                "train it again"
+                "this model cannot go on learning: it has dense layers, computed columns or word vectors; train it again"
             )
         card = model.card
         self.base, self.features = model, model.blocks
         self.settings |= {k: v for k, v in card.get("settings", {}).items() if k in self.settings}
         self.meet(list(model.classes))
-        rows = card.get("data", {}).get("classes", {})
-        self.class_rows = np.array([float(rows.get(str(c), 0)) for c in model.classes])
-        self.n_rows = int(self.class_rows.sum())
-        self.n_documents = float(card.get("data", {}).get("rows_fitted", self.n_rows))
+        data = card.get("data", {})
+        self.class_rows = np.array([float(data.get("classes", {}).get(str(c), 0)) for c in model.classes])
+        self.n_rows = int(data.get("rows", 0) if self.several else self.class_rows.sum())
+        self.n_documents = float(data.get("rows_fitted", self.n_rows))
         fitted = card.get("calibration") or {}
         self.scale, self.shift = float(fitted.get("scale", 1.0)), float(fitted.get("shift", [0.0])[0])
         self.curve = model.curve
+        if self.several and model.decision.thresholds is not None:
+            self.cuts = np.nan_to_num(model.decision.thresholds, nan=0.5)
         used = np.flatnonzero(model.slots) if len(model.slots) else np.arange(len(model.rows))
         if len(model.slots):
             self.vocabulary.add(model.slots[used], np.ones(len(used), np.int32))
@@ -280,14 +312,20 @@ class IncrementalLearner:
         Those rows wait, and come back with the first chunk that has another one. With most, the texts are counted together, and
         scored and learned a few at a time: an eighth of the rows so far, and so many at most.
         """
-        if any(isinstance(label, tuple | list | set | frozenset) for label in labels):
-            raise DataError("partial_fit learns one label a row; for several labels a row use fit")
+        sets = [isinstance(label, tuple | list | set | frozenset) for label in labels]
+        self.several |= self.state is None and not self.waiting and any(sets)
+        if self.several:
+            labels = [tuple(label) if one else (label,) for label, one in zip(labels, sets, strict=True)]
+        elif any(sets):
+            raise DataError(
+                "a row has several labels, and the rows before had one each; train the model again on all rows"
+            )
         buffers = text_buffers(texts)
         n = sum(map(len, buffers))
         if n != len(labels):
             raise DataError(f"the chunk has {n:,} texts but {len(labels):,} labels")
         weight = as_weight(sample_weight, n)
-        self.meet(labels)
+        self.meet([label for row in labels for label in row] if self.several else labels)
         if self.state is None:
             self.waiting.append((buffers, list(labels), weight))
             if sum(len(labels) for _, labels, _ in self.waiting) > WAITING:
@@ -296,16 +334,15 @@ class IncrementalLearner:
                 )
             return None
         waiting, self.waiting = self.waiting, []
-        none, n_outputs = np.zeros(0, np.int64), 1 if len(self.classes) == 2 else len(self.classes)
-        met = [ScoredChunk(np.zeros((0, n_outputs)), none.astype(np.int32), none, none)]
+        none = self._numbers([])
+        met = [ScoredChunk(np.zeros((0, self.n_outputs)), none, none, np.zeros(0, np.int64))]
         met += [one for chunk in (*waiting, (buffers, list(labels), weight)) for one in self._learn(*chunk, most)]
         return ScoredChunk(*(np.concatenate([getattr(one, f.name) for one in met]) for f in fields(ScoredChunk)))
 
     def _learn(
         self, buffers: list[TextBuffer], labels: list[Any], weight: Floats | None, most: int | None
     ) -> Iterator[ScoredChunk]:
-        number = {label: k for k, label in enumerate(self.classes)}
-        y = np.fromiter((number[label] for label in labels), np.int32, len(labels))
+        y = self._numbers(labels)
         if not len(y):
             return
         rows, columns = self._count(buffers)
@@ -321,7 +358,22 @@ class IncrementalLearner:
             yield self._step(few, mine, y[part], None if weight is None else weight[part])
             first = last
 
-    def _step(self, rows: SparseCounts, columns: Columns, y: Ints32, weight: Floats | None) -> ScoredChunk:
+    def _numbers(self, labels: list[Any]) -> Array:
+        """Return the class of each row, or all its labels, (n_rows, n_classes)."""
+        number = {label: k for k, label in enumerate(self.classes)}
+        if not self.several:
+            return np.fromiter((number[label] for label in labels), np.int32, len(labels))
+        y = np.zeros((len(labels), len(self.classes)), dtype=bool)
+        for row, found in zip(y, labels, strict=True):
+            row[[number[label] for label in found]] = True
+        return y
+
+    @property
+    def n_outputs(self) -> int:
+        """One score for two classes, else one a class or label."""
+        return 1 if len(self.classes) == 2 and not self.several else len(self.classes)
+
+    def _step(self, rows: SparseCounts, columns: Columns, y: Array, weight: Floats | None) -> ScoredChunk:
         """Score rows, then learn from them; columns are the numbers of theirs."""
         assert self.state is not None  # noqa: S101 - two classes are known
         if self.forget and self.n_chunks:
@@ -334,9 +386,8 @@ class IncrementalLearner:
         X = Weighting(FeatureWeights(w, w[None]), features, blocks).matrix(rows)
         W, b = self.state.weights(columns, self.n_columns)
         answers = self._answers(X.dot(W) + b, y, np.diff(rows.row_ptr))
-        factors = class_factors(self.plan.class_weight, self.class_rows, self.classes)
-        if factors is not None:
-            weight = factors[y] if weight is None else weight * factors[y]
+        if self.plan.class_weight is not None:
+            weight = self._weighted(y, np.ones(len(y)) if weight is None else weight)
         model = self.state.model
         if model.traits.presence and (features.tf != "presence" or features.norm or (w != 1).any()):
             raise LinnetError(f"{self.plan.name} takes words present or absent: leave out tf, idf and norm")
@@ -344,10 +395,28 @@ class IncrementalLearner:
         self.n_chunks += 1
         return answers
 
-    def _answers(self, scores: Floats, y: Ints32, features: Ints) -> ScoredChunk:
-        best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
+    def _weighted(self, y: Array, weight: Floats) -> Floats:
+        """Return what rows weigh, times the weights of their classes."""
+        if not self.several:
+            return np.asarray(weight * class_factors(self.plan.class_weight, self.class_rows, self.classes)[y])  # type: ignore[index]
+        sides = label_factors(self.plan.class_weight, self.class_rows, self.n_rows, self.classes)
+        return np.asarray(weight[:, None] * np.where(y, sides[:, 1], sides[:, 0]))
+
+    def _least_scores(self) -> Floats:
+        """Return the score from which each label is an answer: that of its threshold in the model that this learner began with."""
+        cuts = np.clip(self.cuts, 1e-12, 1.0 - 1e-12)
+        fitted = ({} if self.base is None else self.base.card.get("calibration")) or {}
+        scale, shift = float(fitted.get("scale", 1.0)), float(fitted.get("shift", [0.0])[0])
+        return np.asarray((arithmetic.log(cuts) - arithmetic.log1p(-cuts) - shift) / scale)
+
+    def _answers(self, scores: Floats, y: Array, features: Ints) -> ScoredChunk:
+        """Note how rows were answered; of several labels a row is right if all of them are."""
+        if self.several:
+            best = scores > self._least_scores()
+        else:
+            best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
         found = ScoredChunk(scores, y, best, features)
-        self.progressive.add(len(y), int((best == y).sum()))
+        self.progressive.add(len(y), int((best == y).reshape(len(y), -1).all(axis=1).sum()))
         self.recent.append(found)
         while sum(len(one.y) for one in self.recent) - len(self.recent[0].y) >= CALIBRATED_ON:
             self.recent.popleft()
@@ -380,14 +449,14 @@ class IncrementalLearner:
         self._grow(self.vocabulary.n)
         return counted.rows, columns
 
-    def _note(self, rows: SparseCounts, columns: Columns, y: Ints32, weight: Floats | None) -> None:
+    def _note(self, rows: SparseCounts, columns: Columns, y: Array, weight: Floats | None) -> None:
         """Add up rows, classes and document frequencies."""
         ones = np.ones(len(y)) if weight is None else weight
         one = np.zeros(len(y), np.int32)
         self.df[columns] += rows.document_frequency() if weight is None else rows.class_counts(one, 1, ones)[:, 0]
         self.n_documents += len(y) if weight is None else float(arithmetic.total(ones))
         self.n_rows += len(y)
-        self.class_rows += np.bincount(y, minlength=len(self.classes))
+        self.class_rows += y.sum(axis=0) if self.several else np.bincount(y, minlength=len(self.classes))
 
     def _feature_weights(self, columns: Columns) -> Floats32:
         base = self.plan.features._base(self.df[columns], self.n_documents)
@@ -411,12 +480,15 @@ class IncrementalLearner:
         rows = np.zeros(len(classes))
         rows[places] = self.class_rows
         self.classes, self.class_rows = classes, rows
+        if self.several:  # a new label has the median threshold
+            cuts, self.cuts = self.cuts, np.full(len(classes), float(np.median(self.cuts)) if len(self.cuts) else 0.5)
+            self.cuts[places[: len(cuts)]] = cuts
         self.recent.clear()
         if self.state is not None:
             self.state.with_classes(places, len(classes))
         elif len(classes) > 1:
             kind = _Counts if self.counting else _Steps
-            self.state = kind(self.plan.make(self.settings), len(classes))
+            self.state = kind(self.plan.make(self.settings), len(classes), self.several)
             self._grow(self.n_columns)
 
     @property
@@ -442,16 +514,11 @@ class IncrementalLearner:
                 "there is nothing to predict with yet: two classes are needed; give rows of both, or name the classes"
             )
         features, blocks = self.plan.features, split(self.features)[0]
-        n, outputs = self.n_columns, 1 if len(self.classes) == 2 else len(self.classes)
-        min_df = 1 if features.hash_bits else features.min_df or (2 if n * outputs > LARGE_MODEL else 1)
+        n = self.n_columns
+        min_df = 1 if features.hash_bits else features.min_df or (2 if n * self.n_outputs > LARGE_MODEL else 1)
         kept = np.arange(n) if features.hash_bits else np.flatnonzero(self.df[:n] >= min(min_df, self.df[:n].max()))
         w = self._feature_weights(kept)
-        if self.counting:
-            self.state.model = self.plan.make(self.settings)
-            part = Statistics(self.state.counted.rows, self.state.counted.features[kept])  # type: ignore[union-attr]
-            raw, b = self.state.model.learn(part, np.dtype(np.float32))
-        else:
-            raw, b = self.state.weights(kept, n)
+        raw, b = self.state.made(kept)
         W = np.ascontiguousarray(raw, dtype=np.float32) * w[:, None]
         if self.plan.calibrate:
             self._calibrate()
@@ -465,6 +532,8 @@ class IncrementalLearner:
             learned = learned.by_slot(model.table.find(fps) if len(model.slots) else None)
         if self.base is not None:
             model = replace(model, table=replace(model.table, bits=self.base.table.bits))
+        if self.several:
+            model = replace(model, multilabel=True, decision=Decision(thresholds=self._thresholds()))
         if self.base is not None and self.base.classes == self.classes:
             model = replace(
                 self.base, table=model.table, b=model.b, name_bytes=model.name_bytes, card=model.card,
@@ -476,13 +545,27 @@ class IncrementalLearner:
         return model if self.plan.full_precision else model.compact()
 
     def _calibrate(self) -> None:
-        """Fit the scale to the latest rows as they were met."""
+        """Fit the scale to the latest rows as they were met; of several labels a row, scale and shift to all labels."""
         if sum(len(one.y) for one in self.recent) < LEAST_CALIBRATED:
             return
-        scores, y = np.concatenate([one.scores for one in self.recent]), np.concatenate([one.y for one in self.recent])
+        scores, y = self._recent()
         if len(np.unique(y)) > 1 and np.isfinite(scores).all() and scores.any():
-            self.scale = Calibration.fit(scores, y, shifted=False).scale
-            self.shift, self.curve = 0.0, None
+            if self.several:
+                found = Calibration.fit(scores.ravel(), y.ravel().astype(np.int32))
+            else:
+                found = Calibration.fit(scores, y, shifted=False)
+            self.scale, self.shift, self.curve = found.scale, float(found.shift[0]) if self.several else 0.0, None
+
+    def _recent(self) -> tuple[Floats, Array]:
+        """Return the scores of the latest rows as they were met, and their classes."""
+        return np.concatenate([one.scores for one in self.recent]), np.concatenate([one.y for one in self.recent])
+
+    def _thresholds(self) -> Floats:
+        """Return the threshold of each label: those there are, or the best on the latest rows as they were met."""
+        if self.base is not None or sum(len(one.y) for one in self.recent) < LEAST_CALIBRATED:
+            return self.cuts
+        scores, y = self._recent()
+        return np.asarray(sigmoid(choose_thresholds(self.scale * scores + self.shift, y)))
 
     def _names(self, columns: Columns) -> tuple[Bytes, Ints]:
         """Return the names of some columns; those that no file and no text gave are empty."""

@@ -224,8 +224,9 @@ class MemoryRows:
         self.classes, self.y = encode(labels, [name for _, soft in parts if soft is not None for name in soft[0]])
         if self.dev is not None and not _labels_met(self.y[:n_train], self.y[n_train:]):
             raise DataError("no dev row has a label of the training rows: the two files are of different problems")
-        both = sample_weight is not None and np.shape(sample_weight) == (len(labels),)  # dev rows have weights, too
-        weight = as_weight(sample_weight, len(labels) if both else n_train)
+        given = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        both = given is not None and given.shape == (len(labels),)  # dev rows have weights, too
+        weight = as_weight(given, len(labels) if both else n_train)
         if weight is not None and not both:
             weight = np.concatenate([weight, np.ones(len(labels) - n_train)])
         self.given_weight = given_weights(self.y, len(self.classes), weight, self._shares(parts), plan.label_smoothing)
