@@ -111,13 +111,13 @@ class _Doubts:
         """Ask of each row which label it has; of several labels, of each of them whether it has it."""
         n = len(y)
         if y.ndim == 1:
-            proba = _probabilities(scores, y, len(labels))
+            proba = _probabilities(scores, y)
             suggested, suspected = confident(proba, y)
             margin, at = _margin(proba, y), proba[np.arange(n), suggested]
             names = np.array(labels, dtype=object)[suggested]
             return cls(np.argsort(margin, kind="stable"), suspected, names, at, suggested, np.ones(n, np.int64))
         cells = y.ravel().astype(np.int32)
-        proba = _probabilities(scores.reshape(-1, 1), cells, 2)
+        proba = _probabilities(scores.reshape(-1, 1), cells)
         wrong = confident(proba, cells)[1].reshape(y.shape)
         margins = np.where(wrong, _margin(proba, cells).reshape(y.shape), np.inf)
         worst, rows = margins.argmin(axis=1), np.arange(n)
@@ -151,16 +151,12 @@ def confident(proba: Floats, codes: Ints32) -> tuple[Ints, Bools]:
     return np.where(sure, best, proba.argmax(axis=1)), sure
 
 
-def _probabilities(scores: Floats, codes: Ints32, n_classes: int) -> Floats:
+def _probabilities(scores: Floats, codes: Ints32) -> Floats:
     """Out-of-fold scores as probabilities, on a scale fitted to them."""
     from linnet.model.calibration import Calibration
-    from linnet.solvers.losses import sigmoid, softmax
+    from linnet.solvers.losses import probabilities
 
-    scaled = scores * Calibration.fit(scores, codes, shifted=False).scale
-    if n_classes == 2:
-        p = sigmoid(scaled[:, 0])
-        return np.stack([1.0 - p, p], axis=1)
-    return np.asarray(softmax(scaled))
+    return probabilities(scores * Calibration.fit(scores, codes, shifted=False).scale)
 
 
 @dataclass(frozen=True)

@@ -157,8 +157,7 @@ def offsets(array: pa.Array) -> np.ndarray:
     if len(array) == 0:
         return np.zeros(1, dtype=dtype)
     start = array.offset * np.dtype(dtype).itemsize
-    found: np.ndarray = np.frombuffer(array.buffers()[1], dtype=dtype, count=len(array) + 1, offset=start)
-    return found
+    return np.asarray(np.frombuffer(array.buffers()[1], dtype=dtype, count=len(array) + 1, offset=start))
 
 
 def lengths(array: pa.Array) -> np.ndarray:
@@ -180,8 +179,7 @@ def data_bytes(array: pa.Array) -> np.ndarray:
     buffer = array.buffers()[2]
     if buffer is None or ends[-1] == ends[0]:
         return np.zeros(0, dtype=np.uint8)
-    found: np.ndarray = np.frombuffer(buffer, dtype=np.uint8, count=int(ends[-1] - ends[0]), offset=int(ends[0]))
-    return found
+    return np.asarray(np.frombuffer(buffer, dtype=np.uint8, count=int(ends[-1] - ends[0]), offset=int(ends[0])))
 
 
 def byte_slices(array: pa.Array, most: int) -> Iterator[slice]:
@@ -391,8 +389,7 @@ def blank(column: pa.ChunkedArray) -> np.ndarray:
     """
     space = to_mask(call("utf8_is_space", column))  # stops at the first character that is none
     empty = [lengths(chunk) == 0 for chunk in column.chunks]
-    found: np.ndarray = space | np.concatenate([np.zeros(0, dtype=bool), *empty]) | missing(column)
-    return found
+    return np.asarray(space | np.concatenate([np.zeros(0, dtype=bool), *empty]) | missing(column))
 
 
 def as_labels(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -280,8 +280,7 @@ class Dataset:
         if self.label is None:
             raise DataError(f"{self.source}: has no labels; name the label column")
         self.refuse_multilabel("this")
-        labels: list[str] = self.label.to_pylist()
-        return labels
+        return list(self.label.to_pylist())
 
     def refuse_multilabel(self, caller: str) -> None:
         """Refuse rows with several labels."""
@@ -376,8 +375,7 @@ class Dataset:
         if found is None:
             known = f"; {nearest('column', name, self.also)}" if self.also else ""
             raise DataError(f"{self.source}: column '{name}' was not read; read it with also=['{name}']{known}")
-        values: list[str | None] = self.also[found].to_pylist()
-        return values
+        return list(self.also[found].to_pylist())
 
     def numbers(self, name: str) -> np.ndarray:
         """Return a column that was read with `also` as numbers from 0; anything else is refused with its row.

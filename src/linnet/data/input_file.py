@@ -103,8 +103,7 @@ class InputFile:
     def _read_file(self, size: int) -> bytes:
         """No more than there is: Python takes long to shrink a large buffer."""
         left = os.fstat(self._file.fileno()).st_size - self._file.tell()
-        found: bytes = self._file.read(max(1, min(size, left)))
-        return found
+        return bytes(self._file.read(max(1, min(size, left))))
 
     def _decompress(self, raw: Lookahead) -> Lookahead:
         self.compression = codec_of(raw.peek(4))

@@ -384,8 +384,7 @@ class RowBatch:
 
     def values(self, name: str) -> list[str]:
         """Return a column as strings, "" for null."""
-        found: list[str] = arrays.filled(arrays.column_strings(self.raw, name)).to_pylist()
-        return found
+        return list(arrays.filled(arrays.column_strings(self.raw, name)).to_pylist())
 
     @cached_property
     def table(self) -> pa.Table:

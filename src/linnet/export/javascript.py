@@ -49,8 +49,7 @@ def _array(name: str) -> list[int]:
 def _values(name: str) -> list[int]:
     """Return the value of every character: the two-stage table, written out."""
     blocks = np.array(_array(f"{name}_block")).reshape(-1, 128)
-    found: list[int] = blocks[_array(f"{name}_index")].ravel().tolist()
-    return found
+    return list(blocks[_array(f"{name}_index")].ravel().tolist())
 
 
 @cache

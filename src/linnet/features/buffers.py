@@ -55,8 +55,7 @@ class TextBuffer:
                 f"the column '{name}' is needed beside each text; give rows such as {{'text': ..., '{name}': ...}}, "
                 f"a table, or a Dataset read with also=['{name}']"
             )
-        values: list[str | None] = self.also[found].to_pylist()
-        return values
+        return list(self.also[found].to_pylist())
 
 
 def text_buffers(texts: Any, needs: Sequence[str] = (), text: str | None = None) -> list[TextBuffer]:

@@ -219,8 +219,7 @@ class Functions(Computed):
 
     def vector(self, text: str) -> Floats:
         """Return x, what the functions say of one text, (n_functions,)."""
-        x: Floats = self.values([text])[0]
-        return x
+        return np.asarray(self.values([text])[0])
 
     def joint(self, text: str, label: Any, labels: Iterable[Any], bias: bool = True) -> Floats:
         """Return f(x, y) of the notes for one text; see the function ``joint``."""

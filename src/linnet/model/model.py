@@ -30,7 +30,7 @@ from linnet.model.calibration import CalibrationCurve
 from linnet.model.decision import Answers, Decision
 from linnet.model.learned import Learned, TextsSeen, compare, extended
 from linnet.model.table import FEW_WEIGHTS, Table, check_arrays, check_card, check_names, check_numbers
-from linnet.solvers.losses import sigmoid, softmax
+from linnet.solvers.losses import probabilities, sigmoid
 
 if TYPE_CHECKING:
     from linnet.solvers.network import DenseLayers
@@ -295,12 +295,7 @@ class Model:
     def proba(self, scores: Floats) -> Floats:
         """Turn scores into probabilities, (n_texts, n_classes); of several labels, each for itself."""
         scores = self.calibrated_scores(scores)
-        if self.multilabel:
-            return np.asarray(sigmoid(scores))
-        if self.n_outputs == 1:
-            p = sigmoid(scores[:, 0])
-            return np.stack([1.0 - p, p], axis=1)
-        return np.asarray(softmax(scores))
+        return np.asarray(sigmoid(scores)) if self.multilabel else probabilities(scores)
 
     def calibrated_scores(self, scores: Floats) -> Floats:
         """Return scores as log-odds: their sigmoid or softmax are the probabilities."""

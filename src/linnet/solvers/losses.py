@@ -240,8 +240,7 @@ def log_sigmoid(x: npt.ArrayLike) -> FloatArray:
     [-1000.0, 0.0]
     """
     values = _floats(x)
-    result: FloatArray = np.minimum(values, 0) - arithmetic.log1p(arithmetic.exp(-np.abs(values)))
-    return result
+    return np.asarray(np.minimum(values, 0) - arithmetic.log1p(arithmetic.exp(-np.abs(values))))
 
 
 def logsumexp(x: npt.ArrayLike, axis: int = -1, keepdims: bool = False) -> FloatArray:
@@ -282,6 +281,18 @@ def softmax(x: npt.ArrayLike, axis: int = -1) -> FloatArray:
         result: FloatArray = arithmetic.exp(values - _finite_max(values, axis))
         result /= _totals(result, axis)
     return result
+
+
+def probabilities(scores: Floats) -> Floats:
+    """Return the probability of each class, (n_rows, n_classes): the sigmoid of the one score of two classes, else the softmax.
+
+    >>> probabilities(np.array([[0.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    if scores.shape[1] > 1:
+        return np.asarray(softmax(scores))
+    p = sigmoid(scores[:, 0])
+    return np.stack([1.0 - p, p], axis=1)
 
 
 def _floats(x: npt.ArrayLike) -> FloatArray:

@@ -127,15 +127,12 @@ class Learner:
     def _values(self, rows: Ints, names: Sequence[str], X: Any) -> tuple[list[str], Floats]:
         """Fit some rows; return the labels among them and their probabilities for the rows of X."""
         from linnet.models import LinearSVM
-        from linnet.solvers.losses import sigmoid, softmax
+        from linnet.solvers.losses import probabilities
 
         seen = sorted(set(names))
         model = LinearSVM(C=1.0, tol=0.1).fit(self.pool.X[rows], np.array(names))
-        scores = np.asarray(model.decision_function(X), dtype=np.float64)
-        if len(seen) == 2:
-            p = sigmoid(2.0 * scores)
-            return seen, np.stack([1.0 - p, p], axis=1)
-        return seen, np.asarray(softmax(2.0 * scores))
+        scores = np.asarray(model.decision_function(X), dtype=np.float64).reshape(X.shape[0], -1)
+        return seen, probabilities(2.0 * scores)
 
     def queue(
         self, fitted: Fitted | None, answers: Mapping[int, str], skipped: Sequence[int] = (), n: int = 1

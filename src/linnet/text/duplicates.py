@@ -297,5 +297,4 @@ def span_keys(texts: list[str], size: int = 3) -> tuple[Hashes, list[list[tuple[
 def _mixed(h: Hashes) -> Hashes:
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    out: Hashes = h ^ (h >> np.uint64(31))
-    return out
+    return np.asarray(h ^ (h >> np.uint64(31)))

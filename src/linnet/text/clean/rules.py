@@ -42,8 +42,7 @@ class CleaningRule:
 
     def edits(self, text: str) -> list[Edit]:
         """Return what the rule changes in a text, from left to right; nothing for a text that is clean already."""
-        found: list[Edit] = self(text)
-        return found
+        return list(self(text))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as plain values, for a report."""
