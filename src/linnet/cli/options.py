@@ -23,7 +23,7 @@ import click
 
 from linnet.errors import DataError, LinnetError, shown
 from linnet.files import content_kind, kind_of_name
-from linnet.values import parse_list, parse_pairs
+from linnet.values import is_number, parse_list, parse_pairs
 
 # ---- The files of a command: which parameters are read and which are written, declared once and checked before the work.
 #
@@ -442,18 +442,17 @@ def asked(options: dict[str, Any]) -> dict[str, Any]:
 
 def _shares(name: str, given: tuple[str, ...]) -> Any:
     """Read LABEL=P, several times; a threshold may also be one number for all labels. A label may hold = itself."""
-    if name == "threshold" and len(given) == 1 and _number(given[0]) is not None:
-        return _number(given[0])
+    if name == "threshold" and len(given) == 1 and is_number(given[0]):
+        return float(given[0])
     found = {}
     for item in given:
         label, _, text = item.rpartition("=")
         parse_pairs([f"{label}={text}"] if label else [item], f"--{name}", "spam=0.9")
-        value = _number(text)
-        if value is None:
+        if not is_number(text):
             raise LinnetError(f"--{name} {shown(item, 60)}: '{shown(text, 20)}' is no number; write --{name} spam=0.9")
         if label in found:
             raise LinnetError(f"--{name} {shown(label, 40)} is given twice; leave one out")
-        found[label] = value
+        found[label] = float(text)
     return found
 
 
@@ -478,19 +477,11 @@ def _costs(given: str) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for truth, row in rows.items():
         for answer, cell in row.items():
-            value = _number(cell)
-            if value is None:
+            if not is_number(cell):
                 what = f"answering {shown(answer, 40)} to {shown(truth, 40)}"
                 raise DataError(f"{where}: the cost of {what} is no number: {shown(cell, 20)!r}")
-            found.setdefault(truth, {})[answer] = value
+            found.setdefault(truth, {})[answer] = float(cell)
     return found
-
-
-def _number(text: Any) -> float | None:
-    try:
-        return float(text)
-    except (TypeError, ValueError):
-        return None
 
 
 def reached(about: dict[str, Any], tested: Sequence[Any] = ()) -> Iterator[str]:

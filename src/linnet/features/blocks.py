@@ -100,8 +100,8 @@ class FeatureBlock:
 
     @classmethod
     def read(cls, written: str, **settings: Any) -> Self | None:
-        """Read what the command line has behind the name; None where it makes no sense."""
-        raise NotImplementedError
+        """Read what the command line has behind the name, here a file; None where it makes no sense."""
+        return cast(Any, cls)(written, **settings) if written else None
 
     def written(self) -> list[str]:
         """Return what stands behind the name, as ``read`` takes it."""
@@ -226,11 +226,9 @@ def compute(computed: ComputedBlocks, pieces: list[TextBuffer]) -> Values:
     out = np.empty((n, len(names)), dtype=np.float32)
     first = 0
     for piece in pieces:
-        last = first + len(piece)
         with np.errstate(over="ignore"):
-            for block, at in zip(computed, np.cumsum([0, *(len(b.columns) for b in computed)]).tolist(), strict=False):
-                out[first:last, at : at + len(block.columns)] = block.values_of(piece, first)
-        first = last
+            out[first : first + len(piece)] = np.hstack([block.values_of(piece, first) for block in computed])
+        first += len(piece)
     if not np.isfinite(out).all():
         row, column = np.argwhere(~np.isfinite(out))[0].tolist()
         raise DataError(

@@ -321,11 +321,9 @@ def _named(text: str) -> Function:
     parts = text.split(".")
     if len(parts) < 2:
         raise LinnetError(f"'{text}' does not say in which module the function is; write mymodule.{text}")
-    if len(parts) == 2:
-        return find(f"{parts[0]}:{parts[1]}")
     try:
         return find(f"{'.'.join(parts[:-1])}:{parts[-1]}")
     except LinnetError as error:
-        if isinstance(error.__cause__, ModuleNotFoundError) and parts[-2][:1].isupper():
+        if len(parts) > 2 and isinstance(error.__cause__, ModuleNotFoundError) and parts[-2][:1].isupper():
             return find(f"{'.'.join(parts[:-2])}:{'.'.join(parts[-2:])}")
         raise

@@ -59,15 +59,16 @@ class Lists(Computed):
     example: ClassVar[str] = "lists:moods.csv or lists:moods.csv*0.5"
 
     def __init__(self, lists: Any, weight: float = 1.0, source: str | None = None) -> None:
-        source = source or (os.fspath(lists) if isinstance(lists, str | os.PathLike) else "")
-        if isinstance(lists, str | os.PathLike) and _is_plain(Path(lists)):
-            lists = {Path(lists).stem: lists}
-        stem, found = Path(source).stem or "list", dict[str, dict[str, float]]()
+        if isinstance(lists, str | os.PathLike):
+            path, source = Path(lists), source or os.fspath(lists)
+            if path.is_file() and path.suffix.lower() not in (*TABLES, ".json", ".jsonl", ".ndjson"):
+                lists = {path.stem: lists}  # a plain list of words
+        stem, found = Path(source or "").stem or "list", dict[str, dict[str, float]]()
         for entry in word_lists(lists):
             kind = ("negative" if entry.weight < 0 else "positive") if entry.label is None else str(entry.label)
             label = stem if kind == stem else f"{stem} {kind}"
             found.setdefault(label, {})[entry.text] = entry.weight
-        self._keep(found, weight, source)
+        self._keep(found, weight, source or "")
 
     def _keep(self, lists: dict[str, dict[str, float]], weight: float, source: str) -> None:
         """Keep the entries by list, in the order of the file: {list: {word: valence}}."""
@@ -157,11 +158,6 @@ class Lists(Computed):
         made._keep(lists, float(values["weight"]), str(values["source"]))
         return made
 
-    @classmethod
-    def read(cls, written: str, **settings: Any) -> Lists | None:
-        """Read ``FILE``."""
-        return cls(written, **settings) if written else None
-
     def written(self) -> list[str]:
         """Return the file."""
         return [self.source or "(given)"]
@@ -175,10 +171,6 @@ class Lists(Computed):
 
     def __hash__(self) -> int:
         return hash((str(self), tuple(self.lists)))
-
-
-def _is_plain(path: Path) -> bool:
-    return path.is_file() and path.suffix.lower() not in (*TABLES, ".json", ".jsonl", ".ndjson")
 
 
 def _cut(lists: Mapping[str, Mapping[str, float]]) -> Entries:

@@ -160,11 +160,6 @@ class Vectors(Computed):
         """No model file holds vectors."""
         raise LinnetError("a model file holds no word vectors: they are folded into the weights of words")
 
-    @classmethod
-    def read(cls, written: str, **settings: Any) -> Vectors | None:
-        """Read ``FILE``."""
-        return cls(written, **settings) if written else None
-
     def written(self) -> list[str]:
         """Return the file."""
         return [self.source]

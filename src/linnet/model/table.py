@@ -232,8 +232,7 @@ def check_card(about: Any, card: Mapping[str, Any]) -> None:
             weight = block.get("weight", 1.0)
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= LARGEST:
                 raise ValueError(f"the weight of a block is {weight!r:.40}")
-    for name in ("tf",):
-        _expect(about[name], str, name)
+    _expect(about["tf"], str, "tf")
     _expect(about.get("decision", {}), dict, "decision")
     for name in ("settings", "data", "choice"):
         _expect(card.get(name, {}), dict, name)
