@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from linnet.checks.checked_data import CheckedData, Finding, excerpt, percent
+from linnet.data.arrays import lengths, to_mask
 from linnet.draw.terminal import count as counted
 from linnet.text.duplicates import repeats
 
@@ -160,8 +161,6 @@ SHORT = 64  # bytes: longer texts are taken to hold something
 
 def tiny(m: CheckedData) -> Finding:
     """Find texts that are empty (set aside when reading), of one or two characters, or without a letter or digit."""
-    from linnet.data.arrays import lengths
-
     empty = int(m.data.unusable.counts.get("empty text", 0))
     small = np.concatenate([np.zeros(0, bool), *(lengths(chunk) <= SHORT for chunk in m.data.text.chunks)])
     suspects = m.data.take(np.flatnonzero(small)).text  # only short texts can be tiny, or nearly so
@@ -205,8 +204,6 @@ DAMAGE = ("lost", "mojibake", "control")
 def encoding(m: CheckedData) -> Finding:
     """Count texts with signs of damage, by kind; repairs that reading made are quoted."""
     import pyarrow.compute as pc
-
-    from linnet.data.arrays import to_mask
 
     counts, rows = {}, {}
     for kind, (pattern, _) in SIGNS.items():

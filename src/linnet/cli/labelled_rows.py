@@ -10,11 +10,12 @@ import numpy as np
 
 from linnet.cli.options import text_column
 from linnet.cli.output import say
-from linnet.data.dataset import are_scattered, scattered
+from linnet.data import read
+from linnet.data.dataset import Dataset, LabelBins, are_scattered, scattered
+from linnet.data.splitting import refuse_sealed, seal_of
 from linnet.errors import DataError, LinnetError, shown
 
 if TYPE_CHECKING:
-    from linnet.data import Dataset
     from linnet.model.learned import TextsSeen
 
 SEEN = 0.01  # share of texts from which on they are said to be training rows
@@ -36,8 +37,6 @@ def multilabel(options: dict[str, Any]) -> str | bool | None:
 
 def label_column(options: dict[str, Any]) -> str | None:
     """Return the label column: that of --label, or of --label-bins."""
-    from linnet.data.dataset import LabelBins
-
     bins, given = options.get("label_bins"), options.get("label")
     if bins is None:
         return given
@@ -65,9 +64,6 @@ def read_labelled(
     With labelled=None they may have no labels, and --quiet is quiet. options are --text, --label and --format; extra names
     further columns to read. With clf, text column and several labels a row are those of its training where not given.
     """
-    from linnet.data import read
-    from linnet.data.splitting import refuse_sealed, seal_of
-
     if test:
         seal_of(path)  # a sealed file that has changed is refused before the work
     else:

@@ -8,7 +8,7 @@ import click
 
 from linnet.cli import options as o
 from linnet.cli.output import Notes, echo_json, say, table_lines
-from linnet.errors import shown
+from linnet.errors import DataError, shown
 
 
 @o.command()
@@ -33,7 +33,6 @@ def vocab(
     linnet vocab train.csv --plot zipf.svg --save words.json
     linnet vocab train.csv --other test.csv --tokens bpe.json
     """
-    from linnet.errors import DataError
     from linnet.text.tokens import TOKENS
     from linnet.text.vocabulary import Vocabulary, texts_of
 

@@ -24,6 +24,7 @@ from typing import Any
 from linnet.classifier import TextClassifier
 from linnet.errors import LinnetError, check_choice
 from linnet.features.blocks import as_blocks, needed
+from linnet.models import MODELS
 from linnet.values import parse_value
 
 _SETTING = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)$", re.DOTALL)
@@ -46,8 +47,6 @@ class Spec:
 
 def parse(text: str) -> list[Spec]:
     """Read models as written on the command line."""
-    from linnet.models import MODELS
-
     groups: list[list[str]] = []
     for piece in text.split(","):
         if groups and _SETTING.match(piece):
@@ -75,8 +74,6 @@ def _is_value(piece: str, before: str) -> bool:
     >>> _is_value("1", "svm:C=0.1"), _is_value("nb", "svm:C=0.1"), _is_value("lbfgs", "logistic:solver=adam")
     (True, False, True)
     """
-    from linnet.models import MODELS
-
     setting = _SETTING.match(before) or _SETTING.match(before.partition(":")[2])
     if setting is None or setting[1] in OWN_NOTATION or not piece.strip() or ":" in piece:
         return False
@@ -114,8 +111,6 @@ def as_specs(models: Any, **shared: Any) -> list[Spec]:
     shared are settings for every model that does not set them itself (features), and for all (random_state, n_jobs).
     Settings that do not exist are refused here, before any work is done.
     """
-    from linnet.models import MODELS
-
     if models is None:
         models = list(MODELS)
     if isinstance(models, Mapping):

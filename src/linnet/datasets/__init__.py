@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.data import Dataset, read
-from linnet.datasets.named import CATALOGUE
+from linnet.datasets.named import CATALOGUE, read_named, resolve, split_name
 from linnet.errors import DataError, check_choice
 
 __all__ = ["CATALOGUE", "NAMES", "DatasetParts", "lexicon", "load", "mnist", "whole"]
@@ -60,8 +60,6 @@ def load(name: str) -> DatasetParts:
         raise DataError("MNIST has pictures, not texts: linnet.datasets.mnist() gives them as rows of numbers")
     if name in NAMES:
         return DatasetParts(*_built_in(name)) if name == "reviews" else DatasetParts(whole(name))
-    from linnet.datasets.named import read_named, resolve, split_name
-
     base, config, _ = split_name(name)
     parts = resolve(base, config).files
     found = {part: read_named(f"hub:{name.removeprefix('hub:')}:{part}", labelled=True) for part in parts}

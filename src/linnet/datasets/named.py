@@ -35,6 +35,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from linnet.data import Dataset, read
 from linnet.errors import DataError, nearest, require
 from linnet.files import OutputError, digest, split_ending, temporary_folder
@@ -376,7 +378,6 @@ def _part(
     api: Any, repo: str, entries: list[Any], folder: Path, part: str, text: Sequence[str] | None, label: str | None
 ) -> Path:
     """Fetch the files of a part, compare their checksums, and write them as one."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
     from huggingface_hub import hf_hub_download
 
@@ -401,8 +402,6 @@ def _part(
 
 def _named(table: Any) -> Any:
     """Return the table with the numbers of classes replaced by their names, as the schema has them."""
-    import pyarrow as pa
-
     features = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
     for name, feature in features.items():
         if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" and name in table.column_names:
@@ -413,7 +412,6 @@ def _named(table: Any) -> Any:
 
 
 def _columns(table: Any, repo: str, text: Sequence[str] | None, label: str | None) -> Any:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     if text is None or label is None:

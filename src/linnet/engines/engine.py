@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, ClassVar
 
-from linnet.errors import LinnetError
+from linnet.errors import DataError, LinnetError
 
 Function = Callable[..., Any]
 Add = Callable[[Any, Any], Any]
@@ -361,8 +361,6 @@ def portable(error: Exception) -> Exception:
             return error
     except Exception:  # an error class with a constructor of its own
         pass
-    from linnet.errors import DataError, LinnetError
-
     for kind in (DataError, LinnetError):
         if isinstance(error, kind):
             return kind(str(error))

@@ -13,7 +13,7 @@ from linnet.studio.layout import training_charts
 from linnet.studio.pages.data import open_data
 from linnet.studio.runs import PRESETS, TrainingRun
 from linnet.studio.state import Studio
-from linnet.values import duration
+from linnet.values import duration, parse_settings
 
 LEAD = "Settings are chosen on the dev rows, a tenth of the data that is not trained on. Every run is saved."
 OWN = "own settings"
@@ -85,8 +85,6 @@ class TrainPage:
         self.says.set_content(safe("" if own else PRESETS[event.value][0]))
 
     def _settings(self) -> dict[str, Any]:
-        from linnet.values import parse_settings
-
         if self.preset.value == OWN:
             features, extra = (self.features.value or "").strip(), (self.extra.value or "").split()
             found = {"model": self.model.value, "features": features, "params": extra and parse_settings(extra)}
