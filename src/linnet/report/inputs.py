@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from linnet.array_types import Bools, Floats, Ints
+from linnet.classifier import TextClassifier
+from linnet.data import Dataset
 from linnet.draw.markup import marked, safe
 from linnet.errors import LinnetError
 from linnet.evaluate import Evaluation, evaluate_answers
-
-if TYPE_CHECKING:
-    from linnet.classifier import TextClassifier
-    from linnet.data import Dataset
 
 # ---- What a classifier predicts for labelled rows: confidence, confusions, the texts behind them and the words that decided.
 

@@ -7,17 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from linnet.classifier import TextClassifier
 from linnet.draw.markup import page, resource, safe
 from linnet.errors import DataError, LinnetError, check_choice
 from linnet.files import write_atomic
 from linnet.report import scores, training
 from linnet.report.errors import confusion, errors, features
 from linnet.report.inputs import ReportInputs
-
-if TYPE_CHECKING:
-    from linnet.classifier import TextClassifier
 
 # ---- The sections of a report, in reading order. A new one is a function in its own file and a row here.
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
+from linnet.classifier import TextClassifier
+from linnet.data import Dataset
 from linnet.draw.charts import Axis, Line, Points, Ranges, figure
 from linnet.draw.markup import bar, note, paragraphs, safe, table, text_table
 from linnet.draw.terminal import count, percent, score
@@ -15,10 +17,6 @@ from linnet.evaluate import wilson
 from linnet.evaluate.evaluation import MultilabelEvaluation
 from linnet.evaluate.metrics import ALL_METRICS, calibration_by_chance
 from linnet.report.inputs import ReportInputs
-
-if TYPE_CHECKING:
-    from linnet.classifier import TextClassifier
-    from linnet.data import Dataset
 
 # ---- The verdict: how good the model is, how certain that is, and what it gets wrong most.
 

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from linnet import arithmetic
 from linnet.array_types import Array, Floats, Ints
+from linnet.classifier import TextClassifier
 from linnet.draw.markup import paragraphs, safe, text_table
 from linnet.draw.terminal import aligned, cut, estimate
 from linnet.errors import DataError
@@ -27,9 +28,6 @@ from linnet.files import lock_file
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.judging import Level, file_size
 from linnet.values import duration, size_text
-
-if TYPE_CHECKING:
-    from linnet.classifier import TextClassifier
 
 # ---- How much too good the best of many scores is: choosing by a score makes that score too high.
 #
