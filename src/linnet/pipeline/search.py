@@ -56,6 +56,8 @@ class SearchResult:
     """The best settings once more, fitted on more rows than the search was, where rows are many."""
     calibration: Calibration | None = None
     """What was learned on the held-out scores, once that is done."""
+    unlabelled: float = 0.0
+    """The weight of texts without labels, for naive Bayes."""
 
     @property
     def for_calibration(self) -> Trial:
@@ -105,7 +107,7 @@ def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = ()) ->
     ]
 
 
-def _clearly_better(new: Trial, old: Trial) -> bool:
+def clearly_better(new: Trial, old: Trial) -> bool:
     """Say whether new is right on more rows than old by more than the noise of the rows they differ on.
 
     The noise of a paired difference is the root of the number of rows on which the two differ, and one row more, the
@@ -171,7 +173,7 @@ def walk(
                 k = ordered.index(at[name]) + step
                 while 0 <= k < len(ordered):
                     tried = judge({**at, name: ordered[k]}, best)
-                    if not _clearly_better(tried, best):
+                    if not clearly_better(tried, best):
                         yield best
                         break
                     best, at = tried, {**at, name: ordered[k]}
@@ -278,7 +280,7 @@ class _Trials:
             left = [one for one in left if self._judged(one)]
             trials = sorted(map(self._trial, left), key=lambda trial: -trial.accuracy)  # the first of equals stays
             last = 0 if fold is self.folds[-1] else len(trials) // 3
-            hopes = [t.settings for t in trials if not _clearly_better(trials[0], t)]
+            hopes = [t.settings for t in trials if not clearly_better(trials[0], t)]
             ahead = [t.settings for t in trials[: len(trials) - last]]
             left = [one for one in left if one in hopes and (one in ahead or one is left[0])]
         return left[0]
@@ -289,7 +291,7 @@ class _Trials:
         return any(
             a.settings["ratio"] == settings["ratio"]
             and {**a.settings, "ratio": b.settings["ratio"]} == b.settings
-            and _clearly_better(b, a)
+            and clearly_better(b, a)
             for a in tried
             for b in tried
         )

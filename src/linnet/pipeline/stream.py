@@ -412,6 +412,10 @@ class StreamedRows(RowStore):
                 f"the features need the column '{columns[0]}', and a stream keeps text and label only; leave it out, or "
                 "train in memory without --max-memory"
             )
+        if self.plan.unlabelled is not None:
+            raise LinnetError(
+                "naive Bayes learns from unlabelled texts in memory only; leave out --unlabelled or --max-memory"
+            )
         select = self.plan.features.select
         if select is not None and select.method == "l1":
             raise LinnetError("select=l1 fits a model to all rows at once; use chi2 or mi on a stream")
