@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -180,6 +181,23 @@ def test_any_public_data_set_by_owner_and_name(hub):
         linnet.read("hub:no/body")
     with pytest.raises(DataError, match="has no column 'text' any more, but words, label"):
         datasets.load("imdb")
+
+
+def test_word_vectors_from_the_hub(hub, tmp_path, monkeypatch):
+    import huggingface_hub.constants as constants
+    from safetensors.numpy import save
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    words = {"good": 0, "great": 1, "bad": 2, "awful": 3}
+    E = np.array([[2.0, 0.1], [2.1, 0.2], [-2.0, 0.1], [-2.1, 0.3]], dtype=np.float32)
+    hub.files["some/vectors"] = {
+        "model.safetensors": save({"embeddings": E}), "tokenizer.json": json.dumps({"model": {"vocab": words}}).encode()
+    }  # fmt: skip
+    texts, labels = ["good film", "bad film"] * 8, ["pos", "neg"] * 8
+    clf = linnet.TextClassifier(features="words:1+vectors:hub:some/vectors").fit(texts, labels)
+    assert clf.predict(["awful", "great"]).tolist() == ["neg", "pos"]  # words that no row has
+    with pytest.raises(DataError, match="some/tables did not come from the hub"):
+        linnet.TextClassifier(features="words:1+vectors:hub:some/tables").fit(texts, labels)
 
 
 def test_offline_is_one_clear_line(tmp_path, monkeypatch):

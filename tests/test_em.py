@@ -8,7 +8,6 @@ from linnet import TextClassifier, load
 from linnet.errors import LinnetError
 from linnet.pipeline.em import _EM, MOST
 from linnet.pipeline.events import Log
-from linnet.pipeline.fit import choose
 from linnet.pipeline.rows import MemoryRows
 
 TOPICS = {"sport": "ball goal team coach match league", "money": "bank loan rate bond fund tax"}
@@ -30,7 +29,7 @@ def test_the_steps_are_those_of_the_paper():
     more, _ = texts_of(60, 1)
     plan = TextClassifier("nb", unlabelled=more).plan()
     rows, log = MemoryRows(plan, few, labels), Log()
-    em = _EM(plan, rows, more, choose(plan, rows, log)[1], log)
+    em = _EM(plan, rows, more, log)
     em.run(np.arange(8), 0.5)
 
     words = sorted({word for text in few + more for word in text.split()})
@@ -77,7 +76,7 @@ def test_unlabelled_texts_are_left_out_where_they_do_not_help():
     texts, labels = texts_of(40, 0)
     noise = [" ".join(rng.choice(["x", "y", "z", "ball", "bank"], 5)) for _ in range(200)]
     clf = TextClassifier("nb", unlabelled=noise).fit(texts, labels)
-    plain = TextClassifier("nb", features="words:1", params={"alpha": 0.1}).fit(texts, labels)
+    plain = TextClassifier("nb").fit(texts, labels)
     assert "unlabelled" not in clf.card
     np.testing.assert_array_equal(clf.predict_proba(texts), plain.predict_proba(texts))
 

@@ -321,7 +321,7 @@ token_options = together(
 )  # fmt: skip
 feature_options = together(
     features,
-    option("--vectors", "FILE", "Word vectors (word2vec, GloVe, fastText, safetensors) that join the features."),
+    option("--vectors", "FILE", "Word vectors (word2vec, GloVe, fastText, safetensors, hub:owner/name) that join the features."),
     option("--unlabelled", "FILE", "Texts without labels: word vectors are learned from them and join the features; nb takes them by EM."),
     option("--tf", "NAME", "How often a feature counts in a text: presence, count or sublinear; several with commas are tried.",
            callback=lambda _context, _option, value: value and tuple(value.split(","))),

@@ -320,6 +320,22 @@ def fetch(
     return files, {"repo": repo, "config": chosen, "revision": str(info.sha or "?"), "licence": _licence(info)}
 
 
+def fetch_vectors(name: str) -> Path:
+    """Fetch the word vectors hub:owner/name, a matrix and its tokenizer.json side by side; the hub's library keeps them."""
+    repo = name.removeprefix(PREFIX)
+    hub = require("huggingface_hub", f"the vectors {repo} from the hub", "hub")
+    try:
+        hub.hf_hub_download(repo, "tokenizer.json", token=False)
+        return Path(hub.hf_hub_download(repo, "model.safetensors", token=False))
+    except Exception as error:
+        if not _of_the_net(error):
+            raise
+        raise DataError(
+            f"the word vectors {repo} did not come from the hub ({type(error).__name__}): it must be public and have "
+            "model.safetensors and tokenizer.json; or fetch the files and give their path"
+        ) from error
+
+
 def _of_the_net(error: Exception) -> bool:
     """Whether the hub's library, or the HTTP library under it (which one has changed before), raised the error."""
     return isinstance(error, OSError) or type(error).__module__.split(".")[0] in NET

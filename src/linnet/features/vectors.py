@@ -10,7 +10,8 @@ words like any other: the model file holds no vectors, prediction is the same lo
 
 r_t is the place of the word in the file, which has frequent words first; a_t is the weight a / (a + p_t) of Arora et al.
 (2017) with a = 0.001 and p_t by Zipf's law. Vectors are centred. Files: text of word2vec, GloVe and fastText (.vec), the
-binary form of word2vec, and safetensors with a list of words (NAME.words.txt) or a tokenizer.json beside it.
+binary form of word2vec, and safetensors with a list of words (NAME.words.txt) or a tokenizer.json beside it; hub:owner/name
+fetches such a pair, for example the static vectors of Model2Vec.
 
 ``learn_vectors`` learns vectors from texts without labels: words that occur in the same texts more often than by chance are
 alike. M is the positive pointwise mutual information of words in segments of 40 words, with the counts of contexts to the
@@ -107,10 +108,14 @@ class Vectors(Computed):
         if self.source in LEARNED:
             return LEARNED[self.source]
         path = Path(self.source)
+        if self.source.startswith("hub:"):
+            from linnet.datasets.named import fetch_vectors
+
+            path = fetch_vectors(self.source)
         if not path.is_file():
             raise DataError(f"there is no file of word vectors at {self.source}")
         found = path.stat()
-        return read_vectors(self.source, found.st_mtime_ns, found.st_size)
+        return read_vectors(str(path), found.st_mtime_ns, found.st_size)
 
     @property
     def columns(self) -> tuple[str, ...]:

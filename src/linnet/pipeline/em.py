@@ -7,7 +7,7 @@ Stop      no text changes its likeliest class, or after MOST steps
 
 Whether it helps depends on the data: where the classes are not what the words mostly divide the texts by, it does harm. So
 the weight of the unlabelled texts is chosen on held-out labelled rows, and 0 is one of the choices. Single words and
-alpha = 0.1 are the default: with many features and much smoothing the largest class would take all texts.
+alpha = 0.1 are then the default: with many features and much smoothing the largest class would take all texts.
 
 Paper     Nigam, McCallum, Thrun, Mitchell: Text Classification from Labeled and Unlabeled Documents using EM, 2000.
 """
@@ -21,6 +21,7 @@ import numpy as np
 
 from linnet.array_types import Floats, Ints
 from linnet.errors import LinnetError
+from linnet.features.blocks import as_blocks
 from linnet.features.buffers import text_buffers
 from linnet.model.model import Model
 from linnet.pipeline.crossval import Fitted, FittedRows, Weighting, choose_folds, correct, fit_rows
@@ -28,11 +29,12 @@ from linnet.pipeline.events import Log
 from linnet.pipeline.fit import choose, fit
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import MemoryRows
-from linnet.pipeline.search import SearchResult, Trial, clearly_better
+from linnet.pipeline.search import SearchResult, Trial, axes_of, clearly_better
 from linnet.solvers.losses import sigmoid, softmax
 
 MOST = 10
 WEIGHTS = (0.1, 1.0)  # of an unlabelled text beside a labelled one
+ALPHA = 0.1
 
 
 def fit_em(plan: Plan, labelled: MemoryRows, unlabelled: Any, log: Log, found: SearchResult | None = None) -> Model:
@@ -40,39 +42,51 @@ def fit_em(plan: Plan, labelled: MemoryRows, unlabelled: Any, log: Log, found: S
     if labelled.y.ndim == 2:
         raise LinnetError("unlabelled texts help naive Bayes with one label a row; leave them out, or use --model svm")
     if found is None:
+        log.stage("search", f"without the {sum(map(len, text_buffers(unlabelled))):,} unlabelled texts")
         found = choose(plan, labelled, log)[1]
-        found = _choose_weight(_EM(plan, labelled, unlabelled, found, log), found, log)
+        log.stage("search", "with them")
+        found = _choose_weight(_EM(plan, labelled, unlabelled, log), found, log)
     if not found.unlabelled:
         return fit(plan, labelled, log, found)
-    em = _EM(plan, labelled, unlabelled, found, log)
-    store = em.with_soft_labels(found.unlabelled)
-    about = {"unlabelled": {"texts": em.n_texts, "weight": found.unlabelled}}
-    model = fit(plan, store, log, found)
-    return replace(model, card={**model.card, **about})
+    em = _EM(plan, labelled, unlabelled, log)
+    model = fit(em.plan, em.with_soft_labels(found.unlabelled), log, found)
+    return replace(model, card={**model.card, "unlabelled": {"texts": em.n_texts, "weight": found.unlabelled}})
 
 
-def _choose_weight(em: _EM, found: SearchResult, log: Log) -> SearchResult:
-    """Choose the weight of unlabelled texts on held-out rows: the first that is clearly better than those before."""
+def _choose_weight(em: _EM, plain: SearchResult, log: Log) -> SearchResult:
+    """Choose the weight of unlabelled texts on the held-out rows of the search: it must be clearly better than without."""
     rows, n_classes = em.labelled, len(em.labelled.classes)
     folds = choose_folds(rows.y, n_classes, rows.dev, len(em.rows.indices), em.plan.seed, rows.groups)
-    held, best = np.concatenate([fold.held_out for fold in folds]), found
-    log.stage("search", f"trying {em.n_texts:,} unlabelled texts")
-    for weight in (0.0, *WEIGHTS):
+    held, best = np.concatenate([fold.held_out for fold in folds]), plain
+    for weight in WEIGHTS if np.array_equal(held, plain.best.rows) else ():
         scores = np.concatenate([em.scores(em.run(fold.train, weight), fold.held_out) for fold in folds])
         right = correct(scores, rows.y[held])
-        trial = Trial(found.best.settings, float(right.mean()), right, scores, held, rows.y[held])
-        log.candidate(replace(trial, settings={**trial.settings, "unlabelled": weight}), 1, 1)
-        if not weight or clearly_better(trial, best.best):
-            best = replace(found, best=trial, folds=len(folds), larger=None, unlabelled=weight)
-    return best if best.unlabelled else found
+        trial = Trial(em.settings, float(right.mean()), right, scores, held, rows.y[held])
+        log.candidate(replace(trial, settings={"unlabelled": weight}), 1, len(WEIGHTS))
+        if clearly_better(trial, best.best):
+            best = SearchResult(trial, (*best.tried, trial), len(folds), unlabelled=weight)
+    return best
+
+
+def _for_em(plan: Plan) -> Plan:
+    """Return the plan with single words and little smoothing, unless others are asked for."""
+    features, params = plan.features, dict(plan.params)
+    if features.features is None:
+        features = replace(features, features=as_blocks("words:1"))
+    if "alpha" not in plan.given:
+        params["alpha"] = ALPHA
+        features = replace(features, grid=tuple((name, values) for name, values in features.grid if name != "alpha"))
+    return replace(plan, features=features, params=params)
 
 
 class _EM:
     """Labelled rows and unlabelled texts counted together, the texts behind the rows."""
 
-    def __init__(self, plan: Plan, labelled: MemoryRows, unlabelled: Any, found: SearchResult, log: Log) -> None:
-        self.plan, self.labelled = plan.with_settings(found.best.settings), labelled
-        self.settings, self.n_classes = found.best.settings, len(labelled.classes)
+    def __init__(self, plan: Plan, labelled: MemoryRows, unlabelled: Any, log: Log) -> None:
+        self.plan, self.labelled, self.n_classes = _for_em(plan), labelled, len(labelled.classes)
+        self.settings = {
+            name: values[0] for name, values in axes_of(self.plan.features, many=False) if name != "features"
+        }
         texts, n = text_buffers(unlabelled), len(labelled.y)
         self.n_texts = sum(map(len, texts))
         self.texts = np.arange(n, n + self.n_texts)
@@ -89,15 +103,15 @@ class _EM:
 
     def run(self, train: Ints, weight: float) -> tuple[Weighting, Fitted]:
         """Fit to some labelled rows and all texts. The soft labels of the texts are those of the last step."""
-        found, before = self._fit(train, self.soft), np.zeros(0)
-        for _ in range(MOST if weight else 0):
+        found, before = self._fit(train, self.soft), None
+        for _ in range(MOST):
             S = self.scores(found, self.texts)
             P = np.asarray(softmax(S, axis=1), np.float64)
             if S.shape[1] == 1:
                 P = np.stack([sigmoid(-S[:, 0]), sigmoid(S[:, 0])], axis=1)
             self.soft[self.texts] = weight * P
             best = P.argmax(axis=1)
-            if np.array_equal(best, before):
+            if before is not None and np.array_equal(best, before):
                 break
             found, before = self._fit(np.concatenate([train, self.texts]), self.soft), best
         return found

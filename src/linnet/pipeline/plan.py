@@ -80,11 +80,7 @@ class Plan:
             from linnet.text.vocabulary import given_words
 
             vocabulary = given_words(clf.vocabulary)
-        em = clf.unlabelled is not None and model.traits.sums == "statistics" and model.traits.incremental
-        if em and "alpha" not in fixed and "alpha" not in (clf.params or {}):
-            grid.pop("alpha", None)
-            fixed["alpha"] = 0.1  # with more, and with many features, EM lets one class take all texts
-        asked = "words:1" if (vocabulary or em) and clf.features is None else clf.features
+        asked = "words:1" if vocabulary and clf.features is None else clf.features
         blocks = None if asked is None else as_blocks(asked)
         if not tfs and blocks is not None:
             tfs = (base.tf,)  # given features are taken as they are
@@ -93,7 +89,7 @@ class Plan:
         if unlabelled is not None:
             if vectors:
                 raise LinnetError("vectors are given, or learned from unlabelled texts; leave one of the two out")
-            if not em:
+            if not (model.traits.sums == "statistics" and model.traits.incremental):  # naive Bayes takes them by EM
                 vectors, unlabelled = learn_vectors(text_buffers(unlabelled)), None
         if blocks is not None and vectors:
             blocks = (*blocks, Vectors(vectors))
