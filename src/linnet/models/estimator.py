@@ -385,6 +385,10 @@ class StepModel(DecisionModel):
         """Learn from the rows, in an order drawn from the seed; returns the state of these steps alone."""
         raise NotImplementedError
 
+    def learn_chunk(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+        """Learn from the rows of a chunk that is met once."""
+        return self.epoch(rows, start, seed)
+
     def weights_of(self, state: EpochState) -> Weights:
         """Return the weights to predict with."""
         return (state.mean_weights, state.mean_intercept) if self.averages else (state.W, state.b)
@@ -434,6 +438,16 @@ class EpochModel(StepModel):
         start = EpochState.zero(rows.X.n_features, rows.n_outputs)
         W, b = self._epochs(start, partial(self.epoch, rows), self._recorded(rows.on_epoch))
         return W.astype(rows.X.values.dtype), b
+
+    def learn_chunk(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+        """Make ``max_iter`` epochs over the rows; one step where there is one row."""
+        made = EpochState.at(start.W, start.b)
+        for number in range(whole("max_iter", self.max_iter) if len(rows) > 1 else 1):
+            new = self.epoch(rows, made, (*seed, number) if number else seed)
+            made = made.then(new)
+            if not new.changed:
+                break
+        return made
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks."""

@@ -42,7 +42,7 @@ class PassiveAggressive(EpochModel):
     """
 
     plan: ClassVar[FeaturePlan] = FeaturePlan(
-        ratio=(0.5, 0.0), grid=(("C", (0.1, 0.03, 0.3, 1.0)),), fixed=(("max_iter", 5),)
+        ratio=(0.5, 0.0), grid=(("C", (1.0, 0.1, 0.03, 0.3)),), fixed=(("max_iter", 5),)
     )
 
     C: float = 1.0
