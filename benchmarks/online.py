@@ -56,7 +56,7 @@ BATCH_SETTINGS: dict[str, dict[str, Any]] = {
     "svm": {"C": 1.5},
     "logistic": {"C": 10.0},
     "nb": {"alpha": 1.0},
-    "passive-aggressive": {"C": 0.1},
+    "passive-aggressive": {"C": 1.0},
     "perceptron": {},
 }
 

@@ -366,3 +366,34 @@ def test_logistic_in_chunks_is_close_to_a_fit():
         chunks.partial_fit(texts[first : first + 200], labels[first : first + 200])
     batch = linnet.TextClassifier("logistic", **settings).fit(train)
     assert chunks.score(test, truth) > batch.score(test, truth) - 0.03
+
+
+def test_late_chunks_count_most_in_the_mean():
+    """The mean has the share (n^8 - m^8) / N^8 of the weights of the chunk from row m to row n; checked with one step a chunk."""
+    texts, labels = rows(40, ("neg", "pos"))
+    fixed = {"features": "words:1", "calibrate": False, "idf": False, "norm": None, "min_df": 1}
+    mean, last = (
+        linnet.TextClassifier("passive-aggressive", params={"C": 0.5, "max_iter": 1, "average": average}, **fixed)
+        for average in (True, False)
+    )
+    total = np.zeros((len(texts), 1))
+    for k, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
+        mean.partial_fit([text], [label], classes=["neg", "pos"])
+        last.partial_fit([text], [label], classes=["neg", "pos"])
+        total += (k**8 - (k - 1) ** 8) * last.decision_function(texts).reshape(-1, 1)
+    np.testing.assert_allclose(
+        mean.decision_function(texts).ravel(), total.ravel() / len(texts) ** 8, rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", ["perceptron", "passive-aggressive"])
+def test_a_chunk_gets_as_many_epochs_as_the_model_makes(name):
+    texts, labels = rows(200, ("neg", "pos"))
+    once, more = (
+        linnet.TextClassifier(name, features="words:1", params={"max_iter": n, "average": False}).partial_fit(
+            texts, labels
+        )
+        for n in (1, 20)
+    )
+    assert (more.predict(texts) == labels).mean() >= (once.predict(texts) == labels).mean()
+    assert not np.array_equal(more.decision_function(texts), once.decision_function(texts))
