@@ -24,7 +24,7 @@ from linnet.errors import LinnetError
 from linnet.features.blocks import as_blocks
 from linnet.features.buffers import text_buffers
 from linnet.model.model import Model
-from linnet.pipeline.crossval import Fitted, FittedRows, Weighting, choose_folds, correct, fit_rows
+from linnet.pipeline.crossval import Fitted, FittedRows, Weighting, correct, fit_rows
 from linnet.pipeline.events import Log
 from linnet.pipeline.fit import choose, fit
 from linnet.pipeline.plan import Plan
@@ -55,16 +55,15 @@ def fit_em(plan: Plan, labelled: MemoryRows, unlabelled: Any, log: Log, found: S
 
 def _choose_weight(em: _EM, plain: SearchResult, log: Log) -> SearchResult:
     """Choose the weight of unlabelled texts on the held-out rows of the search: it must be clearly better than without."""
-    rows, n_classes = em.labelled, len(em.labelled.classes)
-    folds = choose_folds(rows.y, n_classes, rows.dev, len(em.rows.indices), em.plan.seed, rows.groups)
-    held, best = np.concatenate([fold.held_out for fold in folds]), plain
-    for weight in WEIGHTS if np.array_equal(held, plain.best.rows) else ():
+    y, folds, best = em.labelled.y, plain.judged_on, plain
+    held = np.concatenate([fold.held_out for fold in folds])
+    for weight in WEIGHTS:
         scores = np.concatenate([em.scores(em.run(fold.train, weight), fold.held_out) for fold in folds])
-        right = correct(scores, rows.y[held])
-        trial = Trial(em.settings, float(right.mean()), right, scores, held, rows.y[held])
+        right = correct(scores, y[held])
+        trial = Trial(em.settings, float(right.mean()), right, scores, held, y[held])
         log.candidate(replace(trial, settings={"unlabelled": weight}), 1, len(WEIGHTS))
         if clearly_better(trial, best.best):
-            best = SearchResult(trial, (*best.tried, trial), len(folds), unlabelled=weight)
+            best = SearchResult(trial, (*best.tried, trial), len(folds), judged_on=folds, unlabelled=weight)
     return best
 
 

@@ -56,6 +56,8 @@ class SearchResult:
     """The best settings once more, fitted on more rows than the search was, where rows are many."""
     calibration: Calibration | None = None
     """What was learned on the held-out scores, once that is done."""
+    judged_on: tuple[Fold, ...] = ()
+    """The folds themselves."""
     unlabelled: float = 0.0
     """The weight of texts without labels, for naive Bayes."""
 
@@ -219,7 +221,7 @@ def _search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, 
                 larger = again.on_all_folds(best.settings)
             except KeyboardInterrupt:  # what the search found will do
                 log.interrupted = True
-    return SearchResult(best, trials.tried(), len(folds), larger)
+    return SearchResult(best, trials.tried(), len(folds), larger, judged_on=tuple(folds))
 
 
 class _Trials:
