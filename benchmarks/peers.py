@@ -1,6 +1,6 @@
 """linnet beside Vowpal Wabbit, fastText and scikit-learn on the same rows: `python benchmarks/peers.py`.
 
-Every system trains and predicts in fresh processes of its own, limited to `--threads`; the systems take turns within
+Every system trains and predicts in fresh processes of its own, with its default threads; the systems take turns within
 each repeat and the medians are reported, with their ratios to linnet, since absolute times on a shared machine are
 noise. What is measured and how: benchmarks/README.md. The systems themselves: benchmarks/systems/.
 """
@@ -203,8 +203,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--systems", default="", help=f"of {', '.join(system.name for system in SYSTEMS)}; default: all"
     )
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=0, help="limit every system; default: what each does by itself")
+    parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--cache", type=Path, default=HERE / "cache", help="where each system's own files are kept")
     parser.add_argument("--json", type=Path, help="write the result there")
     parser.add_argument("--markdown", type=Path, help="write the tables there")

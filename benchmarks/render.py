@@ -17,6 +17,7 @@ US = "linnet"
 
 COLUMNS = (  # measurement, heading, format, whether a ratio to linnet is told
     ("train_s", "training, s", "{:.2f}", True),
+    ("train_cpu_s", "processor, s", "{:.2f}", True),
     ("accuracy", "accuracy, %", "{:.2%}", False),
     ("memory_mb_s", "prediction, MB/s", "{:.1f}", True),
     ("bulk_s", "ten copies, s", "{:.2f}", True),
@@ -75,12 +76,16 @@ def vectorise_table(entry: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _threads(n: int) -> str:
+    return f"{n} thread{'s' if n > 1 else ''}" if n else "default threads"
+
+
 def footnote(result: dict[str, Any]) -> str:
     machine, versions = result["machine"], result["versions"]
     names = ", ".join(f"{name} {number}" for name, number in versions.items())
     return (
         f"{result['date']}, {machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, "
-        f"{result['threads']} thread{'s' if result['threads'] > 1 else ''}, medians of {result['repeat']}; {names}. "
+        f"{_threads(result['threads'])}, medians of {result['repeat']}; {names}. "
         "In brackets: how many times linnet's figure. Training, ten copies of the test set and cold start (one line) "
         "are whole processes; prediction is in memory."
     )

@@ -53,7 +53,8 @@ def train(source: str, model: str, rate: str, threads: str) -> None:
     import fasttext
 
     options = {"dim": 10, "wordNgrams": 2, "epoch": 5, "bucket": 2_000_000, "verbose": 0}
-    fasttext.train_supervised(source, lr=float(rate), thread=int(threads), **options).save_model(model)
+    limit = {"thread": int(threads)} if int(threads) else {}
+    fasttext.train_supervised(source, lr=float(rate), **limit, **options).save_model(model)
 
 
 def memory(model: str, test: str) -> None:

@@ -32,8 +32,7 @@ class Linnet:
             self.kind,
             "--out",
             self.model(job),
-            "--threads",
-            str(job.threads),
+            *_threads(job),
         ]
         return [*LINNET, "train", str(job.train), *options]
 
@@ -56,8 +55,12 @@ class Linnet:
         return [*LINNET, "--version"]
 
     def _predict(self, job: Job, source: str, out: str) -> Command:
-        options = ["--out", job.file(out), "--threads", str(job.threads)]
+        options = ["--out", job.file(out), *_threads(job)]
         return [*LINNET, "predict", self.model(job), source, *options]
+
+
+def _threads(job: Job) -> Command:
+    return ["--threads", str(job.threads)] if job.threads else []
 
 
 def memory(model: str, test: str) -> None:

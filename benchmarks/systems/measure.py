@@ -48,7 +48,8 @@ class CommandError(RuntimeError):
 
 
 def environment(threads: int) -> dict[str, str]:
-    limits = dict.fromkeys(THREAD_VARIABLES, str(threads))
+    """The variables of a process: without a limit (0) each system uses as many threads as it does by itself."""
+    limits = dict.fromkeys(THREAD_VARIABLES, str(threads)) if threads else {}
     return {**os.environ, **limits, "PYTHONUTF8": "1", "PYTHONHASHSEED": "0"}
 
 
