@@ -30,7 +30,7 @@ def test_the_built_in_data_needs_no_argument_and_lists_every_family(folder):
     done = run("compare", "--features", "words:1", "--folds", "2", cwd=folder)
     assert done.returncode == 0, done.stderr
     out, err = done.stdout.decode(), done.stderr.decode()
-    assert "built-in reviews: 1,282 usable rows" in err
+    assert "built-in reviews: 2,282 usable rows" in err
     assert out.startswith("model")
     for word in ("accuracy", "95 % interval", "train s", "size MB", "Test: McNemar", "Use "):
         assert word in out
@@ -112,7 +112,7 @@ def test_a_closed_pipe(folder):
         (["train.csv", "--models", "svm:C=big"], "C must be"),
         (["train.csv", "--features", "word:1"], "did you mean 'words'"),
         (["train.csv", "--label", "lable"], "did you mean 'label'"),
-        (["train.csv", "--folds", "2000"], "at most 1028 folds"),
+        (["train.csv", "--folds", "2000"], "at most 1828 folds"),
         (["train.csv", "--json", "no/such/folder/r.json"], "does not exist"),
         (["train.csv", "--out", "."], "is a folder"),
         (["train.csv", "--out", "-", "--json", "-"], "standard output"),

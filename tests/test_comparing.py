@@ -352,8 +352,8 @@ def test_interrupt_in_the_repeats():
     """A repeat that is not whole is left out; without a whole one, rows decide."""
     given = {"models": "svm,nb", "features": "words:1", "folds": 3, "repeats": 3}
     one = compare(TRAIN, **given, on_event=Stop(2 * 3 + 3))
-    assert (one.folds_done, one.rows_judged) == (3, 1028)
-    assert any("McNemar on the same 1,028" in line for line in one.words)
+    assert (one.folds_done, one.rows_judged) == (3, 1828)
+    assert any("McNemar on the same 1,828" in line for line in one.words)
     two = compare(TRAIN, **given, on_event=Stop(2 * 6 + 1))
     assert two.folds_done == 6
     assert any("over 6 folds" in line for line in two.words)
@@ -448,10 +448,10 @@ def test_curve_of_the_best_model(found):
     (curve,) = curved.curves
     assert curve.model == curved.best.name
     assert list(curve.rows) == sorted(curve.rows)
-    assert curve.rows[-1] == 771
+    assert curve.rows[-1] == 1371
     assert curve.accuracy[-1] == pytest.approx(curved.best.accuracy)
     assert curve.accuracy[0] < curve.accuracy[-1]
-    assert any("twice the labels (1,542 training rows)" in line for line in curved.words)
+    assert any("twice the labels (2,742 training rows)" in line for line in curved.words)
 
 
 def test_halves_are_nested_and_stratified():
@@ -533,7 +533,7 @@ def test_outcome_as_text_html_and_json(found):
 def test_public_names():
     assert linnet.compare is compare
     assert linnet.Comparison is Comparison
-    assert len(whole("reviews")) == 1282
+    assert len(whole("reviews")) == 2282
 
 
 def test_a_path_is_read(tmp_path):

@@ -306,7 +306,7 @@ def test_names(monkeypatch):
     assert all(entry.name == name and entry.about for name, entry in CATALOGUE.items())
     assert named.split_name("hub:a/b@c:validation") == ("a/b", "c", "dev")
     assert named.part_of("notes.txt") is None
-    assert len(datasets.load("reviews").test) == 128
+    assert len(datasets.load("reviews").test) == 228
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ for module in ("HanTa", "Stemmer", "simplemma"):
     pytest.importorskip(module, reason="the extra lang is not installed")
 
 BLOCKS = {"lemmas": Lemmas, "stems": Stems, "pos": Pos, "adjectives": Adjectives}
-DATA = whole("reviews").take(range(0, 1282, 11))
+DATA = whole("reviews").take(range(0, 2282, 11))
 TEXTS, LABELS = DATA.text.to_pylist(), DATA.label_list()
 
 

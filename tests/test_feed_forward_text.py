@@ -155,7 +155,7 @@ def test_explanations_are_gradient_times_input_and_add_up(clf):
 
 def test_a_contribution_is_what_a_little_more_of_an_embedding_does():
     """Scale the embedding of one word by 1 + h: the score moves by h times its contribution."""
-    clf = fitted(features="words:1")
+    clf = fitted(features="words:1", full_precision=True)
     model: Model = clf.artefact
     slots = {name: slot for slot, name in model.names().items()}
     text, h, tried = TEXTS[0], 1e-3, 0

@@ -283,9 +283,9 @@ def test_calibration_scales_and_changes_no_answer():
     plain = TextClassifier("lexicon", calibrate=False).fit(TRAIN, dev=DEV)
     scaled = TextClassifier("lexicon").fit(TRAIN, dev=DEV)
     np.testing.assert_array_equal(plain.predict(TEST.text), scaled.predict(TEST.text))
-    scale = scaled.card["calibration"]["scale"]
+    scale, (shift,) = (scaled.card["calibration"][part] for part in ("scale", "shift"))
     np.testing.assert_allclose(
-        scaled.decision_function(TEST.text), scale * plain.decision_function(TEST.text), rtol=1e-5
+        scaled.decision_function(TEST.text), scale * plain.decision_function(TEST.text) + shift, rtol=1e-5
     )
     assert 0.0 < scale < 2.0
 

@@ -200,7 +200,7 @@ def test_data(browser, built_in):
     height = page.evaluate("document.querySelector('#findings').getBoundingClientRect().top")
     page.wait_for_function(SETTLED)
     assert page.evaluate("document.querySelector('#findings').getBoundingClientRect().top") == height, "nothing jumped"
-    assert "1,282" in page.inner_text("main")
+    assert "2,282" in page.inner_text("main")
     assert page.locator("#findings li").count() >= 7
     page.get_by_text("Make it", exact=False).first.click()
     page.get_by_text("fixed").first.wait_for()

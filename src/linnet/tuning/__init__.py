@@ -4,7 +4,7 @@
 >>> train, dev, test = load("reviews")
 >>> found = tune(train, test=test, models="nb", candidates=3, budget="60s")
 >>> found.test.n, found.finished
-(128, True)
+(228, True)
 """
 
 from linnet.tuning.run_search import tune
