@@ -199,6 +199,8 @@ class Targets:
 
     def given(self, codes: Ints32, numbers: Floats) -> Floats | None:
         """Return what rows weigh, without class weights: see ``given_weights``."""
+        if self.plain:
+            return None
         weight, soft = None, None
         if self.weighted:
             weight = np.where(np.isnan(numbers[:, 0]), 1.0, numbers[:, 0])
@@ -310,8 +312,7 @@ class StreamedRows(RowStore):
         if self.whole is not None:
             rows, codes, numbers = self.whole
             if self.watched:
-                some = np.arange(self.n_fitted)
-                rows, codes, numbers = rows.take(some), codes[some], numbers[some]
+                rows, codes, numbers = rows.slice(0, self.n_fitted), codes[: self.n_fitted], numbers[: self.n_fitted]
             return plan.weights(rows, self.targets.of(codes), self.n_classes, ratio, self.targets.given(codes, numbers))
         table = self._weighted_table()
         rows = replace(rows, table=table[:, 1:], df=table[:, 0])
@@ -550,10 +551,10 @@ class StreamedRows(RowStore):
         if self.whole is None:
             return None
         rows, y, numbers = self.whole
-        self.whole, n_train, held_out = None, self.n_fitted, None
+        self.whole, n, held_out = None, self.n_fitted, None
         if self.watched:
-            held_out = rows.take(np.arange(n_train, len(y))), self.targets.of(y[n_train:])
-            rows, y, numbers = rows.take(np.arange(n_train)), y[:n_train], numbers[:n_train]
+            held_out = rows.slice(n, len(y)), self.targets.of(y[n:])
+            rows, y, numbers = rows.slice(0, n), y[:n], numbers[:n]
         return FittedRows(rows, self.targets.of(y), self.targets.weight(y, numbers), held_out)
 
     # ---- counting
