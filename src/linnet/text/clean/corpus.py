@@ -53,11 +53,12 @@ class Tally:
     line_change: int = 0  # text: lines gained or lost
     samples: list[str] = field(default_factory=list)
 
-    def sample(self, text: str) -> None:
-        """Keep one of the first few things that the rule removed."""
-        shown = " ".join(text.split())
-        if len(self.samples) < _SAMPLES and shown and shown[:_LONGEST] not in self.samples:
-            self.samples.append(shown[:_LONGEST])
+    def sample(self, *texts: str) -> None:
+        """Keep the first few things that the rule removed."""
+        for text in texts:
+            shown = " ".join(text.split())
+            if len(self.samples) < _SAMPLES and shown and shown[:_LONGEST] not in self.samples:
+                self.samples.append(shown[:_LONGEST])
 
 
 class CleaningReport:
@@ -235,35 +236,6 @@ class Chunk:
         return self.table.set_column(at, self.text_column, strings(self.texts))
 
 
-class Spool:
-    """A file of chunks in a folder, which is written once and read once.
-
-    >>> chunk = Chunk(["new"], pa.table({"id": integers(np.array([7])), "text": strings(["old"])}), "text", np.array([3]), "-")
-    >>> from linnet.files import temporary_folder
-    >>> with temporary_folder() as folder:
-    ...     spool = Spool(folder)
-    ...     spool.write(chunk)
-    ...     [(c.texts, c.table.column("id").to_pylist(), c.rows.tolist()) for c in spool.read()]
-    [(['new'], [7], [3])]
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._file = (folder / "chunks").open("w+b")
-
-    def write(self, chunk: Chunk) -> None:
-        """Add a chunk; its texts are in its table."""
-        pickle.dump(replace(chunk, texts=[], table=chunk.to_table()), self._file)
-
-    def read(self) -> Iterator[Chunk]:
-        """Read the chunks in the order in which they were written."""
-        end = self._file.tell()
-        self._file.seek(0)
-        with self._file:
-            while self._file.tell() < end:
-                chunk: Chunk = pickle.load(self._file)  # noqa: S301 - written above
-                yield replace(chunk, texts=chunk.table.column(chunk.text_column).to_pylist())
-
-
 #: What duplicates are looked for, in the order in which they are.
 DEDUP = {
     "exact": "documents that occurred before",
@@ -390,13 +362,8 @@ class _Work:
     def first(self, batches: Iterable[RowBatch]) -> Iterator[Chunk]:
         """Clean characters and pages, document by document."""
         for batch in batches:
-            chunk = Chunk(
-                batch.text.to_pylist(),
-                batch.table,
-                batch.text_column,
-                np.arange(len(batch)) + batch.first_row,
-                batch.reader.source,
-            )
+            rows = np.arange(len(batch)) + batch.first_row
+            chunk = Chunk(batch.text.to_pylist(), batch.table, batch.text_column, rows, batch.reader.source)
             if self.columns is None:
                 self.columns = chunk.take([]).to_table()
             keep, texts = [], []
@@ -433,9 +400,7 @@ class _Work:
         for name, count in page.lines.items():
             report.tally(name).lines += count
         for name, samples in page.samples.items():
-            tally = report.tallies[name]
-            for sample in samples:
-                tally.sample(sample)
+            report.tallies[name].sample(*samples)
         if page.removed_by is not None:
             report.tally(page.removed_by).documents += 1
             return "", page.removed_by
@@ -450,8 +415,7 @@ class _Work:
             tally.documents += 1
             tally.places += len(edits)
             tally.line_change += now.count("\n") - before.count("\n")
-            for start, end, _ in edits[:5]:
-                tally.sample(before[start:end])
+            tally.sample(*(before[start:end] for start, end, _ in edits[:5]))
         return found.text
 
     def aside(self, chunk: Chunk, gone: Mapping[str, Sequence[int]]) -> None:
@@ -527,15 +491,19 @@ class _Work:
         second: Callable[[Chunk, Any, str], Chunk], marks: Callable[[], Bools] | None = None,
     ) -> Iterator[Chunk]:  # fmt: skip
         """Collect the keys of all chunks, then go over the chunks again with the marks of their keys."""
-        with temporary_folder(self.plan.folder) as folder:
-            spool, seen = Spool(folder), Repeats(folder, self.plan.max_memory)
+        with temporary_folder(self.plan.folder) as folder, (folder / "chunks").open("w+b") as spool:
+            seen, written = Repeats(folder, self.plan.max_memory), 0
             for chunk in chunks:
                 found, counts = keys(chunk)
                 seen.add(found)
-                spool.write(replace(chunk, keys=counts))
+                pickle.dump(replace(chunk, texts=[], table=chunk.to_table(), keys=counts), spool)
+                written += 1
             marked, at = (marks or seen.marks)(), 0
-            for chunk in spool.read():
-                size = int(chunk.keys.sum()) if chunk.keys is not None else 0
+            spool.seek(0)
+            for _ in range(written):
+                chunk = pickle.load(spool)  # noqa: S301 - written above
+                chunk = replace(chunk, texts=chunk.table.column(chunk.text_column).to_pylist())
+                size = int(np.sum(chunk.keys))
                 left = second(chunk, np.array(marked[at : at + size]), kind)
                 at += size
                 self.tell(DEDUP[kind], len(chunk), 0)
