@@ -24,7 +24,8 @@ def _parts(model: PortableModel, title: str) -> Iterator[str]:
     yield json.dumps(about, ensure_ascii=False, indent=1)[:-2] + ',\n "features": [\n'
     keys, rows = model.keys.tolist(), model.rows
     for k, key in enumerate(keys):
-        row = [f"{key:016x}", *map(_short, rows[k]), *([model.names[k]] if k in model.names else [])]
+        short = [float(str(x)) for x in rows[k]]  # the shortest numbers that are the same 32-bit floats
+        row = [f"{key:016x}", *short, *([model.names[k]] if k in model.names else [])]
         yield json.dumps(row, ensure_ascii=False) + (",\n" if k + 1 < len(keys) else "\n")
     yield " ]\n}\n"
 
@@ -45,8 +46,3 @@ def _lines(model: PortableModel) -> Iterator[str]:
 
 def _cell(text: str) -> str:
     return text.replace("\t", " ").replace("\n", " ").replace("\r", " ")
-
-
-def _short(x: object) -> float:
-    """Return the shortest number that is the same 32-bit float."""
-    return float(str(x))

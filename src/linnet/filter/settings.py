@@ -20,7 +20,7 @@ from linnet.array_types import Floats, Floats32, Ints32
 from linnet.data.formats import FORMATS, find_format, format_by_ending, named_shards, open_file, size_of
 from linnet.data.input_file import InputFile, ReadOptions
 from linnet.data.writers import KEPT
-from linnet.errors import LinnetError, check_choice, nearest
+from linnet.errors import LinnetError, check_choice
 from linnet.model.model import Model
 from linnet.solvers.losses import logsumexp
 
@@ -193,9 +193,8 @@ class FilterSettings:
     def score(self, texts: Any) -> tuple[Floats32, Ints32]:
         """Return the log-odds of `columns` for every text, and its answer, -1 for none."""
         scores = self.artefact.scores(texts, self.threads)
-        return log_odds(self.artefact.calibrated_scores(scores), self.columns), self.artefact.answers(
-            scores
-        ).best.astype(np.int32)
+        best = self.artefact.answers(scores).best
+        return log_odds(self.artefact.calibrated_scores(scores), self.columns), best.astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -222,11 +221,10 @@ def filter_shards(inputs: Iterable[str | os.PathLike[str]], format: str | None =
 
     Output has the name of the shard; where its format cannot be written, NAME.jsonl.
     """
-    if format is not None and format not in FORMATS:
-        raise LinnetError(nearest("format", format, FORMATS))
-    found = named_shards(inputs, loose=False)
+    if format is not None:
+        check_choice("format", format, FORMATS, LinnetError)
     shards = []
-    for path, name in found.items():
+    for path, name in named_shards(inputs, loose=False).items():
         kind = _format_of(path, format)
         shown = name if keeps_format(kind) else f"{name}.jsonl"
         shards.append(Shard(str(path.resolve()), shown, size_of(path), kind))
