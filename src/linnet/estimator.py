@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from linnet.errors import DataError, nearest
+from linnet.errors import DataError, check_choice, nearest
 
 
 class Estimator:
@@ -144,6 +144,5 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
     known = list(choices)
     if not isinstance(value, str):
         raise DataError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
-    if value not in known:
-        raise DataError(nearest(name, value, known))
+    check_choice(name, value, known)
     return value

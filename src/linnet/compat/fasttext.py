@@ -17,7 +17,7 @@ import numpy as np
 
 from linnet.array_types import Floats
 from linnet.classifier import TextClassifier, load
-from linnet.errors import DataError, LinnetError, nearest
+from linnet.errors import DataError, LinnetError, check_choice
 
 PREFIX = "__label__"
 _UNUSED = {"lr", "dim", "ws", "epoch", "neg", "bucket", "lrUpdateRate", "t", "verbose", "minCountLabel"}
@@ -124,10 +124,8 @@ def train_supervised(
     for name, value in settings.items():
         if name in _REFUSED and value:
             raise LinnetError(f"train_supervised({name}=...): {_REFUSED[name]}")
-        if name not in _UNUSED and name not in _REFUSED:
-            raise LinnetError(nearest("argument of train_supervised", name, [*_UNUSED, *_REFUSED]))
-    if loss not in _LOSSES:
-        raise LinnetError(nearest("loss", loss, _LOSSES))
+        check_choice("argument of train_supervised", name, [*_UNUSED, *_REFUSED], LinnetError)
+    check_choice("loss", loss, _LOSSES, LinnetError)
     texts, labels = read_lines(input, label)
     features = f"words:1-{wordNgrams}:whitespace:keep" if wordNgrams > 1 else "words:1:whitespace:keep"
     if maxn > 0:

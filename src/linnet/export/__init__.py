@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from pkgutil import resolve_name
 
-from linnet.errors import LinnetError, nearest
+from linnet.errors import LinnetError, check_choice
 from linnet.export.portable import PortableModel, portable
 from linnet.files import open_atomic
 from linnet.model.model import Model
@@ -36,8 +36,7 @@ def export_model(model: Model, path: str | os.PathLike[str], format: str | None 
     named = {"htm": "html", "mjs": "js"}.get(target.suffix[1:], target.suffix[1:])
     if format is None:
         format = {"h": "c"}.get(named, named)
-    if format not in FORMATS:
-        raise LinnetError(nearest("export format", format, FORMATS))
+    check_choice("export format", format, FORMATS, LinnetError)
     if named != format:
         target = target.with_name(f"{target.name}.{format}")
     writer: Writer = resolve_name(FORMATS[format][0])
