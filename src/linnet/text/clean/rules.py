@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from html.entities import html5
@@ -240,6 +240,7 @@ def whitespace(text: str, lines: bool) -> list[Edit]:
 # nothing, and looks back a bounded number of characters, so that no text can make it slow.
 
 
+_SIGN = re.compile(r"://|[Ww]ww\.|WWW\.")
 _SCHEME = re.compile(r"(?:https?|ftps?|sftp|gopher|news|nntp|telnet|irc|file|git|ssh|s3|ws|wss)\Z", re.IGNORECASE)
 _ADDRESS = re.compile(r"[^\s<>\"`{}|\\^\u201c\u201d\u2018\u2019\u00ab\u00bb\u3000-\u3002\uff08\uff09\uff0c]*")
 _TRAILING = ".,;:!?'*_~"
@@ -257,50 +258,22 @@ def urls(text: str, replacement: str) -> list[Edit]:
     """
     found: list[Edit] = []
     done = 0
-    for at in _signs(text):
-        if at < done:
-            continue
-        start = _scheme_start(text, at, done) if text[at] == ":" else _word_start(text, at)
-        if start < 0:
-            continue
-        end = _address_end(text, at + 3)
+    for sign in _SIGN.finditer(text) if "://" in text or "ww." in text or "WW." in text else ():
+        at = sign.start()
+        start = _address_start(text, at, done) if at >= done else -1
+        end = _address_end(text, at + 3) if start >= 0 else at
         if end > at + 3 and (text[at] == ":" or _HOST.match(text, at + 4, end)):
             found.append((start, end, replacement))
             done = end
     return found
 
 
-def _signs(text: str) -> list[int]:
-    """Return where ``://`` and ``www.`` stand, in order."""
-    places = list(_every(text, "://"))
-    if "www." in text or "WWW." in text or "Www." in text:
-        for word in ("www.", "WWW.", "Www."):
-            places += _every(text, word)
-        places.sort()
-    return places
-
-
-def _every(text: str, sign: str) -> Iterator[int]:
-    at = text.find(sign)
-    while at >= 0:
-        yield at
-        at = text.find(sign, at + len(sign))
-
-
-def _scheme_start(text: str, at: int, done: int) -> int:
-    """Return where the scheme before ``://`` begins, or -1 for none that we know."""
-    if text.startswith("http", at - 4) and at >= 4:  # nearly always
-        start = at - 4
-    elif text.startswith("https", at - 5) and at >= 5:
-        start = at - 5
-    else:
-        scheme = _SCHEME.search(text[max(done, at - 7) : at])
-        start = at - len(scheme[0]) if scheme else -1
-    return start if start == 0 or (start >= done and not text[start - 1].isalnum()) else -1
-
-
-def _word_start(text: str, at: int) -> int:
-    return -1 if at and (text[at - 1].isalnum() or text[at - 1] in "_@.") else at
+def _address_start(text: str, at: int, done: int) -> int:
+    """Return where the address with a sign at a place begins, not before done; -1 inside a word, and for an unknown scheme."""
+    if text[at] != ":":
+        return -1 if at and (text[at - 1].isalnum() or text[at - 1] in "_@.") else at
+    scheme = _SCHEME.search(text, max(done, at - 7), at)
+    return -1 if scheme is None or text[scheme.start() - 1 : scheme.start()].isalnum() else scheme.start()
 
 
 def _address_end(text: str, at: int) -> int:
@@ -332,7 +305,8 @@ def emails(text: str, replacement: str) -> list[Edit]:
     """
     found: list[Edit] = []
     done = 0
-    for at in _every(text, "@"):
+    for sign in re.finditer("@", text) if "@" in text else ():
+        at = sign.start()
         before = text[max(done, at - 64) : at]
         local = before[len(before.rstrip(_LOCAL)) :].lstrip("'`.*/{|=")
         domain = _DOMAIN.match(text, at + 1) if local and at >= done else None
