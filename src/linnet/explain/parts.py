@@ -78,17 +78,14 @@ def walk(model: Model, piece: TextBuffer) -> Walked:
     groups = by_source(model.blocks)
     texts = [piece] * len(model.blocks)
     for source, numbers in groups:
-        mine = piece
-        at = None
-        if source is not None:
-            mine, at = place(source, piece)
+        mine, at = (piece, None) if source is None else place(source, piece)
         for k in numbers:
             texts[k] = mine
         part = model if len(groups) == 1 else replace(model, blocks=tuple(model.blocks[k] for k in numbers))
         found.append((_walk(part, mine, at), np.asarray(numbers, np.uint8)))
     if len(found) == 1:
         return replace(found[0][0], texts=tuple(texts))
-    return _merged([(w, numbers) for w, numbers in found], model.blocks, tuple(texts))
+    return _merged(found, model.blocks, tuple(texts))
 
 
 def _walk(model: Model, piece: TextBuffer, at: Ints | None) -> Walked:
@@ -189,12 +186,6 @@ class DocumentChunk:
         own = scores[each, self.label]
         self.score = own if self.two or self.against is None else own - scores[each, self.against]
         self._weigh(sums, len(scores))
-
-    def document(self, d: int) -> TextBuffer:
-        """Return one document with what stands beside it."""
-        piece = self.piece
-        also = {name: column.slice(d, 1) for name, column in piece.also.items()}
-        return TextBuffer(piece.data, piece.offsets[d : d + 2], also)
 
     def _classes(self, scores: Floats, label: int | None, against: int | None) -> tuple[Ints, Ints | None]:
         """Return the class that is explained, and the one it is compared with, of each document."""
@@ -338,7 +329,7 @@ class DocumentParts:
         if not model.computed:
             return []
         owners = [block for block in model.computed for _ in block.columns]
-        text, one = chunk.piece.text(self.d), chunk.document(self.d)
+        text, one = chunk.piece.text(self.d), chunk.piece.slice(self.d, self.d + 1)
         places = [spans for block in model.computed for spans in block.places(text)]
         said = [words for block in model.computed for words in block.said(one)]
         added, amounts = chunk.added[self.d].tolist(), chunk.amounts[self.d].tolist()
@@ -441,6 +432,5 @@ def runs(piece: TextBuffer) -> Iterator[TextBuffer]:
     while first < len(piece):
         last = int(np.searchsorted(piece.offsets, piece.offsets[first] + CHUNK, side="right")) - 1
         last = min(max(last, first + 1), len(piece))
-        also = {name: column.slice(first, last - first) for name, column in piece.also.items()}
-        yield TextBuffer(piece.data, piece.offsets[first : last + 1], also)
+        yield piece.slice(first, last)
         first = last

@@ -47,6 +47,11 @@ class TextBuffer:
         """Return one document as a Python string."""
         return bytes(self.data[self.offsets[d] : self.offsets[d + 1]]).decode("utf-8", "replace")
 
+    def slice(self, first: int, last: int) -> TextBuffer:
+        """Return the documents from one number to before another, with what stands beside them."""
+        also = {name: column.slice(first, last - first) for name, column in self.also.items()}
+        return TextBuffer(self.data, self.offsets[first : last + 1], also)
+
     def column(self, name: str) -> list[str | None]:
         """Return what stands in a column beside each text; None where it is empty."""
         found = alike(name, self.also)
