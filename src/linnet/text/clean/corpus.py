@@ -1,7 +1,7 @@
 """Clean a corpus: characters, pages, duplicates, as a chain of stages over a stream of batches.
 
 Rules for characters and pages see one document at a time. Duplicates must see all: documents wait in a file on disk
-until the last one has been seen, fingerprints are sorted in files (see linnet.text.clean.corpus), and memory stays bounded,
+until the last one has been seen, fingerprints are sorted in files (`Repeats`), and memory stays bounded,
 but for near duplicates, which keep about 1.5 kB a document.
 
 >>> from linnet.data.reading import stream_rows
