@@ -235,9 +235,9 @@ def temporary_folder(parent: str | os.PathLike[str] | None = None) -> Iterator[P
     place = Path(tempfile.gettempdir() if parent is None else parent)
     _remove_stale(place, "linnet-*")
     folder = place / _own_name()
-    with _told(folder):
-        folder.mkdir(mode=0o700)
-    try:
+    try:  # from here on, so that no signal comes between
+        with _told(folder):
+            folder.mkdir(mode=0o700)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
