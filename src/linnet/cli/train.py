@@ -205,7 +205,7 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
         given["sample_weight"] = every.numbers(weighed[0]) if weighed else None
         again = _Refit(clf, every, given, at_once=whole is not None and thread_count(options["threads"]) > 1)
     bars = options["quiet"], options["watch"], options["profile"]
-    with output.TrainingProgress(*bars) as progress:
+    with again or contextlib.nullcontext(), output.TrainingProgress(*bars) as progress:
         parts = [fit_on] if dev is None or options["dev"] else [fit_on, dev]  # rows of a dev file weigh 1
         sample_weight = np.concatenate([part.numbers(weighed[0]) for part in parts]) if weighed else None
         clf.fit(fit_on, dev=dev, sample_weight=sample_weight, on_event=progress, part=some, on_found=again)
@@ -230,6 +230,13 @@ class _Refit:
         self.events: SimpleQueue[Event | None] = SimpleQueue()  # None: it has ended
         self.ended = False
         self.fitted: Future[linnet.TextClassifier] | None = None
+
+    def __enter__(self) -> None:
+        """Nothing yet."""
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        """End the last fit where the one before it ends in an error or by a signal."""
+        self.ended = kind is not None
 
     def __call__(self, found: SearchResult) -> None:
         """Begin where the settings are found."""
