@@ -1,5 +1,6 @@
 """The search for settings: where it starts, what it leaves behind, and that its choice is fitted."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -157,4 +158,23 @@ def test_a_last_fit_in_the_background_ends_with_ctrl_c():
     with pytest.raises(KeyboardInterrupt):
         again.result(stop)
     assert again.ended
-    again.fitted.exception(timeout=60)  # it does end
+    while again.fitted is None:  # it does end
+        time.sleep(0.01)
+
+
+def test_trials_side_by_side_end_when_a_report_says_so():
+    """As in the studio, where a run is stopped from another thread."""
+    texts, labels = topical()
+    seen = []
+
+    def stop(event):
+        seen.append(event.kind)
+        if event.kind in ("trial", "pass"):
+            raise KeyboardInterrupt
+
+    clf = TextClassifier(
+        "logistic", n_jobs=2, params={"solver": "sgd", "max_iter": 100_000, "tol": 1e-12, "C": [1.0, 10.0]}
+    )
+    clf.fit(texts, labels, on_event=stop)
+    assert clf.interrupted_
+    assert seen.count("trial") <= 2  # one report of each

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -338,22 +337,45 @@ class _Trials:
         waiting = [(one, k) for one, k in waiting if (_key(one), k) not in self._ahead]
         if self.plan.threads < 2 or len(waiting) < 2 or self.dear:
             return
-        ended = threading.Event()
+        ended, one_at_a_time = threading.Event(), threading.Lock()
+        made: dict[tuple[str, int], Any] = {}
 
-        def check(epoch: Any, weights: Any) -> None:
+        def report(epoch: Any, weights: Any) -> None:
             if ended.is_set():
                 raise KeyboardInterrupt
+            if self.log.on_event is not None:
+                with one_at_a_time:
+                    try:
+                        self.log.trial(epoch, weights)
+                    except KeyboardInterrupt:
+                        ended.set()
+                        raise
+
+        def work(one: dict[str, Any], k: int) -> None:
+            try:
+                made[_key(one), k] = self._fit(one, k, self.plan.make(one), 1, report)
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                made[_key(one), k] = error
 
         for one, k in waiting:
             self._rows(one).part(self.folds[k])
-        with ThreadPoolExecutor(self.plan.threads) as pool:
+        workers = [threading.Thread(target=work, args=given, daemon=True) for given in waiting]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
             try:
-                fits = [pool.submit(self._fit, one, k, self.plan.make(one), 1, check) for one, k in waiting]
-                self._ahead |= {(_key(one), k): fit.result() for (one, k), fit in zip(waiting, fits, strict=True)}
-            except KeyboardInterrupt:  # comes to this thread alone
+                worker.join()
+            except (
+                KeyboardInterrupt
+            ):  # comes to this thread alone; the fits end at their next report and keep their weights
                 ended.set()
-                pool.shutdown(cancel_futures=True)
-                raise
+                worker.join()
+        for found in made.values():
+            if isinstance(found, BaseException):
+                raise found
+        self._ahead |= made
+        if ended.is_set() and not any(found.interrupted for found in made.values()):
+            raise KeyboardInterrupt
 
     def _fit(self, settings: dict[str, Any], k: int, model: Any, threads: int, on_epoch: OnEpoch | None) -> Scored:
         features = self.plan.with_settings(settings).features
