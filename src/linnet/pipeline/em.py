@@ -2,7 +2,7 @@
 
 Start     fit to the labelled rows
 E step    the probability of each class for each unlabelled text: a soft label
-M step    fit to the labelled rows and the unlabelled texts, these with their soft labels and a weight below 1
+M step    fit to the labelled rows and the unlabelled texts, these with their soft labels and a weight of 1 at most
 Stop      no text changes its likeliest class, or after MOST steps
 
 Whether it helps depends on the data: where the classes are not what the words mostly divide the texts by, it does harm. So
@@ -94,8 +94,8 @@ class _EM:
         self.soft[:n] = (
             given if given.ndim == 2 else given[:, None] * (labelled.y[:, None] == np.arange(self.n_classes))
         )
-        shares = self.soft / np.maximum(self.soft.sum(axis=1), 1e-300)[:, None]
-        self.store = MemoryRows(self.plan, [*labelled.buffers, *texts], shares)
+        equal = np.full(self.soft.shape, 1.0 / self.n_classes)  # until the steps have made soft labels
+        self.store = MemoryRows(self.plan, [*labelled.buffers, *texts], equal)
         self.store.classes, self.store.source = labelled.classes, labelled.source
         self.store.count(self.plan, log)
         self.rows = self.store.rows

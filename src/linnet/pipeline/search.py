@@ -365,9 +365,7 @@ class _Trials:
         for worker in workers:
             try:
                 worker.join()
-            except (
-                KeyboardInterrupt
-            ):  # comes to this thread alone; the fits end at their next report and keep their weights
+            except KeyboardInterrupt:  # comes to this thread alone; the fits end at their next report
                 ended.set()
                 worker.join()
         for found in made.values():
