@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -406,7 +407,7 @@ def test_the_page_in_a_browser(scheme, tmp_path):
         rows = page.evaluate("texts => texts.map(t => linnet.predict(t).probabilities)", texts)
         np.testing.assert_allclose(np.array(rows), expected(model, texts)[1], atol=1e-9)
         page.fill("#text", SENTENCES["ru"])
-        page.wait_for_function("document.querySelector('#answer').textContent === 'ru'")
+        page.locator("#answer", has_text=re.compile("^ru$")).wait_for()  # wait_for_function would need eval
         assert page.locator("#marked mark").count() > 2
         assert page.locator("#marked").inner_text() == SENTENCES["ru"]
         page.locator("#bars button").nth(1).click()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -119,16 +117,6 @@ def test_what_an_engine_does_not_train_is_refused(tmp_path):
             fit_stream(TextClassifier("nb"), folder, max_memory="1GB", engine=engine)
 
 
-def kill_one(pids: list[int], after: float) -> threading.Thread:
-    def work() -> None:
-        time.sleep(after)
-        os.kill(pids[0], signal.SIGKILL)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    return thread
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["local", "dask"])
 def test_three_workers_one_killed_on_the_way(tmp_path, name, monkeypatch):
@@ -147,7 +135,8 @@ def test_three_workers_one_killed_on_the_way(tmp_path, name, monkeypatch):
             pid = self.engine.pids[0]
         else:
             pid = next(iter(self.engine._client.run(os.getpid).values()))
-        killed.append(kill_one([pid], 0.2))
+        os.kill(pid, signal.SIGKILL)
+        killed.append(pid)
 
     plain = RemoteRows.count
     monkeypatch.setattr(Budget, "whole_entries", lambda self, per_entry: 0)
@@ -157,7 +146,5 @@ def test_three_workers_one_killed_on_the_way(tmp_path, name, monkeypatch):
         monkeypatch.setattr(RemoteRows, "count", count_then_kill)
         disturbed = TextClassifier("svm", **given)
         fit_stream(disturbed, folder, max_memory="1GB", engine=engine)
-    for thread in killed:
-        thread.join()
     assert len(killed) == 1
     assert np.array_equal(undisturbed.artefact.rows, disturbed.artefact.rows)
