@@ -175,7 +175,7 @@ def test_settings():
         (LinearSVM(solver="sgd", cost=[[1, 1], [1, 0]]), "0 for right answers"),
         (LinearSVM(random_state=-1), "random_state must be None, a whole number from 0"),
         (LinearSVM(class_weight="balance"), "class_weight must be None, \"balanced\" or a dict .* got 'balance'"),
-        (LinearSVM(class_weight={0: 0.0, 1: 1.0}), "class_weight must hold numbers above 0"),
+        (LinearSVM(class_weight={0: 0.0, 1: 1.0}), "class_weight must be above 0"),
         (LinearSVM(class_weight={0: 2.0, 7: 1.0}), r"class_weight names \[7\], which are not labels"),
         (LogisticRegression(C=0), "C must be a number above 0, got 0"),
         (

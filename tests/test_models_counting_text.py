@@ -49,7 +49,7 @@ def test_bernoulli_takes_presence_only():
     for wrong in (
         {"tf": "count"}, {"idf": True}, {"norm": "l2"}, {"ratio": 0.5}, {"features": "words:1+chars:2-3*0.8"},
     ):  # fmt: skip
-        with pytest.raises(LinnetError, match="BernoulliNB takes words present or absent: leave out tf, idf, ratio"):
+        with pytest.raises(LinnetError, match="BernoulliNB takes words present or absent: leave out tf, idf"):
             TextClassifier("bernoulli", **wrong).fit(texts, labels)
     assert TextClassifier("bernoulli", features="words:1+chars:2-3").fit(texts, labels).classify("good") == "p"
 
@@ -82,7 +82,7 @@ def test_one_text_of_100_000_words():
 
 
 def test_models_of_numbers_take_no_text():
-    with pytest.raises(LinnetError, match=r"model must be one of .* or a model of linnet.models, got GaussianNB\(\)"):
+    with pytest.raises(LinnetError, match=r"model must be one of .* or of linnet.models, got GaussianNB\(\)"):
         TextClassifier(GaussianNB()).fit(["a", "b"], ["x", "y"])
 
 
@@ -156,9 +156,9 @@ def test_unknown_words_and_other_models():
     assert clf.probabilities("blargh")["-"] == pytest.approx(1 / (n + len(words) + 1))  # one more entry: unknown words
     with pytest.raises(LinnetError, match="does not know 'blargh'"):
         TextClassifier("nb", features="words:1").fit(EIGHT, SIGNS).probabilities("blargh")
-    with pytest.raises(LinnetError, match="only naive Bayes"):
+    with pytest.raises(LinnetError, match="of nb and bernoulli"):
         TextClassifier("svm", features="words:1").fit(EIGHT, SIGNS).probabilities()
-    with pytest.raises(LinnetError, match="vocabulary could not grow"):
+    with pytest.raises(LinnetError, match="vocabulary need all rows"):
         TextClassifier("nb", vocabulary=["great"]).partial_fit(EIGHT, SIGNS)
     with pytest.raises(LinnetError, match="no training text holds"):
         TextClassifier("nb", vocabulary=["blargh"]).fit(EIGHT, SIGNS)

@@ -360,7 +360,7 @@ def test_batches_come_close_to_the_optimum():
 
 def test_divergence_is_said():
     with pytest.raises(
-        LinnetError, match=r"GradientDescent diverged in pass \d+: the loss is .*give a learning_rate below 1e\+06"
+        LinnetError, match=r"GradientDescent, pass \d+: the loss is .*give a learning_rate below 1e\+06"
     ):
         optimise(problem(Squared(), 3), GradientDescent(learning_rate=1e6), max_epochs=200)
 

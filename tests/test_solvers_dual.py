@@ -153,3 +153,22 @@ def test_a_start_ends_at_the_same_optimum_sooner(squared):
     np.testing.assert_array_equal(
         again.W, dual.solve(replace(p, start=cold.signed), squared=squared, tol=1e-6, threads=2).W
     )
+
+
+@pytest.mark.parametrize(("tf", "features"), [("presence", "words:1-2+chars:2-3"), ("sublinear", "words:1-2")])
+def test_columns_of_one_row_made_one_change_no_weight(monkeypatch, tf, features):
+    """On texts, with a gain a feature: the problem over fewer columns has the same optimum."""
+    from linnet import TextClassifier
+    from linnet.datasets import whole
+    from linnet.models import svm
+
+    texts, labels = (column.to_pylist()[::5] for column in (whole("reviews").text, whole("reviews").label))
+    models = []
+    for limit in (0, 1 << 40):
+        monkeypatch.setattr(svm, "LARGE", limit)
+        given = {"features": features, "tf": tf, "ratio": 0.5, "params": {"C": 1.0, "tol": 1e-5}}
+        clf = TextClassifier("svm", **given, calibrate=False, full_precision=True).fit(texts, labels)
+        models.append(clf.artefact)
+    assert models[0].n_features > 1000
+    np.testing.assert_allclose(models[0].rows, models[1].rows, atol=2e-4)
+    np.testing.assert_allclose(models[0].b, models[1].b, atol=2e-4)

@@ -246,7 +246,7 @@ def test_settings_that_cannot_be(make, message):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (LinearSVM(solver=Adam(), loss="hinge"), "the hinge is not smooth"),
+        (LinearSVM(solver=Adam(), loss="hinge"), "the smooth loss"),
         (LinearSVM(solver="adam", cost=[[0, 1], [1, 0]]), "cost belongs to solver='sgd'"),
         (LinearSVM(solver="lbfgs", C=-1), "C must be a number above 0"),
         (LogisticRegression(solver="lbfgs", max_iter=0), "max_iter must be a whole number"),

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from generated import counts, matrices, rows
 from linnet.errors import DataError, LinnetError
 from linnet.models import LeastSquares
+from linnet.models.least_squares import Squares, lsqr, normal, pinv
 from linnet.solvers.callbacks import ConvergenceWarning
-from linnet.solvers.squares import Squares, lsqr, normal, pinv
 
 DATA = Path(os.environ.get("LINNET_DATA", "/nowhere"))
 SOLVERS = ["pinv", "normal", "lsqr"]

@@ -22,11 +22,11 @@ from linnet.features.blocks import BLOCKS, Block, Lengths, compile_blocks
 from linnet.features.buffers import TextBuffer
 from linnet.features.counting import count, names_of
 from linnet.features.lists import Lists
-from linnet.features.showing import Emitted
 from linnet.text.tokens import TOKENS
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from reference import blocks as reference  # noqa: E402 - the reference lives with the tests
+from reference.emitted import Emitted  # noqa: E402
 
 PIECES: list[bytes] = [
     *(p.encode() for p in [

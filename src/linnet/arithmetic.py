@@ -18,10 +18,8 @@ import numpy.typing as npt
 from linnet._kernels import arithmetic as kernel
 
 Floats = npt.NDArray[Any]
-QUARTER = (
-    1.57079632673412561417,
-    6.07710050650619224932e-11,
-)  # pi / 2 in two parts: whole multiples of the first are exact
+QUARTER = (1.57079632673412561417, 6.07710050650619224932e-11)
+"""pi / 2 in two parts: whole multiples of the first are exact."""
 
 
 def log(x: npt.ArrayLike) -> Floats:

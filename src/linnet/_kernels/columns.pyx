@@ -4,6 +4,8 @@ Locality  a solver walks over rows and looks up a weight an entry. With the colu
           powers of two) most lookups hit the same few pages.
 Private   columns met in one row only: under an L2 penalty their weights are a multiple of their values, w_j = z v_ij, so
           all of them are one column of value sqrt(sum_j v_ij^2), exactly. Of word pairs, two thirds are private.
+Gains     where features have a gain, x_ij = v_ij g_j, the private columns of a row are one of value 1 and gain
+          sqrt(sum_j v_ij^2 g_j^2).
 Cost      two passes over the entries, and a copy of them.
 """
 from libc.math cimport sqrt
@@ -68,24 +70,20 @@ def rank_columns(const int32_t[::1] counts, int32_t[::1] place) -> tuple:
 
 def compact_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] rows,
                  int32_t[::1] place, double[::1] factor, int64_t n_shared, int64_t[::1] out_indptr,
-                 int32_t[::1] out_indices, real[::1] out_values, double[::1] norms, int32_t[::1] scratch,
-                 const double[::1] coefficient, double[::1] sums) -> int:
+                 int32_t[::1] out_indices, real[::1] out_values, double[::1] norms, int32_t[::1] scratch) -> int:
     """Write the given rows over the new columns; place[j] and factor[j] become column and share of each old one.
 
-    w_j = factor[j] * w_new[place[j]]. norms receives the squared norm of each row. scratch has room for the longest row. sums
-    receives sum_t coefficient_t x_t over new columns, where coefficient is not empty. Returns the number of columns.
+    w_j = factor[j] * w_new[place[j]]. norms receives the squared norm of each row. scratch has room for the longest row.
+    Returns the number of columns.
     """
     cdef int64_t t, k, i, s, n_own, at = 0, n_columns = n_shared
     cdef int32_t j, p
-    cdef double own, v, total, c = 0.0
-    cdef bint summing = coefficient.shape[0] > 0
+    cdef double own, v, total
     with nogil:
         out_indptr[0] = 0
         for t in range(rows.shape[0]):
             i = rows[t]
             own = total = 0.0
-            if summing:
-                c = coefficient[t]
             n_own = 0
             for k in range(indptr[i], indptr[i + 1]):
                 if k + AHEAD < indptr[i + 1]:
@@ -96,8 +94,6 @@ def compact_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const re
                     total += v * v
                     out_indices[at] = p
                     out_values[at] = values[k]
-                    if summing:
-                        sums[p] += c * v
                     at += 1
                 else:
                     own += v * v
@@ -113,9 +109,55 @@ def compact_rows(const int64_t[::1] indptr, const int32_t[::1] indices, const re
                     factor[j] = values[k] / own
                 out_indices[at] = <int32_t>n_columns
                 out_values[at] = <real>own
-                if summing:
-                    sums[n_columns] = c * own
                 at += 1
                 n_columns += 1
             out_indptr[t + 1] = at
+    return n_columns
+
+
+def compact_gains(const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] values, const float[::1] gain,
+                  int32_t[::1] place, double[::1] factor, int64_t n_shared, int64_t[::1] out_indptr, int32_t[::1] out_indices,
+                  float[::1] out_values, float[::1] out_gain, int32_t[::1] scratch) -> int:
+    """Write all segments over the new columns: those of one entry become one a segment, with the gain of all of them.
+
+    values may be empty: every entry is 1. place[j] and factor[j] become column and share of each old one in the folded weights;
+    out_gain receives the gains of the new columns. scratch has room for the longest segment. Returns the number of columns.
+    """
+    cdef int64_t s, k, t, n_own, at = 0, n_columns = n_shared
+    cdef int32_t j, p
+    cdef double v = 1.0, total
+    cdef bint valued = values.shape[0] > 0
+    with nogil:
+        out_indptr[0] = 0
+        for s in range(indptr.shape[0] - 1):
+            n_own = 0
+            total = 0.0
+            for k in range(indptr[s], indptr[s + 1]):
+                if k + AHEAD < indptr[s + 1]:
+                    ln_prefetch(&place[indices[k + AHEAD]])
+                j = indices[k]
+                p = place[j]
+                if valued:
+                    v = values[k]
+                if p >= 0:
+                    out_indices[at] = p
+                    if valued:
+                        out_values[at] = <float>v
+                    at += 1
+                else:
+                    factor[j] = v * gain[j] * gain[j]
+                    total += v * factor[j]
+                    scratch[n_own] = j
+                    n_own += 1
+            if total > 0.0:
+                for t in range(n_own):
+                    place[scratch[t]] = <int32_t>n_columns
+                    factor[scratch[t]] /= total
+                out_indices[at] = <int32_t>n_columns
+                out_gain[n_columns] = <float>sqrt(total)
+                if valued:
+                    out_values[at] = 1.0
+                at += 1
+                n_columns += 1
+            out_indptr[s + 1] = at
     return n_columns

@@ -51,7 +51,7 @@ cdef extern from "hinge.h" nogil:
 
 
 cdef class HingeDual:
-    """The duals of 1 or 8 binary SVMs side by side. The arrays that it is given are kept, not copied.
+    """The duals of 1, 4 or 8 binary SVMs side by side. The arrays that it is given are kept, not copied.
 
     signs       y_i of each problem, +1 or -1, (n_rows, lanes); 0 where there is no problem
     cost        C_i, (n_rows, 1), or of each problem, (n_rows, lanes)
@@ -78,8 +78,8 @@ cdef class HingeDual:
         if not n == cost.shape[0] == alpha.shape[0] == q.shape[0] or not lanes == alpha.shape[1] == q.shape[1]:
             raise ValueError(f"signs ({n}, {lanes}), {cost.shape[0]} costs, variables ({alpha.shape[0]}, {alpha.shape[1]}), "
                              f"norms ({q.shape[0]}, {q.shape[1]}); one of each a row and problem")
-        if lanes not in (1, 8) or cost.shape[1] not in (1, lanes):
-            raise ValueError(f"{lanes} problems side by side, {cost.shape[1]} costs; there are kernels for 1 and 8")
+        if lanes not in (1, 4, 8) or cost.shape[1] not in (1, lanes):
+            raise ValueError(f"{lanes} problems side by side, {cost.shape[1]} costs; there are kernels for 1, 4 and 8")
         self.signs, self.cost = numpy.asarray(signs), numpy.asarray(cost)
         self.alpha, self.q = numpy.asarray(alpha), numpy.asarray(q)
         self.active, self.left = numpy.ones((n, lanes), numpy.int8), numpy.zeros(lanes, numpy.int64)
@@ -310,7 +310,7 @@ cdef class SoftmaxDual:
                              f"{t.shape[1]}), {bias.shape[0]} intercepts; one of each a row, or a class")
         self.y, self.cost, self.q = numpy.asarray(y), numpy.asarray(cost), numpy.asarray(q)
         self.t, self.bias, self.drift = numpy.asarray(t), numpy.asarray(bias), numpy.zeros(bias.shape[0])
-        self.m.width = (t.shape[1] + 7) // 8 * 8
+        self.m.width = (t.shape[1] + 3) // 4 * 4
         self.scratch = numpy.empty(6 * self.m.width)
         drift, scratch = self.drift, self.scratch
         self.m.y, self.m.cost, self.m.q, self.m.t, self.m.bias = &y[0], &cost[0], &q[0], &t[0, 0], &bias[0]
@@ -332,7 +332,7 @@ def softmax_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const re
 
     Update    the variables of a row all at once: log a_c + q a_c = z_c - lambda, sum a = C_i, by Newton's method in log a and
               lambda, until a step is below inner; rows with |e| <= inner C_i stay as they are
-    table     the weights, (n_features, n_classes rounded up to a multiple of 8)
+    table     the weights, (n_features, n_classes rounded up to a multiple of 4)
     offset    is added to the scores
     Paper     Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic Regression and Maximum Entropy Models, 2011.
     """

@@ -11,7 +11,7 @@ typedef struct {
     const double *offset;                     /* (n_classes,), as are bias and drift */
     double *bias, *drift;
     double *scratch;                          /* (6, width) */
-    int64_t n_order, n_classes, width, steps; /* width: numbers of the table that belong to a feature, a multiple of 8 */
+    int64_t n_order, n_classes, width, steps; /* width: numbers of the table that belong to a feature, a multiple of 4 */
     double bias_scale, inner, loss, square;
 } linnet_softmax;
 

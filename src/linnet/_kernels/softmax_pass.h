@@ -28,6 +28,15 @@ LINNET_INLINE void LINNET_NAME(linnet_move, REAL, 4)(const int32_t *indices, con
     }
 }
 
+/* Calls a function with the number of vectors as a constant, so that the compiler unrolls its loops. */
+#define LINNET_BY_WIDTH(function, into) \
+    switch (width - c) { \
+    case 4: LINNET_NAME(function, REAL, 4)(indices, values, n, table + c, width, 1, into + c); break; \
+    case 8: LINNET_NAME(function, REAL, 4)(indices, values, n, table + c, width, 2, into + c); break; \
+    case 12: LINNET_NAME(function, REAL, 4)(indices, values, n, table + c, width, 3, into + c); break; \
+    default: LINNET_NAME(function, REAL, 4)(indices, values, n, table + c, width, 4, into + c); \
+    }
+
 LINNET_WIDE static void LINNET_NAME(linnet_softmax, REAL, pass)(linnet_softmax *m, const REAL *all_values, REAL *table)
 {
     const int64_t K = m->n_classes, width = m->width;
@@ -49,12 +58,8 @@ LINNET_WIDE static void LINNET_NAME(linnet_softmax, REAL, pass)(linnet_softmax *
         }
         for (int64_t c = 0; c < K; c++)
             s[c] = m->offset[c] + m->bias[c] * m->bias_scale;
-        for (int64_t c = 0; c < width; c += 16) {
-            if (c + 16 <= width)
-                LINNET_NAME(linnet_add, REAL, 4)(indices, values, n, table + c, width, 4, s + c);
-            else
-                LINNET_NAME(linnet_add, REAL, 4)(indices, values, n, table + c, width, 2, s + c);
-        }
+        for (int64_t c = 0; c < width; c += 16)
+            LINNET_BY_WIDTH(linnet_add, s);
         top = s[0];
         for (int64_t c = 1; c < K; c++)
             top = s[c] > top ? s[c] : top;
@@ -85,11 +90,8 @@ LINNET_WIDE static void LINNET_NAME(linnet_softmax, REAL, pass)(linnet_softmax *
             d[c] = C * (d[c] - p[c]);
             m->bias[c] += d[c] * m->bias_scale;
         }
-        for (int64_t c = 0; c < width; c += 16) {
-            if (c + 16 <= width)
-                LINNET_NAME(linnet_move, REAL, 4)(indices, values, n, table + c, width, 4, d + c);
-            else
-                LINNET_NAME(linnet_move, REAL, 4)(indices, values, n, table + c, width, 2, d + c);
-        }
+        for (int64_t c = 0; c < width; c += 16)
+            LINNET_BY_WIDTH(linnet_move, d);
     }
 }
+#undef LINNET_BY_WIDTH

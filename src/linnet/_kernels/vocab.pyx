@@ -6,11 +6,13 @@ last place lies in the current segment is a repetition. Linear probing, home slo
 Columns are numbered in the order of first sight, so the numbering does not depend on how documents were shared out:
 shards merged in order give the numbers one shard would have given.
 """
+from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from linnet._kernels.hints cimport ln_prefetch
 
 cdef enum:
     AHEAD = 24
+    STEP = 1 << 16   # columns that are taken over at a time
 
 
 cdef class VocabularyBuilder:
@@ -69,15 +71,60 @@ cdef class VocabularyBuilder:
 
     def add(self, Scratch scratch, const int64_t[::1] ends, int64_t n_documents, int64_t n_blocks, int64_t first_document):
         """Count the documents whose fingerprints emit_chunk wrote to scratch; the first has the number first_document."""
-        cdef int64_t segment = 0, n = n_documents * n_blocks
+        cdef int64_t segment = 0, n = n_documents * n_blocks, wanted
         while segment < n:
             segment = self.add_segments(scratch, &ends[0], segment, n, n_blocks, first_document)
             if segment < n:
-                self.grow(ends[segment] - (ends[segment - 1] if segment else 0))
+                wanted = ends[segment] - (ends[segment - 1] if segment else 0)
+                self.need(wanted, wanted)
 
-    cdef grow(self, int64_t wanted):
-        """Enlarge whatever has no room for wanted more."""
-        cdef int64_t columns = self.n_columns + wanted, entries = self.n_entries + wanted, room
+    def absorb(self, VocabularyBuilder other):
+        """Take over what was counted of the documents that follow: columns that are new here come behind the others."""
+        cdef int64_t i, k = 0, n_columns, limit
+        cdef int shift
+        cdef uint64_t mask, slot, fp
+        cdef int64_t shared = self.n_entries, n_other = other.n_columns
+        cdef int32_t[::1] numbers = numpy.empty(n_other, numpy.int32)
+        self.need(0, other.n_entries)
+        self.pointer = larger_copy(self.pointer, self.n_segments + other.n_segments + 1)
+        while k < n_other:
+            self.need(min(STEP, n_other - k), 0)
+            n_columns, shift, mask = self.n_columns, 64 - self.bits, (<uint64_t>1 << self.bits) - 1
+            with nogil:
+                limit = min(k + STEP, n_other)
+                for i in range(k, limit):
+                    if i + AHEAD < n_other:
+                        ln_prefetch(&self.table[2 * (other.fingerprint[i + AHEAD] >> shift)])
+                    fp = other.fingerprint[i]
+                    slot = fp >> shift
+                    while self.table[2 * slot] != fp and self.table[2 * slot] != 0:
+                        slot = (slot + 1) & mask
+                    if self.table[2 * slot] == 0:
+                        self.table[2 * slot] = self.fingerprint[n_columns] = fp
+                        self.table[2 * slot + 1] = <uint64_t>n_columns << 32
+                        self.document[n_columns] = other.document[i]
+                        self.start[n_columns] = other.start[i]
+                        self.length[n_columns] = other.length[i]
+                        self.block[n_columns] = other.block[i]
+                        n_columns += 1
+                    numbers[i] = <int32_t>(self.table[2 * slot + 1] >> 32)
+                k = limit
+            self.n_columns = n_columns
+        with nogil:
+            for i in range(other.n_entries):
+                self.index[shared + i] = numbers[other.index[i]]
+            if self.counting:
+                for i in range(other.n_entries):
+                    self.count[shared + i] = other.count[i]
+            for i in range(other.n_segments):
+                self.pointer[self.n_segments + i + 1] = shared + other.pointer[i + 1]
+        self.n_entries += other.n_entries
+        self.n_segments += other.n_segments
+
+    cdef need(self, int64_t columns, int64_t entries):
+        """Have room for so many more columns and entries."""
+        cdef int64_t room
+        columns, entries = self.n_columns + columns, self.n_entries + entries
         while (<int64_t>1 << self.bits) * 3 // 4 < columns:
             self.bits += 1
             larger = numpy.zeros(2 << self.bits, numpy.uint64)
@@ -316,6 +363,34 @@ def fill_rows(const uint64_t[::1] fps, const uint64_t[:] slots, int shift, const
                 rows[slot, 1 + c] = W[i, c]
 
 
+def measure_rows(const float[:, :] rows, double[::1] squares, double[::1] most):
+    """Write the sum of the squares and the largest absolute value of each column."""
+    cdef int64_t i, c
+    cdef double value
+    with nogil:
+        for i in range(rows.shape[0]):
+            for c in range(rows.shape[1]):
+                value = fabs(<double>rows[i, c])
+                squares[c] += value * value
+                if value > most[c]:
+                    most[c] = value
+
+
+def round_rows(float[:, :] rows, const float[::1] steps):
+    """Round each column to multiples of its step, a power of two, in place; ties go to even multiples, and step 0 changes nothing.
+
+    Multiples are below 2^22, so adding 1.5 * 2^23 rounds them as IEEE 754 says, and no library is asked.
+    """
+    cdef int64_t i, c
+    cdef float multiple, whole = 12582912.0
+    with nogil:
+        for c in range(rows.shape[1]):
+            if steps[c] != 0.0:
+                for i in range(rows.shape[0]):
+                    multiple = rows[i, c] / steps[c] + whole
+                    rows[i, c] = (multiple - whole) * steps[c]
+
+
 def read_keys(const uint8_t[:, ::1] planes, int shift, uint64_t[::1] out) -> bool:
     """Write the fingerprints whose differences are given byte by byte, (width, n), the lowest byte first; shifted, ones below.
 
@@ -356,11 +431,3 @@ def lay_out(const uint64_t[::1] fps, uint64_t[:] slots, int shift, const float[:
             for c in range(n_outputs):
                 rows[slot, 1 + c] = W[i, c]
     return True
-
-
-def renumber_columns(int32_t[::1] indices, const int32_t[::1] numbers):
-    """Replace each column by numbers[column], in place."""
-    cdef int64_t i
-    with nogil:
-        for i in range(indices.shape[0]):
-            indices[i] = numbers[indices[i]]

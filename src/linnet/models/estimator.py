@@ -126,9 +126,7 @@ class LinearClassifier(Estimator):
         A label that no row has, or every row, is never, or always, the answer. Ctrl-C keeps the labels fitted so far.
         """
         if not self.traits.multilabel:
-            raise DataError(
-                f"{type(self).__name__} learns one label a row; rows with several labels are for svm or logistic"
-            )
+            raise DataError(f"{type(self).__name__} learns one label a row; rows with several are for svm or logistic")
         W, b = np.zeros((rows.X.n_features, rows.n_classes), rows.X.values.dtype), np.full(rows.n_classes, NEVER)
 
         def whole(c: int, one: Floats, shift: Floats) -> Weights:
@@ -213,9 +211,6 @@ class LinearClassifier(Estimator):
             name = type(self).__name__
             raise DataError(f"Negative values in data passed to {name} (input X): it counts, so give counts or tf-idf")
         return M
-
-    def _check_fitted(self) -> None:
-        inputs.check_fitted(self)
 
     def _scores(self, X: Any) -> Floats:
         M = self._rows(X)
@@ -452,10 +447,7 @@ class EpochModel(StepModel):
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks."""
         if rows.multilabel:
-            raise LinnetError(
-                f"{type(self).__name__} learns several labels a row in memory only; choose svm, logistic, nb, bernoulli or "
-                "nbsvm, or leave out --max-memory and --engine"
-            )
+            raise LinnetError(f"{type(self).__name__} learns several labels a row in memory only; use svm or logistic")
 
         def run(state: EpochState, seed: tuple[int, ...]) -> EpochState:
             if rows.local:

@@ -47,10 +47,9 @@ def as_matrix(X: Any, model: str) -> Matrix:
 def _check_shape(shape: tuple[int, ...], model: str) -> None:
     if len(shape) > 2:
         raise DataError(f"Found array with dim {len(shape)}. {model} expected <= 2.")
-    if shape[0] == 0:
-        raise DataError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required by {model}.")
-    if shape[1] == 0:
-        raise DataError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required by {model}.")
+    for size, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if size == 0:
+            raise DataError(f"Found array with 0 {what} (shape={shape}) while a minimum of 1 is required by {model}.")
 
 
 def _check_real(kind: np.dtype[Any], values: Any) -> None:
@@ -266,9 +265,7 @@ def class_factors(class_weight: Any, rows: Array, classes: Sequence[Any] | Array
         extra = [key for key in class_weight if key not in names]
         raise DataError(f"class_weight names {extra}, which are not labels; the labels are {names}")
     if not np.isfinite(factors).all() or (factors <= 0.0).any():
-        raise DataError(
-            f"class_weight must hold numbers above 0, got {class_weight!r}; to leave a class out, drop its rows"
-        )
+        raise DataError(f"class_weight must be above 0, got {class_weight!r}; to leave a class out, drop its rows")
     return factors
 
 

@@ -27,13 +27,13 @@ Anything that can be called like this is a kernel.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from linnet import arithmetic
-from linnet._kernels import sparse
 from linnet.array_types import Array, Floats, Ints, Ints32
 from linnet.errors import DataError
 from linnet.estimator import above_zero, not_negative, truth, whole
@@ -46,11 +46,8 @@ from linnet.solvers.matrix import Matrix, TrainingSet
 WRITTEN_OUT = 1 << 22  # numbers of Z that are written out at a time
 
 
-class Kernel(Protocol):
-    """What KernelPerceptron asks of its kernel."""
-
-    def __call__(self, X: Any, Z: Any) -> Floats:
-        """Return k(x, z) for every row of X and every row of Z, (n_x, n_z)."""
+Kernel = Callable[[Any, Any], Floats]
+"""Returns k(x, z) for every row of X and every row of Z, (n_x, n_z)."""
 
 
 @dataclass(frozen=True)
@@ -103,28 +100,21 @@ class RBF:
     def __call__(self, X: Any, Z: Any) -> Floats:
         """Return exp(-gamma |x - z|^2)."""
         left, right = as_matrix(X, "RBF"), as_matrix(Z, "RBF")
-        far = _squares(left)[:, None] + _squares(right) - 2.0 * inner_products(left, right)
+        lengths = [_doubles(side).squared_norms() for side in (left, right)]
+        far = lengths[0][:, None] + lengths[1] - 2.0 * inner_products(left, right)
         return arithmetic.exp(-self.gamma * np.maximum(far, 0.0))
 
 
 def inner_products(X: Matrix, Z: Matrix) -> Floats:
     """Return x.z for every row of X and every row of Z; sparse rows stay sparse, Z a few rows at a time."""
-    X, out = X.explicit(), np.empty((len(X), len(Z)))
-    step = max(1, WRITTEN_OUT // max(1, Z.n_features))
-    for first in range(0, len(Z), step):
-        part = Z.take(np.arange(first, min(first + step, len(Z))))
-        found = np.empty((len(X), len(part)))
-        sparse.dot(X.indptr, X.indices, X.values, np.ascontiguousarray(part.dense().T), 0, len(X), found)
-        out[:, first : first + len(part)] = found
-    return out
+    X, step = _doubles(X), max(1, WRITTEN_OUT // max(1, Z.n_features))
+    parts = [X.dot(Z.take(np.arange(k, min(k + step, len(Z)))).dense().T) for k in range(0, len(Z), step)]
+    return np.concatenate([np.zeros((len(X), 0)), *parts], axis=1)
 
 
-def _squares(X: Matrix) -> Floats:
-    """The squared length of each row."""
-    X, out = X.explicit(), np.empty((len(X), 1))
-    squares = np.square(X.values.astype(np.float64))
-    sparse.dot(X.indptr, X.indices, squares, np.ones((X.n_features, 1)), 0, len(X), out)
-    return out[:, 0]
+def _doubles(X: Matrix) -> Matrix:
+    X = X.explicit()
+    return replace(X, values=X.values.astype(np.float64))
 
 
 REMEMBERED = 1 << 24  # kernel values kept between passes

@@ -14,8 +14,8 @@ Entries of word lists as the kernels will meet them in texts: fingerprints, name
 
 >>> from linnet.data.wordlists import word_lists
 >>> known = listed(word_lists({"pos": ["Good", "not bad"], "neg": ["bad"]}), ["neg", "pos"])
->>> known.block, known.names, known.weights.tolist()
-(Words(1, 2), [b'good', b'bad', b'not bad'], [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+>>> str(known.block), known.names, known.weights.tolist()
+('words:1-2', [b'good', b'bad', b'not bad'], [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -34,11 +33,13 @@ from linnet.errors import DataError
 from linnet.estimator import Estimator, sklearn_tags
 from linnet.features.blocks import LONGEST, Words, counted_only
 from linnet.features.buffers import text_buffers
-from linnet.features.counting import count, names_of
+from linnet.features.counting import joined
 from linnet.features.plan import FeaturePlan
+from linnet.features.vectorizer import features_named
 from linnet.models import inputs
 from linnet.models.estimator import Traits
-from linnet.values import label_number
+from linnet.text.tokens import words_of
+from linnet.values import label_number, label_numbers
 
 if TYPE_CHECKING:
     from linnet.model.model import Model
@@ -58,44 +59,26 @@ class Listed:
 
 
 def listed(entries: list[WordEntry], classes: Sequence[Any], block: Words = _WORDS) -> Listed:
-    """Fingerprint the entries, by length, as the kernels will meet them in texts, and add up who says what."""
-    by_length: dict[int, list[WordEntry]] = {}
-    for e, length in zip(entries, _lengths(entries, block), strict=True):
-        if not 1 <= length <= LONGEST:
-            raise DataError(f"{e.where}: {e.text!r} is {length} words long; an entry has 1 to {LONGEST}")
-        by_length.setdefault(length, []).append(e)
+    """Fingerprint the entries as the kernels will meet them in texts, the shortest first, and note who says what."""
     number = {c: k for k, c in enumerate(classes)}
-    fingerprints, names, weights = [np.zeros(0, np.uint64)], list[bytes](), [np.zeros((0, len(classes)))]
-    for length, mine in sorted(by_length.items()):
-        blocks = (Words(length, length, block.tokens, block.case),)
-        pieces = text_buffers([e.text for e in mine])
-        counted = count(pieces, blocks, threads=1)
-        columns = counted.rows.indices.tolist()  # one entry, one feature
-        W = np.zeros((counted.rows.n_columns, len(classes)))
-        first: dict[tuple[int, int], WordEntry] = {}
-        for column, e in zip(columns, mine, strict=True):
-            before = first.setdefault((column, number[e.label]), e)
-            if before.weight != e.weight and before.text == e.text:
-                raise DataError(
-                    f"{e.where}: {e.text!r} weighs {e.weight:g} for {e.label!r}, but {before.where} says "
-                    f"{before.weight:g}; keep one of them"
-                )
-            W[column, number[e.label]] = before.weight  # of "No!" and "NO!" the first counts
-        data, at = names_of(pieces, blocks, counted.seen, counted.fingerprints)
-        names += [data[a:b].tobytes() for a, b in pairwise(at.tolist())]
-        fingerprints.append(counted.fingerprints)
-        weights.append(W)
-    low, high = (min(by_length), max(by_length)) if by_length else (1, 1)
-    found = Words(low, high, block.tokens, block.case)
-    return Listed(found, np.concatenate(fingerprints), names, np.concatenate(weights))
-
-
-def _lengths(entries: list[WordEntry], block: Words) -> list[int]:
-    """Return how many words each entry has."""
-    words = (Words(1, 1, block.tokens, block.case),)
-    rows = count(text_buffers([e.text for e in entries]), words, counting=True, threads=1).rows
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(rows.counts)])
-    return [int(n) for n in np.diff(before[rows.row_ptr])]
+    found: dict[tuple[str, ...], dict[int, WordEntry]] = {}  # by the words of an entry, then by class
+    for e, words in zip(entries, words_of([e.text for e in entries], block.tokens, block.case), strict=True):
+        if not 1 <= len(words) <= LONGEST:
+            raise DataError(f"{e.where}: {e.text!r} is {len(words)} words long; an entry has 1 to {LONGEST}")
+        before = found.setdefault(tuple(words), {}).setdefault(
+            number[e.label], e
+        )  # of "No!" and "NO!" the first counts
+        if before.weight != e.weight and before.text == e.text:
+            raise DataError(f"{e.where}: {e.text!r} has another weight for {e.label!r} than {before.where}; keep one")
+    wanted = sorted(found, key=len)
+    W = np.zeros((len(wanted), len(classes)))
+    for row, mine in zip(W, map(found.__getitem__, wanted), strict=True):
+        row[list(mine)] = [e.weight for e in mine.values()]
+    known = Words(len(wanted[0]), len(wanted[-1]), block.tokens, block.case)
+    texts = [next(iter(found[words].values())).text for words in wanted]
+    blank = "" if block.tokens in ("characters", "bytes") else " "
+    fingerprints, names = features_named([blank.join(words) for words in wanted], (known,), texts)
+    return Listed(known, fingerprints, [name.encode() for name in names], W)
 
 
 SIGNS = (("negative", "positive"), ("neg", "pos"), ("bad", "good"), ("-1", "1"), ("-", "+"), ("0", "1"), ("no", "yes"))
@@ -165,12 +148,8 @@ class Lexicon(Estimator):
 
     def classify(self, text: str, labels: Iterable[Any] | None = None) -> Any:
         """Return the best of some labels for one text."""
-        if isinstance(labels, str):
-            raise DataError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
         ready = self._ready()
-        allowed = sorted(label_number(ready.classes, label) for label in (ready.classes if labels is None else labels))
-        if not allowed:
-            raise DataError("labels is empty; name at least one label")
+        allowed = label_numbers(ready.classes, ready.classes if labels is None else labels)
         return ready.classes[allowed[int(self._scores(ready, [text])[0, allowed].argmax())]]
 
     def named_weights(self) -> dict[Any, dict[str, float]]:
@@ -205,8 +184,6 @@ class Lexicon(Estimator):
 
         For two labels the weights of the first are taken from those of the second, as in every model.
         """
-        from linnet.model.model import Model
-
         plan = plan or self.plan
         known, _ = self._known(list(classes), _block(plan))
         W, b = known.weights, self._ahead(classes, known.weights)
@@ -214,16 +191,12 @@ class Lexicon(Estimator):
             W, b = W[:, 1:] - W[:, :1], b[1:] - b[:1]
         entries = {str(c): int(np.count_nonzero(known.weights[:, k])) for k, c in enumerate(classes)}
         lists = self.lists if isinstance(self.lists, str) else "built-in" if self.lists is None else "given"
-        card = {"lexicon": {"lists": lists, "entries": entries}}
-        return Model(tuple(classes), (known.block,), plan.tf, plan.norm, b=b, card=card, **_layout(known, W))
+        return _model(classes, known, W, b, plan, {"lexicon": {"lists": lists, "entries": entries}})
 
     def _counter(self, classes: Sequence[Any] | None) -> Model:
         """Return a table with a column of its own for every label, also where they are two."""
-        from linnet.model.model import Model
-
         known, labels = self._known(classes, _block(self.plan))
-        b = np.zeros(len(labels))
-        return Model(tuple(labels), (known.block,), "count", None, b=b, **_layout(known, known.weights))
+        return _model(labels, known, known.weights, np.zeros(len(labels)), self.plan, {})
 
     def _known(self, classes: Sequence[Any] | None, block: Words) -> tuple[Listed, list[Any]]:
         """Return the entries for some classes, by default those of the lists, and these classes."""
@@ -290,9 +263,7 @@ class Lexicon(Estimator):
             if low in named and high in named and (low != "0" or len(classes) == 2):
                 return named[low], named[high]
         found = ", ".join(map(repr, classes))
-        raise DataError(
-            f"which of the labels {found} do negative and positive words speak for? Set negative= and positive= to two of them"
-        )
+        raise DataError(f"the labels are {found}: set negative= and positive= to those that valences speak for")
 
     def _signed(self, entry: WordEntry, negative: Any, positive: Any) -> WordEntry:
         if entry.label is not None:
@@ -322,14 +293,15 @@ def _block(plan: FeaturePlan) -> Words:
     return blocks[0]
 
 
-def _layout(known: Listed, W: Floats) -> dict[str, Any]:
-    """Return the table and its names, as an Artefact takes them."""
+def _model(
+    classes: Sequence[Any], known: Listed, W: Floats, b: Floats, plan: FeaturePlan, card: dict[str, Any]
+) -> Model:
+    """Return the entries and their weights as a model of text."""
+    from linnet.model.model import Model
     from linnet.model.table import Table
 
     table = Table.of(known.fingerprints, np.ones(len(W), np.float32), W.astype(np.float32))
-    offsets = np.zeros(len(known.names) + 1, dtype=np.int64)
-    np.cumsum([len(name) for name in known.names], out=offsets[1:])
-    name_bytes = np.frombuffer(b"".join(known.names), dtype=np.uint8)
-    return {
-        "table": table, "name_bytes": name_bytes, "name_offsets": offsets, "name_slots": table.find(known.fingerprints),
-    }  # fmt: skip
+    return Model(
+        tuple(classes), (known.block,), plan.tf, plan.norm, table, b, *joined(known.names),
+        table.find(known.fingerprints), card=card,
+    )  # fmt: skip

@@ -82,7 +82,8 @@ class LogisticRegression(StepModel, ProbabilityModel):
         ratio=(0.5, 0.0),
         grid=(("C", (10.0, 3.0, 30.0, 100.0)),),
         few=(("tf", "sublinear"),),
-        fixed=(("tol", 1e-3),),
+        fixed=(("tol", 3e-3),),
+        trial=(("tol", 3e-2),),
         other_tf=("sublinear",),
         widths=True,
     )

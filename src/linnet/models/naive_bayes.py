@@ -305,9 +305,7 @@ class NaiveBayes(_Settings, CountingModel, ProbabilityModel):
         fit_prior = truth("fit_prior", self.fit_prior)
         if self.class_alpha is not None:
             if self.class_prior is not None or not fit_prior:
-                raise DataError(
-                    "class_alpha is for class shares that are learned: drop class_prior and fit_prior=False"
-                )
+                raise DataError("class_alpha is for shares that are learned: drop class_prior and fit_prior=False")
             alpha = per_item("class_alpha", self.class_alpha, len(rows), "class")
             shares = pseudo_counts(rows, alpha, estimate, "class_alpha")
             return log_shares(shares, np.array([arithmetic.total(shares)]))
@@ -347,7 +345,7 @@ class NaiveBayes(_Settings, CountingModel, ProbabilityModel):
 
         First the class, then, given the class, the features. MultinomialNB takes ``length``, the number of words of a row.
         """
-        self._check_fitted()
+        inputs.check_fitted(self)
         rng = np.random.Generator(np.random.PCG64(inputs.seed_of(random_state)))
         shares = np.exp(self.class_log_prior_)
         y = rng.choice(len(shares), size=whole("n", n), p=shares / shares.sum())

@@ -274,10 +274,7 @@ class GaussianNB(NaiveBayes):
             m, v = self._posterior(counted, mean, spread + self.epsilon_, estimate)
         if not (v > 0.0).all():
             j, c = (int(k) for k in np.argwhere(~(v > 0.0))[0])
-            raise DataError(
-                f"feature {j} does not vary in class {c}, so its density is infinite: leave it out, or set "
-                "var_smoothing above 0, or psi0 above 0 with estimate='map' or 'predictive'"
-            )
+            raise DataError(f"feature {j} does not vary in class {c}; leave it out, or set var_smoothing above 0")
         self.theta_, self.var_ = m.T, v.T
         none = (counted.rows == 0.0) & (estimate == "mle")
         return None if estimate == "predictive" else self._form(m, v, none | np.isneginf(self.class_log_prior_))

@@ -95,9 +95,7 @@ class Perceptron(EpochModel):
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks, from zero."""
         if self._stopping() is not None or not isinstance(self.start, str) or self.start != "zero":
-            raise LinnetError(
-                "rows in blocks start at zero and hold nothing out: leave out start, patience and validation_fraction"
-            )
+            raise LinnetError("rows in blocks take no start, patience or validation_fraction; leave them out")
         return super().fit_blocks(rows)
 
     def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:

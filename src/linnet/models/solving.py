@@ -18,20 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from linnet import arithmetic
+from linnet import arithmetic, solvers
 from linnet.array_types import Floats, Ints32
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError, LinnetError
 from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.models.inputs import seed_of
-from linnet.solvers import coordinate
 from linnet.solvers.callbacks import Callback, SolverResult, Weights, showing, warn_unfinished
-from linnet.solvers.descent import OPTIMISERS, EarlyStopping, find_rate, optimise
 from linnet.solvers.losses import Loss, Softmax
 from linnet.solvers.matrix import Distinct, Matrix, TrainingSet
-from linnet.solvers.online import SGD, descend
-from linnet.solvers.optimisers import Optimiser, Stepwise, with_settings
-from linnet.solvers.problem import LinearProblem
 
 
 @dataclass(frozen=True)
@@ -49,15 +44,17 @@ PENALTIES = {"l2": "dual", "l1": "coordinate"}
 
 def read_solver(
     model: Any, known: Mapping[str, Support], losses: tuple[str, ...] = ()
-) -> tuple[str, SGD | None, str, int]:
+) -> tuple[str, solvers.SGD | None, str, int]:
     """Read a model's solver, penalty, loss, decay and max_iter; returns the solver, SGD's settings, the loss and the epochs.
 
     What the solver cannot do is refused, and the error says which can. A ``decay`` is the weight decay of stochastic steps,
     in place of the one that C stands for.
     """
     penalty = one_of("penalty", model.penalty, PENALTIES)
-    setting = PENALTIES[penalty] if model.solver is None else stopping_of(model.solver)[0]
-    name = "sgd" if isinstance(setting, SGD) else one_of("solver", setting, dict.fromkeys([*known, *OPTIMISERS]))
+    setting: Any = PENALTIES[penalty] if model.solver is None else stopping_of(model.solver)[0]
+    name = setting if isinstance(setting, str) and setting in known else "sgd"
+    if name != setting and not isinstance(setting, solvers.SGD):
+        one_of("solver", setting, dict.fromkeys([*known, *solvers.OPTIMISERS]))
     support, loss = known[name], ""
     if losses:
         loss = support.losses[0] if model.loss is None else one_of("loss", model.loss, losses)
@@ -69,7 +66,7 @@ def read_solver(
                 f"that is for solver {' or '.join(others)}"
             )
     passes = support.passes if model.max_iter is None else whole("max_iter", model.max_iter)
-    sgd = setting if isinstance(setting, SGD) else SGD() if name == "sgd" else None
+    sgd = None if name != "sgd" else solvers.SGD() if name == setting else setting
     if model.decay is not None:
         if sgd is None:
             raise DataError(f"decay belongs to solver='sgd', got decay={model.decay!r}; other solvers take C")
@@ -81,8 +78,8 @@ def read_solver(
 
 def fit_l1(model: Any, rows: TrainingSet, loss: Loss, passes: int) -> SolverResult:
     """Minimise sum |W| + C sum_i s_i loss_i over the distinct rows; reads the model's settings, sets n_iter_ and interrupted_."""
-    if rows.X.gain is not None:
-        raise DataError("solver='coordinate' takes plain features; a gain per class is for the SVM's solver='dual'")
+    from linnet.solvers import coordinate
+
     of = rows.distinct()
     found = coordinate.solve(
         rows.X.take(of.rows), rows.y[of.rows], above_zero("C", model.C) * of.weight, loss, rows.n_outputs,
@@ -94,20 +91,27 @@ def fit_l1(model: Any, rows: TrainingSet, loss: Loss, passes: int) -> SolverResu
 
 
 def fit_sgd(
-    model: Any, rows: TrainingSet, sgd: SGD, loss: str, passes: int, *, cost: Floats | None = None, bias_scale: float
+    model: Any,
+    rows: TrainingSet,
+    sgd: solvers.SGD,
+    loss: str,
+    passes: int,
+    *,
+    cost: Floats | None = None,
+    bias_scale: float,
 ) -> Weights:
     """Descend on 1/2 |W|^2 + C sum_i s_i loss_i; returns one column for two classes.
 
     Divided by C sum s this is the mean loss and a decay of 1 / (C sum s). Two classes have two columns while the steps
     are taken, v_1 = -v_0 and w = v_1 - v_0, so that |v_0|^2 + |v_1|^2 = |w|^2 / 2: the decay is doubled.
     """
-    if rows.X.gain is not None:
-        raise DataError("solver='sgd' takes plain features; a gain per class is for the SVM's solver='dual'")
+    from linnet.solvers.online import descend
+
     C, seed = above_zero("C", model.C), seed_of(model.random_state)
     watch, of = watched(rows, rows.distinct(), seed, stopping_of(model.solver)[1])
     told, decay = showing(watch, outputs), sgd.decay
     if sgd.learning_rate == "find":
-        model.sweep_ = find_rate(rows.X.take(of.rows), rows.y[of.rows], sgd, loss=loss, seed=seed)
+        model.sweep_ = solvers.find_rate(rows.X.take(of.rows), rows.y[of.rows], sgd, loss=loss, seed=seed)
         sgd = replace(sgd, learning_rate=model.sweep_.suggestion)
     if decay is None:
         decay = (2.0 if rows.n_classes == 2 else 1.0) / (C * arithmetic.total(of.weight))
@@ -119,21 +123,22 @@ def fit_sgd(
     return outputs(run.W, run.b) if watch.best is None else watch.best
 
 
-def stopping_of(solver: Any) -> tuple[Any, EarlyStopping | None]:
+def stopping_of(solver: Any) -> tuple[Any, solvers.EarlyStopping | None]:
     """Return the solver inside :class:`~linnet.solvers.descent.EarlyStopping`, and that; another one as it is."""
-    return (solver.optimiser, solver) if isinstance(solver, EarlyStopping) else (solver, None)
+    plain = solver is None or isinstance(solver, str) or not isinstance(solver, solvers.EarlyStopping)
+    return (solver, None) if plain else (solver.optimiser, solver)
 
 
-def watched(rows: TrainingSet, of: Distinct, seed: int, early: EarlyStopping | None) -> tuple[Callback, Distinct]:
+def watched(
+    rows: TrainingSet, of: Distinct, seed: int, early: solvers.EarlyStopping | None
+) -> tuple[Callback, Distinct]:
     """Return what is told of each pass, and the rows to learn from: with early stopping some are held out to judge by."""
     if early is None:
         return Callback(rows.on_epoch), of
     part = early.validation_fraction
     kept, held = split_indices(rows.y[of.rows], seed, (1.0 - part, part))
     if not len(held) or not len(kept):
-        raise DataError(
-            f"validation_fraction={part:g} of {len(of.rows)} rows leaves no row to learn from or to judge by"
-        )
+        raise DataError(f"validation_fraction={part:g} of {len(of.rows)} rows leaves none to learn from or to judge by")
     judge = accuracy_on(rows.X.take(of.rows[held]), rows.y[of.rows[held]], of.weight[held])
     learned_from = Distinct(of.rows[kept], of.weight[kept], of.place)
     return Callback(rows.on_epoch, judge=judge, patience=early.patience), learned_from
@@ -149,7 +154,7 @@ def halves(W: Floats, b: Floats) -> Weights:
     return np.concatenate([-W, W], axis=1) / 2.0, np.concatenate([-b, b]) / 2.0
 
 
-def optimiser_of(setting: Any, own: Iterable[str]) -> Optimiser | None:
+def optimiser_of(setting: Any, own: Iterable[str]) -> solvers.Optimiser | None:
     """Read a model's ``solver``: an optimiser value or the name of one; None where it is one of the model's own.
 
     >>> optimiser_of("lbfgs", ["newton", "sgd"])
@@ -157,22 +162,23 @@ def optimiser_of(setting: Any, own: Iterable[str]) -> Optimiser | None:
     >>> optimiser_of("newton", ["newton", "sgd"]) is None
     True
     """
-    if isinstance(stopping_of(setting)[0], Optimiser):
-        found: Optimiser = setting
-        return found
-    if isinstance(setting, str) and setting in OPTIMISERS and setting not in own:
-        return OPTIMISERS[setting]()
-    return None
+    if setting is None or (isinstance(setting, str) and setting in own):
+        return None
+    if isinstance(setting, str) and setting in solvers.OPTIMISERS:
+        return solvers.OPTIMISERS[setting]()
+    return setting if isinstance(stopping_of(setting)[0], solvers.Optimiser) else None
 
 
 def fit_optimised(
-    model: Any, rows: TrainingSet, optimiser: Optimiser, loss: Loss, *, fit_intercept: bool, constant: float | None = None
+    model: Any, rows: TrainingSet, optimiser: solvers.Optimiser, loss: Loss, *, fit_intercept: bool, constant: float | None = None
 ) -> Weights:  # fmt: skip
     """Minimise the model's objective; returns W and b.
 
     Reads the model's C, max_iter, random_state, penalty and decay; sets n_iter_ and interrupted_. constant is that of
     :class:`~linnet.solvers.problem.LinearProblem`: for intercepts that are penalised.
     """
+    from linnet.solvers.optimisers import Stepwise, with_settings
+
     if model.decay is not None:
         raise DataError(f"decay belongs to solver='sgd', got decay={model.decay!r}; other solvers take C")
     C, seed = above_zero("C", model.C), seed_of(model.random_state)
@@ -186,14 +192,14 @@ def fit_optimised(
     watch, of = watched(replace(rows, on_epoch=showing(rows.on_epoch, shown)), rows.distinct(), seed, early)
     X, y, weight = rows.X.take(of.rows), rows.y[of.rows], of.weight
     if isinstance(optimiser, Stepwise) and optimiser.learning_rate == "find":
-        model.sweep_ = find_rate(X, y, optimiser, loss=loss, C=C, seed=seed)
+        model.sweep_ = solvers.find_rate(X, y, optimiser, loss=loss, C=C, seed=seed)
         optimiser = with_settings(optimiser, learning_rate=model.sweep_.suggestion)
     with ThreadPoolExecutor(rows.threads) if rows.threads > 1 else nullcontext() as pool:
-        problem = LinearProblem(
+        problem = solvers.LinearProblem(
             X, y, C * weight, loss, rows.n_outputs, fit_intercept=fit_intercept, constant=constant,
             l2=float(not l1), l1=float(l1), pool=pool, threads=rows.threads,
         )  # fmt: skip
-        found = optimise(problem, optimiser, max_epochs=passes, watch=watch, seed=seed)
+        found = solvers.optimise(problem, optimiser, max_epochs=passes, watch=watch, seed=seed)
     model.n_iter_ = max(1, found.passes)
     model.interrupted_ = found.interrupted
     promised = getattr(optimiser, "batch_size", None) is None  # those with batches make their passes, and no more
@@ -218,7 +224,4 @@ def accuracy_on(X: Matrix, y: Ints32, weight: Floats) -> Callable[[Weights], flo
 def smooth_only(model: str, penalty: str, solver: Any, solvers: tuple[str, ...], decay: float | None = None) -> None:
     """Refuse settings under which rows in blocks cannot be added up."""
     if penalty != "l2" or solver not in (None, *solvers) or decay is not None:
-        raise LinnetError(
-            f"rows on disk or on an engine take {model} with the L2 penalty and its own solver; leave out --solver, "
-            "penalty and decay, or train in memory"
-        )
+        raise LinnetError(f"on disk or an engine {model} takes no --solver, penalty or decay; leave them out")

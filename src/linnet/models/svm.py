@@ -33,7 +33,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linnet import arithmetic
+from linnet import arithmetic, solvers
 from linnet.array_types import Array, Floats
 from linnet.errors import DataError, LinnetError
 from linnet.estimator import above_zero, one_of, truth, whole
@@ -45,10 +45,7 @@ from linnet.solvers import dual
 from linnet.solvers.callbacks import Weights, showing
 from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.losses import SquaredHinge
-from linnet.solvers.matrix import Compact, Distinct, Matrix, RowBlocks, TrainingSet, compact
-from linnet.solvers.newton import fit_sum
-from linnet.solvers.online import SGD
-from linnet.solvers.optimisers import Optimiser
+from linnet.solvers.matrix import Compact, Distinct, Matrix, RowBlocks, TrainingSet, compact, compact_gain
 from linnet.solvers.problem import SmoothObjective
 
 SOLVERS = {
@@ -57,6 +54,7 @@ SOLVERS = {
     "sgd": solving.Support(20, ("l2",), ("hinge",)),
 }
 LOSSES = ("squared_hinge", "hinge")
+LARGE = 1 << 21  # entries: passes over more wait for weights that are not in the processor's cache
 STEPS = 3  # passes over each batch of partial_fit
 
 
@@ -98,6 +96,7 @@ class LinearSVM(StepModel):
         grid=(("C", (1.5, 0.1, 0.3, 6.0)),),
         few=(("tf", "sublinear"),),
         fixed=(("tol", 0.3),),
+        trial=(("tol", 1.0),),
         other_tf=("sublinear",),
         widths=True,
     )
@@ -107,7 +106,7 @@ class LinearSVM(StepModel):
     _: KW_ONLY
     penalty: str = "l2"
     loss: str | None = None
-    solver: str | SGD | Optimiser | None = None
+    solver: str | solvers.SGD | solvers.Optimiser | None = None
     tol: float = 0.01
     max_iter: int | None = None
     fit_intercept: bool = True
@@ -130,7 +129,8 @@ class LinearSVM(StepModel):
     def own_gain(self) -> bool:
         """Whether the solver takes a gain a class: stochastic steps and L1 take plain features."""
         solver = solving.stopping_of(self.solver)[0]
-        return self.penalty == "l2" and solver not in ("sgd", "coordinate") and not isinstance(solver, SGD)
+        plain = solver is None or (solver not in ("sgd", "coordinate") and not isinstance(solver, solvers.SGD))
+        return self.penalty == "l2" and plain
 
     def solve_soft(self, rows: TrainingSet) -> Weights:
         """Fit to two copies of the rows where the solver takes each class against the rest."""
@@ -144,9 +144,7 @@ class LinearSVM(StepModel):
             vars(self).pop(name, None)
         if optimiser is not None:
             if not self._squared():
-                raise DataError(
-                    "the hinge is not smooth: optimisers take loss='squared_hinge'; for 'hinge' use 'dual' or 'sgd'"
-                )
+                raise DataError("optimisers take the smooth loss='squared_hinge'; for 'hinge' use 'dual' or 'sgd'")
             self._no_cost()
             constant = scale if self.penalty == "l2" else None  # under L2 the intercept is penalised, as by the dual
             return solving.fit_optimised(
@@ -188,6 +186,8 @@ class LinearSVM(StepModel):
         """Fit to rows in blocks: dual coordinate descent where they are on this disk, else Newton's method on sums."""
         rows = rows.doubled() if rows.soft else rows
         if not rows.local:
+            from linnet.solvers.newton import fit_sum
+
             return fit_sum(self, self.smooth(), rows)
         if not self._by_dual or self.cost is not None:
             raise LinnetError("on streams the svm is solved by its dual: leave out --solver, penalty and cost")
@@ -229,26 +229,27 @@ class LinearSVM(StepModel):
             seed=seed_of(self.random_state), threads=rows.threads, on_epoch=showing(rows.on_epoch, outputs),
         )  # fmt: skip
         self._finish(found.epochs, passes, found.violation, found.converged)
-        if small is not None:
+        if small is not None and rows.X.gain is None:
             self._keep_dual(rows, of, found, small.X)
         elif self.warm is not None:
-            self.left = found.signed
+            self.left = found.signed.astype(np.float32)
         return outputs(found.W, found.b)
 
     def _problem(self, rows: TrainingSet, of: Distinct) -> tuple[dual.SVMProblem, Compact | None]:
-        """Return the problem over the distinct rows: on fewer columns, or as it is where outputs have their own gains."""
+        """Return the problem over the distinct rows: on fewer columns, or as it is where that would not pay."""
         X, C = rows.X, above_zero("C", self.C) * of.weight
         signs = signs_of(rows.y, rows.n_classes)
         if X.gain is None:
             X = X.explicit()
-            small = compact(replace(X, values=X.values.astype(np.float64, copy=False)), of.rows)
-            return dual.SVMProblem(small.X, signs[of.rows], C), small
+            fewer = compact(replace(X, values=X.values.astype(np.float64, copy=False)), of.rows)
+            return dual.SVMProblem(fewer.X, signs[of.rows], C), fewer
         cost, start = np.zeros((len(X), *C.shape[1:])), None
         cost[of.rows] = C
         if self.warm is not None and self.warm.shape == signs.shape:
             start = np.zeros(signs.shape)
             start[of.rows] = self.warm[of.rows]
-        return dual.SVMProblem(X, signs, cost, of.rows, start), None
+        small = compact_gain(X) if signs.shape[1] == 1 and len(X.indices) > LARGE else None
+        return dual.SVMProblem(small.X if small else X, signs, cost, of.rows, start), small
 
     def _keep_dual(self, rows: TrainingSet, of: Distinct, found: dual.Solution, X: Matrix) -> None:
         """Keep the rows that hold the line and what each adds to the weights: w = sum_i dual_coef_i x_i."""

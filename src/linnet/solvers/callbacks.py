@@ -46,9 +46,7 @@ class Curves:
             if score is not None:
                 scores.append(float(score))
         if not losses:
-            raise LinnetError(
-                "there are no passes in this history: the model was fitted in one step, or read from a file"
-            )
+            raise LinnetError("the history has no passes: the model was fitted in one step, or read from a file")
         return cls(tuple(losses), tuple(scores))
 
     def __str__(self) -> str:
@@ -108,9 +106,9 @@ def curve(
     >>> curve([(1, 4.0), (2, 2.0), (3, 3.0)], "pass", "loss", "loss by pass", mark=2).count("<circle")
     3
     """
-    from linnet.draw.charts import Axis, Line, Vertical, figure
+    from linnet.draw.charts import Axis, Line, figure, vertical
 
-    layers = [Line(points), *([] if mark is None else [Vertical([mark], "orange")])]
+    layers = [Line(points), *([] if mark is None else [vertical(mark, "orange")])]
     return figure(layers, Axis(x, log=log, whole=not log), Axis(y), caption)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from linnet import arithmetic
-from linnet._kernels import coordinate, sparse
+from linnet._kernels import coordinate
 from linnet.array_types import Floats, Ints32
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, ignore
 from linnet.solvers.losses import Loss
@@ -49,18 +49,13 @@ class _Problem:
 
     def scores(self, W: Floats) -> Floats:
         d = self.X.n_features
-        S = np.empty((len(self.X), self.n_outputs))
-        sparse.dot(self.X.indptr, self.X.indices, self.X.values, W[:d], 0, len(self.X), S)
-        return np.asarray(S + arithmetic.total(W[d:], axis=0))
+        return np.asarray(self.X.dot(W[:d]) + arithmetic.total(W[d:], axis=0))
 
     def value(self, W: Floats, S: Floats) -> float:
         return arithmetic.total(self.penalty[:, None] * np.abs(W)) + self.loss.value(S, self.y, self.c)
 
     def gradient(self, S: Floats) -> Floats:
-        R = np.ascontiguousarray(self.loss.gradient(S, self.y, self.c))
-        out = np.empty((len(self.columns), self.n_outputs))
-        sparse.dot(self.columns.indptr, self.columns.indices, self.columns.values, R, 0, len(out), out)
-        return out
+        return self.columns.dot(self.loss.gradient(S, self.y, self.c))
 
     def violation(self, W: Floats, G: Floats) -> Floats:
         """Return how far each weight is from optimal."""

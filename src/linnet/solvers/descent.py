@@ -196,10 +196,7 @@ class _Descent:
         """Refuse to go on from a loss that is no number."""
         if not np.isfinite(here.value):
             name, rate = type(self.optimiser).__name__, self.optimiser.learning_rate
-            raise LinnetError(
-                f"{name} diverged in pass {number}: the loss is {here.value}; give a learning_rate below {rate:g} "
-                "(linnet.solvers.find_rate suggests one)"
-            )
+            raise LinnetError(f"{name}, pass {number}: the loss is {here.value}; give a learning_rate below {rate:g}")
         return here
 
 
@@ -346,9 +343,7 @@ def sweep(step: Callable[[float], float], *, low: float = 1e-4, high: float = 10
                 break
     n = len(losses)
     if n < 3 or int(np.argmin(smoothed)) == 0:
-        raise LinnetError(
-            f"the loss never fell between the rates {low:g} and {rates[max(n - 1, 0)]:g}; try a smaller low"
-        )
+        raise LinnetError(f"the loss never fell from the rate {low:g} to {rates[max(n - 1, 0)]:g}; try a smaller low")
     curve = np.array(smoothed)
     lowest = int(np.argmin(curve))
     slope = np.gradient(curve, np.log(rates[:n]))

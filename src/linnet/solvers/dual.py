@@ -32,6 +32,7 @@ from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, igno
 from linnet.solvers.matrix import LEAST, Matrix, RowBlocks
 
 LANES = 8  # problems side by side: 32-bit weights and gains of a feature are then one cache line
+ROUGH = 1.0  # tolerance from which rows that were set aside are not visited once more at the end
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,12 @@ def groups_of(n_problems: int) -> list[tuple[int, int, int]]:
     """Return the first problem of each group, how many there are, and the lanes of the kernel.
 
     >>> groups_of(1), groups_of(20)
-    ([(0, 1, 1)], [(0, 8, 8), (8, 8, 8), (16, 4, 8)])
+    ([(0, 1, 1)], [(0, 8, 8), (8, 8, 8), (16, 4, 4)])
     """
-    lanes = 1 if n_problems == 1 else LANES
-    return [(first, min(lanes, n_problems - first), lanes) for first in range(0, n_problems, lanes)]
+    if n_problems == 1:
+        return [(0, 1, 1)]
+    sizes = ((first, min(LANES, n_problems - first)) for first in range(0, n_problems, LANES))
+    return [(first, n, LANES if n > LANES // 2 else LANES // 2) for first, n in sizes]
 
 
 def table_of(n_features: int, gain: Array | None, first: int, n: int, lanes: int, dtype: Any) -> Array:
@@ -140,7 +143,7 @@ def _pass(p: SVMProblem, order: Ints32, tol: float, g: Group) -> tuple[float, in
     _visit(p.X, order, g.table, g.hinge)
     spread, g.loss = g.hinge.spread, np.where(g.done, g.loss, g.hinge.loss)
     rest = ~g.done & ((g.hinge.left == 0) | (spread <= tol))  # nothing left to do among the active rows
-    g.done |= rest & g.whole
+    g.done |= rest & (g.whole | (tol >= ROUGH))
     g.hinge.narrow()
     g.whole = rest & ~g.done
     if g.whole.any():

@@ -135,7 +135,7 @@ class SoftmaxPasses(DualPasses):
         share = start_at(square * (K / (K - 1)) ** 2, arithmetic.total(f.c), K - 1)
         step = share * K / (K - 1)
         self.root, self.offset = sqrt(rho), np.zeros(K)
-        self.table = np.zeros((len(G), -(-K // 8) * 8), dtype=f.X.values.dtype)
+        self.table = np.zeros((len(G), -(-K // 4) * 4), dtype=f.X.values.dtype)
         self.table[:, :K] = -step * G
         t = np.full((n, K), float(arithmetic.log(share / (K - 1))))
         t[np.arange(n), f.y] = float(arithmetic.log(1.0 - share))
@@ -262,12 +262,10 @@ class BlockPasses(TwoClassPasses):
             X, y, c = block.X, block.y, self.cost * np.maximum(block.weights, LEAST)
             r = np.ascontiguousarray((-0.5 * c * np.where(y == 1, 1.0, -1.0))[:, None])
             sparse.transposed_dot(X.indptr, X.indices, X.values, r, g)
-            square = np.empty((len(y), 1))
-            ones = np.ones((X.n_features, 1), dtype=X.values.dtype)
-            sparse.dot(X.indptr, X.indices, np.square(X.values), ones, 0, len(y), square)
+            square = X.squared_norms()
             drift, norms = drift + arithmetic.total(r), norms + arithmetic.total(square)
             total += arithmetic.total(c)
-            self.blocks.keep_state(group, np.stack([np.full(len(y), np.nan), c, square[:, 0]]))
+            self.blocks.keep_state(group, np.stack([np.full(len(y), np.nan), c, square]))
         flat = np.append(g[:, 0], drift) if intercept else g[:, 0]
         return flat, len(g), norms / self.blocks.n_rows, total
 

@@ -118,8 +118,13 @@ class Matrix:
         """Return X W, (n_rows, n_outputs); W is (n_features, n_outputs). The gain is not applied."""
         X = self.explicit()
         out = np.empty((len(X), W.shape[1]))
-        sparse.dot(X.indptr, X.indices, X.values, np.ascontiguousarray(W, X.values.dtype), 0, len(X), out)
+        sparse.dot(X.indptr, X.indices, X.values, np.ascontiguousarray(W), 0, len(X), out)
         return out
+
+    def squared_norms(self) -> Floats:
+        """Return the squared length of each row, (n_rows,)."""
+        X = self.explicit()
+        return replace(X, values=np.square(X.values)).dot(np.ones((X.n_features, 1)))[:, 0]
 
     def transposed_dot(self, R: Floats) -> Floats:
         """Return X^T R, (n_features, n_outputs)."""
@@ -158,10 +163,7 @@ def compact(X: Matrix, rows: Ints32) -> Compact:
     [7.0, 0.0, 6.0, 8.0]
     """
     X = X.explicit()
-    counts = np.zeros(X.n_features, dtype=np.int32)
-    columns.count_columns(X.indptr, X.indices, rows, counts)
-    place = np.empty(X.n_features, dtype=np.int32)
-    n_shared, n_entries = columns.rank_columns(counts, place)
+    place, n_shared, n_entries = _ranked(X, rows)
     factor = (place >= 0).astype(np.float64)
     most = n_entries + len(rows)
     indptr, norms = np.zeros(len(rows) + 1, dtype=np.int64), np.empty(len(rows))
@@ -169,10 +171,42 @@ def compact(X: Matrix, rows: Ints32) -> Compact:
     n_columns = columns.compact_rows(
         X.indptr, X.indices, X.values, rows, place, factor, n_shared, indptr, indices, values, norms,
         np.empty(int(np.diff(X.indptr).max(initial=0)), dtype=np.int32),
-        np.zeros(0), np.zeros(0),
     )  # fmt: skip
     small = Matrix(indptr, indices[: indptr[-1]], values[: indptr[-1]], n_columns)
     return Compact(small, norms, place, factor)
+
+
+def _ranked(X: Matrix, rows: Ints32) -> tuple[Ints32, int, int]:
+    """Return the new columns of those with several entries in some rows (segments), -1 for the rest, how many, and their entries."""
+    counts, place = np.zeros(X.n_features, dtype=np.int32), np.empty(X.n_features, dtype=np.int32)
+    columns.count_columns(X.indptr, X.indices, rows, counts)
+    return place, *columns.rank_columns(counts, place)
+
+
+def compact_gain(X: Matrix) -> Compact:
+    """Return all rows of a matrix with one gain a feature over fewer columns; ``expand`` takes folded weights, u = g w.
+
+    >>> X = Matrix.from_dense(np.array([[1.0, 2.0, 2.0], [1.0, 0.0, 0.0]], np.float32))
+    >>> small = compact_gain(replace(X, gain=np.array([[1.0, 3.0, 4.0]], np.float32)))
+    >>> small.X.values.tolist(), small.X.gain.tolist()
+    ([1.0, 1.0, 1.0], [[1.0, 10.0]])
+    >>> small.expand(np.array([[7.0], [100.0]])).ravel().tolist()
+    [7.0, 18.0, 32.0]
+    """
+    assert X.gain is not None  # noqa: S101 - what this is for
+    n, old = len(X.indptr) - 1, X.gain[0]
+    place, n_shared, n_entries = _ranked(X, np.arange(n, dtype=np.int32))
+    shared, gain = np.flatnonzero(place >= 0), np.empty(n_shared + n, np.float32)
+    gain[place[shared]] = old[shared]
+    factor, indptr, most = (place >= 0).astype(np.float64), np.empty(n + 1, np.int64), n_entries + n
+    indices, values = np.empty(most, np.int32), np.empty(most if len(X.values) else 0, np.float32)
+    scratch = np.empty(int(np.diff(X.indptr).max(initial=0)), dtype=np.int32)
+    n_columns = columns.compact_gains(
+        X.indptr, X.indices, X.values, old, place, factor, n_shared, indptr, indices, values, gain, scratch
+    )
+    last, gains = int(indptr[-1]), gain[None, :n_columns]
+    small = replace(X, indptr=indptr, indices=indices[:last], values=values[:last], n_features=n_columns, gain=gains)
+    return Compact(small, np.zeros(0), place, factor)
 
 
 @dataclass(frozen=True)

@@ -276,9 +276,7 @@ def train(
         for order, mask in _chunks(rng.permutation(rows), how, net.shape.width, rng):
             network.descend(X.indptr, X.indices, X.values, order, net.E, mask, gradient, steps)
         if not isfinite(gradient.loss):
-            raise DataError(
-                f"in pass {number} the weights ran away to infinity; lower learning_rate={how.rate:g}, or scale the rows"
-            )
+            raise DataError(f"in pass {number} the weights ran away to infinity; lower learning_rate={how.rate:g}")
         if after(Epoch(number, gradient.loss, 1.0, len(rows))):
             return number
     return passes

@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from linnet import arithmetic
-from linnet._kernels import online, sparse
+from linnet._kernels import online
 from linnet.array_types import Array, Floats, Ints32
 from linnet.errors import LinnetError
 from linnet.estimator import not_negative, whole
@@ -183,10 +183,7 @@ def descend(
 
 def _first_rate(X: Matrix, of: Distinct, bias_scale: float, decay: float) -> float:
     """One over the mean squared norm of a row, and at most half of what the decay allows."""
-    norms = np.empty((len(X), 1))
-    ones = np.ones((X.n_features, 1), dtype=X.values.dtype)
-    sparse.dot(X.indptr, X.indices, np.square(X.values), ones, 0, len(X), norms)
-    mean = arithmetic.mean(norms[of.rows]) + bias_scale * bias_scale
+    mean = arithmetic.mean(X.squared_norms()[of.rows]) + bias_scale * bias_scale
     rate = 1.0 / mean if mean > 0.0 else 1.0
     return min(rate, 0.5 / decay) if decay > 0.0 else rate
 

@@ -391,25 +391,16 @@ def part_sum(rows: TrainingSet, objective: SmoothObjective, at: Weights) -> Part
     [-0.5, 1.0]
     """
     X, y, c, (W, b), loss = rows.X.explicit(), rows.y, objective.C * rows.weights, at, objective.loss
-    S = np.empty((len(X), W.shape[1]))
-    sparse.dot(X.indptr, X.indices, X.values, W, 0, len(X), S)
-    S += b
+    S = X.dot(W) + b
     R = loss.gradient(S, y, c)
-    G = np.zeros_like(W)
-    sparse.transposed_dot(X.indptr, X.indices, X.values, R, G)
-    return PartSum(loss.value(S, y, c), G, arithmetic.total(R, axis=0))
+    return PartSum(loss.value(S, y, c), X.transposed_dot(R), arithmetic.total(R, axis=0))
 
 
 def part_product(rows: TrainingSet, objective: SmoothObjective, at: Weights, d: Weights) -> PartSum:
     """Return the second derivative of the loss of some rows at weights and intercepts, times a direction of both."""
     X, y, c, loss = rows.X.explicit(), rows.y, objective.C * rows.weights, objective.loss
-    S, U = np.empty((len(X), at[0].shape[1])), np.empty((len(X), at[0].shape[1]))
-    sparse.dot(X.indptr, X.indices, X.values, at[0], 0, len(X), S)
-    sparse.dot(X.indptr, X.indices, X.values, d[0], 0, len(X), U)
-    R = np.ascontiguousarray(loss.curvature(S + at[1], y, c).product(U + d[1]))
-    G = np.zeros_like(d[0])
-    sparse.transposed_dot(X.indptr, X.indices, X.values, R, G)
-    return PartSum(0.0, G, arithmetic.total(R, axis=0))
+    R = loss.curvature(X.dot(at[0]) + at[1], y, c).product(X.dot(d[0]) + d[1])
+    return PartSum(0.0, X.transposed_dot(R), arithmetic.total(R, axis=0))
 
 
 class SumProblem(Problem):
